@@ -1,0 +1,95 @@
+"""The closed union of edits: every way in which the *view* of a conversation can change.
+
+An edit never touches the history. It names messages by id, never by position, so that it means the same after any later
+append, edit or fork. What it names but this conversation does not have, it leaves alone.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from .messages import Media, Text
+
+__all__ = ["Edit", "Hide", "Path", "Pin", "Replace", "Restore", "Span", "Summarize", "Target", "Unpin"]
+
+Path = tuple[int, ...]
+"""Where in a message: `()` the whole of it, `(i,)` its part i, `(i, j)` part j inside the tool result that is part i."""
+
+
+class Target(Struct, frozen=True, tag="at", array_like=True):
+    """A message, or one part of it."""
+
+    message: str
+    path: Path = ()
+
+
+class Span(Struct, frozen=True, tag="span", array_like=True):
+    """A run of messages along the history, both ends included."""
+
+    first: str
+    last: str
+
+
+class Replace(Struct, frozen=True, tag="replace", omit_defaults=True):
+    """Show other content in a part's place. The part keeps its kind, call id and state; media may become text.
+
+    On a tool call the content is one Text holding the new arguments, which must be a JSON object.
+    """
+
+    target: Target
+    content: tuple[Text | Media, ...]
+    policy: str = ""
+    reason: str = ""
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+
+class Hide(Struct, frozen=True, tag="hide", omit_defaults=True):
+    """Show nothing of a part, a message or a span."""
+
+    target: Target | Span
+    policy: str = ""
+    reason: str = ""
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+
+class Summarize(Struct, frozen=True, tag="summarize", omit_defaults=True):
+    """Show one text in place of a span. Summaries inside the span vanish with it."""
+
+    span: Span
+    text: str
+    policy: str = ""
+    reason: str = ""
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+
+class Restore(Struct, frozen=True, tag="restore", omit_defaults=True):
+    """Show the originals again: of the targets named, or of everything that the edits with these numbers changed."""
+
+    targets: tuple[Target | Span, ...] = ()
+    edits: tuple[int, ...] = ()
+    policy: str = ""
+    reason: str = ""
+    tokens_before: int = 0
+    tokens_after: int = 0
+
+
+class Pin(Struct, frozen=True, tag="pin", omit_defaults=True):
+    """Keep a message as it is now: no policy may shrink or hide it."""
+
+    target: Target
+    policy: str = ""
+    reason: str = ""
+
+
+class Unpin(Struct, frozen=True, tag="unpin", omit_defaults=True):
+    """Take a pin back."""
+
+    target: Target
+    policy: str = ""
+    reason: str = ""
+
+
+Edit = Replace | Hide | Summarize | Restore | Pin | Unpin

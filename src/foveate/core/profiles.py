@@ -1,0 +1,71 @@
+"""What a provider or model demands of a view, as data. A profile is an argument of every rendering and every check.
+
+The windows table is deliberately small and overridable by keyword; the sources are the providers' model pages as of November 2026.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+__all__ = ["PROFILES", "WINDOWS", "Profile", "profile_for", "window_of"]
+
+
+class Profile(Struct, frozen=True):
+    """The demands of one provider's API."""
+
+    format: str
+    """Name of the wire format."""
+    user_first: bool = False
+    """The first message that is not a system prompt must be a user's (Anthropic)."""
+    unique_call_ids: bool = False
+    """A call id may be used once in a request (Anthropic: `tool_use` ids must be unique)."""
+    signed_reasoning: bool = False
+    """Reasoning is taken back only with its signature or encrypted payload (Anthropic)."""
+    binds_reasoning: bool = False
+    """Reasoning is checked against everything before it: after an edit, all later reasoning must go (since Fable 5.1)."""
+    media_in_results: bool = True
+    """Tool results may hold images (OpenAI chat completions: text only)."""
+    max_bytes: int = 32_000_000
+    """Largest request body (Anthropic: 32 MB)."""
+    max_images: int = 20
+    """Images a request may hold at full size (Anthropic halves the allowed dimensions above 20)."""
+    strict: bool = False
+    """Refuses unknown keys in messages, so they are dropped (strict gateways)."""
+
+
+PROFILES: dict[str, Profile] = {
+    "anthropic": Profile("anthropic", user_first=True, unique_call_ids=True, signed_reasoning=True),
+    "openai": Profile("openai", media_in_results=False, max_bytes=50_000_000, max_images=500),
+}
+PROFILES["openai_chat"] = PROFILES["openai"]
+
+# Prefix of a model's name -> window in tokens. The longest matching prefix wins.
+WINDOWS: dict[str, int] = {
+    "claude-": 200_000,
+    "gpt-3.5": 16_385,
+    "gpt-4": 8_192,
+    "gpt-4-turbo": 128_000,
+    "gpt-4o": 128_000,
+    "gpt-4.1": 1_047_576,
+    "gpt-5": 400_000,
+    "o1": 200_000,
+    "o3": 200_000,
+    "o4-mini": 200_000,
+}
+
+# Models that bind reasoning to the prefix before it (Anthropic, "preserved thinking", 2026-08-31).
+_BINDING = ("claude-fable-5-1", "claude-fable-5-2", "claude-opus-5-5", "claude-sonnet-5-5", "claude-haiku-5-5")
+
+
+def window_of(model: str) -> int | None:
+    """The model's window in tokens, or None if this table does not know it."""
+    known = [prefix for prefix in WINDOWS if model.startswith(prefix)]
+    return WINDOWS[max(known, key=len)] if known else None
+
+
+def profile_for(format: str, model: str = "") -> Profile:
+    """The profile of a format's own provider, adjusted to the model. Raises KeyError for an unknown format."""
+    profile = PROFILES[format]
+    if model.startswith(_BINDING):
+        return Profile(**{**{f: getattr(profile, f) for f in profile.__struct_fields__}, "binds_reasoning": True})
+    return profile

@@ -1,0 +1,145 @@
+"""What the model sees: a frozen view, its entries, and the facts a policy may use.
+
+A view is what `projection.py` computes from a history and its journal. Policies read it and return edits; formats write it
+down for a provider. Both only look: nothing in here changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from .edits import Path, Span
+from .messages import Message, ToolResult
+from .stamps import Stamp
+
+__all__ = ["Budget", "Entry", "Kind", "Moment", "Prices", "View"]
+
+Kind = Literal["message", "summary", "note", "stand-in"]
+"""`message`: as appended or edited; `summary`: stands for a span; `note`: a tool result that can no longer answer its call,
+told as a user's note; `stand-in`: the answer that a call without one needs."""
+
+
+class Entry(Struct, frozen=True, eq=False):
+    """One message of a view. Entries are compared by identity: an unchanged entry is the same object from view to view."""
+
+    position: int
+    """Place in the history, from 1; of the first message where it stands for several."""
+    id: str
+    """Id of the message it shows; of the first one of a span."""
+    message: Message
+    """What the model sees."""
+    source: Message | None
+    """What was appended; None where the entry stands for a span or for nothing."""
+    stamp: Stamp
+    kind: Kind = "message"
+    tool: str = ""
+    """For a tool result: the name of the tool that was called."""
+    edits: tuple[int, ...] = ()
+    """Numbers of the edits that shaped it, oldest first."""
+    shrunk: tuple[Path, ...] = ()
+    """Parts that do not show their original content."""
+    span: Span | None = None
+    """What a summary stands for."""
+    last: int = 0
+    """Position of the last message it stands for."""
+    pinned: bool = False
+    renewed: int = 0
+    """Turn in which its content was last restored; 0: never."""
+    mended: str = ""
+    """Why it differs from what was appended without any edit: the rule that demanded it."""
+    tokens: int = 0
+    bytes: int = 0
+    images: int = 0
+
+    @property
+    def handle(self) -> str:
+        """The short stable name that `expand` takes: `m12` is the twelfth message of the conversation."""
+        return f"m{self.position}"
+
+    @property
+    def result(self) -> ToolResult | None:
+        """The tool result that was appended, whatever is shown of it now."""
+        return self.source.result if self.source else None
+
+    @property
+    def is_result(self) -> bool:
+        """Whether this entry shows what a tool answered, whole or shrunk."""
+        return self.source is not None and self.source.role == "tool"
+
+
+class Budget(Struct, frozen=True):
+    """What a request may hold. Tokens are estimates of the conversation's counter, scaled by what the provider measured."""
+
+    window: int
+    """The model's window in tokens."""
+    reserve: int
+    """Kept free for the answer, in tokens."""
+    max_bytes: int
+    max_images: int
+    overhead: int = 0
+    """Tokens of what travels beside the view: system prompt and tool definitions of the last prompt."""
+    overhead_bytes: int = 0
+    scale: float = 1.0
+    """Provider-measured tokens over estimated ones, from the last measured call."""
+
+    @property
+    def usable(self) -> int:
+        """Tokens a view may hold by the counter's own estimate: window less reserve, corrected by scale, less overhead."""
+        return int((self.window - self.reserve) / self.scale) - self.overhead
+
+    @property
+    def usable_bytes(self) -> int:
+        return self.max_bytes - self.overhead_bytes
+
+
+class Prices(Struct, frozen=True):
+    """Prices of input as multiples of the base input price.
+
+    Defaults: Anthropic's cache of five minutes (read 0.1, write 1.25).
+    """
+
+    read: float = 0.1
+    write: float = 1.25
+    output: float = 5.0
+    cache_seconds: int = 300
+
+
+class Moment(Struct, frozen=True):
+    """When a view is looked at."""
+
+    now: int = 0
+    """Milliseconds since 1970, by the conversation's clock."""
+    idle: float | None = None
+    """Seconds since the last request; None: there was none."""
+    prices: Prices = Prices()
+
+
+class View(Struct, frozen=True, eq=False):
+    """What the model sees at one turn, and the facts that policies may use."""
+
+    entries: tuple[Entry, ...]
+    turn: int
+    """Number of the model call this view is for."""
+    budget: Budget
+    moment: Moment = Moment()
+
+    def __iter__(self) -> Iterator[Entry]:  # type: ignore[override]
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    @property
+    def tokens(self) -> int:
+        return sum([entry.tokens for entry in self.entries])
+
+    @property
+    def bytes(self) -> int:
+        return sum([entry.bytes for entry in self.entries])
+
+    @property
+    def images(self) -> int:
+        return sum([entry.images for entry in self.entries])

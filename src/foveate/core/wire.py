@@ -1,0 +1,93 @@
+"""Values to bytes and back, version 1. These bytes are what is hashed and stored.
+
+Messages and journal records are JSON, so that a person can read a database; stamps, which are many and small, are
+MessagePack arrays. An unknown field is ignored on reading, an unknown kind of part becomes `Opaque`, so that a newer
+foveate's conversation stays readable.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from ..errors import BadMessage
+from .journal import Record
+from .messages import Message
+from .stamps import Stamp
+
+__all__ = [
+    "VERSION",
+    "decode_message",
+    "decode_record",
+    "decode_stamp",
+    "encode_message",
+    "encode_record",
+    "encode_stamp",
+]
+
+VERSION = 1
+
+_json = msgspec.json.Encoder()
+_message = msgspec.json.Decoder(Message)
+_record = msgspec.json.Decoder(Record)
+_pack = msgspec.msgpack.Encoder()
+_stamp = msgspec.msgpack.Decoder(Stamp)
+
+_KINDS = {"text", "media", "reasoning", "tool_call", "tool_result", "opaque"}
+
+
+def encode_message(message: Message) -> bytes:
+    """The canonical bytes of a message.
+
+    Raises BadMessage where a text holds half of a surrogate pair, which no provider and no UTF-8 file can carry.
+    """
+    try:
+        return _json.encode(message)
+    except UnicodeEncodeError as error:
+        raise BadMessage(
+            "A text holds half of a surrogate pair (an escape such as \\ud83d on its own), which cannot be sent or stored. "
+            "Mend it before appending: text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')."
+        ) from error
+
+
+def decode_message(body: bytes) -> Message:
+    """The message with these canonical bytes."""
+    try:
+        return _message.decode(body)
+    except msgspec.ValidationError:
+        return msgspec.convert(_with_unknown_kinds(json.loads(body)), Message)
+
+
+def encode_record(record: Record) -> bytes:
+    """The canonical bytes of a journal record."""
+    return _json.encode(record)
+
+
+def decode_record(body: bytes) -> Record:
+    """The journal record with these canonical bytes."""
+    return _record.decode(body)
+
+
+def encode_stamp(stamp: Stamp) -> bytes:
+    """The canonical bytes of a stamp."""
+    return _pack.encode(stamp)
+
+
+def decode_stamp(body: bytes) -> Stamp:
+    """The stamp with these canonical bytes."""
+    return _stamp.decode(body)
+
+
+def _with_unknown_kinds(message: dict[str, Any]) -> dict[str, Any]:
+    """The same message, its parts of unknown kinds (of a later version) wrapped as Opaque."""
+
+    def known(part: dict[str, Any]) -> dict[str, Any]:
+        if part.get("type") in _KINDS:
+            content = part.get("content")
+            return {**part, "content": [known(nested) for nested in content]} if isinstance(content, list) else part
+        body = json.dumps(part, ensure_ascii=False, separators=(",", ":"))
+        return {"type": "opaque", "format": "foveate", "kind": str(part.get("type")), "body": body}
+
+    return {**message, "parts": [known(part) for part in message.get("parts", [])]}

@@ -1,0 +1,149 @@
+"""Everything foveate raises, as one tree.
+
+    FoveateError
+    ├── BadInput             what was handed in cannot be used; nothing was changed
+    │   ├── BadMessage       a message, part or tool result is malformed
+    │   ├── BadTranscript    a recorded conversation is damaged: file and line
+    │   ├── UnknownFormat    no reader or format recognises it; says what was seen
+    │   ├── UnknownHandle    nothing in this conversation answers to that handle
+    │   ├── BadEdit          an edit names nothing, or asks for what its target cannot be
+    │   └── BadSetting       a setting is missing or has a value that is not allowed
+    ├── DoesNotFit           even the least possible view is larger than the budget
+    ├── Refused              the provider refused a prompt that was already replanned
+    ├── StoreError           the store could not do it; the conversation is as it was
+    │   ├── NoSuchConversation   there is no conversation, or branch, of that name
+    │   ├── TipMoved         another writer extended this conversation first
+    │   ├── StalePlan        another writer changed the view first
+    │   └── Damaged          stored bytes do not match their recorded hash
+    ├── IllegalView          a view breaks a rule of its provider: a bug of foveate
+    └── MissingExtra         an optional package is not installed; names the extra
+
+Each says what happened, whose fault it is and what to do next, and carries its facts as attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = [
+    "BadEdit",
+    "BadInput",
+    "BadMessage",
+    "BadSetting",
+    "BadTranscript",
+    "Damaged",
+    "DoesNotFit",
+    "FoveateError",
+    "IllegalView",
+    "MissingExtra",
+    "NoSuchConversation",
+    "Refused",
+    "StalePlan",
+    "StoreError",
+    "TipMoved",
+    "UnknownFormat",
+    "UnknownHandle",
+]
+
+
+class FoveateError(Exception):
+    """The root of the tree: catch this to catch everything foveate raises on purpose."""
+
+
+class BadInput(FoveateError):
+    """What was handed in cannot be used. Nothing was changed; mend the input and call again."""
+
+
+class BadMessage(BadInput):
+    """A message, part or tool result is malformed."""
+
+
+class BadTranscript(BadInput):
+    """A recorded conversation is damaged. `path` and `line` (from 1; 0: the whole file) say where."""
+
+    def __init__(self, path: str, line: int, problem: str, remedy: str = "") -> None:
+        self.path, self.line, self.problem = path, line, problem
+        where = f"{path}, line {line}" if line else path
+        super().__init__(f"{where}: {problem}" + (f" {remedy}" if remedy else ""))
+
+
+class UnknownFormat(BadInput):
+    """No reader or format recognises what was given. `saw` describes it."""
+
+    def __init__(self, what: str, saw: str, known: Sequence[str]) -> None:
+        self.what, self.saw, self.known = what, saw, tuple(known)
+        super().__init__(f"{what}: not a format I know. I saw {saw}. Known: {', '.join(known)}.")
+
+
+class UnknownHandle(BadInput):
+    """Nothing in this conversation answers to that handle."""
+
+    def __init__(self, handle: str, hint: str = "") -> None:
+        self.handle = handle
+        super().__init__(f"Nothing here is called {handle!r}." + (f" {hint}" if hint else ""))
+
+
+class BadEdit(BadInput):
+    """An edit names nothing in this conversation, or asks for what its target cannot be."""
+
+
+class BadSetting(BadInput):
+    """A setting is missing or has a value that is not allowed."""
+
+
+class DoesNotFit(FoveateError):
+    """Even the least possible view (system prompt and pending request) is larger than the budget.
+
+    `needed` and `usable` are in `unit` (tokens, bytes or images).
+    """
+
+    def __init__(self, needed: int, usable: int, unit: str) -> None:
+        self.needed, self.usable, self.unit = needed, usable, unit
+        super().__init__(
+            f"The system prompt and the pending request alone need {needed:,} {unit}, and {usable:,} are usable. "
+            f"Shorten one of them, or use a model with a larger window."
+        )
+
+
+class Refused(FoveateError):
+    """The provider refused a prompt that had already been replanned to a smaller size."""
+
+
+class StoreError(FoveateError):
+    """The store could not do it. The conversation is as it was before the call."""
+
+
+class NoSuchConversation(StoreError):
+    """There is no conversation, or branch, of that name in this store."""
+
+    def __init__(self, name: str, store: str = "this store") -> None:
+        self.name = name
+        super().__init__(f"There is no conversation {name!r} in {store}.")
+
+
+class TipMoved(StoreError):
+    """Another writer extended this conversation first. Read it again, then retry."""
+
+
+class StalePlan(StoreError):
+    """Another writer changed the view of this conversation first. Plan again."""
+
+
+class Damaged(StoreError):
+    """Stored bytes do not match their recorded hash. Run `verify` to see what is wrong and where."""
+
+
+class IllegalView(FoveateError):
+    """A view breaks a rule of its provider. This is a bug of foveate; `violations` tells which rules."""
+
+    def __init__(self, violations: Sequence[object]) -> None:
+        self.violations = tuple(violations)
+        super().__init__("The view breaks a rule of its provider: " + "; ".join(str(v) for v in violations))
+
+
+class MissingExtra(FoveateError, ImportError):
+    """An optional package is not installed."""
+
+    def __init__(self, need: str, extra: str) -> None:
+        self.extra = extra
+        super().__init__(f'{need} needs: pip install "foveate[{extra}]".')

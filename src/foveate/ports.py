@@ -1,0 +1,201 @@
+"""The protocols that foveate's shell stands on, and the plain values they exchange.
+
+Whoever writes a store, a token counter, a format or a clock implements one of these and passes the matching kit in
+`foveate.testing`. Nothing here does anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from .core.journal import Record
+from .core.messages import Message
+from .core.profiles import Profile
+from .core.stamps import Stamp, Usage
+from .core.view import Entry, View
+
+__all__ = ["Appended", "Clock", "Finding", "Format", "Head", "Rendered", "Store", "Summarizer", "TokenCounter"]
+
+Clock = Callable[[], int]
+"""Milliseconds since 1970."""
+
+
+class TokenCounter(Protocol):
+    """Counts, or estimates, tokens of text."""
+
+    name: str
+
+    def __call__(self, text: str) -> int:
+        """Tokens of one piece of text."""
+        ...
+
+
+class Summarizer(Protocol):
+    """Shortens text. May call a model; the shell awaits it outside any transaction."""
+
+    def __call__(self, request: Any) -> str:
+        """The summary for one request."""
+        ...
+
+
+# ---------------------------------------------------------------------------------------------------------------- formats
+
+
+class Format(Protocol):
+    """A provider's wire shape, both ways. Pure: no SDK is imported; SDK objects are read through `model_dump`."""
+
+    name: str
+
+    def parse(self, message: object) -> tuple[Message, ...]:
+        """The messages in one wire message (a dict, or the SDK's object). Raises BadMessage."""
+        ...
+
+    def parse_reply(self, reply: object) -> tuple[Message, Usage]:
+        """The assistant message and the billed usage in a whole response of the API. Raises BadMessage."""
+        ...
+
+    def render(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
+        """Wire messages that carry these messages: `parse` of each, joined, gives them back."""
+        ...
+
+    def prompt(
+        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> dict[str, Any]:
+        """The keyword arguments of the SDK call that shows this view: fresh containers, safe to change."""
+        ...
+
+    def rendered(self, view: View, *, profile: Profile) -> list[Rendered]:
+        """The wire messages of a view as JSON bytes, without cache marks; unchanged entries keep their bytes."""
+        ...
+
+    def body(
+        self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> bytes:
+        """The request body as JSON bytes: what `prompt` says, without cache marks."""
+        ...
+
+
+class Rendered(Struct, frozen=True):
+    """One wire message of a rendered view, and the entries it shows."""
+
+    body: bytes
+    entries: tuple[Entry, ...]
+
+
+# ----------------------------------------------------------------------------------------------------------------- stores
+
+
+class Appended(Struct, frozen=True):
+    """One message in its place in a conversation, as a store keeps it."""
+
+    position: int
+    """From 1, along this conversation's chain."""
+    id: str
+    seal: str
+    """The link of the chain of stamps."""
+    stamp: Stamp
+    body: bytes
+    """The message's canonical bytes, or b"" where it was erased."""
+    body_hash: str
+
+
+class Head(Struct, frozen=True):
+    """Where a conversation stands: the ends of its three chains. The token of optimistic concurrency."""
+
+    tenant: str
+    name: str
+    root: int
+    """The conversation this tree of forks began with, as a 63-bit number; every key in the store begins with it."""
+    branch: int
+    """The branch of the root that this conversation writes to."""
+    position: int = 0
+    """Number of messages: the position of the tip."""
+    tip: str = ""
+    """Id of the newest message."""
+    seal: str = ""
+    """Newest link of the chain of stamps."""
+    number: int = 0
+    """Number of the newest edit."""
+    record: str = ""
+    """Id of the newest journal record."""
+
+
+class Finding(Struct, frozen=True):
+    """One thing `verify` found wrong."""
+
+    where: str
+    """For example `message 17` or `record 3`."""
+    problem: str
+
+
+class Store(Protocol):
+    """Keeps conversations. Every write is one transaction, refused whole if the head it was made for is no longer current.
+
+    Branches: a conversation's messages are positions 1..n. A fork shares the positions up to its fork point with the branch
+    it came from and has its own after it; the same holds for journal records. Names are unique per tenant.
+    """
+
+    def open(self, tenant: str, name: str, *, create: bool = True) -> Head:
+        """The head of a conversation; made empty if there is none and `create`, else NoSuchConversation."""
+        ...
+
+    def append(self, head: Head, rows: Sequence[Appended]) -> Head:
+        """Add messages after the tip, all or none. Raises TipMoved if the tip is no longer `head`'s."""
+        ...
+
+    def commit(self, head: Head, record: Record, record_id: str) -> Head:
+        """Add one record to the journal. Raises StalePlan if the journal is no longer `head`'s.
+
+        Messages appended meanwhile by others do not make a plan stale: it names what it covers.
+        """
+        ...
+
+    def messages(self, head: Head, first: int, last: int) -> list[Appended]:
+        """Positions first..last (both included; clipped to what there is), in order."""
+        ...
+
+    def pick(self, head: Head, positions: Sequence[int]) -> list[Appended]:
+        """The messages at these positions, in order of position; runs of neighbours are read as one range."""
+        ...
+
+    def locate(self, head: Head, ids: Sequence[str]) -> dict[str, int]:
+        """Positions of the messages with these ids; ids this conversation does not have are left out."""
+        ...
+
+    def records(self, head: Head, after: int = 0) -> list[tuple[str, Record]]:
+        """Journal records, each with its id, whose first edit's number is above `after`, in order."""
+        ...
+
+    def fork(self, head: Head, name: str, position: int, number: int) -> Head:
+        """A new conversation that shares positions 1..position and the edits up to `number`.
+
+        `number` must end a record. Raises BadSetting if the name is taken.
+        """
+        ...
+
+    def repoint(self, head: Head, position: int, number: int, keep: str) -> Head:
+        """Move this conversation to a new branch at `position`, keeping the old one under the name `keep`. One transaction."""
+        ...
+
+    def snapshot(self, head: Head) -> tuple[int, int, bytes] | None:
+        """The newest saved (position, number, bytes) at or before this head, on this branch or one it came from."""
+        ...
+
+    def save_snapshot(self, head: Head, position: int, number: int, body: bytes) -> None:
+        """Keep this snapshot instead of the branch's previous one. Losing one loses time, never data."""
+        ...
+
+    def names(self, tenant: str) -> list[str]:
+        """The names of this tenant's conversations, sorted."""
+        ...
+
+    def verify(self, head: Head) -> list[Finding]:
+        """Re-hash everything of this conversation: messages, stamps, journal, head. Nothing wrong: an empty list."""
+        ...
+
+    def close(self) -> None:
+        """Finish what was accepted and let go of files and connections. Calling it again does nothing."""
+        ...
