@@ -1,0 +1,52 @@
+# Every target does all its set-up: a virtual environment in .venv, made again when pyproject.toml changes.
+# Works with GNU make 3.81 (macOS) and later. Needs a Python 3.11 or newer somewhere on the path, and no root.
+#
+#   make demo       replay the recording that ships with the project, write demo-report.html
+#   make test       the quick tests            make test-all   all tests, the slow and the deep ones too
+#   make lint       ruff                       make types      mypy --strict on src
+#   make bench      the benchmarks             make clean      remove what the targets made
+#
+# PYTHON=python3.12 chooses the interpreter, VENV=dir the place of the environment, JOBS=2 the number of test processes.
+
+VENV ?= .venv
+JOBS ?= auto
+REPORT ?= demo-report.html
+BIN = $(VENV)/bin
+READY = $(VENV)/.ready
+
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+
+.PHONY: help setup demo test test-all lint types bench clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+setup: $(READY)
+
+$(READY): pyproject.toml
+	@PYTHON="$(PYTHON)" sh tools/make_venv.sh "$(VENV)" ".[dev]"
+	@touch $(READY)
+
+demo: $(READY)
+	$(BIN)/python -m foveate replay examples/data/demo.jsonl --compare none,keep-last-5,prune --html $(REPORT)
+	@echo "The report is in $(REPORT): open it in a browser."
+
+test: $(READY)
+	$(PYTEST) -m "not slow"
+
+test-all: $(READY)
+	FOVEATE_THOROUGH=1 $(PYTEST)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+bench: $(READY)
+	$(BIN)/python bench/run.py
+
+clean:
+	rm -rf $(VENV) $(REPORT) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
