@@ -1,0 +1,102 @@
+"""What it costs to import foveate, what the base install can do alone, and whether its public names are explained."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import foveate
+
+SOURCE = Path(foveate.__file__).resolve().parent.parent
+MISSING = 'The command line needs: pip install "foveate[cli]".\n'
+
+
+def test_importing_foveate_brings_in_no_third_party_package_but_msgspec():
+    code = "import sys; before = set(sys.modules); import foveate; print(*set(sys.modules) - before)"
+    loaded = {name.partition(".")[0] for name in python("-c", code).stdout.split()}
+    assert loaded - sys.stdlib_module_names == {"foveate", "msgspec"}
+
+
+def test_importing_foveate_takes_less_than_200_ms_of_cpu():
+    assert min(cpu_seconds("-c", "import foveate") for _ in range(3)) < 0.200
+
+
+def test_foveate_imports_where_only_msgspec_is_installed(base_install):
+    assert python("-S", "-c", "import foveate", path=base_install).returncode == 0
+
+
+def test_the_bare_command_names_the_extra_it_needs(base_install):
+    done = python("-S", "-m", "foveate", path=base_install)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", MISSING)
+
+
+@pytest.mark.parametrize("package", ["cyclopts", "rich", "jinja2"])
+def test_the_command_names_the_extra_when_one_of_its_packages_is_missing(package):
+    hidden = f"import sys; sys.modules['{package}'] = None; from foveate.__main__ import main; sys.exit(main())"
+    done = python("-c", hidden)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", MISSING)
+
+
+def test_every_public_name_exists_and_is_named_once():
+    assert len(foveate.__all__) == len(set(foveate.__all__))
+    assert [name for name in foveate.__all__ if not hasattr(foveate, name)] == []
+
+
+def test_every_public_class_and_function_is_documented():
+    assert [name for name in foveate.__all__ if explained(getattr(foveate, name)) is False] == []
+
+
+def test_what_is_imported_into_the_package_is_public_or_private_on_purpose():
+    """A name that a user can reach as `foveate.name` without a promise would become a promise all the same."""
+    modules = {name.rpartition(".")[2] for name in sys.modules if name.startswith("foveate.")}
+    visible = {name for name in vars(foveate) if not name.startswith("_")} - modules - {"annotations"}
+    assert visible - set(foveate.__all__) == set()
+
+
+def test_a_class_without_a_docstring_of_its_own_is_found():
+    class Bare(ValueError):
+        pass
+
+    def silent() -> None: ...
+
+    judged = [explained(thing) for thing in (Bare, silent, "1.0", pytest, base_path)]
+    assert judged == [False, False, None, True, True]
+
+
+def explained(thing: object) -> bool | None:
+    """Whether a class, function or module says what it is; None for a plain value, which cannot."""
+    if not (inspect.isclass(thing) or inspect.isroutine(thing) or inspect.ismodule(thing)):
+        return None
+    # A class inherits its docstring like anything else, and its parent's says nothing of it.
+    text = vars(thing).get("__doc__") if inspect.isclass(thing) else thing.__doc__
+    return bool((text or "").strip())
+
+
+@pytest.fixture
+def base_install(tmp_path):
+    return base_path(tmp_path)
+
+
+def base_path(folder: Path) -> str:
+    """A search path that holds msgspec and this checkout, and nothing else; for a Python run with -S."""
+    (folder / "msgspec").symlink_to(Path(msgspec.__file__).parent)
+    return os.pathsep.join([str(SOURCE), str(folder)])
+
+
+def python(*arguments: str, path: str = str(SOURCE)) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": path}
+    return subprocess.run([sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=60)
+
+
+def cpu_seconds(*arguments: str) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert python(*arguments).returncode == 0
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
