@@ -1,0 +1,22 @@
+"""Entries and rendered messages, built by hand."""
+
+from __future__ import annotations
+
+from foveate.core.counting import tokens_of
+from foveate.core.messages import Message
+from foveate.core.stamps import Stamp
+from foveate.core.view import Entry
+from foveate.ports import Rendered
+
+
+def entry(position: int, message: Message, *, source: Message | None = None, tokens: int | None = None, **more) -> Entry:
+    """An entry that shows `message`, as appended unless `source` or `kind` say otherwise."""
+    shown = tokens_of(message) if tokens is None else tokens
+    stamp = Stamp(turn=0, time=0, tokens=shown, origin="user")
+    was = None if more.get("kind") in ("summary", "stand-in") else source or message
+    return Entry(position, f"id{position}", message, was, stamp, tokens=shown, last=position, **more)
+
+
+def rendered(*entries: Entry) -> Rendered:
+    """One rendered message that shows these entries."""
+    return Rendered("|".join(entry.message.text for entry in entries).encode(), entries)

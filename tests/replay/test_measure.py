@@ -1,0 +1,123 @@
+"""The meter of cost, the bill of sending everything, and expansions."""
+
+from __future__ import annotations
+
+import pytest
+from replay_values import entry, rendered
+
+from foveate.core.messages import Message, ToolCall, assistant, system, tool_result, user
+from foveate.core.view import Prices
+from foveate.replay.measure import Bill, Meter, percentile, share, unmanaged
+from foveate.replay.mending import Mending
+
+
+def said(position: int, text: str, tokens: int = 100):
+    return entry(position, user(text), tokens=tokens)
+
+
+A, B, C, D = (rendered(said(i, word)) for i, word in enumerate(["a", "b", "c", "d"], 1))
+
+
+def test_what_is_unchanged_at_the_front_is_read_and_the_rest_written():
+    meter = Meter(Prices())
+    assert [meter.bill([A], 1), meter.bill([A, B, C], 3)] == [
+        Bill(tokens=100, cached=0, cost=125.0, rewritten=False, unchanged=0),
+        Bill(tokens=300, cached=100, cost=260.0, rewritten=False, unchanged=1),
+    ]
+
+
+def test_a_change_makes_everything_behind_it_a_write():
+    meter = Meter(Prices(read=0.5, write=2.0))
+    meter.bill([A, B, C], 3)
+    stub = rendered(said(2, "stub", tokens=10))
+    assert meter.bill([A, stub, C, D], 4) == Bill(tokens=310, cached=100, cost=470.0, rewritten=True, unchanged=1)
+
+
+def test_messages_are_compared_by_their_bytes_not_by_identity():
+    meter = Meter(Prices())
+    meter.bill([A, B], 2)
+    assert meter.bill([rendered(said(1, "a")), rendered(said(2, "b"))], 2).cached == 200
+
+
+def test_a_shorter_request_is_a_rewritten_prefix_that_writes_nothing():
+    meter = Meter(Prices())
+    meter.bill([A, B], 2)
+    assert meter.bill([A], 2) == Bill(tokens=100, cached=100, cost=10.0, rewritten=True, unchanged=2)
+
+
+def test_a_rendered_message_has_the_tokens_of_all_its_entries():
+    packed = rendered(said(1, "a", 30), said(2, "b", 12))
+    assert Meter(Prices()).bill([packed], 2).tokens == 42
+
+
+def test_a_change_is_placed_by_the_first_message_of_the_history_it_shows():
+    meter = Meter(Prices())
+    meter.bill([A, B, C], 3)
+    opener = rendered(entry(0, user("opener"), kind="stand-in"), said(2, "b, otherwise"))
+    assert meter.bill([A, opener, C], 3).unchanged == 1
+
+
+def test_sending_everything_bills_each_message_once_at_the_write_price():
+    messages = [system("1234"), user("12345678"), assistant("", ToolCall("c", "f", "{}")), tool_result("c", "1"), assistant("x")]
+    assert unmanaged(messages) == [(11, 0), (21, 11)]
+
+
+def test_an_assistant_that_opens_the_recording_was_not_asked():
+    assert unmanaged([assistant("hi"), user("1234"), assistant("yes")]) == [(10, 0)]
+
+
+def test_a_share_of_nothing_is_unknown():
+    assert [share(1, 2), share(0, 2), share(0, 0)] == [0.5, 0.0, None]
+
+
+@pytest.mark.parametrize(
+    ("values", "percent", "expected"),
+    [([], 50, 0.0), ([3.0], 99, 3.0), ([4.0, 1.0, 3.0, 2.0], 50, 2.0), ([float(i) for i in range(1, 101)], 99, 99.0)],
+)
+def test_percentiles_are_values_that_occurred(values, percent, expected):
+    assert percentile(values, percent) == expected
+
+
+def bill(*, unchanged: int, tokens: int = 1000) -> Bill:
+    return Bill(tokens=tokens, cached=0, cost=0.0, rewritten=False, unchanged=unchanged)
+
+
+def test_an_expansion_costs_a_request_more_and_its_originals_at_the_tail():
+    mending = Mending(Prices())
+    mending.fetch({2: 40, 3: 60}, view_tokens=1000, length=5, requests=1)
+    assert (mending.cost, mending.expansions) == (pytest.approx(100 + 125), 1)
+
+
+def test_without_a_handle_it_costs_two_requests():
+    mending = Mending(Prices())
+    mending.fetch({2: 100}, view_tokens=1000, length=5, requests=2)
+    assert mending.cost == pytest.approx(200 + 125)
+
+
+def test_what_was_fetched_is_written_with_the_next_request_then_read_until_the_prefix_is_rewritten_before_it():
+    mending = Mending(Prices())
+    mending.fetch({2: 100}, view_tokens=0, length=5, requests=1)
+    costs = []
+    for unchanged in (5, 9, 11, 4, 6):
+        before = mending.cost
+        mending.carry(bill(unchanged=unchanged))
+        costs.append(pytest.approx(mending.cost - before))
+    assert costs == [125, 10, 10, 125, 10]
+
+
+def test_the_next_expansion_reads_the_earlier_ones_too():
+    mending = Mending(Prices())
+    mending.fetch({2: 100}, view_tokens=1000, length=5, requests=1)
+    before = mending.cost
+    mending.fetch({3: 10}, view_tokens=1000, length=7, requests=1)
+    assert mending.cost - before == pytest.approx(110 + 12.5)
+
+
+def test_what_was_fetched_once_is_not_lacking_again():
+    mending = Mending(Prices())
+    mending.fetch({2: 100}, view_tokens=1000, length=5, requests=1)
+    assert [mending.lacks((1, 3)), mending.lacks((1, 2))] == [True, False]
+
+
+def test_a_message_of_every_role_has_four_tokens_beside_its_content():
+    assert unmanaged([Message("user", ()), assistant("")]) == [(4, 0)]

@@ -1,0 +1,106 @@
+"""What can be read in a view."""
+
+from __future__ import annotations
+
+import pytest
+from replay_values import entry
+
+from foveate.core.edits import Span
+from foveate.core.messages import ToolCall, assistant, system, tool_result, user
+from foveate.replay.visible import KINDS, Visible, sort_of
+
+RESULT = tool_result("c", "the file src/app.py holds\n  3→    a whole line of the program")
+
+
+def shrunk(position: int, text: str):
+    return entry(position, tool_result("c", text), source=RESULT, shrunk=((0,),))
+
+
+def test_what_enters_can_be_read_and_what_leaves_cannot():
+    visible = Visible()
+    whole, other = entry(1, RESULT), entry(2, user("look at doc_17.txt"))
+    seen = []
+    for entries in ([whole], [whole, other], [shrunk(1, "[Omitted]"), other]):
+        visible.look(entries)
+        seen.append(
+            (
+                visible.identifier("src/app.py"),
+                visible.identifier("doc_17.txt"),
+                visible.line("a whole line of the program"),
+            )
+        )
+    assert seen == [(True, False, True), (True, True, True), (False, True, False)]
+
+
+def test_what_two_entries_hold_is_readable_until_both_are_gone():
+    visible = Visible()
+    first, second, last = entry(1, RESULT), entry(2, RESULT), entry(3, user("bye"))
+    seen = []
+    for entries in ([first, second], [second, last], [last]):
+        visible.look(entries)
+        seen.append(visible.identifier("src/app.py"))
+    assert seen == [True, True, False]
+
+
+def test_calls_are_readable_with_the_lines_in_their_arguments():
+    visible = Visible()
+    call = ToolCall("c", "edit_file", '{"new": "x\\na line of twenty-five characters"}')
+    visible.look([entry(1, assistant("ok", call))])
+    assert [visible.identifier("edit_file"), visible.line("a line of twenty-five characters")] == [True, True]
+
+
+def test_summaries_are_readable():
+    visible = Visible()
+    visible.look([entry(1, user("So far: src/app.py was read."), kind="summary", span=Span("a", "b"))])
+    assert visible.identifier("src/app.py")
+
+
+def test_handles_of_placeholders_lead_to_what_they_stand_for_newest_first():
+    visible = Visible()
+    summary = entry(3, user('Summary. expand("m3-m17") brings it back.'), kind="summary", span=Span("a", "b"))
+    visible.look([shrunk(1, '[Cleared; expand("m1")]'), shrunk(2, "[Cleared]"), summary])
+    assert [list(visible.handles((1, 2))), list(visible.handles((1, 9, 20)))] == [
+        [("m1", 1)],
+        [("m3-m17", 9), ("m1", 1)],
+    ]
+    visible.look([entry(1, RESULT)])
+    assert list(visible.handles((1, 9))) == []
+
+
+def test_a_handle_in_replaced_arguments_is_seen_behind_its_escapes():
+    visible = Visible()
+    call = assistant("", ToolCall("c", "write", '{"note": "see expand(\\"m4\\")"}'))
+    visible.look([entry(4, call, shrunk=((0,),))])
+    assert list(visible.handles((4,))) == [("m4", 4)]
+
+
+def test_what_only_looks_like_a_handle_in_somebodys_text_leads_nowhere():
+    visible = Visible()
+    visible.look([entry(1, tool_result("c", 'the docs say expand("m1")'))])
+    assert list(visible.handles((1,))) == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "sort"),
+    [
+        (entry(1, system("rules")), "system"),
+        (entry(1, user("hi")), "user"),
+        (entry(1, assistant("hi")), "assistant"),
+        (entry(1, RESULT), "results_full"),
+        (entry(1, user("[Result, late]"), source=RESULT, kind="note"), "results_full"),
+        (shrunk(1, '[Cleared; expand("m1")]'), "placeholders"),
+        (shrunk(1, "words " * 100), "results_shrunk"),
+        (entry(1, tool_result("c", "[No result]"), kind="stand-in"), "placeholders"),
+        (entry(1, user("So far"), kind="summary"), "summaries"),
+        (entry(0, user("[Begin]"), kind="stand-in"), "user"),
+    ],
+)
+def test_every_entry_is_of_one_sort(shown, sort):
+    assert sort_of(shown) == sort
+
+
+def test_tokens_are_told_by_what_they_are():
+    visible = Visible()
+    visible.look([entry(1, system("rules"), tokens=5), entry(2, user("hi"), tokens=7), entry(3, user("ho"), tokens=1)])
+    visible.look([entry(1, system("rules"), tokens=5), entry(3, user("ho"), tokens=1), entry(4, RESULT, tokens=50)])
+    assert visible.tokens == dict.fromkeys(KINDS, 0) | {"system": 5, "user": 1, "results_full": 50}
