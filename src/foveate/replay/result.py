@@ -35,6 +35,8 @@ class CallFigures(Struct, frozen=True):
     """CPU time of the turn: append what came since the last call, plan, commit, check, render."""
     misses: int = 0
     """Things the recorded call used that could not be read in the view any more."""
+    cost_unmanaged: float = 0.0
+    """What the same call would have cost with everything sent. 0 on every call: not told."""
 
 
 class EditFigures(Struct, frozen=True):

@@ -1,0 +1,160 @@
+"""The geometry of the report's charts: figures in, coordinates and SVG paths out.
+
+A chart is as wide as its transcript has calls and 1000 units high, and is stretched to whatever room there is; its
+labels are placed in percent of that room, so that text keeps its size on a telephone. Colours and words are not known
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from .numbers import brief, count, ticks
+from .result import CallFigures, EditFigures
+
+__all__ = [
+    "HEIGHT",
+    "KINDS",
+    "Column",
+    "Label",
+    "Mark",
+    "columns",
+    "cost_line",
+    "layers",
+    "marks",
+    "spread",
+    "x_labels",
+    "y_labels",
+]
+
+HEIGHT = 1000
+"""Units of height of every chart."""
+
+KINDS = ("system", "user", "assistant", "summaries", "placeholders", "results_shrunk", "results_full")
+"""What a view is made of, from the bottom of the stack to its top: what stays, then what comes and goes."""
+
+
+class Column(Struct, frozen=True):
+    """One step of a chart: a call, or the largest of several neighbours where there are too many to draw."""
+
+    left: int
+    right: int
+    """It covers the calls after `left` up to and including `right`."""
+    call: CallFigures
+    spent: float
+    """Cost of all calls up to `right`."""
+
+
+class Label(Struct, frozen=True):
+    """A label on an axis: where, in percent of the axis, and what it says."""
+
+    at: float
+    text: str
+
+
+class Mark(Struct, frozen=True):
+    """A committed plan under a chart."""
+
+    x: float
+    height: int
+    """By the tokens it freed: the square root, in units of 1000 for the greatest."""
+    turn: int
+    edits: int
+    tokens_before: int
+    tokens_after: int
+    policies: str
+
+
+def columns(calls: Sequence[CallFigures], most: int = 360) -> tuple[Column, ...]:
+    """The steps of a chart, at most `most` of them."""
+    width = -(-len(calls) // most) or 1
+    made: list[Column] = []
+    spent = 0.0
+    for left in range(0, len(calls), width):
+        run = calls[left : left + width]
+        spent += sum(call.cost for call in run)
+        made.append(Column(left, left + len(run), max(run, key=lambda call: call.tokens), spent))
+    return tuple(made)
+
+
+def layers(steps: Sequence[Column], top: float) -> dict[str, str]:
+    """An SVG path for each kind that occurs, largest first: each reaches from the ground to the top of its layer.
+
+    Painted one over another in the order given, they make the stack.
+    """
+    paths: dict[str, str] = {}
+    for index in range(len(KINDS), 0, -1):
+        if any(getattr(step.call, KINDS[index - 1]) for step in steps):
+            heights = [sum(getattr(step.call, kind) for kind in KINDS[:index]) for step in steps]
+            paths[KINDS[index - 1]] = _skyline(steps, [_y(height, top) for height in heights])
+    return paths
+
+
+def cost_line(steps: Sequence[Column], top: float) -> str:
+    """An SVG path of what the calls have cost so far."""
+    return "M0 1000" + "".join(f"L{step.right} {_y(step.spent, top)}" for step in steps)
+
+
+def marks(edits: Iterable[EditFigures]) -> tuple[Mark, ...]:
+    """Where plans were committed."""
+    plans = tuple(edits)
+    greatest = max((_freed(plan) for plan in plans), default=0) or 1
+    return tuple(
+        Mark(
+            plan.turn - 0.5,
+            max(220, round(HEIGHT * (_freed(plan) / greatest) ** 0.5)),
+            plan.turn,
+            plan.edits,
+            plan.tokens_before,
+            plan.tokens_after,
+            plan.policies,
+        )
+        for plan in plans
+    )
+
+
+def y_labels(top: float) -> tuple[Label, ...]:
+    """Round numbers up an axis of tokens."""
+    return tuple(Label(round(100 * tick / top, 2), brief(tick)) for tick in ticks(top)) if top else ()
+
+
+def x_labels(calls: int) -> tuple[Label, ...]:
+    """Round numbers of calls along an axis; a label stands in the middle of its call."""
+    whole = [int(tick) for tick in ticks(calls, 6) if tick == int(tick)]
+    return tuple(Label(round(100 * (tick - 0.5) / calls, 2), count(tick)) for tick in whole if tick) if calls else ()
+
+
+def spread(places: Sequence[float], gap: float) -> list[float]:
+    """The same heights (in percent), moved apart as little as makes neighbours stand `gap` apart; their order stays."""
+    order = sorted(range(len(places)), key=lambda index: places[index])
+    moved = [0.0] * len(places)
+    floor = 0.0
+    for index in order:
+        moved[index] = floor = max(places[index], floor)
+        floor += gap
+    ceiling = 100.0
+    for index in reversed(order):
+        moved[index] = ceiling = min(moved[index], ceiling)
+        ceiling -= gap
+    return moved
+
+
+def _skyline(steps: Sequence[Column], heights: Sequence[int]) -> str:
+    """A closed path of level steps. Level neighbours are drawn as one."""
+    path = f"M0 {HEIGHT}"
+    level: int | None = None
+    for step, height in zip(steps, heights, strict=True):
+        if height != level:
+            path += f"{f'H{step.left}' if step.left else ''}V{height}"
+            level = height
+    return f"{path}H{steps[-1].right}V{HEIGHT}Z" if steps else path
+
+
+def _y(value: float, top: float) -> int:
+    return HEIGHT - round(HEIGHT * value / top) if top else HEIGHT
+
+
+def _freed(plan: EditFigures) -> int:
+    return max(0, plan.tokens_before - plan.tokens_after)

@@ -1,0 +1,251 @@
+"""The HTML report of replays: one file that needs nothing else, to be opened, mailed or printed.
+
+It arranges what `report.py` says and `charts.py` computes into pages of the template; every text goes through Jinja's
+escaping. Nothing is fetched when the file is opened, and without its small script only the hovering boxes are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from msgspec import Struct
+
+from . import charts
+from .columns import GROUPS, WORDS, columns_for
+from .numbers import brief, count, decimals, percent, plural
+from .report import closing, groups, kept_apart
+from .result import Replayed, Row
+
+__all__ = ["page"]
+
+NAMES = {
+    "system": "system prompt",
+    "user": "user",
+    "assistant": "assistant",
+    "summaries": "summaries",
+    "placeholders": "placeholders",
+    "results_shrunk": "tool results, shrunk",
+    "results_full": "tool results, whole",
+}
+DETAILS = 4
+"""Of many transcripts, how many are shown call by call."""
+LISTED = 200
+"""Of many transcripts, how many have a line in the overview."""
+FARTHEST = 2.0
+"""Where the axis of the overview ends at the latest; what lies beyond is told by a number."""
+
+
+def page(
+    replays: Sequence[Replayed],
+    totals: Sequence[Row] = (),
+    *,
+    made: str = "",
+    prices: tuple[float, float] = (0.1, 1.25),
+    failures: Sequence[str] = (),
+) -> str:
+    """The whole report as HTML text.
+
+    `totals` has a row a policy over all transcripts, needed where there are several; `made` says when the report was
+    made, `prices` what reading and writing a cached token was taken to cost, `failures` what could not be replayed.
+    """
+    transcripts = list(groups(replays))
+    summary = tuple(totals) if len(transcripts) != 1 else tuple(replay.row for replay in transcripts[0])
+    styles = {row.policy: _style(index, row) for index, row in enumerate(summary)}
+    many = len(transcripts) > 1
+    largest = sorted(transcripts, key=lambda group: -group[0].row.input_tokens)[: DETAILS if many else 1]
+    main = min(summary, key=lambda row: row.cost_all_in).policy if summary else ""
+    env = Environment(
+        loader=PackageLoader("foveate.replay"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    env.filters.update(count=count, percent=_percent, brief=brief, plural=plural, decimals=decimals)
+    return env.get_template("report.html.j2").render(
+        title=f"{count(len(transcripts))} transcripts" if many else summary[0].transcript if summary else "Nothing",
+        facts=_facts([group[0].row for group in transcripts], prices),
+        apart=kept_apart(group[0].row for group in transcripts),
+        made=made,
+        many=many,
+        cards=_cards(summary),
+        styles=styles,
+        table=_table(summary),
+        sentences=[(row.policy, closing(row).removeprefix(f"`{row.policy}`")) for row in summary],
+        refusals=[(r.row.transcript, r.row.policy, text) for r in replays for text in r.refusals],
+        failures=failures,
+        overview=_overview(transcripts, main) if many else None,
+        details=[_detail(group) for group in largest],
+        words=WORDS,
+        kinds=NAMES,
+    )
+
+
+def _style(index: int, row: Row) -> str:
+    """The class that gives a policy its colour; sending everything is grey."""
+    return "p-all" if row.policy in ("none", "off") and not row.edits else f"p{index % 6}"
+
+
+def _percent(share: float | None) -> str:
+    return percent(share).replace(" ", "\N{NO-BREAK SPACE}")
+
+
+def _facts(rows: Sequence[Row], prices: tuple[float, float]) -> list[str]:
+    def one(values: set[Any]) -> Any:
+        return next(iter(values)) if len(values) == 1 else None
+
+    window, provider, model = (one({getattr(row, field) for row in rows}) for field in ("window", "provider", "model"))
+    return [
+        plural(sum(row.messages for row in rows), "message"),
+        plural(sum(row.calls for row in rows), "model call"),
+        *([f"window of {count(window)} tokens"] if window else []),
+        *([f"rules of {provider}"] if provider else []),
+        *([model] if model else []),
+        f"cached input read at {prices[0]:g}, written at {prices[1]:g} of the base price",
+    ]
+
+
+def _cards(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """The figures in short, each with a bar; all bars have one scale."""
+    reach = max([1.0, *(max(row.cost_ratio, row.cost_all_in) for row in rows)])
+    return [
+        {
+            "row": row,
+            "known": bool(row.cost_unmanaged),
+            "cost": round(100 * row.cost_ratio / reach, 2),
+            "all_in": round(100 * max(0.0, row.cost_all_in - row.cost_ratio) / reach, 2),
+            "whole": round(100 / reach, 2),
+        }
+        for row in rows
+    ]
+
+
+class _Line(Struct, frozen=True):
+    """A figure and what it is under each policy."""
+
+    title: str
+    meaning: str
+    cells: tuple[str, ...]
+
+
+def _table(rows: Sequence[Row]) -> dict[str, Any]:
+    """All figures, policies side by side, the figures of a kind together."""
+    columns = columns_for(rows, wide=True)
+    kinds = [
+        (group, [_Line(c.title, c.meaning, tuple(c.cell(row) for row in rows)) for c in columns if c.group == group])
+        for group in GROUPS
+    ]
+    return {"policies": [row.policy for row in rows], "kinds": kinds}
+
+
+def _detail(group: Sequence[Replayed]) -> dict[str, Any]:
+    """One transcript, call by call."""
+    peak = max((call.tokens for replay in group for call in replay.calls), default=0)
+    window = group[0].row.window
+    near = bool(window) and peak * 1.7 >= window
+    top = max(peak, window if near else 0) * 1.06
+    calls = max(len(replay.calls) for replay in group)
+    steps = [charts.columns(replay.calls) for replay in group]
+    dearest = max([group[0].row.cost_unmanaged, *(run[-1].spent for run in steps if run)]) * 1.06
+    occur = {kind for run in steps for kind in charts.KINDS if any(getattr(step.call, kind) for step in run)}
+    return {
+        "row": group[0].row,
+        "kinds": [kind for kind in charts.KINDS if kind in occur],
+        "calls": calls,
+        "x": charts.x_labels(calls),
+        "tokens_y": charts.y_labels(top),
+        "window": {"at": round(100 * window / top, 2), "tokens": window} if near else None,
+        "stacks": [
+            {
+                "row": replay.row,
+                "layers": charts.layers(run, top),
+                "marks": charts.marks(replay.edits),
+                "data": _hover(run, replay),
+            }
+            for replay, run in zip(group, steps, strict=True)
+        ],
+        "cost": _cost_chart(group, steps, dearest),
+    }
+
+
+def _cost_chart(group: Sequence[Replayed], steps: Sequence[Sequence[charts.Column]], dearest: float) -> dict[str, Any]:
+    """What the calls have cost so far, a line a policy, against sending everything."""
+    whole = group[0].row.cost_unmanaged
+    drawn = any(_style(0, replay.row) == "p-all" for replay in group)
+    ends = [
+        (replay.row.policy, replay.row.policy, run[-1].spent) for replay, run in zip(group, steps, strict=True) if run
+    ]
+    if whole and not drawn:
+        ends.append(("", "sending everything", whole))
+    places = charts.spread([100 * spent / dearest for *_, spent in ends], 9) if ends else []
+    return {
+        "y": charts.y_labels(dearest),
+        "lines": [(r.row.policy, charts.cost_line(run, dearest)) for r, run in zip(group, steps, strict=True)],
+        "whole": None if drawn or not whole else round(1000 - 1000 * whole / dearest),
+        "ends": [
+            {"policy": policy, "name": name, "at": round(at, 2), "spent": spent}
+            for (policy, name, spent), at in zip(ends, places, strict=True)
+        ],
+    }
+
+
+def _hover(steps: Sequence[charts.Column], replay: Replayed) -> dict[str, Any]:
+    """What the small script shows while a pointer is over a chart: numbers only, a row a step."""
+    plans = {plan.turn: plan for plan in replay.edits}
+    found = [[plan for turn in range(step.left + 1, step.right + 1) if (plan := plans.get(turn))] for step in steps]
+    return {
+        "right": [step.right for step in steps],
+        "turn": [step.call.turn for step in steps],
+        "message": [step.call.message for step in steps],
+        "tokens": [step.call.tokens for step in steps],
+        "cached": [step.call.cached for step in steps],
+        "kinds": {kind: [getattr(step.call, kind) for step in steps] for kind in reversed(charts.KINDS)},
+        "edits": [
+            [sum(plan.edits for plan in run), run[0].tokens_before, run[-1].tokens_after] if run else 0 for run in found
+        ],
+    }
+
+
+def _overview(transcripts: Sequence[Sequence[Replayed]], main: str) -> dict[str, Any]:
+    """A line a transcript, the cheapest under the main policy first."""
+
+    def ratio(group: Sequence[Replayed]) -> float:
+        return next((replay.row.cost_ratio for replay in group if replay.row.policy == main), 1.0)
+
+    def flat(policy: str) -> bool:
+        rows = [replay.row for group in transcripts for replay in group if replay.row.policy == policy]
+        return all(abs(row.cost_ratio - 1) < 0.005 and abs(row.cost_all_in - 1) < 0.005 for row in rows)
+
+    policies = list(dict.fromkeys(replay.row.policy for group in transcripts for replay in group))
+    level = [policy for policy in policies if flat(policy) and len(policies) > 1]
+    kept = sorted(sorted(transcripts, key=lambda group: -group[0].row.input_tokens)[:LISTED], key=ratio)
+    rows = [[replay.row for replay in group if replay.row.policy not in level] for group in kept]
+    reach = max([1.0, *(min(FARTHEST, max(row.cost_ratio, row.cost_all_in)) for group in rows for row in group)]) * 1.02
+    return {
+        "main": main,
+        "level": level,
+        "left_out": len(transcripts) - len(kept),
+        "lanes": len(policies) - len(level),
+        "x": [
+            charts.Label(round(100 * tick / reach, 2), _percent(tick))
+            for tick in (0, 0.25, 0.5, 0.75, 1, 1.5, 2)
+            if tick <= reach
+        ],
+        "rows": [
+            {
+                "name": group[0].row.transcript,
+                "calls": group[0].row.calls,
+                "lanes": [_lane(row, reach) for row in lanes],
+            }
+            for group, lanes in zip(kept, rows, strict=True)
+        ],
+    }
+
+
+def _lane(row: Row, reach: float) -> Mapping[str, Any]:
+    """Where one policy's two figures lie in the overview."""
+    cost, all_in = (round(100 * min(value / reach, 1), 2) for value in (row.cost_ratio, row.cost_all_in))
+    beyond = max(row.cost_ratio, row.cost_all_in) > reach
+    return {"policy": row.policy, "row": row, "cost": cost, "all_in": all_in, "beyond": beyond}
