@@ -1,0 +1,126 @@
+"""foveate: conversations of LLM agents that never outgrow the model's window.
+
+What matters stays sharp, the rest shrinks, nothing is lost, and every prompt is legal for its provider::
+
+    chat = foveate.open_conversation("fix-login", store="sqlite:///chat.db", format="anthropic", window=200_000)
+    chat.append({"role": "user", "content": "Why does the login test fail?"})
+    reply = client.messages.create(model=MODEL, max_tokens=4096, **chat.prompt(system=RULES, tools=TOOLS))
+    chat.record(reply)
+"""
+
+from __future__ import annotations
+
+from .conversation import AsyncConversation, Conversation, Historic, Mend, Repaired
+from .core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
+from .core.events import Event
+from .core.messages import (
+    Extra,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    assistant,
+    system,
+    tool_result,
+    user,
+)
+from .core.planner import Plan, Policy
+from .core.profiles import Profile
+from .core.receipts import Receipt
+from .core.rules import Violation, check, cut_points
+from .core.stamps import Stamp, Usage
+from .core.view import Budget, Entry, Moment, Prices, View
+from .errors import (
+    BadEdit,
+    BadInput,
+    BadMessage,
+    BadSetting,
+    BadTranscript,
+    Damaged,
+    DoesNotFit,
+    FoveateError,
+    IllegalView,
+    MissingExtra,
+    NoSuchConversation,
+    Refused,
+    StalePlan,
+    StoreError,
+    TipMoved,
+    UnknownFormat,
+    UnknownHandle,
+)
+from .policies import filter_tool_results, prune_tool_outputs
+from .wiring import open_async_conversation, open_conversation, open_store
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "AsyncConversation",
+    "BadEdit",
+    "BadInput",
+    "BadMessage",
+    "BadSetting",
+    "BadTranscript",
+    "Budget",
+    "Conversation",
+    "Damaged",
+    "DoesNotFit",
+    "Edit",
+    "Entry",
+    "Event",
+    "Extra",
+    "FoveateError",
+    "Hide",
+    "Historic",
+    "IllegalView",
+    "Media",
+    "Mend",
+    "Message",
+    "MissingExtra",
+    "Moment",
+    "NoSuchConversation",
+    "Opaque",
+    "Part",
+    "Pin",
+    "Plan",
+    "Policy",
+    "Prices",
+    "Profile",
+    "Reasoning",
+    "Receipt",
+    "Refused",
+    "Repaired",
+    "Replace",
+    "Restore",
+    "Span",
+    "StalePlan",
+    "Stamp",
+    "StoreError",
+    "Summarize",
+    "Target",
+    "Text",
+    "TipMoved",
+    "ToolCall",
+    "ToolResult",
+    "UnknownFormat",
+    "UnknownHandle",
+    "Unpin",
+    "Usage",
+    "View",
+    "Violation",
+    "assistant",
+    "check",
+    "cut_points",
+    "filter_tool_results",
+    "open_async_conversation",
+    "open_conversation",
+    "open_store",
+    "prune_tool_outputs",
+    "system",
+    "tool_result",
+    "user",
+]

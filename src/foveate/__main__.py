@@ -1,4 +1,5 @@
-"""The command `foveate`, as far as the base install can take it: it hands over to `foveate.cli`, or says what is missing.
+"""The command `foveate`, as far as the base install can take it: it hands over to `foveate.cli`, or says what is
+missing.
 
 It knows nothing of the commands themselves.
 """

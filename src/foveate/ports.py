@@ -17,7 +17,7 @@ from .core.profiles import Profile
 from .core.stamps import Stamp, Usage
 from .core.view import Entry, View
 
-__all__ = ["Appended", "Clock", "Finding", "Format", "Head", "Rendered", "Store", "Summarizer", "TokenCounter"]
+__all__ = ["Appended", "Clock", "Finding", "Format", "Head", "Rendered", "Store", "TokenCounter"]
 
 Clock = Callable[[], int]
 """Milliseconds since 1970."""
@@ -33,15 +33,7 @@ class TokenCounter(Protocol):
         ...
 
 
-class Summarizer(Protocol):
-    """Shortens text. May call a model; the shell awaits it outside any transaction."""
-
-    def __call__(self, request: Any) -> str:
-        """The summary for one request."""
-        ...
-
-
-# ---------------------------------------------------------------------------------------------------------------- formats
+# -------------------------------------------------------------------------------------------------------------- formats
 
 
 class Format(Protocol):
@@ -85,7 +77,7 @@ class Rendered(Struct, frozen=True):
     entries: tuple[Entry, ...]
 
 
-# ----------------------------------------------------------------------------------------------------------------- stores
+# --------------------------------------------------------------------------------------------------------------- stores
 
 
 class Appended(Struct, frozen=True):
@@ -132,10 +124,12 @@ class Finding(Struct, frozen=True):
 
 
 class Store(Protocol):
-    """Keeps conversations. Every write is one transaction, refused whole if the head it was made for is no longer current.
+    """Keeps conversations. Every write is one transaction, refused whole if the head it was made for is no longer
+    current.
 
-    Branches: a conversation's messages are positions 1..n. A fork shares the positions up to its fork point with the branch
-    it came from and has its own after it; the same holds for journal records. Names are unique per tenant.
+    Branches: a conversation's messages are positions 1..n. A fork shares the positions up to its fork point with
+    the branch it came from and has its own after it; the same holds for journal records. Names are unique per
+    tenant.
     """
 
     def open(self, tenant: str, name: str, *, create: bool = True) -> Head:
@@ -177,7 +171,9 @@ class Store(Protocol):
         ...
 
     def repoint(self, head: Head, position: int, number: int, keep: str) -> Head:
-        """Move this conversation to a new branch at `position`, keeping the old one under the name `keep`. One transaction."""
+        """Move this conversation to a new branch at `position`, keeping the old one under the name `keep`. One
+        transaction.
+        """
         ...
 
     def snapshot(self, head: Head) -> tuple[int, int, bytes] | None:

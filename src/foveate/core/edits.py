@@ -1,7 +1,7 @@
 """The closed union of edits: every way in which the *view* of a conversation can change.
 
-An edit never touches the history. It names messages by id, never by position, so that it means the same after any later
-append, edit or fork. What it names but this conversation does not have, it leaves alone.
+An edit never touches the history. It names messages by id, never by position, so that it means the same after any
+later append, edit or fork. What it names but this conversation does not have, it leaves alone.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from .messages import Media, Text
 __all__ = ["Edit", "Hide", "Path", "Pin", "Replace", "Restore", "Span", "Summarize", "Target", "Unpin"]
 
 Path = tuple[int, ...]
-"""Where in a message: `()` the whole of it, `(i,)` its part i, `(i, j)` part j inside the tool result that is part i."""
+"""Where in a message: `()` the whole of it, `(i,)` its part i, `(i, j)` part j inside the tool result that is part
+i.
+"""
 
 
 class Target(Struct, frozen=True, tag="at", array_like=True):

@@ -1,10 +1,12 @@
 """Identity: what a message, a stamp and a journal record are called.
 
-All three are chains. A message's id is a tagged hash of *the hash of its body* and its parent's id: so the same words after
-the same past have the same id everywhere, and a chain stays verifiable after a body was erased. Stamps and journal
-records are chained alike, apart from the messages, so that a fact of one conversation never changes what was said.
+All three are chains. A message's id is a tagged hash of *the hash of its body* and its parent's id: so the same
+words after the same past have the same id everywhere, and a chain stays verifiable after a body was erased. Stamps
+and journal records are chained alike, apart from the messages, so that a fact of one conversation never changes
+what was said.
 
-Hashes are BLAKE2b, 20 bytes, in hex, with the purpose as BLAKE2's `person`, so that one kind can never pass for another.
+Hashes are BLAKE2b, 20 bytes, in hex, with the purpose as BLAKE2's `person`, so that one kind can never pass for
+another.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The journal: the numbered edits of a conversation, in the records they were committed in.
 
-A plan is committed as one record, or not at all. Edits are numbered from 1 over the whole journal, so that an edit can be
-named (`why`, `undo`) for ever. Records are chained by hash like the messages are (`ids.record_id`).
+A plan is committed as one record, or not at all. Edits are numbered from 1 over the whole journal, so that an edit
+can be named (`why`, `undo`) for ever. Records are chained by hash like the messages are (`ids.record_id`).
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ class Record(Struct, frozen=True, omit_defaults=True):
     """Milliseconds since 1970, by the conversation's clock."""
     tip: str
     """Id of the newest message when it was planned: what came later is not covered by it."""
+    position: int
+    """Position of that message."""
     tokens_before: int = 0
     tokens_after: int = 0
     bytes_before: int = 0

@@ -1,11 +1,12 @@
 """What was said: messages and their parts, as frozen values.
 
-No id, time or count is in here: whoever stores or counts adds that (see `stamps.py` and `ids.py`). A part that came from
-a provider keeps the fields this model does not know in `extra`, as the JSON text they arrived in; only the format they came
-from writes them out again.
+No id, time or count is in here: whoever stores or counts adds that (see `stamps.py` and `ids.py`). A part that came
+from a provider keeps the fields this model does not know in `extra`, as the JSON text they arrived in; only the
+format they came from writes them out again.
 
-One convention makes everything else simple: *a message holds at most one tool result*, and then nothing else. Formats whose
-wire shape packs several results (and text) into one message unpack them when they parse and pack them again when they render.
+One convention makes everything else simple: *a message holds at most one tool result*, and then nothing else.
+Formats whose wire shape packs several results (and text) into one message unpack them when they parse and pack them
+again when they render.
 """
 
 from __future__ import annotations
@@ -94,7 +95,9 @@ class ToolCall(Struct, frozen=True, tag="tool_call", omit_defaults=True):
 
 
 class Opaque(Struct, frozen=True, tag="opaque", omit_defaults=True):
-    """A block of a kind this model does not know. It returns, byte-equal, to the format it came from and to no other."""
+    """A block of a kind this model does not know. It returns, byte-equal, to the format it came from and to no
+    other.
+    """
 
     format: str
     kind: str

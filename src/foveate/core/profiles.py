@@ -1,6 +1,7 @@
 """What a provider or model demands of a view, as data. A profile is an argument of every rendering and every check.
 
-The windows table is deliberately small and overridable by keyword; the sources are the providers' model pages as of November 2026.
+The windows table is deliberately small and overridable by keyword; the sources are the providers' model pages as of
+November 2026.
 """
 
 from __future__ import annotations
@@ -19,10 +20,18 @@ class Profile(Struct, frozen=True):
     """The first message that is not a system prompt must be a user's (Anthropic)."""
     unique_call_ids: bool = False
     """A call id may be used once in a request (Anthropic: `tool_use` ids must be unique)."""
+    plain_call_ids: bool = False
+    """Call ids may hold letters, digits, `_` and `-` only (Anthropic)."""
+    max_tool_name: int = 64
+    """Longest name of a called tool; other characters than letters, digits, `_` and `-` are refused by both."""
+    refuses_trailing_space: bool = False
+    """An assistant's text may not end in white space (Anthropic refuses it in the last message)."""
     signed_reasoning: bool = False
     """Reasoning is taken back only with its signature or encrypted payload (Anthropic)."""
     binds_reasoning: bool = False
-    """Reasoning is checked against everything before it: after an edit, all later reasoning must go (since Fable 5.1)."""
+    """Reasoning is checked against everything before it: after an edit, all later reasoning must go (since Fable
+    5.1).
+    """
     media_in_results: bool = True
     """Tool results may hold images (OpenAI chat completions: text only)."""
     max_bytes: int = 32_000_000
@@ -34,7 +43,15 @@ class Profile(Struct, frozen=True):
 
 
 PROFILES: dict[str, Profile] = {
-    "anthropic": Profile("anthropic", user_first=True, unique_call_ids=True, signed_reasoning=True),
+    "anthropic": Profile(
+        "anthropic",
+        user_first=True,
+        unique_call_ids=True,
+        plain_call_ids=True,
+        max_tool_name=128,
+        refuses_trailing_space=True,
+        signed_reasoning=True,
+    ),
     "openai": Profile("openai", media_in_results=False, max_bytes=50_000_000, max_images=500),
 }
 PROFILES["openai_chat"] = PROFILES["openai"]

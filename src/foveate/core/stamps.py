@@ -1,7 +1,7 @@
 """Facts about a message in one conversation that are not part of what was said.
 
-A stamp is recorded when its message is appended and never changes. Two conversations that share a message share what was
-said, not when or why.
+A stamp is recorded when its message is appended and never changes. Two conversations that share a message share
+what was said, not when or why.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ Origin = Literal["system", "user", "assistant", "tool", "plugin", "summary", "de
 class Usage(Struct, frozen=True, array_like=True):
     """What one model call was billed for, in tokens, normalised across providers.
 
-    Anthropic reports uncached input apart from cached input; OpenAI reports one sum that includes what was cached. Here
-    `input` is always the *uncached, unwritten* rest, so that the size of the prompt is the sum of the three input figures.
-    Unknown is None, never 0.
+    Anthropic reports uncached input apart from cached input; OpenAI reports one sum that includes what was cached.
+    Here `input` is always the *uncached, unwritten* rest, so that the size of the prompt is the sum of the three
+    input figures. Unknown is None, never 0.
     """
 
     input: int | None = None
@@ -43,7 +43,9 @@ class Stamp(Struct, frozen=True, array_like=True):
     """What the conversation knows about one appended message. Fields are only ever added at the end."""
 
     turn: int
-    """Model calls begun when this was appended: the clock by which things age. A reply carries the number of its own call."""
+    """Model calls begun when this was appended: the clock by which things age. A reply carries the number of its
+    own call.
+    """
     time: int
     """Milliseconds since 1970, by the conversation's clock."""
     tokens: int

@@ -1,7 +1,7 @@
 """What the model sees: a frozen view, its entries, and the facts a policy may use.
 
-A view is what `projection.py` computes from a history and its journal. Policies read it and return edits; formats write it
-down for a provider. Both only look: nothing in here changes.
+A view is what `projection.py` computes from a history and its journal. Policies read it and return edits; formats
+write it down for a provider. Both only look: nothing in here changes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,15 @@ from .stamps import Stamp
 __all__ = ["Budget", "Entry", "Kind", "Moment", "Prices", "View"]
 
 Kind = Literal["message", "summary", "note", "stand-in"]
-"""`message`: as appended or edited; `summary`: stands for a span; `note`: a tool result that can no longer answer its call,
-told as a user's note; `stand-in`: the answer that a call without one needs."""
+"""`message`: as appended or edited; `summary`: stands for a span; `note`: a tool result that can no longer answer
+its call, told as a user's note; `stand-in`: the answer that a call without one needs.
+"""
 
 
 class Entry(Struct, frozen=True, eq=False):
-    """One message of a view. Entries are compared by identity: an unchanged entry is the same object from view to view."""
+    """One message of a view. Entries are compared by identity: an unchanged entry is the same object from view to
+    view.
+    """
 
     position: int
     """Place in the history, from 1; of the first message where it stands for several."""
@@ -71,7 +74,9 @@ class Entry(Struct, frozen=True, eq=False):
 
 
 class Budget(Struct, frozen=True):
-    """What a request may hold. Tokens are estimates of the conversation's counter, scaled by what the provider measured."""
+    """What a request may hold. Tokens are estimates of the conversation's counter, scaled by what the provider
+    measured.
+    """
 
     window: int
     """The model's window in tokens."""
@@ -87,7 +92,9 @@ class Budget(Struct, frozen=True):
 
     @property
     def usable(self) -> int:
-        """Tokens a view may hold by the counter's own estimate: window less reserve, corrected by scale, less overhead."""
+        """Tokens a view may hold by the counter's own estimate: window less reserve, corrected by scale, less
+        overhead.
+        """
         return int((self.window - self.reserve) / self.scale) - self.overhead
 
     @property
@@ -126,7 +133,7 @@ class View(Struct, frozen=True, eq=False):
     budget: Budget
     moment: Moment = Moment()
 
-    def __iter__(self) -> Iterator[Entry]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)
 
     def __len__(self) -> int:

@@ -1,0 +1,175 @@
+"""From slots to entries: the one place where a view becomes legal as a whole.
+
+Whatever was appended and however it was edited, a provider wants every call answered, right behind the message that
+made it, once, under an id of its own. So slots are taken in *units*: an assistant's message with what follows it up
+to the next one. In a unit the answers come first; a call without one gets a stand-in; an answer that can no longer
+stand behind its call (it came after the model had been asked again, it is a second one, or its call is not shown)
+is told as a user's note in its own place. Nothing is ever dropped, and what has been shown once does not move: that
+an answer is late is decided by turns, which are recorded, never by what happens to follow.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from .messages import Message, Text, ToolCall, ToolResult
+from .profiles import Profile
+from .slots import Counter, Slot, reshaped
+from .view import Entry
+
+__all__ = ["NO_ANSWER", "OPENING", "Arrangement"]
+
+NO_ANSWER = "[No result: the call was interrupted, or its result is not shown.]"
+"""What the model reads where a call has no answer."""
+
+OPENING = "[The conversation goes on from here.]"
+"""What stands for the user where a view would begin with the assistant."""
+
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class Arrangement:
+    """The legal order of a list of slots, kept while the list grows at its end."""
+
+    def __init__(self, profile: Profile, count: Counter) -> None:
+        self._profile = profile
+        self._count = count
+        self._entries: list[Entry] = []
+        self._units: list[tuple[int, int]] = []  # (index of the first slot, index of the first entry)
+        self._taken: set[str] = set()  # call ids shown in the units before the last one
+        self._fresh: set[str] = set()  # call ids shown in the last unit
+        self._opener: Entry | None = None
+
+    def copy(self) -> Arrangement:
+        """An arrangement that may go its own way from here."""
+        twin = Arrangement(self._profile, self._count)
+        twin._entries, twin._units = list(self._entries), list(self._units)
+        twin._taken, twin._fresh = set(self._taken), set(self._fresh)
+        return twin
+
+    def entries(self, slots: Sequence[Slot], since: int) -> tuple[Entry, ...]:
+        """All entries of `slots`, of which those before index `since` are as they were at the last call."""
+        self._forget(since)
+        start = self._units[-1][0] if self._units else 0
+        for unit in _units(slots, start):
+            if self._units and self._units[-1][0] == unit:
+                self._reopen_last()
+            else:
+                self._taken |= self._fresh
+                self._units.append((unit, len(self._entries)))
+            end = next((i for i in range(unit + 1, len(slots)) if _opens(slots[i])), len(slots))
+            self._fresh = set()
+            self._entries.extend(self._arranged(slots[unit:end]))
+        return self._opened_by_user()
+
+    def _opened_by_user(self) -> tuple[Entry, ...]:
+        """The entries, behind a user's note where the provider wants a user to speak first and none does."""
+        first = next((i for i, entry in enumerate(self._entries) if entry.message.role != "system"), None)
+        if not self._profile.user_first or first is None or self._entries[first].message.role != "assistant":
+            return tuple(self._entries)
+        if self._opener is None or self._opener.stamp is not self._entries[first].stamp:
+            message = Message("user", (Text(OPENING),))
+            bare = Entry(0, "", message, None, self._entries[first].stamp, "stand-in")
+            self._opener = reshaped(bare, message, "the first message must be a user's", self._count)
+        return (*self._entries[:first], self._opener, *self._entries[first:])
+
+    def _forget(self, since: int) -> None:
+        """Drop every unit that begins at slot `since` or later, and reckon the taken ids anew if any did."""
+        if not self._units or self._units[-1][0] < since:
+            return
+        while self._units and self._units[-1][0] >= since:
+            del self._entries[self._units.pop()[1] :]
+        first = self._units[-1][1] if self._units else 0
+        self._taken = {call.call_id for entry in self._entries[:first] for call in entry.message.calls}
+        self._fresh = set()
+
+    def _reopen_last(self) -> None:
+        del self._entries[self._units[-1][1] :]
+
+    def _arranged(self, unit: Sequence[Slot]) -> Iterable[Entry]:
+        head, followers = (unit[0], unit[1:]) if _opens(unit[0]) else (None, unit)
+        opening = head.entry(self._profile, self._count) if head else None
+        waiting: dict[str, list[str]] = {}  # the ids that calls had -> the ids they are shown under
+        if opening and opening.message.calls:
+            opening, waiting = self._with_own_ids(opening)
+        answers: list[Entry] = []
+        rest: list[Entry] = []
+        for slot in followers:
+            entry = slot.entry(self._profile, self._count)
+            if entry is None:
+                continue
+            result = entry.message.result
+            if result is None:
+                rest.append(entry)
+            elif head and waiting.get(result.call_id) and slot.stamp.turn == head.stamp.turn:
+                answers.append(self._under_id(entry, result, waiting[result.call_id].pop(0)))
+            else:
+                rest.append(self._as_note(entry, result, known=self._is_shown(result.call_id)))
+        if opening:
+            yield opening
+            yield from answers
+            yield from (self._stand_in(opening, call_id) for ids in waiting.values() for call_id in ids)
+        yield from rest
+
+    def _with_own_ids(self, entry: Entry) -> tuple[Entry, dict[str, list[str]]]:
+        """The assistant's entry with an id of its own for every call, and which of its former ids became which."""
+        waiting: dict[str, list[str]] = {}
+        own: dict[int, ToolCall] = {}
+        for i, part in enumerate(entry.message.parts):
+            if not isinstance(part, ToolCall):
+                continue
+            call_id = self._own_id(part.call_id, f"{entry.position}_{i}")
+            self._fresh.add(call_id)
+            waiting.setdefault(part.call_id, []).append(call_id)
+            if call_id != part.call_id:
+                own[i] = ToolCall(call_id, part.name, part.arguments, part.extra)
+        if not own:
+            return entry, waiting
+        parts = tuple(own.get(i, part) for i, part in enumerate(entry.message.parts))
+        message = Message(entry.message.role, parts, entry.message.name, entry.message.extra)
+        return reshaped(entry, message, "a call id was empty, used before or malformed", self._count), waiting
+
+    def _own_id(self, call_id: str, place: str) -> str:
+        plain = self._plain(call_id)
+        if not plain:
+            return f"call_{place}"
+        # The place, not a running number, makes it unique: it stays the same whatever becomes of the earlier use.
+        return f"{plain}_{place}" if self._is_shown(call_id) else plain
+
+    def _plain(self, call_id: str) -> str:
+        return _NOT_PLAIN.sub("_", call_id) if self._profile.plain_call_ids else call_id
+
+    def _is_shown(self, call_id: str) -> bool:
+        plain = self._plain(call_id)
+        return plain in self._taken or plain in self._fresh
+
+    def _under_id(self, entry: Entry, result: ToolResult, call_id: str) -> Entry:
+        if result.call_id == call_id:
+            return entry
+        renamed = ToolResult(call_id, result.content, result.state, result.name, result.extra)
+        return reshaped(entry, Message("tool", (renamed,)), "its call is shown under another id", self._count)
+
+    def _as_note(self, entry: Entry, result: ToolResult, *, known: bool) -> Entry:
+        tool = f" of {entry.tool}" if entry.tool else ""
+        about = f"call {result.call_id}{tool}" if result.call_id else f"a call{tool}"
+        head = f"[Result for {about}, which came late]" if known else f"[Result for {about}, which is not shown]"
+        why = "it came late, or its call was answered already" if known else "its call is not shown"
+        return reshaped(entry, Message("user", (Text(head), *result.content)), why, self._count, kind="note")
+
+    def _stand_in(self, opening: Entry, call_id: str) -> Entry:
+        message = Message("tool", (ToolResult(call_id, (Text(NO_ANSWER),), "interrupted"),))
+        bare = Entry(opening.position, opening.id, message, None, opening.stamp, "stand-in", last=opening.position)
+        return reshaped(bare, message, "a call without an answer is refused", self._count)
+
+
+def _opens(slot: Slot) -> bool:
+    """A unit begins with every message of the assistant, and with every summary."""
+    return slot.message.role == "assistant" or slot.span is not None
+
+
+def _units(slots: Sequence[Slot], start: int) -> Iterable[int]:
+    """Indices at which units begin, from the one that begins at `start`."""
+    if start < len(slots):
+        yield start
+        yield from (i for i in range(start + 1, len(slots)) if _opens(slots[i]))

@@ -1,0 +1,39 @@
+"""Handles: the short stable names that placeholders show and `expand` takes.
+
+`m12` is the twelfth message of a conversation, `m12.1` its first part, `m12.1.2` the second part of the tool result
+that is its first part, `m3-m17` a run of messages. A message never changes its place, so a handle never changes its
+meaning.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from ..errors import UnknownHandle
+from .edits import Path
+
+__all__ = ["Handle", "parse_handle"]
+
+_SHAPE = re.compile(r"m(\d{1,12})((?:\.\d{1,6}){0,2})(?:-m(\d{1,12}))?")
+
+
+class Handle(Struct, frozen=True):
+    """What a handle names: positions first..last, and where only one, the path of a part in it."""
+
+    first: int
+    last: int
+    path: Path = ()
+
+
+def parse_handle(text: str) -> Handle:
+    """Read a handle. Raises UnknownHandle where the text is none."""
+    match = _SHAPE.fullmatch(text.strip()) if isinstance(text, str) else None
+    if not match:
+        raise UnknownHandle(str(text), "A handle looks like m12, m12.1 or m3-m17.")
+    first, parts, last = int(match[1]), match[2], match[3]
+    path = tuple(int(number) - 1 for number in parts.split(".")[1:])
+    if first < 1 or any(index < 0 for index in path) or (last and (path or int(last) < first)):
+        raise UnknownHandle(text, "A handle looks like m12, m12.1 or m3-m17, and counts from 1.")
+    return Handle(first, int(last) if last else first, path)

@@ -1,0 +1,268 @@
+"""What makes a view legal. One small class a rule, each naming who needs it and what breaks without it.
+
+`arrange.py` makes views legal; this file says, without looking at how, whether one is. A rule reads entries in
+order and keeps what it must remember between them, so that a view that only grew is checked at the cost of its new
+entries (`Checker`). `cut_points` tells where a view may be cut without parting what belongs together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import msgspec
+
+from .messages import Opaque, Reasoning, Text
+from .profiles import Profile
+from .view import Entry, View
+
+__all__ = ["RULES", "Checker", "Rule", "Violation", "check", "cut_points"]
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """One broken rule."""
+
+    rule: str
+    position: int
+    """Of the message that breaks it."""
+    says: str
+
+    def __str__(self) -> str:
+        return f"message {self.position}: {self.says} ({self.rule})"
+
+
+class Rule(Protocol):
+    """Reads the entries of one view in order."""
+
+    provider: str
+    """Who refuses a request that breaks it."""
+    breaks: str
+    """What happens without it."""
+
+    def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
+        """What is wrong with this entry after those before it."""
+        ...
+
+    def end(self) -> Iterator[str]:
+        """What is wrong if the view ends here. Changes nothing: more entries may follow."""
+        ...
+
+
+class _Alone:
+    """A rule about each entry by itself."""
+
+    def end(self) -> Iterator[str]:
+        yield from ()
+
+
+class CallsAreAnswered:
+    """Every call is answered right behind its message, once, and every answer has its call there."""
+
+    provider = "anthropic, openai"
+    breaks = (
+        "tool_use ids were found without tool_result blocks immediately after; the conversation is refused for ever"
+    )
+
+    def __init__(self) -> None:
+        self._open: set[str] = set()
+
+    def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
+        result = entry.message.result
+        if result is not None:
+            if result.call_id not in self._open:
+                yield f"answers call {result.call_id!r}, which is not open here"
+            self._open.discard(result.call_id)
+            return
+        yield from self.end()
+        self._open = {call.call_id for call in entry.message.calls}
+
+    def end(self) -> Iterator[str]:
+        if self._open:
+            yield f"leaves calls unanswered before it: {', '.join(sorted(self._open))}"
+
+
+class CallIdsAreOwn(_Alone):
+    """No call id is empty, and none is used twice."""
+
+    provider = "anthropic (twice), anthropic and openai (empty, twice in one message)"
+    breaks = "`tool_use` ids must be unique"
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+
+    def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
+        for call in entry.message.calls:
+            if not call.call_id:
+                yield "has a call without an id"
+            if call.call_id in self._seen:
+                yield f"uses call id {call.call_id!r} a second time"
+            self._seen.add(call.call_id)
+
+
+class NothingIsEmpty(_Alone):
+    """No message without content, no blank text."""
+
+    provider = "anthropic"
+    breaks = "messages must have non-empty content; text content blocks must contain non-whitespace text"
+
+    def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
+        parts = entry.message.parts
+        if entry.message.role != "tool" and all(isinstance(part, Reasoning) for part in parts):
+            yield "has no content"
+        if any(isinstance(part, Text) and not part.text.strip() for part in parts):
+            yield "has a blank text"
+
+
+class ArgumentsAreObjects(_Alone):
+    """The arguments of every call are a JSON object."""
+
+    provider = "anthropic; most servers that speak OpenAI's protocol"
+    breaks = "tool_use.input: Input should be a valid dictionary; cut JSON is refused for ever"
+
+    def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
+        for call in entry.message.calls:
+            try:
+                whole = isinstance(msgspec.json.decode(call.arguments), dict)
+            except (msgspec.DecodeError, RecursionError):
+                whole = False
+            if not whole:
+                yield f"calls {call.name} with arguments that are not a JSON object"
+
+
+class UserSpeaksFirst:
+    """The first message that is not a system prompt is a user's."""
+
+    provider = "anthropic"
+    breaks = "messages: first message must use the user role"
+
+    def __init__(self) -> None:
+        self._spoken = False
+
+    def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
+        if profile.user_first and not self._spoken and entry.message.role in ("assistant", "tool"):
+            yield "speaks before any user"
+        self._spoken = self._spoken or entry.message.role != "system"
+
+    def end(self) -> Iterator[str]:
+        if not self._spoken:
+            yield "nobody speaks: there is nothing but system prompts"
+
+
+class ReasoningIsWhole(_Alone):
+    """Reasoning is of this provider, signed where it must be, and goes with the calls it led to."""
+
+    provider = "anthropic; openai responses"
+    breaks = "Expected `thinking` but found `tool_use`; Invalid `signature` in `thinking` block"
+
+    def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
+        shown = [part for part in entry.message.parts if isinstance(part, Reasoning)]
+        for part in shown:
+            if part.format != profile.format:
+                yield f"carries reasoning of {part.format or 'an unknown provider'}"
+            elif profile.signed_reasoning and not (part.signature or part.encrypted):
+                yield "carries unsigned reasoning"
+        if entry.source is None or profile.binds_reasoning or not entry.message.calls:
+            return
+        said = [part for part in entry.source.parts if isinstance(part, Reasoning) and part.format == profile.format]
+        if profile.signed_reasoning:
+            said = [part for part in said if part.signature or part.encrypted]
+        if said != shown:
+            yield "makes calls without all of the reasoning that led to them"
+
+
+class ForeignBlocksStayAway(_Alone):
+    """A block that only another provider knows is not sent."""
+
+    provider = "all"
+    breaks = "an unknown block type is refused"
+
+    def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
+        for part in entry.message.parts:
+            if isinstance(part, Opaque) and part.format != profile.format:
+                yield f"holds a block of kind {part.kind!r} that {profile.format} does not know"
+
+
+class PromptsAreIntact:
+    """System prompts and the last user input are shown as they were said."""
+
+    provider = "nobody refuses; the agent forgets its rules or its task"
+    breaks = "a rule or the pending request is lost"
+
+    def __init__(self) -> None:
+        self._problem = ""
+
+    def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
+        if entry.source is None:
+            return
+        if entry.stamp.origin == "user":
+            self._problem = f"the last user input, {entry.handle}, is not shown as it was said" if entry.shrunk else ""
+        if entry.message.role == "system" and entry.shrunk:
+            yield "is a system prompt that is not shown as it was said"
+
+    def end(self) -> Iterator[str]:
+        if self._problem:
+            yield self._problem
+
+
+RULES: tuple[Callable[[], Rule], ...] = (
+    CallsAreAnswered,
+    CallIdsAreOwn,
+    NothingIsEmpty,
+    ArgumentsAreObjects,
+    UserSpeaksFirst,
+    ReasoningIsWhole,
+    ForeignBlocksStayAway,
+    PromptsAreIntact,
+)
+
+
+class Checker:
+    """Checks the views of one conversation, one after the other, at the cost of what is new in each."""
+
+    def __init__(self, profile: Profile) -> None:
+        self._profile = profile
+        self._start()
+
+    def _start(self) -> None:
+        self._rules: list[Rule] = [rule() for rule in RULES]
+        self._read: tuple[Entry, ...] = ()
+        self._found: list[Violation] = []
+
+    def check(self, entries: Sequence[Entry]) -> list[Violation]:
+        """All violations in these entries, in their order."""
+        known = len(self._read)
+        if tuple(entries[:known]) != self._read:  # entries compare by identity, so this is one pass over pointers
+            self._start()
+            known = 0
+        for entry in entries[known:]:
+            for rule in self._rules:
+                for says in rule.read(entry, self._profile):
+                    self._found.append(Violation(type(rule).__name__, entry.position, says))
+        self._read = tuple(entries)
+        last = entries[-1].position if entries else 0
+        at_end = [Violation(type(rule).__name__, last, says) for rule in self._rules for says in rule.end()]
+        return self._found + at_end
+
+
+def check(view: View | Sequence[Entry], profile: Profile) -> list[Violation]:
+    """What is wrong with this view for this provider; nothing wrong: an empty list."""
+    return Checker(profile).check(view.entries if isinstance(view, View) else view)
+
+
+def cut_points(view: View | Sequence[Entry]) -> list[int]:
+    """Indices of entries before which a view may be cut: never inside a unit, never right behind a stand-in's call.
+
+    Both ends (0 and the number of entries) are among them.
+    """
+    entries = view.entries if isinstance(view, View) else view
+    points: list[int] = []
+    waiting: set[str] = set()
+    for index, entry in enumerate(entries):
+        result = entry.message.result
+        if result is not None:
+            waiting.discard(result.call_id)
+            continue
+        if not waiting:
+            points.append(index)
+        waiting = {call.call_id for call in entry.message.calls}
+    return [*points, len(entries)]

@@ -1,0 +1,179 @@
+"""One message as its edits leave it, and as its provider can take it.
+
+`edited` folds a message's own edits (replaced and hidden parts). `mended` removes what a provider refuses in any
+message alone: blank text, foreign or unsigned reasoning, arguments that are no JSON object. What concerns several
+messages together (answers and their calls, ids) is in `arrange.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+import msgspec
+
+from .edits import Edit, Hide, Path, Replace, Target
+from .messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from .profiles import Profile
+
+__all__ = ["Shown", "edited", "mended"]
+
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """What is shown of a message, and what happened to it on the way."""
+
+    message: Message
+    shrunk: tuple[Path, ...] = ()
+    """Paths, in the message as appended, whose content was replaced or hidden."""
+    edits: tuple[int, ...] = ()
+
+
+def edited(message: Message, edits: Sequence[tuple[int, Edit]]) -> Shown:
+    """The message with these numbered edits folded in, in their order. What cannot apply is passed over."""
+    content: dict[Path, tuple[Part, ...]] = {}
+    numbers: list[int] = []
+    for number, edit in edits:
+        match edit:
+            case Replace(target=target):
+                path = _narrowed(message, target)
+                replaced = _replaced(message, path, edit)
+                if replaced is not None:
+                    content[path] = replaced
+                    numbers.append(number)
+            case Hide(target=Target() as target) if target.path:
+                if _may_hide(message, target.path):
+                    content[target.path] = ()
+                    numbers.append(number)
+            case _:
+                pass
+    if not content:
+        return Shown(message)
+    return Shown(_rebuilt(message, content), tuple(content), tuple(numbers))
+
+
+def _narrowed(message: Message, target: Target) -> Path:
+    """A message of one part is replaced by replacing that part, so that a result keeps its call."""
+    return (0,) if not target.path and len(message.parts) == 1 else target.path
+
+
+def _part_at(message: Message, path: Path) -> Part | None:
+    match path:
+        case (i,) if 0 <= i < len(message.parts):
+            return message.parts[i]
+        case (i, j) if 0 <= i < len(message.parts):
+            result = message.parts[i]
+            if isinstance(result, ToolResult) and 0 <= j < len(result.content):
+                return result.content[j]
+    return None
+
+
+def _replaced(message: Message, path: Path, edit: Replace) -> tuple[Part, ...] | None:
+    """What stands at `path` after the edit, or None where it cannot apply: wrong path, reasoning, broken arguments."""
+    if not path:
+        return edit.content if not message.calls and message.result is None else None
+    match _part_at(message, path):
+        case None | Reasoning():
+            return None
+        case ToolResult() as result:
+            return (ToolResult(result.call_id, edit.content, result.state, result.name, result.extra),)
+        case ToolCall() as call:
+            if len(edit.content) == 1 and isinstance(edit.content[0], Text) and _is_object(edit.content[0].text):
+                return (ToolCall(call.call_id, call.name, edit.content[0].text, call.extra),)
+            return None
+        case _:
+            return edit.content
+
+
+def _may_hide(message: Message, path: Path) -> bool:
+    """A call and a result are only ever hidden as whole messages; reasoning stays with the calls it led to."""
+    match _part_at(message, path):
+        case None | ToolCall() | ToolResult():
+            return False
+        case Reasoning():
+            return not message.calls
+        case _:
+            return True
+
+
+def _rebuilt(message: Message, content: dict[Path, tuple[Part, ...]]) -> Message:
+    if () in content:
+        return Message(message.role, content[()], message.name, message.extra)
+    parts: list[Part] = []
+    for i, part in enumerate(message.parts):
+        if (i,) in content:
+            parts.extend(content[(i,)])
+        elif isinstance(part, ToolResult) and any(len(path) == 2 and path[0] == i for path in content):
+            shown = [new for j, old in enumerate(part.content) for new in content.get((i, j), (old,))]
+            nested = tuple(new for new in shown if isinstance(new, Text | Media | Opaque))
+            parts.append(ToolResult(part.call_id, nested, part.state, part.name, part.extra))
+        else:
+            parts.append(part)
+    return Message(message.role, tuple(parts), message.name, message.extra)
+
+
+def mended(message: Message, profile: Profile, *, stale: bool) -> tuple[Message | None, str]:
+    """The message without what its provider refuses, and why it had to change ("" if it did not).
+
+    `stale`: something before this message was edited after it was said, which voids bound reasoning. None: nothing
+    is left.
+    """
+    why = ""
+    parts: list[Part] = []
+    for part in message.parts:
+        match part:
+            case Text() if not part.text.strip():
+                why = why or "blank text is refused"
+                continue
+            case Text() if message.role == "assistant" and profile.refuses_trailing_space and part.text[-1].isspace():
+                why = why or "white space at the end of the assistant's text is refused"
+                part = Text(part.text.rstrip(), part.extra)
+            case Reasoning():
+                problem = _reasoning_problem(part, profile, stale)
+                if problem:
+                    why = why or problem
+                    continue
+            case Opaque() if part.format != profile.format:
+                why = why or "a block that only another provider knows is refused"
+                continue
+            case ToolCall():
+                mend = _mended_call(part, profile)
+                if mend is not part:
+                    why = why or "its call had arguments or a name that are refused"
+                part = mend
+            case _:
+                pass
+        parts.append(part)
+    if message.role != "tool" and all(isinstance(part, Reasoning) for part in parts):
+        return None, "a message without content is refused"
+    return (Message(message.role, tuple(parts), message.name, message.extra) if why else message), why
+
+
+def _reasoning_problem(part: Reasoning, profile: Profile, stale: bool) -> str:
+    if part.format != profile.format:
+        return "another provider's reasoning is refused"
+    if profile.signed_reasoning and not (part.signature or part.encrypted):
+        return "unsigned reasoning is refused"
+    if profile.binds_reasoning and stale:
+        return "reasoning bound to an earlier form of the conversation is refused"
+    return ""
+
+
+def _mended_call(call: ToolCall, profile: Profile) -> ToolCall:
+    arguments = call.arguments
+    if not _is_object(arguments):
+        # Kept readable rather than lost: a truncated stream often holds the one value that matters.
+        arguments = json.dumps({"invalid_arguments": arguments}, ensure_ascii=False) if arguments.strip() else "{}"
+    name = _NOT_PLAIN.sub("_", call.name)[: profile.max_tool_name] or "unnamed_tool"
+    if arguments is call.arguments and name == call.name:
+        return call
+    return ToolCall(call.call_id, name, arguments, call.extra)
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(text), dict)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return False

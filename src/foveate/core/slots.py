@@ -1,0 +1,130 @@
+"""A message's, or a summary's, place in a projection: what was appended, which edits touch it, what it shows.
+
+Slots are the working memory of `projection.py`. They are never handed out; a projection that is tried out (a plan)
+copies the ones it changes.
+"""
+
+from __future__ import annotations
+
+from .counting import images_of, tokens_of
+from .edits import Edit, Span
+from .messages import Message
+from .profiles import Profile
+from .showing import Shown, edited, mended
+from .stamps import Stamp
+from .view import Entry, Kind
+from .wire import encode_message
+
+__all__ = ["Counter", "Slot"]
+
+from collections.abc import Callable
+
+Counter = Callable[[str], int]
+
+
+class Slot:
+    """One place. `span` and `last` are set where it holds a summary."""
+
+    __slots__ = (
+        "_base",
+        "edits",
+        "id",
+        "last",
+        "message",
+        "pinned",
+        "position",
+        "renewed",
+        "size",
+        "span",
+        "stale",
+        "stamp",
+    )
+
+    def __init__(
+        self,
+        position: int,
+        id: str,
+        message: Message,
+        stamp: Stamp,
+        size: int,
+        *,
+        span: Span | None = None,
+        last: int = 0,
+    ) -> None:
+        self.position, self.id, self.message, self.stamp, self.size = position, id, message, stamp, size
+        self.span, self.last = span, last or position
+        self.edits: tuple[tuple[int, Edit], ...] = ()
+        self.pinned = False
+        self.renewed = 0
+        self.stale = False
+        self._base: Entry | bool | None = False
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Sorting key: a summary stands before what is shown of its own span."""
+        return (self.position, 0 if self.span else 1)
+
+    def copy(self) -> Slot:
+        """A slot that may be changed without changing this one."""
+        twin = Slot(self.position, self.id, self.message, self.stamp, self.size, span=self.span, last=self.last)
+        twin.edits, twin.pinned, twin.renewed, twin.stale = self.edits, self.pinned, self.renewed, self.stale
+        return twin
+
+    def changed(self) -> None:
+        """Say that edits, pin or staleness changed: what it shows is worked out anew."""
+        self._base = False
+
+    def entry(self, profile: Profile, count: Counter) -> Entry | None:
+        """What this place shows, before its neighbours have a say; None where nothing is left to show."""
+        if isinstance(self._base, bool):
+            self._base = self._shown(profile, count)
+        return self._base
+
+    def _shown(self, profile: Profile, count: Counter) -> Entry | None:
+        shown = edited(self.message, self.edits) if self.edits else Shown(self.message)
+        message, why = mended(shown.message, profile, stale=self.stale)
+        if message is None:
+            return None
+        untouched = message is self.message
+        return Entry(
+            position=self.position,
+            id=self.id,
+            message=message,
+            source=None if self.span else self.message,
+            stamp=self.stamp,
+            kind="summary" if self.span else "message",
+            tool=self.stamp.source if message.role == "tool" else "",
+            edits=shown.edits if not self.span else tuple(number for number, _ in self.edits),
+            shrunk=shown.shrunk,
+            span=self.span,
+            last=self.last,
+            pinned=self.pinned,
+            renewed=self.renewed,
+            mended=why,
+            tokens=self.stamp.tokens if untouched else tokens_of(message, count),
+            bytes=self.size if untouched else len(encode_message(message)),
+            images=images_of(message),
+        )
+
+
+def reshaped(entry: Entry, message: Message, why: str, count: Counter, *, kind: Kind | None = None) -> Entry:
+    """The same entry showing another form of its message, for the reason given."""
+    return Entry(
+        position=entry.position,
+        id=entry.id,
+        message=message,
+        source=entry.source,
+        stamp=entry.stamp,
+        kind=kind or entry.kind,
+        tool=entry.tool,
+        edits=entry.edits,
+        shrunk=entry.shrunk,
+        span=entry.span,
+        last=entry.last,
+        pinned=entry.pinned,
+        renewed=entry.renewed,
+        mended=why,
+        tokens=tokens_of(message, count),
+        bytes=len(encode_message(message)),
+        images=images_of(message),
+    )

@@ -1,0 +1,592 @@
+"""One conversation: append -> plan -> commit -> view, as steps that a shell performs.
+
+Every method that touches the store is a generator: it yields what the store should do and gets the answer back. So
+`Conversation` and `AsyncConversation` (`conversation.py`) differ only in how they perform a step, and nothing here
+waits. State changes only after the store has said yes: a failure anywhere leaves the conversation as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+import msgspec
+
+from .core import ids, wire
+from .core.budget import default_reserve
+from .core.counting import tokens_of
+from .core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
+from .core.handles import Handle, parse_handle
+from .core.journal import Record
+from .core.messages import Message
+from .core.planner import Plan, Policy, draw_up
+from .core.profiles import Profile
+from .core.projection import Projection, Row, Snapshot
+from .core.rules import Checker
+from .core.stamps import Origin, Stamp, Usage
+from .core.view import Budget, Entry, Moment, Prices, View
+from .errors import BadEdit, BadInput, BadSetting, IllegalView, Refused, StalePlan, TipMoved, UnknownHandle
+from .ports import Appended, Clock, Format, Head, Store, TokenCounter
+
+__all__ = ["Effect", "Engine", "Step"]
+
+T = TypeVar("T")
+Effect = Callable[[], Any]
+"""Something the shell does: a call of the store."""
+Step = Generator[Effect, Any, T]
+"""Yields effects, receives what they return, returns T."""
+
+_ATTEMPTS = 5
+"""How often an append or a plan is tried anew after another writer came first."""
+_SNAPSHOT_EVERY = 256
+"""Messages and edits after which a snapshot is due, at least."""
+_ORIGINS: dict[str, Origin] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+_TOO_LONG = re.compile(r"too (?:long|large|many)|context.{0,10}(?:length|window)|maximum.{0,20}tokens", re.IGNORECASE)
+_NUMBER = re.compile(r"\d[\d,_]{2,}")
+
+
+class Engine:
+    """The state of one open conversation, and the steps that change it."""
+
+    def __init__(
+        self,
+        store: Store,
+        format: Format,
+        profile: Profile,
+        counter: TokenCounter,
+        clock: Clock,
+        *,
+        policies: Sequence[Policy],
+        floor: Sequence[Policy],
+        window: int | None,
+        reserve: int | None,
+        prices: Prices,
+    ) -> None:
+        self.store, self.format, self.profile, self.counter, self.clock = store, format, profile, counter, clock
+        self.policies, self.floor, self.prices = tuple(policies), tuple(floor), prices
+        self.window, self.reserve = window, reserve
+        self.max_bytes, self.max_images = profile.max_bytes, profile.max_images
+        self.head: Head
+        self.projection = Projection(profile, counter)
+        self.overhead = (0, 0)  # tokens and bytes of system prompt and tools of the last prompt
+        self._checker = Checker(profile)
+        self._turn = 0  # number of the model call that was begun last
+        self._asked: tuple[str, int] | None = None  # tip and newest edit that the last, still unanswered call saw
+        self._requested: int | None = None  # when the last request was made
+        self._estimate = 0  # of the last prompt, by the counter
+        self._refusals = 0
+        self._saved = 0  # position + number at the last snapshot
+
+    # ---------------------------------------------------------------------------------------------------- opening
+
+    def open(self, tenant: str, name: str, *, create: bool = True) -> Step[None]:
+        """Resume from the newest snapshot, or from the beginning."""
+        self.head = yield partial(self.store.open, tenant, name, create=create)
+        yield from self._load()
+
+    def _load(self) -> Step[None]:
+        found = yield partial(self.store.snapshot, self.head)
+        self.projection = Projection(self.profile, self.counter)
+        if found:
+            snapshot = Snapshot.decode(found[2])
+            rows = yield partial(self.store.pick, self.head, snapshot.positions())
+            self.projection = Projection.resume(snapshot, map(_row, rows), self.profile, self.counter)
+            self._saved = snapshot.position + snapshot.number
+        yield from self._catch_up()
+
+    def _catch_up(self) -> Step[None]:
+        """Take in what the store has beyond the projection: messages and records in the order they came."""
+        projection = self.projection
+        rows = yield partial(self.store.messages, self.head, projection.position + 1, self.head.position)
+        records = yield partial(self.store.records, self.head, projection.number)
+        waiting = iter(rows)
+        row = next(waiting, None)
+        for _, record in records:
+            while row is not None and row.position <= record.position:
+                projection.append(_row(row))
+                row = next(waiting, None)
+            yield from self._fold(projection, record)
+        while row is not None:
+            projection.append(_row(row))
+            row = next(waiting, None)
+
+    def _fold(self, projection: Projection, record: Record) -> Step[None]:
+        """Apply one record, fetching what it names or restores and the projection does not hold."""
+        named = [id for id in _named(record.edits) if not projection.holds(id)]
+        where: dict[str, int] = {}
+        if named:
+            where = yield partial(self.store.locate, self.head, named)
+        runs = projection.needs(record)
+        projection.apply(record, where)
+        for edit in record.edits:
+            if isinstance(edit, Restore):
+                runs.extend(_run(target, where) for target in edit.targets)
+        missing = sorted({position for first, last in runs for position in projection.missing(first, last)})
+        if missing:
+            rows = yield partial(self.store.pick, self.head, missing)
+            earlier = yield partial(self.store.records, self.head)
+            past = [old for _, old in earlier if old.first < record.first]
+            projection.reveal(map(_row, rows), [*past, record], record.turn)
+
+    def refresh(self) -> Step[None]:
+        """Take in what other writers did."""
+        self.head = yield partial(self.store.open, self.head.tenant, self.head.name, create=False)
+        if self.head.position < self.projection.position or self.head.number < self.projection.number:
+            yield from self._load()  # moved to another branch
+        else:
+            yield from self._catch_up()
+
+    # -------------------------------------------------------------------------------------------------- appending
+
+    def append(
+        self,
+        messages: Sequence[Message],
+        *,
+        after: str | None = None,
+        time: int | None = None,
+        origin: Origin | None = None,
+        usage: Usage | None = None,
+    ) -> Step[tuple[str, ...]]:
+        """Add messages at the tip; after `after`, if named, where what is there already is not added twice."""
+        if not messages:
+            return ()
+        bodies = [wire.encode_message(message) for message in messages]
+        for _ in range(_ATTEMPTS):
+            if after is not None and after != self.head.tip:
+                return (yield from self._append_after(after, messages, time, origin, usage))
+            rows = self._chained(messages, bodies, time, origin, usage)
+            try:
+                self.head = yield partial(self.store.append, self.head, rows)
+            except TipMoved:
+                yield from self.refresh()
+                continue
+            for row, message in zip(rows, messages, strict=True):
+                self.projection.append(Row(row.position, row.id, message, row.stamp, len(row.body)))
+            if any(message.role == "assistant" for message in messages):
+                self._asked = None
+            yield from self._maybe_snapshot()
+            return tuple(row.id for row in rows)
+        raise TipMoved(f"Other writers kept extending {self.head.name!r}; {_ATTEMPTS} attempts did not get through.")
+
+    def _append_after(
+        self,
+        after: str,
+        messages: Sequence[Message],
+        time: int | None,
+        origin: Origin | None,
+        usage: Usage | None,
+    ) -> Step[tuple[str, ...]]:
+        """A retry: what already follows `after` is recognised by its ids; the rest is added if it is the tip."""
+        start = 0
+        if after:
+            found = yield partial(self.store.locate, self.head, [after])
+            if after not in found:
+                raise BadInput(f"There is no message {after!r} in {self.head.name!r} to append after.")
+            start = found[after]
+        there = yield partial(self.store.messages, self.head, start + 1, start + len(messages))
+        parent, known = after, []
+        for message, row in zip(messages, there, strict=False):
+            parent = ids.message_id(parent, ids.body_hash(wire.encode_message(message)))
+            if row.id != parent:
+                raise TipMoved(
+                    f"Other messages follow {after!r} in {self.head.name!r}: its tip is {self.head.tip!r}, at position "
+                    f"{self.head.position}. Append after that, or fork at position {start}."
+                )
+            known.append(row.id)
+        rest = yield from self.append(
+            messages[len(known) :], after=known[-1] if known else after, time=time, origin=origin, usage=usage
+        )
+        return (*known, *rest)
+
+    def _chained(
+        self,
+        messages: Sequence[Message],
+        bodies: Sequence[bytes],
+        time: int | None,
+        origin: Origin | None,
+        usage: Usage | None,
+    ) -> list[Appended]:
+        now = self.clock() if time is None else time
+        parent, link, position = self.head.tip, self.head.seal, self.head.position
+        turn, asked = self.projection.facts.turn, bool(self._asked)
+        if asked:
+            turn = self._begun()
+        rows: list[Appended] = []
+        tools: dict[str, str] = {}
+        for message, body in zip(messages, bodies, strict=True):
+            source = ""
+            if message.role == "assistant":
+                turn, asked = (turn if asked else turn + 1), False
+                tools.update((call.call_id, call.name) for call in message.calls)
+            elif (result := message.result) is not None:
+                source = result.name or tools.get(result.call_id) or self.projection.tool_of(result.call_id)
+            is_reply = usage is not None and message.role == "assistant"
+            stamp = Stamp(
+                turn,
+                now,
+                tokens_of(message, self.counter),
+                origin or _ORIGINS[message.role],
+                source,
+                usage if is_reply else None,
+                self._estimate if is_reply else 0,
+            )
+            digest = ids.body_hash(body)
+            parent = ids.message_id(parent, digest)
+            link = ids.seal(link, parent, wire.encode_stamp(stamp))
+            position += 1
+            rows.append(Appended(position, parent, link, stamp, body, digest))
+        return rows
+
+    # --------------------------------------------------------------------------------------------------- planning
+
+    def _begun(self) -> int:
+        """Model calls begun so far."""
+        return max(self.projection.facts.turn, self._turn)
+
+    def next_turn(self) -> int:
+        """Number of the model call a view is for: the last one's again only if nothing changed since it was made."""
+        return self._begun() if self._asked == (self.head.tip, self.head.number) else self._begun() + 1
+
+    def budget(self) -> Budget:
+        """The budget as far as it is known; without a window nothing is ever over it."""
+        if self.window is None:
+            return Budget(10**12, 0, 10**15, 10**9, *self.overhead)
+        reserve = default_reserve(self.window) if self.reserve is None else self.reserve
+        facts = self.projection.facts
+        scale = facts.measured / facts.estimated if facts.measured and facts.estimated else 1.0
+        return Budget(
+            self.window,
+            min(reserve, self.window // 2),
+            self.max_bytes,
+            self.max_images,
+            self.overhead[0],
+            self.overhead[1],
+            max(0.25, min(4.0, scale)),
+        )
+
+    def frame(self, entries: tuple[Entry, ...]) -> View:
+        """Entries as a view with the facts of this moment."""
+        now = self.clock()
+        last = self._requested or self.projection.facts.replied
+        return View(
+            entries, self.next_turn(), self.budget(), Moment(now, (now - last) / 1000 if last else None, self.prices)
+        )
+
+    def view(self) -> View:
+        """What the model would see without any new edit."""
+        return self.frame(self.projection.entries())
+
+    def weigh(self, system: object, tools: Sequence[Mapping[str, Any]]) -> None:
+        """Note the size of what travels beside the view."""
+        if system is None and not tools:
+            self.overhead = (0, 0)
+            return
+        try:
+            body = msgspec.json.encode([system, list(tools)], enc_hook=_plain)
+        except (TypeError, UnicodeEncodeError, RecursionError) as error:
+            raise BadInput(f"The system prompt or the tools cannot be written as JSON: {error}.") from error
+        self.overhead = (self.counter(body.decode()), len(body))
+
+    def _require_window(self) -> None:
+        if self.window is None and self.floor:
+            raise BadSetting(
+                "How large may a prompt be? Pass window=200_000 (tokens), or model= with the name of a model whose "
+                "window is known."
+            )
+
+    def plan(self) -> Plan:
+        """A dry run: what `settle` would commit now, and what the model would see. Changes nothing."""
+        self._require_window()
+        return draw_up(self.projection, self.frame, self.policies, self.floor)[0]
+
+    def settle(self) -> Step[View]:
+        """Plan, commit and check: the view for the next model call, which begins with it."""
+        self._require_window()
+        for _ in range(_ATTEMPTS):
+            plan, draft = draw_up(self.projection, self.frame, self.policies, self.floor)
+            if plan:
+                try:
+                    yield from self._commit(plan.edits, "plan", draft, plan.before, plan.after)
+                except StalePlan:
+                    yield from self.refresh()
+                    continue
+            break
+        else:
+            raise StalePlan(f"Other writers kept changing the view of {self.head.name!r}; plan again later.")
+        view = self.view()
+        if all(entry.message.role == "system" for entry in view.entries):
+            raise BadInput("There is nothing to send: append a message first.")
+        violations = self._checker.check(view.entries)
+        if violations:
+            raise IllegalView(violations)
+        self._turn, self._asked, self._requested = view.turn, (self.head.tip, self.head.number), view.moment.now
+        self._estimate = view.tokens + self.overhead[0]
+        return view
+
+    def plan_after_reply(self) -> Step[None]:
+        """Let policies act once a reply is recorded, so that those that count do so at their count. No floor:
+        nothing is sent.
+        """
+        if not self.policies or self.window is None:
+            return
+        plan, draft = draw_up(self.projection, self.frame, self.policies)
+        if plan:
+            try:
+                yield from self._commit(plan.edits, "plan", draft, plan.before, plan.after)
+            except StalePlan:  # Whoever came first has planned; the next call plans anew.
+                yield from self.refresh()
+
+    def _commit(self, edits: Sequence[Edit], author: str, draft: Projection, before: View, after: View) -> Step[Record]:
+        record = Record(
+            self.head.number + 1,
+            tuple(edits),
+            before.turn if author == "plan" else self._begun() + 1,
+            before.moment.now,
+            self.head.tip,
+            self.head.position,
+            before.tokens,
+            after.tokens,
+            before.bytes,
+            after.bytes,
+            author,
+        )
+        record_id = ids.record_id(self.head.record, wire.encode_record(record))
+        self.head = yield partial(self.store.commit, self.head, record, record_id)
+        self.projection = draft
+        draft.number = record.last
+        if self.head.position > draft.position:
+            yield from self._catch_up()
+        yield from self._maybe_snapshot()
+        return record
+
+    def _maybe_snapshot(self) -> Step[None]:
+        seen = self.projection.position + self.projection.number
+        if seen - self._saved >= max(_SNAPSHOT_EVERY, len(self.projection.entries())):
+            yield from self.save_snapshot()
+
+    def save_snapshot(self) -> Step[None]:
+        """Keep the projection, so that the next resume reads only what is visible."""
+        snapshot = self.projection.snapshot()
+        yield partial(self.store.save_snapshot, self.head, snapshot.position, snapshot.number, snapshot.encode())
+        self._saved = snapshot.position + snapshot.number
+
+    # ---------------------------------------------------------------------------------------------------- editing
+
+    def edit(self, edits: Sequence[Edit], author: str = "edit") -> Step[Record]:
+        """Commit edits made by hand. Raises BadEdit, and changes nothing, where one cannot apply."""
+        if not edits:
+            raise BadEdit("There is no edit to commit.")
+        for _ in range(_ATTEMPTS):
+            yield from self._validate(edits)
+            before = self.view()
+            draft = self.projection.copy()
+            trial = Record(self.head.number + 1, tuple(edits), self._begun() + 1, 0, "", draft.position)
+            yield from self._fold(draft, trial)
+            try:
+                return (yield from self._commit(edits, author, draft, before, self.frame(draft.entries())))
+            except StalePlan:
+                yield from self.refresh()
+        raise StalePlan(f"Other writers kept changing the view of {self.head.name!r}; try again later.")
+
+    def _validate(self, edits: Sequence[Edit]) -> Step[None]:
+        wanted = _named(edits)
+        where = yield partial(self.store.locate, self.head, wanted)
+        unknown = [id for id in wanted if id not in where]
+        if unknown:
+            raise BadEdit(f"This conversation has no message {unknown[0]!r}.")
+        for edit in edits:
+            if isinstance(edit, Replace | Hide) and isinstance(edit.target, Target):
+                position = where[edit.target.message]
+                if self.projection.is_protected(position):
+                    raise BadEdit(
+                        f"m{position} is a system prompt or the last user input, which the model must see as it was "
+                        "said."
+                    )
+            span = _span_of(edit)
+            if span and where[span.first] > where[span.last]:
+                raise BadEdit(f"The span m{where[span.first]}-m{where[span.last]} ends before it begins.")
+            if isinstance(edit, Restore) and any(not 1 <= number <= self.head.number for number in edit.edits):
+                raise BadEdit(f"The journal has edits 1 to {self.head.number}; {edit.edits} are not all among them.")
+
+    def named(self, handle: str) -> Step[tuple[Handle, list[Appended]]]:
+        """The messages behind a handle, as appended."""
+        parsed = parse_handle(handle)
+        if parsed.last > self.head.position:
+            raise UnknownHandle(handle, f"This conversation has messages m1 to m{self.head.position}.")
+        rows = yield partial(self.store.messages, self.head, parsed.first, parsed.last)
+        return parsed, rows
+
+    def expand(self, handle: str) -> Step[list[Appended]]:
+        """Show the originals behind a handle again from the next view on, and return them."""
+        parsed, rows = yield from self.named(handle)
+        target = Target(rows[0].id, parsed.path) if len(rows) == 1 else Span(rows[0].id, rows[-1].id)
+        yield from self.edit([Restore((target,), reason=f"{handle} was asked for")], "expand")
+        return rows
+
+    def undo(self, first: int, last: int) -> Step[Record]:
+        """Take back the edits with these numbers: what they changed is shown as it was without them."""
+        records = yield partial(self.store.records, self.head)
+        numbered = {number: edit for _, record in records for number, edit in record.numbered()}
+        if not all(number in numbered for number in range(first, last + 1)) or first > last:
+            raise BadEdit(f"The journal has edits 1 to {self.head.number}, not all of {first} to {last}.")
+        back: list[Edit] = []
+        cancelled: list[int] = []
+        for number in range(last, first - 1, -1):
+            match numbered[number]:
+                case Pin(target=target):
+                    back.append(Unpin(target, reason=f"undoes edit {number}"))
+                case Unpin(target=target):
+                    back.append(Pin(target, reason=f"undoes edit {number}"))
+                case Restore() as restore:
+                    back.extend(_undone_by(restore, number, numbered))
+                case _:
+                    cancelled.append(number)
+        if cancelled:
+            back.insert(0, Restore((), tuple(sorted(cancelled)), reason=f"undoes edits {first} to {last}"))
+        if not back:
+            raise BadEdit(f"Edits {first} to {last} changed nothing that could be taken back.")
+        return (yield from self.edit(back, "undo"))
+
+    # ------------------------------------------------------------------------------------------- another past
+
+    def fork(self, name: str, position: int | None = None) -> Step[Head]:
+        """A new conversation that shares the past up to `position` (default: all of it), and its edits."""
+        at = self.head.position if position is None else position
+        if not 0 <= at <= self.head.position:
+            raise BadSetting(f"This conversation has {self.head.position} messages; it cannot be forked at {at}.")
+        number = yield from self._number_at(at)
+        made: Head = yield partial(self.store.fork, self.head, name, at, number)
+        return made
+
+    def depart(self, position: int) -> Step[str]:
+        """Go on from an earlier message; what came after it is kept under a name of its own, which is returned."""
+        number = yield from self._number_at(position)
+        taken = set((yield partial(self.store.names, self.head.tenant)))
+        tries = range(1, len(taken) + 2)
+        keep = next(f"{self.head.name}~{n}" for n in tries if f"{self.head.name}~{n}" not in taken)
+        self.head = yield partial(self.store.repoint, self.head, position, number, keep)
+        yield from self._load()
+        self._asked = None
+        return keep
+
+    def _number_at(self, position: int) -> Step[int]:
+        if position == self.head.position:
+            return self.head.number
+        records = yield partial(self.store.records, self.head)
+        return max((record.last for _, record in records if record.position <= position), default=0)
+
+    def as_of(self, turn: int) -> Step[View]:
+        """What the model saw at call `turn`, folded anew from history and journal."""
+        if turn < 1:
+            raise BadSetting(f"Turns are counted from 1; there is no turn {turn}.")
+        rows = yield partial(self.store.messages, self.head, 1, self.head.position)
+        records = yield partial(self.store.records, self.head)
+        past = Projection(self.profile, self.counter)
+        seen = iter([row for row in rows if row.stamp.turn < turn])
+        row = next(seen, None)
+        for _, record in records:
+            while row is not None and row.position <= record.position:
+                past.append(_row(row))
+                row = next(seen, None)
+            if record.turn <= turn:
+                yield from self._fold(past, record)
+        while row is not None:
+            past.append(_row(row))
+            row = next(seen, None)
+        return View(past.entries(), turn, self.budget())
+
+    # ---------------------------------------------------------------------------------------------- the provider
+
+    def refused(self, error: BaseException) -> None:
+        """Learn from a provider's refusal of a prompt that was too long. Raises Refused at the second one in a row."""
+        text = f"{error} {getattr(error, 'body', '')}"
+        status = getattr(error, "status_code", None)
+        if not (_TOO_LONG.search(text) or status == 413):
+            raise error
+        if self._refusals:
+            raise Refused(f"The provider refused the prompt again after it was made smaller: {error}") from error
+        self._refusals += 1
+        view = self.view()
+        if status == 413 or "bytes" in text or "request_too_large" in text:
+            self.max_bytes = min(self.max_bytes, int((view.bytes + self.overhead[1]) * 0.8))
+            return
+        numbers = sorted({int(re.sub(r"[,_]", "", found)) for found in _NUMBER.findall(text)})
+        estimate = max(1, self._estimate or view.tokens + self.overhead[0])
+        plausible = [number for number in numbers if number >= 1_000]
+        if len(plausible) >= 2:
+            limit, sent = plausible[-2], plausible[-1]
+            self.window = limit if self.window is None else min(self.window, limit)
+            facts = self.projection.facts
+            self.projection.facts = msgspec.structs.replace(facts, measured=sent, estimated=estimate)
+        elif plausible:
+            self.window = plausible[0] if self.window is None else min(self.window, plausible[0])
+            self._shrink_below(estimate)
+        else:
+            self._shrink_below(estimate)
+
+    def _shrink_below(self, estimate: int) -> None:
+        """The sizes are unknown: aim at four fifths of what was refused."""
+        reserve = self.reserve if self.reserve is not None else default_reserve(self.window or estimate)
+        scaled = int(estimate * self.budget().scale * 0.8) + reserve
+        self.window = scaled if self.window is None else min(self.window, scaled)
+
+    def answered(self) -> None:
+        """A reply was recorded: refusals are counted anew."""
+        self._refusals = 0
+
+
+def _row(row: Appended) -> Row:
+    message = wire.decode_message(row.body) if row.body else Message("user", ())
+    return Row(row.position, row.id, message, row.stamp, len(row.body))
+
+
+def _named(edits: Iterable[Edit]) -> list[str]:
+    """Ids of all messages that these edits name."""
+    named: list[str] = []
+    for edit in edits:
+        match edit:
+            case Restore(targets=targets):
+                pass
+            case Summarize(span=span):
+                targets = (span,)
+            case Replace(target=target) | Hide(target=target) | Pin(target=target) | Unpin(target=target):
+                targets = (target,)
+        for target in targets:
+            named.extend((target.first, target.last) if isinstance(target, Span) else (target.message,))
+    return list(dict.fromkeys(named))
+
+
+def _span_of(edit: Edit) -> Span | None:
+    match edit:
+        case Summarize(span=span) | Hide(target=Span() as span):
+            return span
+        case _:
+            return None
+
+
+def _run(target: Target | Span, where: Mapping[str, int]) -> tuple[int, int]:
+    first, last = (target.first, target.last) if isinstance(target, Span) else (target.message, target.message)
+    return where.get(first, 1), where.get(last, 0)
+
+
+def _undone_by(restore: Restore, number: int, numbered: Mapping[int, Edit]) -> list[Edit]:
+    """The edits that a Restore took out, to be made again."""
+    cancelled = {n for edit in numbered.values() if isinstance(edit, Restore) for n in edit.edits}
+    ends = {target.message for target in restore.targets if isinstance(target, Target)}
+    again: list[Edit] = []
+    for n, edit in numbered.items():
+        if n in restore.edits:
+            again.append(edit)
+        elif n < number and n not in cancelled and isinstance(edit, Replace | Hide):
+            if isinstance(edit.target, Target) and edit.target.message in ends:
+                again.append(edit)
+    return again
+
+
+def _plain(value: Any) -> Any:
+    dump = getattr(value, "model_dump", None)
+    if dump is None:
+        raise TypeError(f"{type(value).__name__} is neither JSON nor an SDK object")
+    return dump()

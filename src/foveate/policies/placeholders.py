@@ -1,0 +1,59 @@
+"""The texts that stand for what was shrunk, and the handles in them.
+
+A handle is short and never moves: `m12` is the twelfth message of the conversation, `m12.1` its first part,
+`m12.1.2` the second part inside that. `expand` takes it as it stands in the text.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..core.edits import Path, Replace, Target
+from ..core.messages import Text
+from ..core.view import Entry
+
+__all__ = ["CLEARED", "OMITTED", "cut", "fill", "handle", "replacement", "shrink_arguments"]
+
+OMITTED = '[Omitted: expand("{handle}")]'
+"""For a filtered tool result. A template without `{handle}` is used as it is, such as the plain `[Omitted]`."""
+
+CLEARED = '[Old tool result content cleared: expand("{handle}")]'
+"""For a pruned tool output."""
+
+
+def handle(entry: Entry, path: Path = ()) -> str:
+    """The handle of an entry's message, or of one of its parts."""
+    return ".".join([entry.handle, *(str(index + 1) for index in path)])
+
+
+def fill(template: str, entry: Entry, path: Path = ()) -> str:
+    """The placeholder for this entry or part."""
+    return template.replace("{handle}", handle(entry, path))
+
+
+def replacement(entry: Entry, text: str, policy: str, reason: str, path: Path = ()) -> Replace:
+    """Show `text` in place of the message's content, or of one part of it."""
+    return Replace(Target(entry.id, path), (Text(text),), policy, reason)
+
+
+def cut(text: str, keep: int, name: str) -> str:
+    """The first `keep` characters, and a note that says what is missing and how to see it."""
+    return f'{text[:keep]}\n[cut: {keep:,} of {len(text):,} characters; expand("{name}") shows all]'
+
+
+def shrink_arguments(arguments: str, keep: int) -> str:
+    """The same JSON object with every string longer than `keep` cut, leaf by leaf: it stays valid JSON."""
+
+    def shrink(value: Any) -> Any:
+        match value:
+            case str() if len(value) > keep:
+                return f"{value[:keep]} [cut: {keep:,} of {len(value):,} characters]"
+            case dict():
+                return {key: shrink(nested) for key, nested in value.items()}
+            case list():
+                return [shrink(nested) for nested in value]
+            case _:
+                return value
+
+    return json.dumps(shrink(json.loads(arguments)), ensure_ascii=False, separators=(",", ":"))

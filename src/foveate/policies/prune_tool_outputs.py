@@ -1,0 +1,92 @@
+"""Clear old tool outputs behind a protected window, in batches that are worth a rewritten prefix.
+
+Looking back from the newest message, the first `protect` tokens are safe, and so is the message in which they end.
+Of what is older, finished tool outputs are cleared, but only if that frees more than `minimum` tokens. Both limits
+keep the prefix stable: nothing is cleared while the frontier creeps, much is cleared at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Literal
+
+from ..core.edits import Edit
+from ..core.planner import Policy
+from ..core.view import Entry, View
+from ..errors import BadSetting
+from .placeholders import CLEARED, fill, replacement
+
+__all__ = ["MINIMUM", "PART_MAX", "PROTECT", "prune_tool_outputs"]
+
+PROTECT = 40_000
+"""Newest tokens that are never pruned."""
+MINIMUM = 20_000
+"""Pruning happens only if it frees more than this many tokens."""
+PART_MAX = 50_000
+"""No part counts for more tokens than this, against wild estimates of huge outputs."""
+
+
+def prune_tool_outputs(
+    *,
+    protect: int = PROTECT,
+    minimum: int = MINIMUM,
+    part_max: int = PART_MAX,
+    protected_tools: Collection[str] = ("skill",),
+    protect_counts: Literal["all", "tool_outputs"] = "all",
+    protect_current_turn: bool = False,
+    placeholder: str = CLEARED,
+) -> Policy:
+    """A policy that clears old tool outputs.
+
+    `protect_counts`: what fills the protected window, everything or tool outputs alone. `protect_current_turn`:
+    spare all that came after the last user input; off by default, since in long agent runs that is everything.
+    Outputs of `protected_tools`, unfinished ones and those that were expanded for the coming call are spared.
+    Raises BadSetting for negative numbers.
+    """
+    if min(protect, minimum, part_max) < 0:
+        raise BadSetting("prune_tool_outputs needs protect, minimum and part_max of 0 or more.")
+    spared = frozenset(protected_tools)
+    reason = f"older than the newest {protect:,} tokens"
+
+    def policy(view: View) -> Iterator[Edit]:
+        old = _older_than(view, protect, part_max, everything=protect_counts == "all")
+        if protect_current_turn:
+            old = [entry for entry in old if entry.position < _last_input(view)]
+        due = [entry for entry in old if _is_prunable(entry, spared, view.turn) and _shrinks(entry, placeholder)]
+        if sum(min(entry.tokens, part_max) for entry in due) > minimum:
+            for entry in due:
+                yield replacement(entry, fill(placeholder, entry), "prune", reason)
+
+    return policy
+
+
+def _older_than(view: View, protect: int, part_max: int, *, everything: bool) -> list[Entry]:
+    """Entries before the protected window, oldest first; the one in which the window ends is inside it."""
+    filled = 0
+    for index in range(len(view.entries) - 1, -1, -1):
+        if filled >= protect:
+            return list(view.entries[: index + 1])
+        entry = view.entries[index]
+        if entry.kind != "summary" and (everything or entry.is_result):
+            filled += min(entry.tokens, part_max)
+    return []
+
+
+def _is_prunable(entry: Entry, spared: frozenset[str], turn: int) -> bool:
+    result = entry.result
+    return (
+        result is not None
+        and result.state != "interrupted"
+        and not entry.shrunk
+        and not entry.pinned
+        and entry.tool not in spared
+        and entry.renewed < turn
+    )
+
+
+def _shrinks(entry: Entry, placeholder: str) -> bool:
+    return entry.images > 0 or len(entry.message.text) > len(fill(placeholder, entry))
+
+
+def _last_input(view: View) -> int:
+    return max((entry.position for entry in view.entries if entry.stamp.origin == "user"), default=0)
