@@ -24,7 +24,6 @@ def _replay(name: str, policy: str, calls: int, seed: int) -> Replayed:
     edits: list[EditFigures] = []
     before: list[tuple] = []
     total = unmanaged = 0.0
-    whole = 0
     whole_before = 0
     rewrites = 0
     for turn in range(1, calls + 1):
@@ -41,17 +40,29 @@ def _replay(name: str, policy: str, calls: int, seed: int) -> Replayed:
         tokens = sum(m[1] for m in view)
         cost = READ * shared + WRITE * (tokens - shared)
         total += cost
+        whole = 2_700 + _grown(seed, turn)
+        everything = READ * whole_before + WRITE * (whole - whole_before)
+        unmanaged += everything
+        whole_before = whole
         by = {kind: sum(m[1] for m in view if m[0] == kind) for kind in ("system", "user", "assistant", "full", "stub")}
         course.append(
             CallFigures(
-                turn, len(messages) + 1, tokens, shared, cost, by["system"], by["user"], by["assistant"], by["full"],
-                0, by["stub"], 0, dice.uniform(0.3, 1.4), int(policy != "none" and dice.random() < 0.04),
+                turn=turn,
+                message=len(messages) + 1,
+                tokens=tokens,
+                cached=shared,
+                cost=cost,
+                system=by["system"],
+                user=by["user"],
+                assistant=by["assistant"],
+                results_full=by["full"],
+                placeholders=by["stub"],
+                milliseconds=dice.uniform(0.3, 1.4),
+                misses=int(policy != "none" and dice.random() < 0.04),
+                cost_unmanaged=everything,
             )
-        )  # fmt: skip
+        )
         before = view
-        whole = 2_700 + _grown(seed, turn)
-        unmanaged += READ * whole_before + WRITE * (whole - whole_before)
-        whole_before = whole
         _, said, answered = _turn(seed, turn)
         messages += [["assistant", said], ["full", answered]]
         if turn % 30 == 0:
@@ -69,7 +80,7 @@ def _replay(name: str, policy: str, calls: int, seed: int) -> Replayed:
         cost_ratio=total / unmanaged,
         cost_all_in=total / unmanaged + misses * 0.004,
         expansions=misses,
-        edits=sum(plan.edits for plan in edits),
+        edits=len(edits),
         prefix_rewrites=rewrites,
         references=640,
         recall_visible=1 - misses / 100,

@@ -21,9 +21,9 @@ __all__ = [
     "Label",
     "Mark",
     "columns",
-    "cost_line",
     "layers",
     "marks",
+    "rising",
     "spread",
     "x_labels",
     "y_labels",
@@ -45,6 +45,8 @@ class Column(Struct, frozen=True):
     call: CallFigures
     spent: float
     """Cost of all calls up to `right`."""
+    whole: float
+    """What they would have cost with everything sent."""
 
 
 class Label(Struct, frozen=True):
@@ -71,11 +73,12 @@ def columns(calls: Sequence[CallFigures], most: int = 360) -> tuple[Column, ...]
     """The steps of a chart, at most `most` of them."""
     width = -(-len(calls) // most) or 1
     made: list[Column] = []
-    spent = 0.0
+    spent = whole = 0.0
     for left in range(0, len(calls), width):
         run = calls[left : left + width]
         spent += sum(call.cost for call in run)
-        made.append(Column(left, left + len(run), max(run, key=lambda call: call.tokens), spent))
+        whole += sum(call.cost_unmanaged for call in run)
+        made.append(Column(left, left + len(run), max(run, key=lambda call: call.tokens), spent, whole))
     return tuple(made)
 
 
@@ -92,9 +95,11 @@ def layers(steps: Sequence[Column], top: float) -> dict[str, str]:
     return paths
 
 
-def cost_line(steps: Sequence[Column], top: float) -> str:
-    """An SVG path of what the calls have cost so far."""
-    return "M0 1000" + "".join(f"L{step.right} {_y(step.spent, top)}" for step in steps)
+def rising(steps: Sequence[Column], values: Iterable[float], top: float) -> str:
+    """An SVG path of a sum that grows with the calls: a value for the end of each step."""
+    return f"M0 {HEIGHT}" + "".join(
+        f"L{step.right} {_y(value, top)}" for step, value in zip(steps, values, strict=True)
+    )
 
 
 def marks(edits: Iterable[EditFigures]) -> tuple[Mark, ...]:

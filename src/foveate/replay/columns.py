@@ -59,8 +59,8 @@ COLUMNS = (
         _COSTS,
         "always",
         "The same when everything that a call used but could no longer read is fetched back first: one extra "
-        "request for each, and the full original written at the end, where it stays. Nobody can look good by "
-        "forgetting.",
+        "request for each (two where no handle says what to ask for), and the full original written at the end, "
+        "where it stays. Nobody can look good by forgetting.",
     ),
     Column(
         "money", lambda row: dollars(row.money), _COSTS, "money", "The cost in US dollars, at the model's list prices."
@@ -90,7 +90,11 @@ COLUMNS = (
         "word for word. An edit of a file needs the lines that it replaces.",
     ),
     Column(
-        "edits", lambda row: count(row.edits), _DONE, "always", "Changes of the view. The history itself never changes."
+        "edits",
+        lambda row: count(row.edits),
+        _DONE,
+        "always",
+        "How often the view was changed, by one edit or many at once. The history itself never changes.",
     ),
     Column("model calls", lambda row: count(row.calls), _DONE, "wide", "Calls of the recording, simulated one by one."),
     Column("summaries", lambda row: count(row.model_calls), _DONE, "wide", "Model calls that the policy itself made."),

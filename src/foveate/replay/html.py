@@ -85,7 +85,11 @@ def page(
 
 def _style(index: int, row: Row) -> str:
     """The class that gives a policy its colour; sending everything is grey."""
-    return "p-all" if row.policy in ("none", "off") and not row.edits else f"p{index % 6}"
+    return "p-all" if _sends_everything(row) else f"p{index % 6}"
+
+
+def _sends_everything(row: Row) -> bool:
+    return row.policy in ("none", "off") and not row.edits
 
 
 def _percent(share: float | None) -> str:
@@ -170,23 +174,24 @@ def _detail(group: Sequence[Replayed]) -> dict[str, Any]:
     }
 
 
-def _cost_chart(group: Sequence[Replayed], steps: Sequence[Sequence[charts.Column]], dearest: float) -> dict[str, Any]:
+def _cost_chart(group: Sequence[Replayed], steps: Sequence[Sequence[charts.Column]], top: float) -> dict[str, Any]:
     """What the calls have cost so far, a line a policy, against sending everything."""
-    whole = group[0].row.cost_unmanaged
-    drawn = any(_style(0, replay.row) == "p-all" for replay in group)
-    ends = [
-        (replay.row.policy, replay.row.policy, run[-1].spent) for replay, run in zip(group, steps, strict=True) if run
+    lines = [
+        (replay.row.policy, charts.rising(run, [step.spent for step in run], top))
+        for replay, run in zip(group, steps, strict=True)
     ]
-    if whole and not drawn:
-        ends.append(("", "sending everything", whole))
-    places = charts.spread([100 * spent / dearest for *_, spent in ends], 9) if ends else []
+    ends = [(replay.row.policy, run[-1].spent) for replay, run in zip(group, steps, strict=True) if run]
+    whole = [step.whole for step in steps[0]]
+    if any(whole) and not any(_sends_everything(replay.row) for replay in group):
+        lines.insert(0, ("", charts.rising(steps[0], whole, top)))
+        ends.append(("", whole[-1]))
+    places = charts.spread([100 * spent / top for _, spent in ends], 9) if top else []
     return {
-        "y": charts.y_labels(dearest),
-        "lines": [(r.row.policy, charts.cost_line(run, dearest)) for r, run in zip(group, steps, strict=True)],
-        "whole": None if drawn or not whole else round(1000 - 1000 * whole / dearest),
+        "y": charts.y_labels(top),
+        "lines": lines,
         "ends": [
-            {"policy": policy, "name": name, "at": round(at, 2), "spent": spent}
-            for (policy, name, spent), at in zip(ends, places, strict=True)
+            {"policy": policy, "name": policy or "sending everything", "at": round(at, 2), "spent": spent}
+            for (policy, spent), at in zip(ends, places, strict=False)
         ],
     }
 
