@@ -1,0 +1,242 @@
+"""One message as Anthropic's Messages API reads it: what it says to its neighbours, and what is wrong with it alone.
+
+Knows only the wire: dicts and lists as they are sent. Fields and block types this file does not know are let through
+unless `strict`: the API itself refuses what *it* does not know, but it learns new ones faster than this file, and what
+came from it may go back to it. What is known to belong to another provider is refused either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from msgspec import field
+
+from .anthropic_media import is_large, source_faults
+from .values import CALL_ID, Facts, encodes, strings, unknown_keys
+
+__all__ = ["THINKING", "AnthropicFacts", "AnthropicReader"]
+
+THINKING: Final = ("thinking", "redacted_thinking")
+USER_ONLY: Final = frozenset({"tool_result", "image", "document", "search_result"})
+ASSISTANT_ONLY: Final = frozenset({"tool_use", "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use"})
+IN_RESULTS: Final = frozenset({"text", "image", "document", "search_result", "tool_reference", "browser_state"})
+FOREIGN: Final = frozenset(
+    {"image_url", "input_audio", "file", "refusal", "input_text", "output_text", "input_image", "function_call"}
+)
+KEYS: Final[dict[str, frozenset[str]]] = {
+    "text": frozenset({"type", "text", "cache_control", "citations"}),
+    "image": frozenset({"type", "source", "cache_control"}),
+    "document": frozenset({"type", "source", "title", "context", "citations", "cache_control"}),
+    "search_result": frozenset({"type", "source", "title", "content", "citations", "cache_control"}),
+    "tool_use": frozenset({"type", "id", "name", "input", "cache_control", "caller"}),
+    "tool_result": frozenset({"type", "tool_use_id", "content", "is_error", "cache_control", "toolset_name"}),
+    "thinking": frozenset({"type", "thinking", "signature"}),
+    "redacted_thinking": frozenset({"type", "data"}),
+}
+NO_EXTRA: Final = "Extra inputs are not permitted"
+NO_SURROGATES: Final = "str is not valid UTF-8: surrogates not allowed"
+NO_MATCH: Final = "String should match pattern '^[a-zA-Z0-9_-]+$'"
+
+
+class AnthropicFacts(Facts):
+    """A message, its calls and answers, and how it begins and ends."""
+
+    kinds: list[str] = field(default_factory=list)
+    calls: list[tuple[str, int]] = field(default_factory=list)
+    """Ids, each with its block's place."""
+    answers: list[tuple[str, int]] = field(default_factory=list)
+    server_calls: list[str] = field(default_factory=list)
+    server_answers: list[tuple[str, int]] = field(default_factory=list)
+    last_text: str | None = None
+    """The text it ends with, if it ends with text."""
+    marks: list[tuple[str, str]] = field(default_factory=list)
+    """Cache marks: where, and for how long."""
+    documents: int = 0
+    large: list[str] = field(default_factory=list)
+    """Where images stand that are too large among many."""
+
+
+class AnthropicReader:
+    """Reads messages one by one."""
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self.strict = strict
+
+    def read(self, message: object) -> AnthropicFacts:
+        """What one message of the list says, and what is wrong with it alone."""
+        facts = AnthropicFacts()
+        if not isinstance(message, dict):
+            facts.fault("shape", "", "Input should be an object")
+            return facts
+        role, content = message.get("role"), message.get("content")
+        if role == "user" or role == "assistant":
+            facts.role = role
+        elif role == "system":
+            said = 'Unexpected role "system". The Messages API accepts a top-level `system` parameter'
+            facts.fault("role", ".role", said)
+        else:
+            facts.fault("role", ".role", f"Input should be 'user' or 'assistant', got {role!r}")
+        if self.strict:
+            for key in unknown_keys(message, ("role", "content")):
+                facts.fault("keys", f".{key}", NO_EXTRA)
+        if isinstance(content, str):
+            facts.last_text = content
+            if content:
+                facts.kinds.append("text")
+                self._text(content, ".content", facts)
+        elif isinstance(content, list):
+            for index, block in enumerate(content):
+                self._block(block, f".content[{index}]", facts)
+        else:
+            facts.fault("content", ".content", "Input should be a valid string or list of blocks")
+        return facts
+
+    def _block(self, block: object, path: str, facts: AnthropicFacts) -> None:
+        kind = block.get("type") if isinstance(block, dict) else None
+        facts.last_text = None
+        facts.kinds.append(str(kind))
+        if not isinstance(block, dict) or not isinstance(kind, str):
+            facts.fault("block", path, "each block must be an object with a `type`")
+            return
+        if kind == "text":
+            text = block.get("text")
+            facts.last_text = text if isinstance(text, str) else None
+            self._text(text, f"{path}.text", facts)
+        elif kind == "tool_use":
+            self._tool_use(block, path, facts)
+        elif kind == "tool_result":
+            self._tool_result(block, path, facts)
+        elif kind in THINKING:
+            self._thinking(kind, block, path, facts)
+        elif kind == "image" or kind == "document":
+            self._media(kind, block, path, facts)
+        else:
+            self._other(kind, block, path, facts)
+        if facts.role == "user" and kind in ASSISTANT_ONLY:
+            facts.fault("block", path, f"`{kind}` blocks can only be in `assistant` messages")
+        elif facts.role == "assistant" and kind in USER_ONLY:
+            facts.fault("block", path, f"`{kind}` blocks can only be in `user` messages")
+        if "cache_control" in block and kind not in THINKING:
+            self._mark(block["cache_control"], path, facts)
+        if self.strict:
+            self._keys(kind, block, path, facts)
+
+    def _text(self, text: object, path: str, facts: AnthropicFacts) -> None:
+        if not isinstance(text, str):
+            facts.fault("content", path, "Input should be a valid string")
+            return
+        facts.size += len(text)
+        if not text:
+            facts.fault("empty", path, "text content blocks must be non-empty")
+        elif text.isspace():
+            facts.fault("empty", path, "text content blocks must contain non-whitespace text")
+        elif not encodes(text):
+            facts.fault("utf8", path, NO_SURROGATES)
+
+    def _tool_use(self, block: Mapping[str, Any], path: str, facts: AnthropicFacts) -> None:
+        call_id, name, arguments = block.get("id"), block.get("name"), block.get("input")
+        if isinstance(call_id, str) and CALL_ID(call_id):
+            facts.calls.append((call_id, len(facts.kinds) - 1))
+        else:
+            facts.fault("call-id", f"{path}.id", f"{NO_MATCH}, got {call_id!r}")
+        if not isinstance(name, str) or not 0 < len(name) <= 200 or not encodes(name):
+            facts.fault("name", f"{path}.name", "String should have at least 1 and at most 200 characters")
+        if not isinstance(arguments, dict):
+            facts.fault("arguments", f"{path}.input", "Input should be a valid dictionary")
+            return
+        try:
+            facts.size += len(msgspec.json.encode(arguments))
+        except (TypeError, ValueError, RecursionError):  # Half of a surrogate pair is a ValueError too.
+            facts.fault("arguments", f"{path}.input", "the input cannot be written as JSON in UTF-8")
+
+    def _tool_result(self, block: Mapping[str, Any], path: str, facts: AnthropicFacts) -> None:
+        call_id, content, is_error = block.get("tool_use_id"), block.get("content"), block.get("is_error")
+        if isinstance(call_id, str) and CALL_ID(call_id):
+            facts.answers.append((call_id, len(facts.kinds) - 1))
+        else:
+            facts.fault("call-id", f"{path}.tool_use_id", f"{NO_MATCH}, got {call_id!r}")
+        if is_error is not None and not isinstance(is_error, bool):
+            facts.fault("content", f"{path}.is_error", "Input should be a valid boolean")
+        elif is_error and not content:
+            facts.fault("empty", f"{path}.content", "content cannot be empty if `is_error` is true")
+        if isinstance(content, str):
+            facts.size += len(content)
+            if not encodes(content):
+                facts.fault("utf8", f"{path}.content", NO_SURROGATES)
+        elif isinstance(content, list):
+            for place, part in enumerate(content):
+                self._nested(part, f"{path}.content[{place}]", bool(is_error), facts)
+        elif content is not None:
+            facts.fault("content", f"{path}.content", "Input should be a valid string or list of blocks")
+
+    def _nested(self, part: object, path: str, is_error: bool, facts: AnthropicFacts) -> None:
+        kind = part.get("type") if isinstance(part, dict) else None
+        if not isinstance(part, dict) or not isinstance(kind, str):
+            facts.fault("block", path, "each block must be an object with a `type`")
+            return
+        misplaced = kind in FOREIGN or kind in ASSISTANT_ONLY or kind == "tool_result"
+        if kind == "text":
+            self._text(part.get("text"), f"{path}.text", facts)
+        elif kind == "image" or kind == "document":
+            self._media(kind, part, path, facts)
+        elif misplaced or (self.strict and kind not in IN_RESULTS):
+            facts.fault("block", path, f"Input tag {kind!r} does not match any of the tags of a tool result")
+        if is_error and kind != "text":
+            facts.fault("block", path, "all content must be type `text` if `is_error` is true")
+        if "cache_control" in part:
+            self._mark(part["cache_control"], path, facts)
+        if self.strict:
+            self._keys(kind, part, path, facts)
+
+    def _thinking(self, kind: str, block: Mapping[str, Any], path: str, facts: AnthropicFacts) -> None:
+        for name in ("thinking", "signature") if kind == "thinking" else ("data",):
+            value = block.get(name)
+            # A model that hides its thinking sends an empty text, but never an empty signature.
+            if not isinstance(value, str) or (not value and name != "thinking"):
+                facts.fault("thinking", f"{path}.{name}", "Field required")
+                continue
+            facts.size += len(value)
+            if not encodes(value):
+                facts.fault("utf8", f"{path}.{name}", NO_SURROGATES)
+        if block.get("cache_control") is not None:
+            facts.fault("cache", f"{path}.cache_control", NO_EXTRA)
+
+    def _media(self, kind: str, block: Mapping[str, Any], path: str, facts: AnthropicFacts) -> None:
+        source = block.get("source")
+        facts.images += kind == "image"
+        facts.documents += kind == "document"
+        for said in source_faults(kind, source):
+            facts.fault("media", f"{path}.source", said)
+        data = source.get("data") if isinstance(source, dict) else None
+        if isinstance(data, str):
+            facts.size += len(data)
+            if kind == "image" and is_large(data):
+                facts.large.append(f"{path}.source")
+
+    def _other(self, kind: str, block: Mapping[str, Any], path: str, facts: AnthropicFacts) -> None:
+        if kind in FOREIGN or (self.strict and kind not in KEYS):
+            facts.fault("block", path, f"Input tag {kind!r} found using 'type' does not match any of the expected tags")
+            return
+        if kind in ("server_tool_use", "mcp_tool_use"):
+            facts.server_calls.append(str(block.get("id")))
+        elif kind.endswith("_tool_result"):
+            facts.server_answers.append((str(block.get("tool_use_id")), len(facts.kinds) - 1))
+        for text in strings(block):
+            facts.size += len(text)
+            if not encodes(text):
+                facts.fault("utf8", path, NO_SURROGATES)
+
+    def _mark(self, mark: object, path: str, facts: AnthropicFacts) -> None:
+        if mark is None:
+            return
+        ttl = mark.get("ttl") or "5m" if isinstance(mark, dict) and mark.get("type") == "ephemeral" else None
+        if ttl not in ("5m", "1h"):
+            facts.fault("cache", f"{path}.cache_control", "Input should be an ephemeral mark of '5m' or '1h'")
+        else:
+            facts.marks.append((path, str(ttl)))
+
+    def _keys(self, kind: str, block: Mapping[str, Any], path: str, facts: AnthropicFacts) -> None:
+        for key in unknown_keys(block, KEYS.get(kind, block)):
+            facts.fault("keys", f"{path}.{key}", NO_EXTRA)

@@ -1,0 +1,222 @@
+"""One message as chat completions read it: what it says to its neighbours, and what is wrong with it alone.
+
+Knows only the wire: dicts and lists as they are sent. OpenAI itself takes arguments that are no JSON; most servers that
+speak its language parse them and do not, so broken arguments are refused here. Keys and kinds of parts this file does
+not know are let through unless `strict`; what is known to belong to another provider is refused either way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from msgspec import field
+
+from .media import IMAGE_TYPES, data_fault
+from .values import TOOL_NAME, Facts, encodes, is_json, strings, unknown_keys
+
+__all__ = ["EMPTY_ARRAY", "NO_MATCH", "OpenAIFacts", "OpenAIReader"]
+
+CALLS_MAX: Final = 128
+CALL_ID_MAX: Final = 64
+STRING_MAX: Final = 10_485_760
+SPEAKER: Final = re.compile(r"[^\s<|\\/>]{1,64}").fullmatch
+
+ROLES: Final[dict[str, frozenset[str]]] = {
+    "system": frozenset({"role", "content", "name"}),
+    "developer": frozenset({"role", "content", "name"}),
+    "user": frozenset({"role", "content", "name"}),
+    "assistant": frozenset({"role", "content", "name", "tool_calls", "refusal", "audio", "function_call"}),
+    "tool": frozenset({"role", "content", "tool_call_id"}),
+    "function": frozenset({"role", "content", "name"}),
+}
+"""The roles, and the keys a strict reader takes with each."""
+
+PARTS: Final[dict[str, frozenset[str]]] = {
+    "system": frozenset({"text"}),
+    "developer": frozenset({"text"}),
+    "user": frozenset({"text", "image_url", "input_audio", "file"}),
+    "assistant": frozenset({"text", "refusal"}),
+    "tool": frozenset({"text"}),
+    "function": frozenset(),
+}
+OPEN: Final = frozenset({"user", "assistant"})
+"""Roles that may hold kinds of parts newer than this file."""
+MISPLACED: Final = PARTS["user"] | {"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"}
+"""Kinds of parts that are known, if not among a role's own, to belong to another role or provider."""
+
+KEYS: Final[dict[str, frozenset[str]]] = {
+    "text": frozenset({"type", "text"}),
+    "refusal": frozenset({"type", "refusal"}),
+    "image_url": frozenset({"type", "image_url"}),
+    "input_audio": frozenset({"type", "input_audio"}),
+    "file": frozenset({"type", "file"}),
+    "function": frozenset({"id", "type", "function"}),
+    "custom": frozenset({"id", "type", "custom"}),
+}
+NO_EXTRA: Final = "Additional properties are not allowed"
+NO_SURROGATES: Final = "We could not parse the JSON body of your request: surrogates not allowed"
+NO_MATCH: Final = "string does not match pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]{1,64}$'."
+NO_IMAGE: Final = "Expected a base64-encoded data URL with an image MIME type"
+EMPTY_ARRAY: Final = "empty array. Expected an array with minimum length 1, but got an empty array instead."
+
+
+class OpenAIFacts(Facts):
+    """A message and its part in calls and answers."""
+
+    calls: list[str] = field(default_factory=list)
+    answer: str | None = None
+
+
+class OpenAIReader:
+    """Reads messages one by one."""
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self.strict = strict
+
+    def read(self, message: object) -> OpenAIFacts:
+        """What one message of the list says, and what is wrong with it alone."""
+        facts = OpenAIFacts()
+        if not isinstance(message, dict):
+            facts.fault("shape", "", "expected an object")
+            return facts
+        role = message.get("role")
+        if not isinstance(role, str) or role not in ROLES:
+            supported = ", ".join(map(repr, ROLES))
+            facts.fault("role", ".role", f"Invalid value: {role!r}. Supported values are: {supported}.")
+            return facts
+        facts.role = role
+        if role == "assistant":
+            self._calls(message.get("tool_calls"), facts)
+        elif role == "tool":
+            answer = message.get("tool_call_id")
+            if isinstance(answer, str) and answer:
+                facts.answer = answer
+            else:
+                facts.fault("call-id", ".tool_call_id", "Missing required parameter: 'tool_call_id'.")
+        self._content(message, facts)
+        if (name := message.get("name")) is not None and not (isinstance(name, str) and SPEAKER(name)):
+            said = "string does not match pattern. Expected a string that matches the pattern '^[^\\s<|\\\\/>]+$'."
+            facts.fault("name", ".name", said)
+        if self.strict:
+            for key in unknown_keys(message, ROLES[role]):
+                facts.fault("keys", f".{key}", NO_EXTRA)
+        return facts
+
+    def _content(self, message: Mapping[str, Any], facts: OpenAIFacts) -> None:
+        content = message.get("content")
+        if isinstance(content, str):
+            self._text(content, ".content", facts)
+        elif isinstance(content, list):
+            if not content:
+                facts.fault("empty", ".content", EMPTY_ARRAY)
+            for index, part in enumerate(content):
+                self._part(part, f".content[{index}]", facts)
+        elif content is not None:
+            said = f"expected one of a string or array of objects, but got {type(content).__name__} instead."
+            facts.fault("content", ".content", said)
+        elif facts.role != "assistant" or all(
+            message.get(key) is None for key in ("tool_calls", "function_call", "audio", "refusal")
+        ):
+            facts.fault("content", ".content", "Invalid value for 'content': expected a string, got null.")
+
+    def _text(self, text: object, path: str, facts: OpenAIFacts) -> None:
+        if not isinstance(text, str):
+            facts.fault("content", path, f"expected a string, but got {type(text).__name__} instead.")
+            return
+        facts.size += len(text)
+        if not encodes(text):
+            facts.fault("utf8", path, NO_SURROGATES)
+        if len(text) > STRING_MAX:
+            facts.fault("size", path, f"string too long. Expected a string with maximum length {STRING_MAX}")
+
+    def _part(self, part: object, path: str, facts: OpenAIFacts) -> None:
+        kind = part.get("type") if isinstance(part, dict) else None
+        if not isinstance(part, dict) or not isinstance(kind, str):
+            facts.fault("block", path, "each part must be an object with a `type`")
+            return
+        role, allowed = facts.role, PARTS[facts.role]
+        if kind == "image_url" and role != "user":
+            said = "Image URLs are only allowed for messages with role 'user', but this message with role"
+            facts.fault("block", path, f"{said} {role!r} contains an image URL.")
+        elif kind not in allowed and (self.strict or role not in OPEN or kind in MISPLACED):
+            supported = ", ".join(map(repr, sorted(allowed)))
+            facts.fault("block", path, f"Invalid value: {kind!r}. Supported values are: {supported}.")
+        if kind == "text" or kind == "refusal":
+            self._text(part.get(kind), f"{path}.{kind}", facts)
+        elif kind == "image_url":
+            self._image(part.get("image_url"), f"{path}.image_url", facts)
+        else:
+            for text in strings(part):
+                self._text(text, path, facts)
+        if self.strict:
+            for key in unknown_keys(part, KEYS.get(kind, part)):
+                facts.fault("keys", f"{path}.{key}", NO_EXTRA)
+
+    def _image(self, image: object, path: str, facts: OpenAIFacts) -> None:
+        facts.images += 1
+        url = image.get("url") if isinstance(image, dict) else None
+        if not isinstance(url, str) or not url:
+            facts.fault("media", path, "Missing required parameter: 'url'.")
+            return
+        facts.size += len(url)
+        if url.startswith("data:"):
+            head, comma, data = url.removeprefix("data:").partition(",")
+            mime, _, coding = head.partition(";")
+            if not comma or not coding.endswith("base64"):
+                facts.fault("media", f"{path}.url", f"{NO_IMAGE}, but got a value that is not base64-encoded.")
+            elif mime not in IMAGE_TYPES:
+                facts.fault("media", f"{path}.url", f"{NO_IMAGE}, but got unsupported MIME type {mime!r}.")
+            elif fault := data_fault(data):
+                facts.fault("media", f"{path}.url", f"{NO_IMAGE}, but got {fault}.")
+        elif not url.startswith(("https://", "http://")):
+            facts.fault("media", f"{path}.url", f"{NO_IMAGE}, but got a value without the 'data:' prefix.")
+
+    def _calls(self, calls: object, facts: OpenAIFacts) -> None:
+        if calls is None:
+            return
+        if not isinstance(calls, list):
+            facts.fault("shape", ".tool_calls", "expected an array of objects")
+            return
+        if not calls:
+            facts.fault("empty", ".tool_calls", EMPTY_ARRAY)
+        if len(calls) > CALLS_MAX:
+            said = f"array too long. Expected an array with maximum length {CALLS_MAX}, but got {len(calls)}."
+            facts.fault("size", ".tool_calls", said)
+        for index, call in enumerate(calls):
+            self._call(call, f".tool_calls[{index}]", facts)
+
+    def _call(self, call: object, path: str, facts: OpenAIFacts) -> None:
+        kind = call.get("type") if isinstance(call, dict) else None
+        what = call.get(kind) if isinstance(call, dict) and kind in ("function", "custom") else None
+        if not isinstance(call, dict) or not isinstance(what, dict):
+            facts.fault("shape", path, "expected an object with an id, the type 'function' or 'custom', and its field")
+            return
+        self._call_id(call.get("id"), f"{path}.id", facts)
+        name = what.get("name")
+        if not isinstance(name, str) or not TOOL_NAME(name):
+            facts.fault("name", f"{path}.{kind}.name", NO_MATCH)
+        given = "arguments" if kind == "function" else "input"
+        self._text(what.get(given), f"{path}.{kind}.{given}", facts)
+        if kind == "function" and isinstance(what.get(given), str) and not is_json(what[given]):
+            facts.fault("arguments", f"{path}.function.arguments", "tool call arguments must be valid JSON")
+        if self.strict:
+            for key in unknown_keys(call, KEYS[str(kind)]):
+                facts.fault("keys", f"{path}.{key}", NO_EXTRA)
+            for key in unknown_keys(what, ("name", given)):
+                facts.fault("keys", f"{path}.{kind}.{key}", NO_EXTRA)
+
+    def _call_id(self, call_id: object, path: str, facts: OpenAIFacts) -> None:
+        if not isinstance(call_id, str) or not call_id:
+            said = "empty string. Expected a string with minimum length 1, but got an empty string instead."
+            facts.fault("call-id", path, said)
+            return
+        if call_id in facts.calls:
+            facts.fault("call-id", path, f"Duplicate call ids submitted: {call_id!r}")
+        facts.calls.append(call_id)
+        if len(call_id) > CALL_ID_MAX:
+            said = f"string too long. Expected a string with maximum length {CALL_ID_MAX}, but got {len(call_id)}."
+            facts.fault("call-id", path, said)
+        if not encodes(call_id):
+            facts.fault("utf8", path, NO_SURROGATES)
