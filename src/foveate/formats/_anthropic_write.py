@@ -1,0 +1,213 @@
+"""From messages to Anthropic's wire.
+
+What Anthropic cannot carry is left out here: names of speakers and tools, reasoning of other providers, foreign
+blocks and fields. What a request may not hold although the format has words for it (an image of a kind the API does
+not read, a system message in the middle) is told as text, but only where a view is written: an export says what was
+said.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any, Literal
+
+from ..core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from ..core.profiles import Profile
+from ..core.view import Entry
+from ._anthropic_read import NAME
+from ._blocks import fields_of
+from ._json import object_of
+
+__all__ = ["NOTE", "cut", "system_blocks", "write", "write_view"]
+
+NOTE = "[System note]\n"
+"""Before a system message in the middle of a conversation, which the API takes as a user's."""
+
+# What the API reads when it is sent along; whatever it fetches itself it has checked itself.
+_READ = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf", "text/plain"})
+
+
+Place = Literal["export", "user", "assistant", "system"]
+"""What a block is written for: an export, or a request's message of this role. Only a user's message may show media."""
+
+_REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
+"""Letters that neither a call's id nor a tool's name may have."""
+
+
+def write(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """Wire messages that carry these messages. Tool results in a row, and what the user said right after, share one."""
+    wires: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] | None = None  # The content of the wire message that more may be packed into.
+    for message in messages:
+        blocks = _blocks(message.parts)
+        extra = fields_of(message.extra, NAME)
+        if results is not None and blocks and not extra and message.role in ("tool", "user"):
+            results.extend(blocks)
+        else:
+            role = "user" if message.role == "tool" else message.role
+            wires.append(_with({"role": role, "content": blocks}, extra))
+            results = blocks
+        if message.role != "tool":
+            results = None
+    return wires
+
+
+def cut(entries: Sequence[Entry], start: int, profile: Profile) -> int:
+    """Where the group that begins at `start` ends: the entries that are written together.
+
+    The system messages at the very start are one group, and so are entries of the user's side that were appended in
+    one turn. A later turn begins another wire message, so that what was already sent stays as it is; the API joins
+    them itself.
+    """
+    end, size = start + 1, len(entries)
+    role = entries[start].message.role
+    if start == 0 and role == "system":
+        while end < size and entries[end].message.role == "system":
+            end += 1
+    elif role != "assistant":
+        turn = entries[start].stamp.turn
+        while end < size and entries[end].message.role != "assistant" and entries[end].stamp.turn == turn:
+            end += 1
+    return end
+
+
+def write_view(
+    entries: tuple[Entry, ...], start: int, profile: Profile
+) -> list[tuple[dict[str, Any], tuple[Entry, ...]]]:
+    """The wire messages of one group, each with the entries it shows."""
+    strict = profile.strict
+    if start == 0 and entries[0].message.role == "system":
+        leading = [({"role": "system", "content": system_blocks(e.message, strict)}, (e,)) for e in entries]
+        return [each for each in leading if each[0]["content"]]
+    role = "assistant" if entries[0].message.role == "assistant" else "user"
+    blocks: list[dict[str, Any]] = []
+    extra: dict[str, Any] = {}
+    for entry in entries:
+        message = entry.message
+        if message.role == "system":
+            blocks += _note(system_blocks(message, strict))
+        else:
+            blocks += _blocks(message.parts, strict, "assistant" if role == "assistant" else "user")
+        if message.extra is not None and not strict:
+            extra = {**fields_of(message.extra, NAME), **extra}
+    if not blocks:
+        return []  # Nothing this provider could be shown; an empty message would be refused.
+    # Results come first in their message, or the API does not find them.
+    blocks.sort(key=lambda block: block.get("type") != "tool_result")
+    return [(_with({"role": role, "content": blocks}, extra), entries)]
+
+
+def system_blocks(message: Message, strict: bool) -> list[dict[str, Any]]:
+    """The blocks of a system prompt: text alone."""
+    return _blocks([part for part in message.parts if isinstance(part, Text | Media | Opaque)], strict, "system")
+
+
+def _note(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A system message told to the model by the user's mouth."""
+    for block in blocks:
+        if block.get("type") == "text":
+            block["text"] = NOTE + block["text"]
+            break
+    return blocks
+
+
+def _blocks(parts: Iterable[Part], strict: bool = False, place: Place = "export") -> list[dict[str, Any]]:
+    """The blocks of these parts. An export may hold whatever there are words for; a request only what the API takes."""
+    return [block for part in parts if (block := _block(part, strict, place)) is not None]
+
+
+def _block(part: Part, strict: bool, place: Place) -> dict[str, Any] | None:
+    block: dict[str, Any]
+    match part:
+        case Text():
+            block = {"type": "text", "text": part.text}
+        case Media():
+            return _media(part, strict, place)
+        case ToolCall():
+            block = _call(part, place)
+        case ToolResult():
+            block = _result(part, strict, place)
+        case Reasoning():
+            if part.format != NAME:
+                return None  # Of another provider, or of nobody who could vouch for it.
+            if part.encrypted:
+                block = {"type": "redacted_thinking", "data": part.encrypted}
+            else:
+                block = {"type": "thinking", "thinking": part.text, "signature": part.signature}
+        case Opaque():
+            return object_of(part.body) if part.format == NAME else None
+    return block if strict or part.extra is None else _with(block, fields_of(part.extra, NAME))
+
+
+def _call(part: ToolCall, place: Place) -> dict[str, Any]:
+    given = object_of(part.arguments)
+    if given is None:
+        given = {"_arguments": part.arguments}  # No object cannot be an input; wrapped, it is still there to read.
+    name = part.name if place == "export" else _REFUSED.sub("_", part.name)[:128] or "_"
+    return {"type": "tool_use", "id": _id(part.call_id, place), "name": name, "input": given}
+
+
+def _id(call_id: str, place: Place) -> str:
+    """A call's id as the API takes it; another provider's may have letters in it that this one refuses."""
+    if place == "export" or not call_id or not _REFUSED.search(call_id):
+        return call_id
+    return f"{_REFUSED.sub('_', call_id)}_{blake2b(call_id.encode(), digest_size=4).hexdigest()}"
+
+
+def _result(part: ToolResult, strict: bool, place: Place) -> dict[str, Any]:
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": _id(part.call_id, place)}
+    blocks = _blocks(part.content, strict, place)
+    if len(blocks) == 1 and blocks[0].keys() == {"type", "text"}:
+        block["content"] = blocks[0]["text"]
+    elif blocks:
+        block["content"] = blocks
+    if part.state != "ok":  # There is no word for an interrupted call but that it failed.
+        block["is_error"] = True
+    return block
+
+
+def _media(part: Media, strict: bool, place: Place) -> dict[str, Any]:
+    extra = fields_of(part.extra, NAME)
+    named = extra.pop("type", None)
+    if strict:
+        extra, named = {}, None
+    kind = named if named in ("image", "document") else ("image" if part.is_image else "document")
+    foreign = part.extra is not None and part.extra.format != NAME
+    source: dict[str, Any]
+    match part.source:
+        case "url":
+            source, readable = {"type": "url", "url": part.data}, part.mime in ("", "application/pdf") or part.is_image
+        case "file":
+            source, readable = {"type": "file", "file_id": part.data}, not foreign
+        case _:
+            source, readable = _held(part), part.mime in _READ
+    if place != "export" and (place != "user" or not readable):
+        what = " ".join(filter(None, ("image" if part.is_image else "document", part.name, part.mime)))
+        return {"type": "text", "text": f"[Not shown here: {what}]"}
+    block = {"type": kind, "source": source}
+    if kind == "document" and part.name:
+        block["title"] = part.name
+    return _with(block, extra)
+
+
+def _held(part: Media) -> dict[str, Any]:
+    """The source of media sent along. Plain text travels as text, where its base64 says nothing but the text."""
+    if part.mime == "text/plain":
+        try:
+            raw = b64decode(part.data, validate=True)
+            if b64encode(raw).decode() == part.data:
+                return {"type": "text", "media_type": part.mime, "data": raw.decode()}
+        except (binascii.Error, ValueError):
+            pass
+    return {"type": "base64", "media_type": part.mime, "data": part.data}
+
+
+def _with(wire: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
+    """The fields kept for this format, behind the ones that say what the message says now."""
+    for key, value in extra.items():
+        wire.setdefault(key, value)
+    return wire

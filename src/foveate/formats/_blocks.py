@@ -1,0 +1,91 @@
+"""Taking a provider's objects apart: the reading helpers that both wire formats share.
+
+They know what a wire object is (a dict, or an SDK's object that can dump itself), how the fields nobody knows are
+kept, and how to say what is wrong with one. They know no provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..core.messages import Extra
+from ..errors import BadMessage
+from ._json import dumped, object_of, text_of
+
+__all__ = ["MARKS", "extra_of", "fields_of", "items", "plain", "show", "string", "wrong"]
+
+# Where a request may be cached is said per request: it is not part of what was said, and marks that came back with
+# old messages would add up to more than a provider allows. So these are dropped wherever they arrive.
+MARKS = frozenset({"cache_control", "prompt_cache_breakpoint"})
+
+
+def plain(value: object, where: str) -> dict[str, Any]:
+    """A wire object as a dict. Raises BadMessage if it is none."""
+    if type(value) is dict:
+        return value
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "model_dump") and not isinstance(value, type):
+        value = dumped(value, where)
+        if isinstance(value, dict):
+            return value
+    raise wrong(where, value, "an object")
+
+
+def items(value: object, where: str) -> list[Any] | tuple[Any, ...]:
+    """A list or tuple as it is. Raises BadMessage for anything else."""
+    if isinstance(value, list | tuple):
+        return value
+    raise wrong(where, value, "a list")
+
+
+def string(fields: Mapping[str, Any], key: str, where: str) -> str:
+    """The string under a key. Raises BadMessage if there is none."""
+    value = fields.get(key)
+    if isinstance(value, str):
+        return value
+    raise wrong(f"{where}.{key}", value, "a string")
+
+
+def extra_of(
+    format: str, fields: Mapping[str, Any], known: frozenset[str], where: str, own: dict[str, Any] | None = None
+) -> Extra | None:
+    """The fields that are not known, to be kept for the format they came from. `own` goes before them: what the format
+    itself has to remember about the shape the object had.
+    """
+    if fields.keys() <= known:
+        rest = own
+    else:
+        rest = {**(own or {}), **{key: value for key, value in fields.items() if key not in known}}
+    return Extra(format, text_of(rest, where)) if rest else None
+
+
+def fields_of(extra: Extra | None, format: str) -> dict[str, Any]:
+    """The fields kept for this format, to be changed freely; none if they came from another."""
+    if extra is None or extra.format != format:
+        return {}
+    return object_of(extra.fields) or {}
+
+
+def wrong(where: str, value: object, wanted: str) -> BadMessage:
+    """The error for a value that is not what it should be."""
+    return BadMessage(f"{where} is {show(value)}; it has to be {wanted}.")
+
+
+def show(value: object) -> str:
+    """What a value is, shortly and safely, however large or strange it is."""
+    match value:
+        case None:
+            return "missing or null"
+        case str():
+            return f"the string {value[:40]!r}" if value else "an empty string"
+        case bool() | int() | float():
+            return "a number or truth value"
+        case dict():
+            keys = ", ".join(repr(key[:20]) for key in list(value)[:6] if isinstance(key, str))
+            return f"an object with the keys {keys}" if keys else "an object without keys"
+        case list() | tuple():
+            return "a list" if value else "an empty list"
+        case _:
+            return f"a {type(value).__name__}"
