@@ -315,7 +315,7 @@ class Engine:
             break
         else:
             raise StalePlan(f"Other writers kept changing the view of {self.head.name!r}; plan again later.")
-        view = self.view()
+        view = self.view() if plan else plan.before
         if all(entry.message.role == "system" for entry in view.entries):
             raise BadInput("There is nothing to send: append a message first.")
         violations = self._checker.check(view.entries)

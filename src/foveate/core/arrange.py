@@ -36,7 +36,7 @@ class Arrangement:
         self._profile = profile
         self._count = count
         self._entries: list[Entry] = []
-        self._units: list[tuple[int, int]] = []  # (index of the first slot, index of the first entry)
+        self._units: list[tuple[int, int, set[str]]] = []  # index of the first slot, of the first entry, its call ids
         self._taken: set[str] = set()  # call ids shown in the units before the last one
         self._fresh: set[str] = set()  # call ids shown in the last unit
         self._opener: Entry | None = None
@@ -46,6 +46,8 @@ class Arrangement:
         twin = Arrangement(self._profile, self._count)
         twin._entries, twin._units = list(self._entries), list(self._units)
         twin._taken, twin._fresh = set(self._taken), set(self._fresh)
+        if twin._units:  # Only the last unit's ids are ever changed in place.
+            twin._units[-1] = (*twin._units[-1][:2], twin._fresh)
         return twin
 
     def entries(self, slots: Sequence[Slot], since: int) -> tuple[Entry, ...]:
@@ -57,9 +59,9 @@ class Arrangement:
                 self._reopen_last()
             else:
                 self._taken |= self._fresh
-                self._units.append((unit, len(self._entries)))
+                self._fresh = set()
+                self._units.append((unit, len(self._entries), self._fresh))
             end = next((i for i in range(unit + 1, len(slots)) if _opens(slots[i])), len(slots))
-            self._fresh = set()
             self._entries.extend(self._arranged(slots[unit:end]))
         return self._opened_by_user()
 
@@ -75,17 +77,15 @@ class Arrangement:
         return (*self._entries[:first], self._opener, *self._entries[first:])
 
     def _forget(self, since: int) -> None:
-        """Drop every unit that begins at slot `since` or later, and reckon the taken ids anew if any did."""
-        if not self._units or self._units[-1][0] < since:
-            return
+        """Drop every unit that begins at slot `since` or later; the one before is the last one then."""
         while self._units and self._units[-1][0] >= since:
             del self._entries[self._units.pop()[1] :]
-        first = self._units[-1][1] if self._units else 0
-        self._taken = {call.call_id for entry in self._entries[:first] for call in entry.message.calls}
-        self._fresh = set()
+            self._fresh = self._units[-1][2] if self._units else set()
+            self._taken -= self._fresh
 
     def _reopen_last(self) -> None:
         del self._entries[self._units[-1][1] :]
+        self._fresh.clear()
 
     def _arranged(self, unit: Sequence[Slot]) -> Iterable[Entry]:
         head, followers = (unit[0], unit[1:]) if _opens(unit[0]) else (None, unit)

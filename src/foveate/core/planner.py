@@ -57,8 +57,9 @@ def draw_up(
     edits: list[Edit] = []
 
     def attempt(policy: Policy) -> tuple[Projection, View, list[Edit]]:
-        entries = _by_id(view)
-        wanted = [edit for edit in policy(view) if _is_allowed(edit, draft, entries)]
+        asked_for = list(policy(view))
+        entries = _by_id(view) if asked_for else {}
+        wanted = [edit for edit in asked_for if _is_allowed(edit, draft, entries)]
         if not wanted:
             return draft, view, []
         trial = draft.copy()

@@ -7,6 +7,7 @@ entries (`Checker`). `cut_points` tells where a view may be cut without parting 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
@@ -192,7 +193,7 @@ class PromptsAreIntact:
         self._problem = ""
 
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
-        if entry.source is None:
+        if entry.source is None or entry.is_result:
             return
         if entry.stamp.origin == "user":
             self._problem = f"the last user input, {entry.handle}, is not shown as it was said" if entry.shrunk else ""
@@ -216,32 +217,69 @@ RULES: tuple[Callable[[], Rule], ...] = (
 )
 
 
+class _Mark(msgspec.Struct, frozen=True):
+    """What the rules knew after the first `read` entries."""
+
+    read: int
+    rules: list[Rule]
+    found: list[Violation]
+
+
 class Checker:
-    """Checks the views of one conversation, one after the other, at the cost of what is new in each."""
+    """Checks the views of one conversation, one after the other, at the cost of what is new in each.
+
+    It remembers what the rules knew at a few marks along the last view, so that an edit near the end, the usual kind,
+    does not mean reading everything again.
+    """
+
+    _STEP = 32
+    _MARKS = 16
 
     def __init__(self, profile: Profile) -> None:
         self._profile = profile
-        self._start()
-
-    def _start(self) -> None:
-        self._rules: list[Rule] = [rule() for rule in RULES]
         self._read: tuple[Entry, ...] = ()
+        self._rules: list[Rule] = [rule() for rule in RULES]
         self._found: list[Violation] = []
+        self._marks: list[_Mark] = []
 
     def check(self, entries: Sequence[Entry]) -> list[Violation]:
         """All violations in these entries, in their order."""
-        known = len(self._read)
-        if tuple(entries[:known]) != self._read:  # entries compare by identity, so this is one pass over pointers
-            self._start()
-            known = 0
-        for entry in entries[known:]:
+        view = tuple(entries)
+        known = self._return_to(view)
+        for index in range(known, len(view)):
+            if index % self._STEP == 0:
+                self._marks.append(_Mark(index, _copies(self._rules), list(self._found)))
+                del self._marks[: -self._MARKS]
             for rule in self._rules:
-                for says in rule.read(entry, self._profile):
-                    self._found.append(Violation(type(rule).__name__, entry.position, says))
-        self._read = tuple(entries)
-        last = entries[-1].position if entries else 0
+                for says in rule.read(view[index], self._profile):
+                    self._found.append(Violation(type(rule).__name__, view[index].position, says))
+        self._read = view
+        last = view[-1].position if view else 0
         at_end = [Violation(type(rule).__name__, last, says) for rule in self._rules for says in rule.end()]
         return self._found + at_end
+
+    def _return_to(self, view: tuple[Entry, ...]) -> int:
+        """Go back to what was known at the newest mark before `view` differs from the last one; how much that was."""
+        known = len(self._read)
+        if view[:known] == self._read:  # Entries compare by identity: one pass over pointers.
+            return known
+        same = next(
+            (i for i, (old, new) in enumerate(zip(self._read, view, strict=False)) if old is not new), len(view)
+        )
+        while self._marks and self._marks[-1].read > same:
+            self._marks.pop()
+        mark = self._marks.pop() if self._marks else _Mark(0, [rule() for rule in RULES], [])
+        self._rules, self._found = mark.rules, mark.found
+        return mark.read
+
+
+def _copies(rules: Sequence[Rule]) -> list[Rule]:
+    copies = [copy.copy(rule) for rule in rules]
+    for rule in copies:
+        for name, value in vars(rule).items():
+            if isinstance(value, set):
+                setattr(rule, name, set(value))
+    return copies
 
 
 def check(view: View | Sequence[Entry], profile: Profile) -> list[Violation]:

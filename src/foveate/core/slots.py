@@ -104,6 +104,7 @@ class Slot:
             tokens=self.stamp.tokens if untouched else tokens_of(message, count),
             bytes=self.size if untouched else len(encode_message(message)),
             images=images_of(message),
+            is_result=self.message.role == "tool",
         )
 
 
@@ -127,4 +128,5 @@ def reshaped(entry: Entry, message: Message, why: str, count: Counter, *, kind: 
         tokens=tokens_of(message, count),
         bytes=len(encode_message(message)),
         images=images_of(message),
+        is_result=entry.is_result,
     )

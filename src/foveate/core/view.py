@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from .edits import Path, Span
 from .messages import Message, ToolResult
@@ -56,6 +57,8 @@ class Entry(Struct, frozen=True, eq=False):
     tokens: int = 0
     bytes: int = 0
     images: int = 0
+    is_result: bool = False
+    """Whether it shows what a tool answered, whole or shrunk, in its place or as a note."""
 
     @property
     def handle(self) -> str:
@@ -66,11 +69,6 @@ class Entry(Struct, frozen=True, eq=False):
     def result(self) -> ToolResult | None:
         """The tool result that was appended, whatever is shown of it now."""
         return self.source.result if self.source else None
-
-    @property
-    def is_result(self) -> bool:
-        """Whether this entry shows what a tool answered, whole or shrunk."""
-        return self.source is not None and self.source.role == "tool"
 
 
 class Budget(Struct, frozen=True):
@@ -132,6 +130,7 @@ class View(Struct, frozen=True, eq=False):
     """Number of the model call this view is for."""
     budget: Budget
     moment: Moment = Moment()
+    _sizes: tuple[int, int, int] | None = None
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self.entries)
@@ -141,12 +140,21 @@ class View(Struct, frozen=True, eq=False):
 
     @property
     def tokens(self) -> int:
-        return sum([entry.tokens for entry in self.entries])
+        return self._measured()[0]
 
     @property
     def bytes(self) -> int:
-        return sum([entry.bytes for entry in self.entries])
+        return self._measured()[1]
 
     @property
     def images(self) -> int:
-        return sum([entry.images for entry in self.entries])
+        return self._measured()[2]
+
+    def _measured(self) -> tuple[int, int, int]:
+        sizes = self._sizes
+        if sizes is None:
+            entries = self.entries
+            tokens = sum([entry.tokens for entry in entries])
+            sizes = (tokens, sum([entry.bytes for entry in entries]), sum([entry.images for entry in entries]))
+            force_setattr(self, "_sizes", sizes)  # a memo: the view stays the value it is
+        return sizes

@@ -47,7 +47,7 @@ def encode_message(message: Message) -> bytes:
         return _json.encode(message)
     except UnicodeEncodeError as error:
         raise BadMessage(
-            "A text holds half of a surrogate pair (an escape such as \\ud83d on its own), which cannot be sent or stored."
+            "A text holds half of a surrogate pair (an escape such as \\ud83d alone), which cannot be sent or stored."
             " Mend it before appending: text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')."
         ) from error
 

@@ -52,7 +52,8 @@ def prune_tool_outputs(
         old = _older_than(view, protect, part_max, everything=protect_counts == "all")
         if protect_current_turn:
             old = [entry for entry in old if entry.position < _last_input(view)]
-        due = [entry for entry in old if _is_prunable(entry, spared, view.turn) and _shrinks(entry, placeholder)]
+        whole = [entry for entry in old if entry.is_result and not entry.shrunk]
+        due = [entry for entry in whole if _is_prunable(entry, spared, view.turn) and _shrinks(entry, placeholder)]
         if sum(min(entry.tokens, part_max) for entry in due) > minimum:
             for entry in due:
                 yield replacement(entry, fill(placeholder, entry), "prune", reason)
@@ -74,18 +75,13 @@ def _older_than(view: View, protect: int, part_max: int, *, everything: bool) ->
 
 def _is_prunable(entry: Entry, spared: frozenset[str], turn: int) -> bool:
     result = entry.result
-    return (
-        result is not None
-        and result.state != "interrupted"
-        and not entry.shrunk
-        and not entry.pinned
-        and entry.tool not in spared
-        and entry.renewed < turn
-    )
+    is_finished = result is not None and result.state != "interrupted"
+    return is_finished and not entry.pinned and entry.renewed < turn and entry.tool not in spared
 
 
 def _shrinks(entry: Entry, placeholder: str) -> bool:
-    return entry.images > 0 or len(entry.message.text) > len(fill(placeholder, entry))
+    is_long = entry.tokens > len(placeholder)  # characters: well above what the placeholder can come to
+    return is_long or entry.images > 0 or len(entry.message.text) > len(fill(placeholder, entry))
 
 
 def _last_input(view: View) -> int:
