@@ -38,7 +38,7 @@ def filter_tool_results(*, keep: int, batch: int = 1, placeholder: str = OMITTED
             return
         for entry in due:
             text = fill(placeholder, entry)
-            if entry.message.media() or len(text) < len(entry.message.text):
+            if any(True for _ in entry.message.media()) or len(text) < len(entry.message.text):
                 yield replacement(entry, text, name, reason)
 
     return policy
