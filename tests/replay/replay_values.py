@@ -9,7 +9,9 @@ from foveate.core.view import Entry
 from foveate.ports import Rendered
 
 
-def entry(position: int, message: Message, *, source: Message | None = None, tokens: int | None = None, **more) -> Entry:
+def entry(
+    position: int, message: Message, *, source: Message | None = None, tokens: int | None = None, **more
+) -> Entry:
     """An entry that shows `message`, as appended unless `source` or `kind` say otherwise."""
     shown = tokens_of(message) if tokens is None else tokens
     stamp = Stamp(turn=0, time=0, tokens=shown, origin="user")

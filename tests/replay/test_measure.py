@@ -58,7 +58,8 @@ def test_a_change_is_placed_by_the_first_message_of_the_history_it_shows():
 
 
 def test_sending_everything_bills_each_message_once_at_the_write_price():
-    messages = [system("1234"), user("12345678"), assistant("", ToolCall("c", "f", "{}")), tool_result("c", "1"), assistant("x")]
+    call = assistant("", ToolCall("c", "f", "{}"))
+    messages = [system("1234"), user("12345678"), call, tool_result("c", "1"), assistant("x")]
     assert unmanaged(messages) == [(11, 0), (21, 11)]
 
 

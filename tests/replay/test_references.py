@@ -62,7 +62,7 @@ def test_whole_lines_lose_spaces_and_the_line_numbers_of_viewers():
 
 
 def test_lines_are_found_however_deep_in_the_arguments():
-    arguments = '{"edits": [{"old": "first line, twenty-five long\\nx"}, ["second line, twenty-five long"]], "n": 1, "z": null}'
+    arguments = '{"edits": [{"old": "first line, twenty-five long\\nx"}, ["second line, twenty-five long"]], "n": 1}'
     assert call_lines([ToolCall("c", "edit", arguments)]) == {
         "first line, twenty-five long",
         "second line, twenty-five long",

@@ -1,14 +1,14 @@
 """What requests cost: the meter that bills one rendered view after another, and the plain arithmetic around it.
 
-A provider bills the longest unchanged leading run of rendered messages at its read price and the rest at its write price.
-Everything here is a pure sum over tokens; nothing knows how a view came to look as it does, nor what it was for.
+A provider bills the longest unchanged leading run of rendered messages at its read price and the rest at its write
+price. Everything here is a pure sum over tokens; nothing knows how a view came to look as it does, nor what it was
+for.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import islice
 
 from msgspec import Struct
 
@@ -17,7 +17,10 @@ from ..core.messages import Message
 from ..core.view import Prices
 from ..ports import Rendered
 
-__all__ = ["Bill", "Meter", "percentile", "share", "unmanaged"]
+__all__ = ["DEFAULT_PRICES", "Bill", "Meter", "percentile", "share", "unmanaged"]
+
+
+DEFAULT_PRICES = Prices()
 
 
 class Bill(Struct, frozen=True):
@@ -52,8 +55,8 @@ class Meter:
         rewritten = run < len(self._sent)
         unchanged = self._length
         if rewritten:
-            positions = (entry.position for now in islice(request, run, None) for entry in now.entries if entry.position)
-            unchanged = next(positions, length + 1) - 1
+            changed = (entry.position for now in request[run:] for entry in now.entries if entry.position)
+            unchanged = next(changed, length + 1) - 1
         del self._sent[run:]
         cached = sum([tokens for _, tokens in self._sent])
         fresh = [(now.body, sum([entry.tokens for entry in now.entries])) for now in request[run:]]
@@ -67,7 +70,8 @@ class Meter:
 def unmanaged(messages: Iterable[Message]) -> list[tuple[int, int]]:
     """Tokens and cached tokens of every request of a recording, if everything were sent each time.
 
-    A request stands before each message of the assistant; not before one that opens the recording, which nobody asked for.
+    A request stands before each message of the assistant; not before one that opens the recording: nobody asked
+    for it.
     """
     requests = []
     tokens = cached = 0

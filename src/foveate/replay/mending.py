@@ -1,8 +1,9 @@
 """All-in: what it would have cost to fetch back, by expansions, everything that a view lacked when it was needed.
 
-No policy shall look good by forgetting. Where a recorded call used what its view did not show, the agent would have had to
-ask: one more request, which reads the view again, and the whole originals written at its tail. They stay there: the next
-request writes them with what is new, those after it read them, until a rewritten prefix takes them along.
+No policy shall look good by forgetting. Where a recorded call used what its view did not show, the agent would have
+had to ask: one more request, which reads the view again, and the whole originals written at its tail. They stay
+there: the next request writes them with what is new, those after it read them, until a rewritten prefix takes them
+along.
 """
 
 from __future__ import annotations

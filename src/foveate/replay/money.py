@@ -14,8 +14,8 @@ __all__ = ["dollars"]
 def dollars(model: str, requests: Iterable[tuple[int, int]]) -> float | None:
     """What requests of so many (tokens, cached tokens) cost at this model's prices of today.
 
-    None where the model is not named or not known, or `genai-prices` is not installed (`pip install "foveate[prices]"`).
-    A model without a price for writing its cache writes it at the price of input.
+    None where the model is not named or not known, or `genai-prices` is not installed (`pip install
+    "foveate[prices]"`). A model without a price for writing its cache writes it at the price of input.
     """
     if not model:
         return None

@@ -1,11 +1,11 @@
 """What a recorded call used, and where it had come from.
 
-An agent's tool call repeats things: identifiers (paths, names, ids, hashes) and, when it edits, whole lines. A policy that
-took away where they had come from would have made that call impossible, or a guess. This file finds those things; it
-knows messages and nothing of views, policies or costs, so what it finds is the same under every policy.
+An agent's tool call repeats things: identifiers (paths, names, ids, hashes) and, when it edits, whole lines. A policy
+that took away where they had come from would have made that call impossible, or a guess. This file finds those
+things; it knows messages and nothing of views, policies or costs, so what it finds is the same under every policy.
 
-- An *identifier* is a run of letters, digits and `_./-#@`, 6 to 120 long without `./-_#@` at its ends, with a digit, `_`,
-  `/`, `.` or mixed case inside (more than a capital at the beginning). A longer run counts as pieces of 120.
+- An *identifier* is a run of letters, digits and `_./-#@`, 6 to 120 long without `./-_#@` at its ends, with a digit,
+  `_`, `/`, `.` or mixed case inside (more than a capital at the beginning). A longer run counts as pieces of 120.
 - A *whole line* has 25 characters and more, without the spaces around it and a file viewer's line number.
 """
 

@@ -1,7 +1,8 @@
 """What can be read in a view: identifiers, whole lines and handles, and its tokens by what they are.
 
-All of it is kept as counts while the view changes, so that looking at the next view costs what changed in it, not what it
-holds. It trusts that an unchanged entry is the same object from view to view; where that fails it is slower, not wrong.
+All of it is kept as counts while the view changes, so that looking at the next view costs what changed in it, not
+what it holds. It trusts that an unchanged entry is the same object from view to view; where that fails it is slower,
+not wrong.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from contextlib import suppress
+from typing import Literal, TypeVar
 
 from msgspec import Struct
 
+from ..core.handles import parse_handle
 from ..core.view import Entry
+from ..errors import UnknownHandle
 from .references import call_lines, call_text, identifiers, whole_lines
 
 __all__ = ["KINDS", "Sort", "Visible", "sort_of"]
@@ -28,7 +32,12 @@ KINDS: tuple[Sort, ...] = (
 _PLACEHOLDER_TOKENS = 40
 """A shrunk result of no more than this is a placeholder: room for a sentence and a handle, hardly for content."""
 
-_HANDLE = re.compile(r'expand\(\\?"m(\d+)(?:-m?(\d+))?\\?"\)')
+_HANDLE = re.compile(r'expand\(\\?"(m[0-9.m-]{1,48})\\?"\)')
+
+T = TypeVar("T")
+
+_Named = tuple[str, int, int]
+"""A handle as written, and the first and the last position it stands for."""
 
 
 class _Held(Struct, frozen=True):
@@ -38,7 +47,7 @@ class _Held(Struct, frozen=True):
     sort: Sort
     identifiers: frozenset[str]
     lines: frozenset[str]
-    handles: frozenset[tuple[int, int]]
+    handles: frozenset[_Named]
 
 
 class Visible:
@@ -49,7 +58,8 @@ class Visible:
         self._held: dict[int, _Held] = {}  # by identity of the entry, which `_Held` keeps alive
         self._identifiers: Counter[str] = Counter()
         self._lines: Counter[str] = Counter()
-        self._handles: Counter[tuple[int, int]] = Counter()
+        self._handles: dict[int, Counter[str]] = {}  # by position; those of one message
+        self._spans: Counter[_Named] = Counter()  # those of several, which are few
         self._tokens: dict[Sort, int] = dict.fromkeys(KINDS, 0)
 
     def look(self, entries: Sequence[Entry]) -> None:
@@ -83,12 +93,12 @@ class Visible:
 
     def handles(self, positions: Sequence[int]) -> Iterator[tuple[str, int]]:
         """Handles that stand in place of messages at these positions, newest first, each with its position."""
-        if not self._handles:
-            return
         for position in reversed(positions):
-            for first, last in self._handles:
+            for handle in self._handles.get(position, ()):
+                yield handle, position
+            for handle, first, last in self._spans:
                 if first <= position <= last:
-                    yield (f"m{first}" if first == last else f"m{first}-m{last}"), position
+                    yield handle, position
 
     @property
     def tokens(self) -> dict[Sort, int]:
@@ -100,10 +110,11 @@ class Visible:
         for counts, things in ((self._identifiers, held.identifiers), (self._lines, held.lines)):
             for thing in things:
                 counts[thing] += sign
-        for handle in held.handles:
-            self._handles[handle] += sign
-            if not self._handles[handle]:
-                del self._handles[handle]
+        for handle, first, last in held.handles:
+            if first == last:
+                _add(self._handles.setdefault(first, Counter()), handle, sign)
+            else:
+                _add(self._spans, (handle, first, last), sign)
 
 
 def sort_of(entry: Entry) -> Sort:
@@ -123,14 +134,26 @@ def sort_of(entry: Entry) -> Sort:
             return "results_full"
 
 
+def _add(counts: Counter[T], thing: T, sign: Literal[1, -1]) -> None:
+    counts[thing] += sign
+    if not counts[thing]:
+        del counts[thing]
+
+
 def _held(entry: Entry) -> _Held:
     message = entry.message
     text, calls = message.text, message.calls
     names, lines = identifiers(text), whole_lines(text)
-    handles: frozenset[tuple[int, int]] = frozenset()
+    handles: frozenset[_Named] = frozenset()
     if calls:
         names, lines = names | identifiers(call_text(calls)), lines | call_lines(calls)
     if entry.shrunk or entry.span:
-        shown = f"{text}\n{call_text(calls)}"
-        handles = frozenset((int(first), int(last or first)) for first, last in _HANDLE.findall(shown))
+        handles = frozenset(_named(f"{text}\n{call_text(calls)}"))
     return _Held(entry, sort_of(entry), names, lines, handles)
+
+
+def _named(text: str) -> Iterator[_Named]:
+    for written in _HANDLE.findall(text):
+        with suppress(UnknownHandle):
+            handle = parse_handle(written)
+            yield written, handle.first, handle.last

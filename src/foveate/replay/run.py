@@ -1,0 +1,274 @@
+"""One recording through one conversation: every model call of it made again, as far as one can without a model.
+
+The messages are appended in their order. Before each message of the assistant the conversation is settled and rendered
+as for a real call; what that would have cost, and whether the view still showed what the recorded answer used, is
+measured beside it. Nothing that is measured flows back: a policy sees only what came before.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
+from time import process_time
+from typing import Any
+
+import msgspec
+
+from ..conversation import Conversation
+from ..core.budget import is_over
+from ..core.edits import Edit, Hide, Restore, Span, Summarize, Target
+from ..core.messages import Message
+from ..core.planner import Policy
+from ..core.receipts import Receipt
+from ..core.view import Prices, View
+from ..core.wire import encode_message
+from ..formats.recording import Recorded, Recording
+from ..wiring import open_conversation
+from .lookup import Lookup
+from .measure import DEFAULT_PRICES, Meter, percentile, unmanaged
+from .money import dollars
+from .references import Used
+from .result import CallFigures, EditFigures, Replayed, Row
+
+__all__ = ["Check", "PolicyLike", "policy_name", "replay"]
+
+Check = Callable[[str, dict[str, Any]], Sequence[object]]
+"""A second checker: the provider's name and a request body in, what is wrong with it out."""
+
+PolicyLike = str | Policy | Sequence[Policy]
+"""What `open_conversation` takes as a policy: a name, or callables."""
+
+_REFUSALS = 5
+"""How many of the second checker's findings are kept in words."""
+_STEP = 1_000
+"""Milliseconds from one message to the next where a recording does not tell."""
+
+
+def replay(
+    recording: Recording | Iterable[Message],
+    *,
+    policy: PolicyLike = "prune",
+    window: int = 200_000,
+    provider: str = "openai",
+    prices: Prices = DEFAULT_PRICES,
+    check: Check | None = None,
+    store: str = "memory:",
+    name: str = "",
+    transcript: str = "",
+) -> Replayed:
+    """Replay a recording, or the messages of a conversation, under one policy.
+
+    `window` is in tokens; `provider` (`openai` or `anthropic`) is whose format is rendered; `prices` are for reading
+    and writing cached input. `check` looks at every request body; without it no view counts as illegal. `store` and
+    `name` say where the conversation is kept: where one of that name exists, under the next free one. `transcript` is
+    what the row calls the recording. Raises DoesNotFit where a system prompt and a pending request are larger than the
+    window.
+    """
+    recorded, path, model, notes = _parts_of(recording)
+    label = transcript or PurePath(path).stem or "conversation"
+    clock = _Clock()
+    chat = _open(name or f"{label} / {policy_name(policy)}", store, provider, window, model, policy, prices, clock)
+    with chat:
+        run = _Run(chat, clock, provider, prices, check)
+        for one in recorded:
+            run.take(one)
+        return run.result(label, policy_name(policy), window, model, notes)
+
+
+def policy_name(policy: PolicyLike) -> str:
+    """What a policy is called in a row: its name, or the names of its functions."""
+    if isinstance(policy, str):
+        return policy
+    several = policy if isinstance(policy, Sequence) else (policy,)
+    return "+".join(getattr(one, "__name__", type(one).__name__) for one in several)
+
+
+class _Clock:
+    """The time of the recording, so that a replay is the same today and tomorrow."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+    def advance(self, time: int | None) -> None:
+        self.now = self.now + _STEP if time is None else max(self.now, time)
+
+
+class _Run:
+    """A replay under way."""
+
+    def __init__(self, chat: Conversation, clock: _Clock, provider: str, prices: Prices, check: Check | None) -> None:
+        self._chat, self._clock, self._provider, self._prices, self._check = chat, clock, provider, prices, check
+        self._messages: list[Message] = []
+        self._positions: dict[str, int] = {}  # id -> position
+        self._lookup = Lookup(chat.originals, prices)
+        self._meter = Meter(prices)
+        self._calls: list[CallFigures] = []
+        self._turns: list[int] = []  # what the conversation itself calls each of the calls
+        self._refusals: list[str] = []
+        self._illegal = self._over = self._rewrites = 0
+        self._seconds = 0.0  # CPU time spent since the last call
+        self._may_ask = False  # whether there is anything to answer
+
+    def take(self, recorded: Recorded) -> None:
+        """Take in the next message; if it is the assistant's, after making the model call that it answers."""
+        message = recorded.message
+        used = self._lookup.read(message)
+        asked = message.role == "assistant" and self._may_ask
+        if asked:
+            self._ask(used)
+        self._clock.advance(recorded.time)
+        began = process_time()
+        added = self._chat.record(message) if asked else self._chat.append(message, origin=recorded.origin)[-1]
+        self._seconds += process_time() - began
+        self._messages.append(message)
+        self._positions[added] = len(self._messages)
+        self._may_ask = self._may_ask or message.role != "system"
+
+    def _ask(self, used: Used) -> None:
+        """Make the next model call as far as its request, and measure it."""
+        began = process_time()
+        view = self._chat.settle()
+        request = self._chat.format.rendered(view, profile=self._chat.profile)
+        milliseconds = (self._seconds + process_time() - began) * 1000
+        self._seconds = 0.0
+        bill = self._meter.bill(request, len(self._messages))
+        misses = self._lookup.look(view, bill, used)
+        self._turns.append(view.turn)
+        self._rewrites += bill.rewritten
+        self._over += bool(is_over(view))
+        self._judge(view)
+        figures = CallFigures(
+            turn=len(self._turns),
+            message=len(self._messages) + 1,
+            tokens=bill.tokens,
+            cached=bill.cached,
+            cost=bill.cost,
+            milliseconds=milliseconds,
+            misses=misses,
+            **self._lookup.tokens(),
+        )
+        self._calls.append(figures)
+
+    def _judge(self, view: View) -> None:
+        """Hand the request to the second checker."""
+        if self._check is None:
+            return
+        body = self._chat.format.prompt(view, profile=self._chat.profile)
+        if findings := self._check(self._provider, body):
+            self._illegal += 1
+            room = _REFUSALS - len(self._refusals)
+            self._refusals += [f"call {len(self._turns)}: {finding}" for finding in findings[:room]]
+
+    def result(self, transcript: str, policy: str, window: int, model: str, notes: Mapping[str, int]) -> Replayed:
+        """The figures of everything taken in."""
+        requests = unmanaged(self._messages)
+        sent = [self._prices.read * cached + self._prices.write * (tokens - cached) for tokens, cached in requests]
+        calls = tuple(
+            msgspec.structs.replace(call, cost_unmanaged=cost) for call, cost in zip(self._calls, sent, strict=True)
+        )
+        edits = tuple(self._edit_figures())
+        cost, whole = sum([call.cost for call in calls]), sum(sent)
+        times = [call.milliseconds for call in calls]
+        found = self._lookup
+        row = Row(
+            transcript=transcript,
+            policy=policy,
+            messages=len(self._messages),
+            calls=len(calls),
+            input_tokens=sum([call.tokens for call in calls]),
+            peak_tokens=max([call.tokens for call in calls], default=0),
+            cost=cost,
+            cost_unmanaged=whole,
+            cost_ratio=cost / whole if whole else 1.0,
+            cost_all_in=(cost + found.mending.cost) / whole if whole else 1.0,
+            expansions=found.mending.expansions,
+            edits=len({edit.turn for edit in edits}),
+            prefix_rewrites=self._rewrites,
+            references=found.recall.used,
+            recall_visible=found.recall.visible_share,
+            said_references=found.said.used,
+            said_visible=found.said.visible_share,
+            quoted_lines=found.quoted.used,
+            quoted_visible=found.quoted.visible_share,
+            recall_reachable=found.recall.reachable_share,
+            illegal_views=self._illegal,
+            lost_messages=self._lost(),
+            ms_per_turn_p50=percentile(times, 50),
+            ms_per_turn_p99=percentile(times, 99),
+            over_budget=self._over,
+            window=window,
+            provider=self._provider,
+            model=model,
+            money=dollars(model, [(call.tokens, call.cached) for call in calls]),
+            money_unmanaged=dollars(model, requests),
+            kept_apart=dict(notes),
+        )
+        return Replayed(row, calls, edits, tuple(self._refusals))
+
+    def _edit_figures(self) -> Iterator[EditFigures]:
+        """The commits whose change some call saw; what was planned after the last answer, none did."""
+        for receipt in self._chat.receipts():
+            call = bisect_left(self._turns, receipt.turn)
+            if call < len(self._turns) and _has_changed_the_view(receipt):
+                named = [self._positions.get(id, 0) for edit in receipt.edits for id in _named(edit)]
+                yield EditFigures(
+                    turn=call + 1,
+                    edits=len(receipt.edits),
+                    tokens_before=receipt.tokens_before,
+                    tokens_after=receipt.tokens_after,
+                    first_position=min(filter(None, named), default=0),
+                    policies=", ".join(receipt.policies) or receipt.author,
+                )
+
+    def _lost(self) -> int:
+        """How many messages cannot be read back from the history as they were."""
+        kept = [encode_message(row.message) for row in self._chat.history()]
+        there = sum([encode_message(message) == body for message, body in zip(self._messages, kept, strict=False)])
+        return len(self._messages) - there
+
+
+def _parts_of(recording: Recording | Iterable[Message]) -> tuple[Sequence[Recorded], str, str, Mapping[str, int]]:
+    if isinstance(recording, Recording):
+        return recording.messages, recording.path, recording.model, recording.notes
+    return [Recorded(message, 0) for message in recording], "", "", {}
+
+
+def _open(
+    name: str, store: str, provider: str, window: int, model: str, policy: PolicyLike, prices: Prices, clock: _Clock
+) -> Conversation:
+    """A new conversation, under this name or the next free one."""
+    number = 1
+    while True:
+        chat = open_conversation(
+            name if number == 1 else f"{name} ({number})",
+            store=store,
+            format=provider,
+            model=model,
+            window=window,
+            policy=policy,
+            prices=prices,
+            clock=clock,
+        )
+        if not chat.head.position:
+            return chat
+        chat.close()
+        number += 1
+
+
+def _has_changed_the_view(receipt: Receipt) -> bool:
+    return (receipt.tokens_before, receipt.bytes_before) != (receipt.tokens_after, receipt.bytes_after)
+
+
+def _named(edit: Edit) -> list[str]:
+    """Ids of the messages at which what an edit names begins."""
+    match edit:
+        case Restore(targets=targets):
+            return [target.first if isinstance(target, Span) else target.message for target in targets]
+        case Summarize(span=span) | Hide(target=Span() as span):
+            return [span.first]
+        case _:
+            return [edit.target.message] if isinstance(edit.target, Target) else []
