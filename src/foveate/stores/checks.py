@@ -1,0 +1,119 @@
+"""What a store demands of what it is handed, and what it hands back: the same for every store.
+
+Before writing: rows continue the chain of the head they are for, and a record continues its journal. After reading: each
+message's body has the hash its id was made of. A chain that was wrong once could never be verified again, so neither is
+taken on trust. Hashes and numbers only; nothing here knows where rows lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..core import ids, wire
+from ..core.journal import Record
+from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, TipMoved
+from ..ports import Appended, Head
+
+__all__ = [
+    "CLOSED",
+    "check_keys",
+    "check_point",
+    "check_record",
+    "check_rows",
+    "no_branch",
+    "stale_plan",
+    "taken",
+    "tip_moved",
+]
+
+CLOSED = "This store was closed. Open it again."
+
+_NAME_MAX = 500
+
+
+def check_keys(tenant: str, name: str) -> None:
+    """Raises BadSetting where a tenant or a conversation's name cannot be a key in every database."""
+    for what, text in (("tenant", tenant), ("name", name)):
+        if len(text) > _NAME_MAX:
+            raise BadSetting(
+                f"The {what} of a conversation has {len(text):,} characters; at most {_NAME_MAX} are allowed."
+            )
+        if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise BadSetting(f"The {what} {text!r} holds a NUL or half of a surrogate pair. Choose another one.")
+    if not name:
+        raise BadSetting("A conversation needs a name.")
+
+
+def check_rows(head: Head, rows: Sequence[Appended]) -> None:
+    """Raises BadInput where these rows do not follow each other from `head` on."""
+    position, tip, seal = head.position, head.tip, head.seal
+    for row in rows:
+        position += 1
+        problem = ""
+        if row.position != position:
+            problem = f"it says it is message {row.position}"
+        elif row.body and ids.body_hash(row.body) != row.body_hash:
+            problem = "its body has another hash than it says"
+        elif ids.message_id(tip, row.body_hash) != row.id:
+            problem = "its id does not follow from its body and the message before it"
+        elif ids.seal(seal, row.id, wire.encode_stamp(row.stamp)) != row.seal:
+            problem = "its seal does not follow from its stamp and the seal before it"
+        if problem:
+            raise BadInput(f"Message {position} of {head.name!r} cannot be appended: {problem}. Nothing was written.")
+        tip, seal = row.id, row.seal
+
+
+def check_record(head: Head, record: Record, record_id: str) -> bytes:
+    """The record's canonical bytes. Raises BadInput where it does not follow the newest record of `head`."""
+    body = wire.encode_record(record)
+    problem = ""
+    if not record.edits:
+        problem = "it holds no edit"
+    elif record.first != head.number + 1:
+        problem = f"its first edit is numbered {record.first}, and the next number is {head.number + 1}"
+    elif ids.record_id(head.record, body) != record_id:
+        problem = "its id does not follow from its content and the record before it"
+    if problem:
+        raise BadInput(f"A record cannot be added to the journal of {head.name!r}: {problem}. Nothing was written.")
+    return body
+
+
+def check_point(head: Head, position: int, number: int) -> None:
+    """Raises BadSetting where `head` has no such position or edit number."""
+    if not 0 <= position <= head.position:
+        raise BadSetting(
+            f"{head.name!r} has messages 1 to {head.position}; there is no point after message {position}."
+        )
+    if not 0 <= number <= head.number:
+        raise BadSetting(f"{head.name!r} has edits 1 to {head.number}; there is no point after edit {number}.")
+
+
+def taken(name: str) -> BadSetting:
+    return BadSetting(f"There already is a conversation {name!r}. Choose another name.")
+
+
+def no_branch(head: Head, place: str) -> NoSuchConversation:
+    """For a head that did not come from this store."""
+    return NoSuchConversation(head.name, place)
+
+
+def tip_moved(head: Head, now: Head) -> TipMoved:
+    """What to tell a writer whose head is not `now`, the current one."""
+    if now.name != head.name:
+        return TipMoved(
+            f"{head.name!r} was moved to another branch; this one is called {now.name!r} now. Open it again."
+        )
+    return TipMoved(
+        f"Another writer extended {head.name!r} first: it has {now.position} messages, this writer knew {head.position}. "
+        f"Nothing was written. Open it again, then retry."
+    )
+
+
+def stale_plan(head: Head, now: Head) -> StalePlan:
+    """What to tell a planner whose head is not `now`, the current one."""
+    if now.name != head.name:
+        return StalePlan(f"{head.name!r} was moved to another branch; this one is called {now.name!r} now. Plan again.")
+    return StalePlan(
+        f"Another writer changed the view of {head.name!r} first: its journal has {now.number} edits, this plan was made "
+        f"for {head.number}. Nothing was written. Plan again."
+    )

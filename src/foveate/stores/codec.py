@@ -1,0 +1,112 @@
+"""Bodies to compressed bytes and back. The first byte of what is stored tells how the rest is to be read.
+
+Small bodies are most of a conversation and compress badly alone, so they start from a dictionary of what such bodies are
+made of. The dictionary is part of the file format: it is never changed, a better one gets a tag of its own. No checksum is
+kept, because who reads a body compares it with its hash anyway.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any, Literal
+
+from ..errors import MissingExtra
+
+__all__ = ["Codec", "DamagedBody", "pack", "ready", "unpack"]
+
+Codec = Literal["zlib", "zstd"]
+
+_RAW, _ZLIB, _SMALL, _ZSTD = b"\x00", b"\x01", b"\x02", b"\x03"
+
+_SMALL_MAX = 16_384
+"""Bytes up to which the dictionary is used: in longer bodies it saves nothing."""
+
+_DICTIONARY = (
+    b" for the that this with from have been will not are was is in on of and to a "
+    b"Let me check the Now I'll look at run the tests see what There is no output Error: Exit code 1\\n "
+    b"No such file or directory not found The file has been updated successfully. created File does not exist. "
+    b"True False null true false None "
+    b"import from def return class self function const let export default type string number int error "
+    b"https://github.com/ http://localhost: /usr/local/lib/python3 /home/user/ src/ test tests/ "
+    b".py .ts .js .go .md .json .rs git status git diff git log --oneline grep -rn | head -20 cd && ls -la cat "
+    b"sed -n '1,200p' python -m pytest -q npm run 2>&1 | tail "
+    b'{\\"command\\": \\"{\\"cmd\\":\\"\\",\\"workdir\\":\\"/\\",\\"timeout\\": \\", \\"description\\": \\"'
+    b'{\\"file_path\\": \\"/\\", \\"old_string\\": \\"\\", \\"new_string\\": \\"'
+    b'{\\"pattern\\": \\"\\", \\"path\\": \\"\\", \\"offset\\": , \\"limit\\": '
+    b'{\\"query\\": \\"{\\"path\\":\\"\\",\\"content\\":\\"{\\"url\\": \\"https://'
+    b'"},"encrypted":""signature":""mime":"image/png","source":"base64","data":""source":"url"'
+    b'"extra":["anthropic","{\\"cache_control\\":{\\"type\\":\\"ephemeral\\"}}"]'
+    b'"state":"interrupted""state":"error"}]},"name":"'
+    b'{"role":"system","parts":[{"type":"text","text":"{"role":"user","parts":[{"type":"text","text":"'
+    b'{"role":"assistant","parts":[{"type":"reasoning","text":"","signature":"","format":"anthropic"},'
+    b'{"type":"text","text":""},{"type":"tool_call","call_id":"call_","name":"","arguments":"{\\"'
+    b'\\"}"}]}{"role":"tool","parts":[{"type":"tool_result","call_id":"toolu_01","content":[{"type":"text","text":""}]}]}'
+)
+
+
+class DamagedBody(Exception):
+    """Stored bytes that cannot be read back. Whoever knows the place makes a `Damaged` of it."""
+
+
+def pack(body: bytes, codec: Codec = "zlib") -> bytes:
+    """The stored form of a body, never longer than it by more than a byte; b"" stays b"" (an erased body)."""
+    if not body:
+        return b""
+    if len(body) <= _SMALL_MAX:
+        deflate = zlib.compressobj(6, zlib.DEFLATED, -zlib.MAX_WBITS, zdict=_DICTIONARY)
+        packed = _SMALL + deflate.compress(body) + deflate.flush()
+    elif codec == "zstd":
+        packed = _ZSTD + _zstd().compress(body)
+    else:
+        packed = _ZLIB + zlib.compress(body, 6)
+    return packed if len(packed) <= len(body) else _RAW + body
+
+
+def unpack(stored: bytes) -> bytes:
+    """The body with this stored form.
+
+    Raises DamagedBody, and MissingExtra where it was packed with zstd and no zstd can be imported.
+    """
+    tag, rest = stored[:1], stored[1:]
+    try:
+        match tag:
+            case b"":
+                return b""
+            case b"\x00":
+                return rest
+            case b"\x01":
+                return zlib.decompress(rest)
+            case b"\x02":
+                inflate = zlib.decompressobj(-zlib.MAX_WBITS, zdict=_DICTIONARY)
+                body = inflate.decompress(rest)
+                if not inflate.eof or inflate.unused_data:
+                    raise DamagedBody("the compressed bytes are cut short or run on")
+                return body
+            case b"\x03":
+                zstd = _zstd()
+                try:
+                    return bytes(zstd.decompress(rest))
+                except Exception as error:  # Two modules, two error classes; all of them mean the same.
+                    raise DamagedBody(f"it cannot be decompressed ({error})") from error
+            case _:
+                raise DamagedBody(f"it is packed in a way this foveate does not know (tag {tag.hex()})")
+    except zlib.error as error:
+        raise DamagedBody(f"it cannot be decompressed ({error})") from error
+
+
+def ready(codec: Codec) -> None:
+    """Make sure that this codec can write. Raises MissingExtra."""
+    if codec == "zstd":
+        _zstd()
+
+
+def _zstd() -> Any:
+    """The standard library's zstd where Python has it, else the `zstandard` package."""
+    try:
+        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        try:
+            import zstandard as zstd  # type: ignore[import-not-found, unused-ignore]
+        except ImportError as error:
+            raise MissingExtra("A body compressed with zstd", "zstd") from error
+    return zstd

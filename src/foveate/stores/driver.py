@@ -1,0 +1,54 @@
+"""What the SQL store asks of a database: two small protocols.
+
+A driver owns connections, transactions, locking and the words that differ between databases. It knows no table. Statements
+are written once (`statements.py`) with `?` for a value and BLOB for bytes; a driver for a database with other habits
+rewrites them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
+
+__all__ = ["Driver", "Row", "Session"]
+
+T = TypeVar("T")
+Row = tuple[Any, ...]
+
+
+class Session(Protocol):
+    """One open transaction."""
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        """Run a statement and fetch all it returns."""
+        ...
+
+    def each(self, statement: str, many: Sequence[Sequence[Any]]) -> None:
+        """Run a statement once for each tuple of values."""
+        ...
+
+    def tables(self) -> set[str]:
+        """The names of the tables there are."""
+        ...
+
+
+class Driver(Protocol):
+    """Runs work in transactions. Every failure of the database comes out as StoreError."""
+
+    place: str
+    """What to call this database in an error: its path or its URL without the password."""
+
+    def read(self, work: Callable[[Session], T]) -> T:
+        """What `work` returns, run on one consistent state of the database. Any thread may call it."""
+        ...
+
+    def write(self, work: Callable[[Session], T]) -> T:
+        """What `work` returns, once all it wrote is durable. Whatever it raises undoes what it wrote.
+
+        It may be run a second time after its first run was undone, so it keeps nothing between runs.
+        """
+        ...
+
+    def close(self) -> None:
+        """Finish what was accepted, then let go. Calling it again does nothing."""
+        ...

@@ -1,0 +1,227 @@
+"""A store that keeps everything in lists: gone with the process, simple enough to be right by looking at it.
+
+It is what the other stores are tested against. A fork copies lists here, where other stores share rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from threading import RLock
+
+from msgspec import Struct
+
+from ..core import ids, wire
+from ..core.journal import Record
+from ..errors import BadSetting, NoSuchConversation, StoreError
+from ..ports import Appended, Finding, Head
+from . import lineage
+from .audit import JournalLink, MessageLink, audit_given, audit_journal, audit_messages
+from .checks import (
+    CLOSED,
+    check_keys,
+    check_point,
+    check_record,
+    check_rows,
+    no_branch,
+    stale_plan,
+    taken,
+    tip_moved,
+)
+
+__all__ = ["MemoryStore"]
+
+
+class _Branch(Struct):
+    """One branch: everything it can see, its own or shared."""
+
+    name: str
+    rows: list[Appended]
+    journal: list[tuple[str, Record]]
+    lineage: lineage.Lineage = ()
+    snapshot: tuple[int, int, bytes] | None = None
+
+
+class MemoryStore:
+    """Conversations in this process's memory. Safe to share between threads; a context manager, like every store."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._open = True
+        self._names: dict[tuple[str, str], tuple[int, int]] = {}
+        """(tenant, name) to (root, branch)."""
+        self._branches: dict[tuple[str, int, int], _Branch] = {}
+        """By (tenant, root, branch)."""
+
+    def open(self, tenant: str, name: str, *, create: bool = True) -> Head:
+        check_keys(tenant, name)
+        with self._lock:
+            self._check_open()
+            if (tenant, name) not in self._names:
+                if not create:
+                    raise NoSuchConversation(name, "this memory")
+                root = lineage.root_of(tenant, name)
+                self._names[tenant, name] = root, self._new_branch(tenant, root, _Branch(name, [], []))
+            return self._head(tenant, *self._names[tenant, name])
+
+    def append(self, head: Head, rows: Sequence[Appended]) -> Head:
+        check_rows(head, rows)
+        with self._lock:
+            branch, now = self._current(head)
+            if (now.name, now.position, now.tip, now.seal) != (head.name, head.position, head.tip, head.seal):
+                raise tip_moved(head, now)
+            branch.rows.extend(rows)
+            return self._head(head.tenant, head.root, head.branch)
+
+    def commit(self, head: Head, record: Record, record_id: str) -> Head:
+        check_record(head, record, record_id)
+        with self._lock:
+            branch, now = self._current(head)
+            if (now.name, now.number, now.record) != (head.name, head.number, head.record):
+                raise stale_plan(head, now)
+            branch.journal.append((record_id, record))
+            return self._head(head.tenant, head.root, head.branch)
+
+    def messages(self, head: Head, first: int, last: int) -> list[Appended]:
+        with self._lock:
+            return self._current(head)[0].rows[max(first, 1) - 1 : max(min(last, head.position), 0)]
+
+    def pick(self, head: Head, positions: Sequence[int]) -> list[Appended]:
+        with self._lock:
+            rows = self._current(head)[0].rows
+            return [rows[position - 1] for position in sorted(set(positions)) if 1 <= position <= head.position]
+
+    def locate(self, head: Head, ids: Sequence[str]) -> dict[str, int]:
+        with self._lock:
+            positions = {row.id: row.position for row in self._current(head)[0].rows[: head.position]}
+            return {id: positions[id] for id in ids if id in positions}
+
+    def records(self, head: Head, after: int = 0) -> list[tuple[str, Record]]:
+        with self._lock:
+            journal = self._current(head)[0].journal
+            return [(id, record) for id, record in journal if after < record.first <= head.number]
+
+    def fork(self, head: Head, name: str, position: int, number: int) -> Head:
+        check_keys(head.tenant, name)
+        check_point(head, position, number)
+        with self._lock:
+            self._current(head)
+            if (head.tenant, name) in self._names:
+                raise taken(name)
+            branch = self._leave(head, name, position, number)
+            self._names[head.tenant, name] = head.root, branch
+            return self._head(head.tenant, head.root, branch)
+
+    def repoint(self, head: Head, position: int, number: int, keep: str) -> Head:
+        check_keys(head.tenant, keep)
+        check_point(head, position, number)
+        with self._lock:
+            old, now = self._current(head)
+            if (now.name, now.position, now.tip) != (head.name, head.position, head.tip):
+                raise tip_moved(head, now)
+            if (now.number, now.record) != (head.number, head.record):
+                raise stale_plan(head, now)
+            if (head.tenant, keep) in self._names:
+                raise taken(keep)
+            branch = self._leave(head, head.name, position, number)
+            old.name = keep
+            self._names[head.tenant, keep] = head.root, head.branch
+            self._names[head.tenant, head.name] = head.root, branch
+            return self._head(head.tenant, head.root, branch)
+
+    def snapshot(self, head: Head) -> tuple[int, int, bytes] | None:
+        with self._lock:
+            branch, _ = self._current(head)
+            seen = [(branch.snapshot, head.position, head.number)]
+            for shared in branch.lineage:
+                lender = self._branches[head.tenant, head.root, shared.branch]
+                seen.append((lender.snapshot, min(shared.position, head.position), min(shared.number, head.number)))
+            usable = [
+                saved for saved, position, number in seen if saved and saved[0] <= position and saved[1] <= number
+            ]
+            return max(usable, default=None)
+
+    def save_snapshot(self, head: Head, position: int, number: int, body: bytes) -> None:
+        check_point(head, position, number)
+        with self._lock:
+            self._current(head)[0].snapshot = position, number, body
+
+    def names(self, tenant: str) -> list[str]:
+        with self._lock:
+            self._check_open()
+            return sorted(name for owner, name in self._names if owner == tenant)
+
+    def verify(self, head: Head) -> list[Finding]:
+        with self._lock:
+            branch, now = self._current(head)
+            messages = [
+                MessageLink(
+                    row.position, row.id, row.seal, wire.encode_stamp(row.stamp), row.body_hash, _body_problems(row)
+                )
+                for row in branch.rows
+            ]
+            journal = [
+                JournalLink(record.first, record.last, id, wire.encode_record(record)) for id, record in branch.journal
+            ]
+            end = branch.rows[head.position - 1] if 0 < head.position <= len(branch.rows) else None
+            record = next((id for id, record in branch.journal if record.last == head.number), "")
+            return [
+                *audit_messages(messages, now),
+                *audit_journal(journal, now),
+                *audit_given(head, end.id if end else "", end.seal if end else "", record),
+            ]
+
+    def close(self) -> None:
+        self._open = False
+
+    def __enter__(self) -> MemoryStore:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------------------------------------------------- helpers
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise StoreError(CLOSED)
+
+    def _current(self, head: Head) -> tuple[_Branch, Head]:
+        """The branch of a head, and its head as it is now."""
+        self._check_open()
+        if (head.tenant, head.root, head.branch) not in self._branches:
+            raise no_branch(head, "this memory")
+        return self._branches[head.tenant, head.root, head.branch], self._head(head.tenant, head.root, head.branch)
+
+    def _head(self, tenant: str, root: int, number: int) -> Head:
+        branch = self._branches[tenant, root, number]
+        tip = branch.rows[-1] if branch.rows else None
+        record_id, record = branch.journal[-1] if branch.journal else ("", None)
+        return Head(
+            tenant=tenant,
+            name=branch.name,
+            root=root,
+            branch=number,
+            position=tip.position if tip else 0,
+            tip=tip.id if tip else "",
+            seal=tip.seal if tip else "",
+            number=record.last if record else 0,
+            record=record_id,
+        )
+
+    def _new_branch(self, tenant: str, root: int, branch: _Branch) -> int:
+        number = sum(1 for owner, of, _ in self._branches if (owner, of) == (tenant, root)) + 1
+        self._branches[tenant, root, number] = branch
+        return number
+
+    def _leave(self, head: Head, name: str, position: int, number: int) -> int:
+        """A new branch that shares this much of the head's."""
+        old = self._branches[head.tenant, head.root, head.branch]
+        journal = [(id, record) for id, record in old.journal if record.last <= number]
+        if number != (journal[-1][1].last if journal else 0):
+            raise BadSetting(f"Edit {number} of {head.name!r} is in the middle of a record; fork where a record ends.")
+        family = lineage.descend(old.lineage, head.branch, position, number)
+        return self._new_branch(head.tenant, head.root, _Branch(name, old.rows[:position], journal, family))
+
+
+def _body_problems(row: Appended) -> tuple[str, ...]:
+    return ("its body does not match its hash",) if row.body and ids.body_hash(row.body) != row.body_hash else ()

@@ -1,0 +1,95 @@
+"""Brings a database to the schema this foveate knows: numbered SQL files, each run once, in order.
+
+A migration runs in one transaction together with the row that records it, so that it happened or it did not. The row keeps
+a checksum of the file. What is only in `migrations/` has no effect on a database until it is opened for the first time
+after.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from importlib.resources import files
+
+from msgspec import Struct
+
+from ..errors import StoreError
+from ..ports import Clock
+from . import statements as sql
+from .driver import Driver, Session
+
+__all__ = ["Migration", "bring_up_to_date", "migrations"]
+
+_OURS = {"conversation", "tree", "branch", "message", "body", "record", "snapshot"}
+
+
+class Migration(Struct, frozen=True):
+    """One numbered file of `migrations/`."""
+
+    version: int
+    name: str
+    statements: tuple[str, ...]
+    checksum: str
+
+
+def migrations() -> list[Migration]:
+    """The migrations in this package, in order."""
+    folder = files(__package__).joinpath("migrations")
+    found = [_read(file.name, file.read_text("utf-8")) for file in folder.iterdir() if file.name.endswith(".sql")]
+    return sorted(found, key=lambda migration: migration.version)
+
+
+def bring_up_to_date(driver: Driver, clock: Clock, known: list[Migration] | None = None) -> None:
+    """Run what is missing. `known` is what the package has, unless a test says otherwise.
+
+    Raises StoreError where the database is something else's, was made by a newer foveate, or ran a migration that was
+    changed since.
+    """
+    known = migrations() if known is None else known
+    done = driver.read(lambda session: _check(session, known, driver.place))
+    for migration in known[done:]:
+        driver.write(lambda session, migration=migration: _run(session, migration, known, driver.place, clock()))  # type: ignore[misc]
+
+
+def _check(session: Session, known: list[Migration], place: str) -> int:
+    """How many migrations this database has run."""
+    tables = session.tables()
+    if "migration" not in tables:
+        if tables & _OURS:
+            raise StoreError(
+                f"{place} has tables of something else ({', '.join(sorted(tables & _OURS))}) where foveate would make its "
+                f"own. Give foveate a database of its own."
+            )
+        return 0
+    ran = session.rows(sql.MIGRATIONS)
+    for (version, name, checksum), ours in zip(ran, known, strict=False):
+        if (version, checksum) != (ours.version, ours.checksum):
+            raise StoreError(
+                f"{place} was made with another version of migration {name!r} than this foveate has, so its tables may "
+                f"differ. Open it with the foveate that made it, export, and import into a new one."
+            )
+    if len(ran) > len(known):
+        raise StoreError(
+            f"{place} was made by a newer foveate: its schema is {ran[-1][0]} ({ran[-1][1]}), this foveate knows up to "
+            f"{known[-1].version if known else 0}. Upgrade foveate."
+        )
+    return len(ran)
+
+
+def _run(session: Session, migration: Migration, known: list[Migration], place: str, now: int) -> None:
+    # Looked at again inside the transaction: another process may have opened the same new database a moment ago.
+    if _check(session, known, place) >= migration.version:
+        return
+    session.rows(sql.MIGRATION_TABLE)
+    for statement in migration.statements:
+        session.rows(statement)
+    session.rows(sql.ADD_MIGRATION, (migration.version, migration.name, migration.checksum, now))
+
+
+def _read(name: str, text: str) -> Migration:
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("--")]
+    statements = tuple(part.strip() for part in "\n".join(lines).split(";") if part.strip())
+    # Of the words alone, so that another line ending or a better comment is not another schema.
+    words = re.sub(r"\s+", " ", "; ".join(statements))
+    digest = blake2b(words.encode(), digest_size=20, person=b"foveate schema 1").hexdigest()
+    return Migration(int(name[:4]), name.removesuffix(".sql"), statements, digest)

@@ -1,0 +1,271 @@
+"""The SQL store: the Store protocol in terms of named statements and a driver.
+
+It knows what the tables mean and nothing of any one database. A write packs its bodies before its transaction begins, in
+the thread that calls, so that locks are held as shortly as may be; then it states what it expects to find, and where it
+finds something else it writes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Self
+
+from ..core import ids as identity
+from ..core.journal import Record
+from ..errors import BadSetting, Damaged, NoSuchConversation, StoreError
+from ..ports import Appended, Clock, Finding, Head
+from . import lineage, sql_audit
+from . import statements as sql
+from .checks import check_keys, check_point, check_record, check_rows, stale_plan, taken, tip_moved
+from .codec import Codec, DamagedBody, pack, ready, unpack
+from .driver import Driver, Session
+from .lineage import Lineage
+from .migrate import bring_up_to_date
+from .sql_rows import key, link_at, message_values, read_branch, read_messages, read_records, record_at
+
+__all__ = ["SqlStore"]
+
+_LOCATE_MAX = 200
+"""Ids looked up by one statement."""
+
+
+class SqlStore:
+    """Conversations in a SQL database. Safe to share between threads; a context manager that closes itself.
+
+    `codec="zstd"` writes large bodies with zstd, which needs `compression.zstd` or the `zstandard` package; what was
+    written either way is read either way. `clock` dates migrations.
+    """
+
+    def __init__(self, driver: Driver, *, codec: Codec = "zlib", clock: Clock | None = None) -> None:
+        ready(codec)
+        self._driver = driver
+        self._codec = codec
+        try:
+            bring_up_to_date(driver, clock or (lambda: time.time_ns() // 1_000_000))
+        except BaseException:
+            driver.close()
+            raise
+
+    def open(self, tenant: str, name: str, *, create: bool = True) -> Head:
+        check_keys(tenant, name)
+        head = self._driver.read(lambda session: self._find(session, tenant, name))
+        if head is None and create:
+            head = self._driver.write(
+                lambda session: self._find(session, tenant, name) or _begin(session, tenant, name)
+            )
+        if head is None:
+            raise NoSuchConversation(name, self._driver.place)
+        return head
+
+    def append(self, head: Head, rows: Sequence[Appended]) -> Head:
+        check_rows(head, rows)
+        values = [message_values(head, row, self._codec) for row in rows]
+        messages, bodies = [message for message, _ in values], [body for _, body in values if body]
+        tip = rows[-1] if rows else head
+        ends = tip.position, (rows[-1].id if rows else head.tip), tip.seal
+
+        def work(session: Session) -> Head:
+            expected = head.name, head.position, bytes.fromhex(head.tip), bytes.fromhex(head.seal)
+            written = ends[0], bytes.fromhex(ends[1]), bytes.fromhex(ends[2])
+            found = session.rows(sql.ADVANCE, (*written, *key(head), *expected))
+            if not found:
+                raise tip_moved(head, self._now(session, head))
+            if bodies:
+                session.each(sql.ADD_BODY, bodies)
+            session.each(sql.ADD_MESSAGE, messages)
+            number, record = found[0]
+            return Head(head.tenant, head.name, head.root, head.branch, *ends, number, record.hex())
+
+        return self._driver.write(work)
+
+    def commit(self, head: Head, record: Record, record_id: str) -> Head:
+        stored = pack(check_record(head, record, record_id), self._codec)
+        id = bytes.fromhex(record_id)
+
+        def work(session: Session) -> Head:
+            expected = head.name, head.number, bytes.fromhex(head.record)
+            found = session.rows(sql.COMMIT, (record.last, id, *key(head), *expected))
+            if not found:
+                raise stale_plan(head, self._now(session, head))
+            session.rows(sql.ADD_RECORD, (*key(head), record.first, id, stored))
+            position, tip, seal = found[0]
+            ends = position, tip.hex(), seal.hex(), record.last, record_id
+            return Head(head.tenant, head.name, head.root, head.branch, *ends)
+
+        return self._driver.write(work)
+
+    def messages(self, head: Head, first: int, last: int) -> list[Appended]:
+        return self._read_runs(head, [(first, last)])
+
+    def pick(self, head: Head, positions: Sequence[int]) -> list[Appended]:
+        return self._read_runs(head, list(lineage.runs(positions)))
+
+    def locate(self, head: Head, ids: Sequence[str]) -> dict[str, int]:
+        wanted = {bytes.fromhex(id): id for id in ids}
+        prefixes = sorted({id[:8] for id in wanted})
+
+        def work(session: Session) -> dict[str, int]:
+            _, family = self._branch(session, head)
+            parts = list(lineage.position_ranges(family, head.branch, 1, head.position))
+            found = {}
+            for start in range(0, len(prefixes), _LOCATE_MAX):
+                some = prefixes[start : start + _LOCATE_MAX]
+                for id, branch, position in session.rows(sql.locate(len(some)), (head.tenant, head.root, *some)):
+                    here = any(part.branch == branch and part.first <= position <= part.last for part in parts)
+                    if here and id in wanted:
+                        found[wanted[id]] = position
+            return found
+
+        return self._driver.read(work)
+
+    def records(self, head: Head, after: int = 0) -> list[tuple[str, Record]]:
+        def work(session: Session) -> list[tuple[str, Record]]:
+            _, family = self._branch(session, head)
+            return list(read_records(session, head, family, max(after, 0)))
+
+        return self._driver.read(work)
+
+    def fork(self, head: Head, name: str, position: int, number: int) -> Head:
+        check_keys(head.tenant, name)
+        check_point(head, position, number)
+
+        def work(session: Session) -> Head:
+            _, family = self._branch(session, head)
+            fork = _leave(session, head, family, name, position, number)
+            _take_name(session, fork)
+            return fork
+
+        return self._driver.write(work)
+
+    def repoint(self, head: Head, position: int, number: int, keep: str) -> Head:
+        check_keys(head.tenant, keep)
+        check_point(head, position, number)
+
+        def work(session: Session) -> Head:
+            chains = head.position, bytes.fromhex(head.tip), head.number, bytes.fromhex(head.record)
+            found = session.rows(sql.RENAME, (keep, *key(head), head.name, *chains))
+            if not found:
+                now = self._now(session, head)
+                same = (now.name, now.position, now.tip) == (head.name, head.position, head.tip)
+                raise stale_plan(head, now) if same else tip_moved(head, now)
+            _take_name(session, Head(head.tenant, keep, head.root, head.branch))
+            fork = _leave(session, head, lineage.decode(found[0][0]), head.name, position, number)
+            place = head.tenant, lineage.root_of(head.tenant, head.name), head.name
+            if not session.rows(sql.POINT_NAME, (fork.branch, *place)):
+                raise Damaged(f"No row leads to {head.name!r} by its name. Run `verify`.")
+            return fork
+
+        return self._driver.write(work)
+
+    def snapshot(self, head: Head) -> tuple[int, int, bytes] | None:
+        def work(session: Session) -> tuple[int, int, bytes] | None:
+            _, family = self._branch(session, head)
+            newest = None
+            for branch, last, newest_edit in [*family, (head.branch, head.position, head.number)]:
+                for position, number, digest, stored in session.rows(sql.SNAPSHOT, key(head, branch)):
+                    before = position <= min(last, head.position) and number <= min(newest_edit, head.number)
+                    if before and (newest is None or newest[:2] <= (position, number)):
+                        body = _intact(digest, stored)
+                        newest = newest if body is None else (position, number, body)
+            return newest
+
+        return self._driver.read(work)
+
+    def save_snapshot(self, head: Head, position: int, number: int, body: bytes) -> None:
+        check_point(head, position, number)
+        stored = bytes.fromhex(identity.body_hash(body)), pack(body, self._codec)
+
+        def work(session: Session) -> None:
+            self._now(session, head)
+            session.rows(sql.SAVE_SNAPSHOT, (*key(head), position, number, *stored))
+
+        self._driver.write(work)
+
+    def names(self, tenant: str) -> list[str]:
+        return sorted(name for (name,) in self._driver.read(lambda session: session.rows(sql.NAMES, (tenant,))))
+
+    def verify(self, head: Head) -> list[Finding]:
+        try:
+            return self._driver.read(lambda session: list(sql_audit.audit(session, head, self._driver.place)))
+        except Damaged as error:
+            return [Finding("database", str(error))]
+
+    def close(self) -> None:
+        self._driver.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------------------------------------------------- helpers
+
+    def _find(self, session: Session, tenant: str, name: str) -> Head | None:
+        for home, branch in session.rows(sql.FIND, (tenant, lineage.root_of(tenant, name), name)):
+            try:
+                return self._now(session, Head(tenant, name, home, branch))
+            except NoSuchConversation as error:
+                raise Damaged(f"The name {name!r} leads to a branch that is gone. Run `verify`.") from error
+        return None
+
+    def _branch(self, session: Session, head: Head) -> tuple[Head, Lineage]:
+        return read_branch(session, head, self._driver.place)
+
+    def _now(self, session: Session, head: Head) -> Head:
+        return self._branch(session, head)[0]
+
+    def _read_runs(self, head: Head, runs: Sequence[tuple[int, int]]) -> list[Appended]:
+        def work(session: Session) -> list[Appended]:
+            _, family = self._branch(session, head)
+            found: list[Appended] = []
+            for first, last in runs:
+                clipped = max(first, 1), min(last, head.position)
+                if clipped[0] <= clipped[1]:
+                    found.extend(read_messages(session, head, family, *clipped))
+            return found
+
+        return self._driver.read(work)
+
+
+def _begin(session: Session, tenant: str, name: str) -> Head:
+    """A new conversation, the first of its tree."""
+    root = lineage.root_of(tenant, name)
+    head = Head(tenant, name, root, session.rows(sql.NEW_BRANCH, (tenant, root))[0][0])
+    _take_name(session, head)
+    _add_branch(session, head, ())
+    return head
+
+
+def _leave(session: Session, head: Head, family: Lineage, name: str, position: int, number: int) -> Head:
+    """A new branch that shares this much of the head's."""
+    tip, seal = link_at(session, head, family, position)
+    record, last = record_at(session, head, family, number)
+    if last != number:
+        raise BadSetting(f"Edit {number} of {head.name!r} is in the middle of a record; fork where a record ends.")
+    branch = session.rows(sql.NEW_BRANCH, (head.tenant, head.root))[0][0]
+    fork = Head(head.tenant, name, head.root, branch, position, tip, seal, number, record)
+    _add_branch(session, fork, lineage.descend(family, head.branch, position, number))
+    return fork
+
+
+def _add_branch(session: Session, head: Head, family: Lineage) -> None:
+    chains = head.position, bytes.fromhex(head.tip), bytes.fromhex(head.seal), head.number, bytes.fromhex(head.record)
+    session.rows(sql.ADD_BRANCH, (*key(head), head.name, lineage.encode(family), *chains))
+
+
+def _take_name(session: Session, head: Head) -> None:
+    """Let the head's name, which must be free, stand for its branch."""
+    row = head.tenant, lineage.root_of(head.tenant, head.name), head.name, head.root, head.branch
+    if not session.rows(sql.TAKE_NAME, row):
+        raise taken(head.name)
+
+
+def _intact(digest: bytes, stored: bytes) -> bytes | None:
+    """A snapshot's bytes, or None where they are damaged: losing one loses time, never data."""
+    try:
+        body = unpack(stored)
+    except DamagedBody:
+        return None
+    return body if identity.body_hash(body) == digest.hex() else None

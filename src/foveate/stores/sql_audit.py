@@ -1,0 +1,121 @@
+"""`verify` on the SQL store: reads every row of a conversation without trusting any, and reports what is wrong.
+
+Reads some hundreds of rows at a time, so that a conversation of any length is audited in little memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from ..core import ids, wire
+from ..errors import Damaged, NoSuchConversation
+from ..ports import Finding, Head
+from . import statements as sql
+from .audit import JournalLink, MessageLink, audit_given, audit_journal, audit_messages
+from .codec import DamagedBody, unpack
+from .driver import Row, Session
+from .lineage import Lineage, position_ranges, record_ranges, root_of
+from .sql_rows import body_of, key, link_at, read_branch, record_at
+
+__all__ = ["audit"]
+
+_ROWS = 500
+"""Rows read at a time."""
+
+
+def audit(session: Session, head: Head, place: str) -> Iterator[Finding]:
+    """Everything wrong with the conversation of this head."""
+    try:
+        now, lineage = read_branch(session, head, place)
+    except (Damaged, NoSuchConversation) as error:
+        yield Finding("head", str(error))
+        return
+    yield from _name(session, now)
+    yield from audit_messages(_messages(session, now, lineage), now)
+    yield from audit_journal(_journal(session, now, lineage), now)
+    yield from _strays(session, now, lineage)
+    yield from _given(session, head, lineage)
+    yield from _snapshot(session, now)
+
+
+def _name(session: Session, now: Head) -> Iterator[Finding]:
+    found = session.rows(sql.FIND, (now.tenant, root_of(now.tenant, now.name), now.name))
+    if not found:
+        yield Finding("name", f"no row leads from the name {now.name!r} to this conversation")
+    elif found[0] != (now.root, now.branch):
+        yield Finding("name", f"the name {now.name!r} leads to branch {found[0][1]} and not to this one, {now.branch}")
+
+
+def _messages(session: Session, now: Head, lineage: Lineage) -> Iterator[MessageLink]:
+    for part in position_ranges(lineage, now.branch, 1, now.position):
+        for first in range(part.first, part.last + 1, _ROWS):
+            last = min(first + _ROWS - 1, part.last)
+            for row in session.rows(sql.MESSAGES, (*key(now, part.branch), first, last)):
+                yield _message_link(row)
+
+
+def _message_link(row: Row) -> MessageLink:
+    position, id, seal, stamp, digest, stored = row
+    problems = []
+    try:
+        _, hash = body_of(digest, stored)
+        if digest is not None and digest.hex() != hash:
+            problems.append("its body does not match its hash")
+            hash = digest.hex()
+    except DamagedBody as error:
+        problems.append(str(error))
+        hash = digest.hex() if digest else ""
+    try:
+        wire.decode_stamp(stamp)
+    except msgspec.DecodeError as error:
+        problems.append(f"its stamp cannot be read ({error})")
+    return MessageLink(position, id.hex(), seal.hex(), stamp, hash, tuple(problems))
+
+
+def _journal(session: Session, now: Head, lineage: Lineage) -> Iterator[JournalLink]:
+    for part in record_ranges(lineage, now.branch, 1, now.number):
+        for first, id, stored in session.rows(sql.RECORDS, (*key(now, part.branch), part.first, part.last)):
+            try:
+                body = unpack(stored)
+                record = wire.decode_record(body)
+            except (DamagedBody, msgspec.DecodeError) as error:
+                yield JournalLink(first, 0, id.hex(), b"", (str(error),))
+                continue
+            problems = () if record.first == first else (f"it says its first edit is numbered {record.first}",)
+            yield JournalLink(first, record.last, id.hex(), body, problems)
+
+
+def _strays(session: Session, now: Head, lineage: Lineage) -> Iterator[Finding]:
+    """Rows of this branch that its head, or the branches it came from, leave no room for."""
+    shared = lineage[-1] if lineage else None
+    begin = shared.position + 1 if shared else 1
+    for (position,) in session.rows(sql.STRAY_MESSAGES, (*key(now), begin, now.position)):
+        yield Finding(
+            f"message {position}", f"it lies outside its branch, which holds messages {begin} to {now.position}"
+        )
+    begin = shared.number + 1 if shared else 1
+    for (first,) in session.rows(sql.STRAY_RECORDS, (*key(now), begin, now.number)):
+        yield Finding(f"record {first}", f"it lies outside its branch, which holds edits {begin} to {now.number}")
+
+
+def _given(session: Session, head: Head, lineage: Lineage) -> Iterator[Finding]:
+    try:
+        tip, seal = link_at(session, head, lineage, head.position)
+        record, last = record_at(session, head, lineage, head.number)
+    except Damaged:
+        return  # Found already, by the walk along the whole chain.
+    yield from audit_given(head, tip, seal, record if last == head.number else "")
+
+
+def _snapshot(session: Session, now: Head) -> Iterator[Finding]:
+    for _, _, digest, stored in session.rows(sql.SNAPSHOT, key(now)):
+        try:
+            intact = ids.body_hash(unpack(stored)) == digest.hex()
+        except DamagedBody:
+            intact = False
+        if not intact:
+            yield Finding(
+                "snapshot", "it does not match its hash; it will be left unused, and the next one replaces it"
+            )

@@ -1,0 +1,158 @@
+"""Rows of the SQL store's tables to values and back, checked on the way out.
+
+A message is read together with the link before it, so that every read proves that body, stamp, id and seal belong
+together: damage is met where it lies, not where it would have led.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from ..core import ids, wire
+from ..core.journal import Record
+from ..errors import Damaged, NoSuchConversation
+from ..ports import Appended, Head
+from . import statements as sql
+from .codec import Codec, DamagedBody, pack, unpack
+from .driver import Row, Session
+from .lineage import Lineage, decode, position_ranges, record_ranges
+
+__all__ = [
+    "body_of",
+    "key",
+    "link_at",
+    "message_values",
+    "read_branch",
+    "read_messages",
+    "read_records",
+    "record_at",
+]
+
+_INLINE_MAX = 4096
+"""Packed bytes up to which a body lies in its message's row; a larger one is stored once per tree, under its hash."""
+
+
+def key(head: Head, branch: int | None = None) -> tuple[str, int, int]:
+    """What every row of a branch begins with: of the head's branch, or of another of its tree."""
+    return head.tenant, head.root, head.branch if branch is None else branch
+
+
+def read_branch(session: Session, head: Head, place: str) -> tuple[Head, Lineage]:
+    """The branch of a head as it is now. Raises NoSuchConversation, Damaged."""
+    found = session.rows(sql.BRANCH, key(head))
+    if not found:
+        raise NoSuchConversation(head.name, place)
+    name, lineage, position, tip, seal, number, record = found[0]
+    now = Head(head.tenant, name, head.root, head.branch, position, tip.hex(), seal.hex(), number, record.hex())
+    try:
+        return now, decode(lineage)
+    except msgspec.DecodeError as error:
+        raise Damaged(f"The branch of {name!r} does not tell where it came from ({error}). Run `verify`.") from error
+
+
+def message_values(head: Head, row: Appended, codec: Codec) -> tuple[Row, Row | None]:
+    """What to insert into `message`, and into `body` where the body is large."""
+    packed = pack(row.body, codec)
+    link = bytes.fromhex(row.id), bytes.fromhex(row.seal), wire.encode_stamp(row.stamp)
+    if not packed:
+        return (*key(head), row.position, *link, bytes.fromhex(row.body_hash), b""), None
+    if len(packed) <= _INLINE_MAX:
+        return (*key(head), row.position, *link, None, packed), None
+    digest = bytes.fromhex(row.body_hash)
+    return (*key(head), row.position, *link, digest, None), (head.tenant, head.root, digest, packed)
+
+
+def body_of(digest: bytes | None, stored: bytes | None) -> tuple[bytes, str]:
+    """The body and its hash, from the two columns that hold them. An erased body is b"". Raises DamagedBody."""
+    if not isinstance(stored, bytes):
+        raise DamagedBody("its body is gone")
+    body = unpack(stored)
+    if body:
+        return body, ids.body_hash(body)
+    if digest is None:
+        raise DamagedBody("its body was erased and its hash is gone")
+    return b"", digest.hex()
+
+
+def link_at(session: Session, head: Head, lineage: Lineage, position: int) -> tuple[str, str]:
+    """The id and the seal of the message at a position; of nothing, at 0. Raises Damaged."""
+    for part in position_ranges(lineage, head.branch, position, position):
+        for id, seal in session.rows(sql.LINK, (*key(head, part.branch), position)):
+            return id.hex(), seal.hex()
+    if position:
+        raise _damaged(head, f"Message {position}", "it is missing")
+    return ids.NOTHING, ids.NOTHING
+
+
+def read_messages(session: Session, head: Head, lineage: Lineage, first: int, last: int) -> Iterator[Appended]:
+    """Positions first..last, all of which the conversation has. Raises Damaged at the first that is not as appended."""
+    tip, seal = link_at(session, head, lineage, first - 1)
+    expected = first
+    for part in position_ranges(lineage, head.branch, first, last):
+        for row in session.rows(sql.MESSAGES, (*key(head, part.branch), part.first, part.last)):
+            if row[0] != expected:
+                break
+            message = _message(head, row, tip, seal)
+            yield message
+            expected, tip, seal = expected + 1, message.id, message.seal
+        if expected <= part.last:
+            raise _damaged(head, f"Message {expected}", "it is missing")
+
+
+def _message(head: Head, row: Row, parent: str, parent_seal: str) -> Appended:
+    position, raw_id, raw_seal, packed, digest, stored = row
+    id, seal = raw_id.hex(), raw_seal.hex()
+    try:
+        body, hash = body_of(digest, stored)
+        stamp = wire.decode_stamp(packed)
+    except (DamagedBody, msgspec.DecodeError) as error:
+        raise _damaged(head, f"Message {position}", str(error)) from error
+    if ids.message_id(parent, hash) != id:
+        raise _damaged(head, f"Message {position}", "its id does not follow from its body and the message before it")
+    if ids.seal(parent_seal, id, packed) != seal:
+        raise _damaged(head, f"Message {position}", "its stamp does not match its seal")
+    return Appended(position, id, seal, stamp, body, hash)
+
+
+def record_at(session: Session, head: Head, lineage: Lineage, number: int) -> tuple[str, int]:
+    """The id and the last edit of the record that holds edit `number`; of nothing, at 0. Raises Damaged."""
+    for part in [*record_ranges(lineage, head.branch, 1, number)][-1:]:
+        for first, id, stored in session.rows(sql.RECORD_AT, (*key(head, part.branch), part.first, part.last)):
+            _, record = _record(head, first, stored)
+            return id.hex(), record.last
+    if number:
+        raise _damaged(head, f"Edit {number}", "its record is missing")
+    return ids.NOTHING, 0
+
+
+def read_records(session: Session, head: Head, lineage: Lineage, after: int) -> Iterator[tuple[str, Record]]:
+    """The records whose first edit is numbered above `after`, up to the head's. Raises Damaged."""
+    tip, last = record_at(session, head, lineage, min(after, head.number))
+    for part in record_ranges(lineage, head.branch, after + 1, head.number):
+        for first, raw_id, stored in session.rows(sql.RECORDS, (*key(head, part.branch), part.first, part.last)):
+            body, record = _record(head, first, stored)
+            id = raw_id.hex()
+            if first != last + 1:
+                raise _damaged(head, f"Edit {last + 1}", "its record is missing")
+            if ids.record_id(tip, body) != id:
+                raise _damaged(
+                    head, f"Record {first}", "its id does not follow from its content and the record before it"
+                )
+            yield id, record
+            tip, last = id, record.last
+    if last < head.number:
+        raise _damaged(head, f"Edit {last + 1}", "its record is missing")
+
+
+def _record(head: Head, first: int, stored: bytes) -> tuple[bytes, Record]:
+    try:
+        body = unpack(stored)
+        return body, wire.decode_record(body)
+    except (DamagedBody, msgspec.DecodeError) as error:
+        raise _damaged(head, f"Record {first}", str(error)) from error
+
+
+def _damaged(head: Head, what: str, problem: str) -> Damaged:
+    return Damaged(f"{what} of {head.name!r} is damaged: {problem}. Run `verify` to see what else is.")

@@ -1,0 +1,82 @@
+"""Every statement of the SQL store, by name. Written once for all databases: `?` stands for a value.
+
+Each begins at one tenant and root, and so touches one shard; `NAMES` alone looks at a whole tenant.
+"""
+
+from __future__ import annotations
+
+_KEY = "tenant = ? AND root = ? AND branch = ?"
+
+# ------------------------------------------------------------------------------------------------------- names and branches
+
+FIND = "SELECT home, branch FROM conversation WHERE tenant = ? AND root = ? AND name = ?"
+NAMES = "SELECT name FROM conversation WHERE tenant = ?"
+TAKE_NAME = """
+    INSERT INTO conversation (tenant, root, name, home, branch) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (tenant, root, name) DO NOTHING RETURNING branch"""
+POINT_NAME = "UPDATE conversation SET branch = ? WHERE tenant = ? AND root = ? AND name = ? RETURNING branch"
+
+NEW_BRANCH = """
+    INSERT INTO tree (tenant, root, branches) VALUES (?, ?, 1)
+    ON CONFLICT (tenant, root) DO UPDATE SET branches = tree.branches + 1 RETURNING branches"""
+ADD_BRANCH = """
+    INSERT INTO branch (tenant, root, branch, name, lineage, position, tip, seal, number, record)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+BRANCH = f"SELECT name, lineage, position, tip, seal, number, record FROM branch WHERE {_KEY}"
+
+# The three ways a branch changes. Each states what it expects to find; where it finds something else it changes nothing.
+ADVANCE = f"""
+    UPDATE branch SET position = ?, tip = ?, seal = ?
+    WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND seal = ? RETURNING number, record"""
+COMMIT = f"""
+    UPDATE branch SET number = ?, record = ?
+    WHERE {_KEY} AND name = ? AND number = ? AND record = ? RETURNING position, tip, seal"""
+RENAME = f"""
+    UPDATE branch SET name = ?
+    WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND number = ? AND record = ? RETURNING lineage"""
+
+# ----------------------------------------------------------------------------------------------------------------- messages
+
+ADD_MESSAGE = """
+    INSERT INTO message (tenant, root, branch, position, id, seal, stamp, body_hash, body)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+ADD_BODY = """
+    INSERT INTO body (tenant, root, hash, body) VALUES (?, ?, ?, ?) ON CONFLICT (tenant, root, hash) DO NOTHING"""
+MESSAGES = """
+    SELECT message.position, message.id, message.seal, message.stamp, message.body_hash, COALESCE(message.body, body.body)
+    FROM message LEFT JOIN body
+        ON body.tenant = message.tenant AND body.root = message.root AND body.hash = message.body_hash
+    WHERE message.tenant = ? AND message.root = ? AND message.branch = ? AND message.position BETWEEN ? AND ?
+    ORDER BY message.position"""
+LINK = f"SELECT id, seal FROM message WHERE {_KEY} AND position = ?"
+STRAY_MESSAGES = (
+    f"SELECT position FROM message WHERE {_KEY} AND (position < ? OR position > ?) ORDER BY position LIMIT 100"
+)
+
+# ------------------------------------------------------------------------------------------------------ journal and snapshot
+
+ADD_RECORD = "INSERT INTO record (tenant, root, branch, first, id, body) VALUES (?, ?, ?, ?, ?, ?)"
+RECORDS = f"SELECT first, id, body FROM record WHERE {_KEY} AND first BETWEEN ? AND ? ORDER BY first"
+RECORD_AT = f"SELECT first, id, body FROM record WHERE {_KEY} AND first BETWEEN ? AND ? ORDER BY first DESC LIMIT 1"
+STRAY_RECORDS = f"SELECT first FROM record WHERE {_KEY} AND (first < ? OR first > ?) ORDER BY first LIMIT 100"
+
+SNAPSHOT = f"SELECT position, number, hash, body FROM snapshot WHERE {_KEY}"
+SAVE_SNAPSHOT = """
+    INSERT INTO snapshot (tenant, root, branch, position, number, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (tenant, root, branch) DO UPDATE
+    SET position = excluded.position, number = excluded.number, hash = excluded.hash, body = excluded.body"""
+
+# --------------------------------------------------------------------------------------------------------------- migrations
+
+MIGRATION_TABLE = """
+    CREATE TABLE IF NOT EXISTS migration (
+        version BIGINT PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied BIGINT NOT NULL
+    )"""
+MIGRATIONS = "SELECT version, name, checksum FROM migration ORDER BY version"
+ADD_MIGRATION = "INSERT INTO migration (version, name, checksum, applied) VALUES (?, ?, ?, ?)"
+
+
+def locate(count: int) -> str:
+    """Where messages lie whose ids begin with one of `count` prefixes of eight bytes."""
+    marks = ", ".join("?" * count)
+    return f"SELECT id, branch, position FROM message WHERE tenant = ? AND root = ? AND substr(id, 1, 8) IN ({marks})"

@@ -1,0 +1,69 @@
+"""Rows and records as an engine would hand them to a store: numbered, chained and sealed.
+
+For tests of stores and of whatever drives one. Everything is derived from what is given, so the same call gives the same
+values every time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from msgspec import structs
+
+from ..core import ids, wire
+from ..core.edits import Edit, Hide, Target
+from ..core.journal import Record
+from ..core.messages import Message
+from ..core.stamps import Origin, Stamp
+from ..ports import Appended, Head
+
+__all__ = ["EMPTY", "after", "chain", "erased", "record_after"]
+
+EMPTY = Head("", "", 0, 0)
+"""The head of a conversation in which nothing was said; for rows that need a beginning and no store."""
+
+_ORIGINS: dict[str, Origin] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+
+
+def chain(messages: Iterable[Message], parent: Head = EMPTY, *, time: int = 1_790_000_000_000) -> list[Appended]:
+    """These messages as rows that follow `parent`.
+
+    Each is stamped with the turn it would have if every message of the assistant were one model call, and a second after
+    the one before it, from `time` on (milliseconds since 1970).
+    """
+    rows: list[Appended] = []
+    position, tip, seal, turn = parent.position, parent.tip, parent.seal, parent.position
+    for message in messages:
+        position += 1
+        turn += message.role == "assistant"
+        body = wire.encode_message(message)
+        stamp = Stamp(turn, time + 1000 * position, -(-len(body) // 4), _ORIGINS[message.role])
+        body_hash = ids.body_hash(body)
+        tip = ids.message_id(tip, body_hash)
+        seal = ids.seal(seal, tip, wire.encode_stamp(stamp))
+        rows.append(Appended(position, tip, seal, stamp, body, body_hash))
+    return rows
+
+
+def after(head: Head, rows: Sequence[Appended]) -> Head:
+    """The head that a store must return once it has appended `rows` to `head`."""
+    if not rows:
+        return head
+    return structs.replace(head, position=rows[-1].position, tip=rows[-1].id, seal=rows[-1].seal)
+
+
+def erased(row: Appended) -> Appended:
+    """The row as it is once its body was erased: everything but the body stays."""
+    return structs.replace(row, body=b"")
+
+
+def record_after(head: Head, *edits: Edit) -> tuple[Record, str]:
+    """A journal record with these edits that follows the newest of `head`, and its id.
+
+    With no edits given it hides the tip, or an unknown message where there is none.
+    """
+    said = edits or (Hide(Target(head.tip or "00" * 20), policy="test", reason="to have an edit"),)
+    record = Record(
+        head.number + 1, said, head.position, 1_790_000_000_000 + head.number, head.tip, head.position, author="edit"
+    )
+    return record, ids.record_id(head.record, wire.encode_record(record))

@@ -1,0 +1,24 @@
+"""The SQLite store keeps the contract that every store keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from foveate.ports import Store
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.store_contract import StoreContract
+
+
+class TestSqliteStore(StoreContract):
+    @pytest.fixture(autouse=True)
+    def file(self, tmp_path: Path) -> None:
+        self.path = tmp_path / "chat.db"
+
+    def make_store(self) -> Store:
+        return SqliteStore(self.path)
+
+    def reopen(self, store: Store) -> Store:
+        store.close()
+        return SqliteStore(self.path)
