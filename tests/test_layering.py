@@ -162,7 +162,7 @@ def judge(part: str, target: str) -> str:
 
 
 def imports(tree: ast.Module, relative: Path) -> Iterator[tuple[int, str]]:
-    """Line and absolute dotted name of all that a file imports, at any depth; above the package it begins with a dot."""
+    """Line and absolute dotted name of all that a file imports, at any depth; above the package: a leading dot."""
     here = ["foveate", *relative.parts[:-1]]
     for node in ast.walk(tree):
         match node:
