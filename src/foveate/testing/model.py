@@ -1,0 +1,177 @@
+"""A scripted model: clients that stand in for the SDKs' and answer by script, as the providers would.
+
+Every request is checked as the provider checks it (`bodies`), counted, and kept. An illegal one is a failure of the
+test; one larger than the window is refused in the provider's own words. Replies look like the SDK's objects:
+attributes, and `model_dump()`.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from ..core.messages import Message, Text
+from .bodies import BodyChecker, Refusal
+from .responses import SIGNED, Reply, anthropic_response, openai_response, shown, sign, wired
+from .usage import Billed, Meter, tokens_of
+
+__all__ = ["IllegalRequest", "ProviderError", "Reply", "ScriptedModel", "StubAnthropic", "StubOpenAI"]
+
+Answer = str | Message | Mapping[str, Any] | Exception
+"""What a script says: text, a message of the assistant, a whole response as the provider writes it, or an error."""
+
+Script = Iterable[Answer] | Callable[[dict[str, Any]], Answer]
+"""Answers in their order, or a function of the request."""
+
+
+class IllegalRequest(AssertionError):
+    """The provider would refuse this request. `refusals` says why."""
+
+    def __init__(self, refusals: Sequence[Refusal]) -> None:
+        self.refusals = tuple(refusals)
+        super().__init__("The provider would refuse this request:\n" + "\n".join(map(str, refusals)))
+
+
+class ProviderError(Exception):
+    """An error of the API, as its SDK raises it: `status_code`, `body`, `message`, `code`."""
+
+    def __init__(self, status_code: int, body: dict[str, Any]) -> None:
+        self.status_code, self.body = status_code, body
+        self.message: str = body["error"]["message"]
+        self.code: str | None = body["error"].get("code")
+        super().__init__(f"Error code: {status_code} - {body}")
+
+
+class ScriptedModel:
+    """Answers requests by a script. `requests` holds a copy of each that was legal, `billed` what each cost.
+
+    Raises IllegalRequest for what the provider would refuse, and ProviderError for what does not fit the `window` (in
+    tokens; None: everything fits). With `strict`, unknown keys are refused too. With `binds_reasoning`, thinking that
+    was signed here is taken back only after the very system prompt, tools and messages that came before it (F05).
+    """
+
+    def __init__(
+        self,
+        script: Script,
+        provider: str = "anthropic",
+        *,
+        window: int | None = None,
+        strict: bool = False,
+        binds_reasoning: bool = False,
+    ) -> None:
+        self.provider = provider
+        self.window = window
+        self.requests: list[dict[str, Any]] = []
+        self.billed: list[Billed] = []
+        self._answers = script if callable(script) else iter(script)
+        self._binds = binds_reasoning
+        self._checker = BodyChecker(provider, strict=strict)
+        self._meter = Meter(marks=provider == "anthropic")
+
+    def reply(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The response to one request, as plain values."""
+        kept: dict[str, Any] = wired(request)
+        if refusals := self._checker.check(kept):
+            raise IllegalRequest(refusals)
+        if self._binds:
+            self._compare(kept)
+        if self.window is not None and (size := self._meter.count(kept).total) > self.window:
+            raise self._too_long(kept, size, self.window)
+        self.requests.append(kept)
+        answer = self._next(kept)
+        if isinstance(answer, Exception):
+            raise answer
+        self.billed.append(self._meter.take(kept))
+        if isinstance(answer, Mapping):
+            return copy.deepcopy(dict(answer))
+        said = Message("assistant", (Text(answer),)) if isinstance(answer, str) else answer
+        if self.provider == "anthropic":
+            return anthropic_response(said, len(self.requests), self.billed[-1], kept)
+        return openai_response(said, len(self.requests), self.billed[-1], kept)
+
+    def _next(self, request: dict[str, Any]) -> Answer:
+        if callable(self._answers):
+            return self._answers(request)
+        try:
+            return next(self._answers)
+        except StopIteration:
+            number = len(self.requests)
+            raise AssertionError(f"The script has {number - 1} answers, and this is request {number}.") from None
+
+    def _too_long(self, request: Mapping[str, Any], size: int, window: int) -> ProviderError:
+        if self.provider == "anthropic":
+            said = f"prompt is too long: {size} tokens > {window} maximum"
+            return ProviderError(400, {"type": "error", "error": {"type": "invalid_request_error", "message": said}})
+        beside = tokens_of(request["tools"]) if request.get("tools") else 0
+        apart = f" ({size - beside} in the messages, {beside} in the functions)" if beside else ""
+        said = (
+            f"This model's maximum context length is {window} tokens. However, your messages resulted in {size} tokens"
+            f"{apart}. Please reduce the length of the messages{' or functions' if beside else ''}."
+        )
+        error = {
+            "message": said,
+            "type": "invalid_request_error",
+            "param": "messages",
+            "code": "context_length_exceeded",
+        }
+        return ProviderError(400, {"error": error})
+
+    def _compare(self, request: Mapping[str, Any]) -> None:
+        for position, message in enumerate(request["messages"]):
+            for place, block in enumerate(message["content"] if isinstance(message["content"], list) else ()):
+                signature = block.get("signature") or block.get("data")
+                if block["type"] not in ("thinking", "redacted_thinking") or not str(signature).startswith(SIGNED):
+                    continue
+                if signature != sign(request, position):
+                    said = f"messages.{position}.content.{place}: Invalid `signature` in `{block['type']}` block"
+                    error = {"type": "invalid_request_error", "message": said}
+                    raise ProviderError(400, {"type": "error", "error": error})
+
+
+class StubAnthropic:
+    """Stands in for `anthropic.Anthropic`: `client.messages.create(...)` and `.count_tokens(...)`.
+
+    >>> client = StubAnthropic(["Hello."])
+    >>> reply = client.messages.create(model="m", max_tokens=9, messages=[{"role": "user", "content": "hi"}])
+    >>> reply.stop_reason, reply.content[0].text, reply.usage.input_tokens
+    ('end_turn', 'Hello.', 5)
+    """
+
+    def __init__(self, script: Script, **options: Any) -> None:
+        self.model = ScriptedModel(script, "anthropic", **options)
+        self.messages = SimpleNamespace(create=self._create, count_tokens=self._count)
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """The keyword arguments of each legal call, in order."""
+        return self.model.requests
+
+    def _create(self, **request: Any) -> Reply:
+        return shown(self.model.reply(request))
+
+    def _count(self, **request: Any) -> Reply:
+        return Reply(input_tokens=Meter(marks=True).count(request).total)
+
+
+class StubOpenAI:
+    """Stands in for `openai.OpenAI`: `client.chat.completions.create(...)`.
+
+    >>> client = StubOpenAI(["Hello."])
+    >>> reply = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}])
+    >>> reply.choices[0].finish_reason, reply.choices[0].message.content, reply.usage.prompt_tokens
+    ('stop', 'Hello.', 5)
+    """
+
+    def __init__(self, script: Script, **options: Any) -> None:
+        self.model = ScriptedModel(script, "openai", **options)
+        self.chat = SimpleNamespace(completions=SimpleNamespace(create=self._create))
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """The keyword arguments of each legal call, in order."""
+        return self.model.requests
+
+    def _create(self, **request: Any) -> Reply:
+        return shown(self.model.reply(request))
