@@ -1,0 +1,195 @@
+"""Reads Claude Code sessions: JSON Lines, one event a line, messages in Anthropic's shape.
+
+A response is written block by block, a line each: they become one message here. Side chains, rewinds and native
+compactions are told apart by `_claude_lines.py`; the summary of a compaction is a user's message, and marked.
+
+The format is internal to its program and grows: unknown lines are counted, never refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, structs
+
+from ..core.messages import Message
+from ..core.stamps import Origin, Usage
+from ._claude_lines import Line, Lines, Said, is_summary, sorted_out, threads
+from .recording import Reader, Recorded, Recording, milliseconds, notes_about, reply_model
+from .source import Sample, Source
+from .tree import Node
+
+__all__ = ["READER"]
+
+
+def _recognises(sample: Sample) -> bool:
+    return any(
+        isinstance(value, dict)
+        and isinstance(value.get("type"), str)
+        and (
+            "parentUuid" in value
+            or "sessionId" in value
+            or "leafUuid" in value
+            or value["type"] == "file-history-snapshot"
+        )
+        for value in sample.lines
+    )
+
+
+def _read(source: Source) -> Recording:
+    lines, sides, counted = sorted_out(source)
+    name = next((line.session_id for _, line in lines if line.session_id), "")
+    chains: list[Recording] = []
+    if not any(line.said for _, line in lines) and sides:
+        # The file of a sub-agent: what is a side chain elsewhere is the conversation here.
+        name = next(iter(sides))
+        lines = sides.pop(name)
+    for agent, side in sides.items():
+        if any(line.said for _, line in side):
+            counted["side-chain lines"] += len(side)
+            chains.append(_recording(source, agent, side, Counter()))
+    for beside in _files_beside(source):
+        of_agent = _read(beside)
+        source.damaged += beside.damaged
+        counted["side-chain lines"] += len(of_agent.messages)
+        chains = [chain for chain in chains if chain.name != of_agent.name] + [of_agent]
+    recording = _recording(source, name, lines, counted)
+    return structs.replace(recording, side_chains=tuple(chains))
+
+
+def _files_beside(source: Source) -> Iterator[Source]:
+    """The files of sub-agents, which newer versions keep in a folder named like the session."""
+    for path in sorted((Path(source.path).with_suffix("") / "subagents").glob("agent-*.jsonl")):
+        if path.stat().st_size:
+            yield Source(path, lenient=source.lenient, line_limit=source.line_limit)
+
+
+READER = Reader("claude_code", _recognises, _read)
+
+
+# ---------------------------------------------------------------------------------------------------- lines to messages
+
+
+class _Draft(Struct):
+    """One message being put together from the lines that say it."""
+
+    number: int
+    line: Line
+    content: Any
+    """What is said: text, or Anthropic's blocks."""
+    origin: Origin | None = None
+    usage: Usage | None = None
+
+
+def _recording(source: Source, name: str, lines: Lines, counted: Counter[str]) -> Recording:
+    conversation, *left_behind = threads(lines)
+    branches = []
+    for thread in left_behind:
+        counted["rewound lines"] += len(thread)
+        branches.append(_thread(source, name, thread, Counter()))
+    main = _thread(source, name, conversation, counted)
+    return structs.replace(main, branches=tuple(branches))
+
+
+def _thread(source: Source, name: str, nodes: Iterable[Node], counted: Counter[str]) -> Recording:
+    drafts = list(_drafts(nodes, counted))
+    messages = tuple(entry for draft in drafts for entry in _finished(source, draft))
+    said = [draft.line.said for draft in drafts if draft.line.type == "assistant" and draft.line.said]
+    model = reply_model(message.model or "" for message in said if message.model != "<synthetic>")
+    return Recording(source.path, READER.name, messages, model, (), name, notes_about(messages, counted))
+
+
+def _drafts(nodes: Iterable[Node], counted: Counter[str]) -> list[_Draft]:
+    drafts: list[_Draft] = []
+    reply: _Draft | None = None
+    reply_id = ""
+    replies: set[str] = set()
+    boundary = False
+    for node in nodes:
+        line: Line = node.line
+        said = line.said
+        if said is None or not node.says:
+            compacted = line.subtype == "compact_boundary"
+            boundary = boundary or compacted
+            queued = line.attachment if isinstance(line.attachment, dict) and line.type == "attachment" else {}
+            if queued.get("type") == "queued_command" and queued.get("prompt"):
+                # Typed, or reported by the program, while the model worked; it was delivered with the next results.
+                typed = queued.get("commandMode", "prompt") == "prompt"
+                drafts.append(_Draft(node.number, line, queued["prompt"], None if typed else "plugin"))
+            else:
+                counted["native compactions" if compacted else "other lines"] += 1
+        elif line.type == "user":
+            summary = is_summary(line)
+            if summary and not boundary:
+                counted["native compactions"] += 1
+            boundary = False
+            if not line.is_meta and not line.blocks("tool_result", "tool_use_id"):
+                reply = None
+            origin: Origin | None = "summary" if summary else "plugin" if line.is_meta else None
+            drafts.append(_Draft(node.number, line, said.content, origin))
+        elif line.is_api_error_message:
+            counted["failed replies"] += 1
+        else:
+            if reply is None or not said.id or said.id != reply_id:
+                reply, reply_id = _Draft(node.number, line, []), said.id or ""
+                counted["reused ids"] += reply_id in replies
+                replies.update({reply_id} - {""})
+                drafts.append(reply)
+            _extend(reply, said, counted)
+    return drafts
+
+
+def _extend(reply: _Draft, said: Said, counted: Counter[str]) -> None:
+    """Add the blocks of one more line to the response it belongs to."""
+    content = "" if said.content is None else said.content
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
+    for block in blocks:
+        if isinstance(block, dict) and block.get("type") == "tool_use" and block in reply.content:
+            counted["repeated lines"] += 1  # A resumed session copies lines.
+        else:
+            reply.content.append(block)
+    usage = said.usage if said.model != "<synthetic>" else None
+    if usage:
+        # Each line of a response repeats its usage; the last one has counted all of the output.
+        reply.usage = Usage(
+            input=_count(usage.get("input_tokens")),
+            cache_read=_count(usage.get("cache_read_input_tokens")),
+            cache_write=_count(usage.get("cache_creation_input_tokens")),
+            output=_count(usage.get("output_tokens")),
+        )
+
+
+def _count(number: object) -> int | None:
+    return number if isinstance(number, int) else None
+
+
+def _finished(source: Source, draft: _Draft) -> Iterator[Recorded]:
+    from .anthropic import Anthropic
+
+    role = "assistant" if draft.line.type == "assistant" else "user"
+    time = milliseconds(draft.line.timestamp)
+    name = (role == "assistant" and draft.line.said and draft.line.said.id) or draft.line.uuid or ""
+    with source.guard(draft.number):
+        for message in Anthropic().parse({"role": role, "content": draft.content}):
+            yield Recorded(_with_state(message, draft.line), draft.number, time, draft.usage, name, draft.origin)
+
+
+_STOPPED = (
+    "[Request interrupted by user",
+    "The user doesn't want to proceed with this tool use",
+    "Interrupted by user",
+)
+
+
+def _with_state(message: Message, line: Line) -> Message:
+    """The message; its result marked as interrupted if a person stopped the call."""
+    result = message.result
+    if result is None:
+        return message
+    told = line.tool_use_result if isinstance(line.tool_use_result, dict) else {}
+    if told.get("interrupted") is True or (result.state == "error" and result.text.startswith(_STOPPED)):
+        return structs.replace(message, parts=(structs.replace(result, state="interrupted"),))
+    return message

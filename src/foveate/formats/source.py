@@ -1,0 +1,195 @@
+"""A recorded file as JSON values, with every damage named by its line.
+
+It knows encodings, torn writes, size limits and what JSON libraries stumble over, and nothing of any recording's
+format. Two kinds of file come in: JSON Lines (a value a line) and JSON documents (one value). A damaged line stops the
+reading with BadTranscript, or, where the caller is lenient, is skipped and counted; a damaged document cannot be read
+in part.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any, TypeVar
+
+import msgspec
+
+from ..errors import BadMessage, BadTranscript, UnknownFormat
+from ._bytes import BLANK, NOTHING, SURROGATES, UTF8_MARK, Unreadable, check_kind, decode, decoded_or_nothing, pass_line
+
+__all__ = ["LINE_LIMIT", "Sample", "Source"]
+
+LINE_LIMIT = 64 * 2**20
+"""Bytes of the longest line that is read. A document may be four times as long."""
+
+_SAMPLE_BYTES = 4 * 2**20
+"""A sample of this many bytes is enough to tell a format by."""
+
+SKIPS = "--lenient skips such lines and counts them."
+
+T = TypeVar("T")
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """The beginning of a file, to tell its format by."""
+
+    lines: tuple[Any, ...] = ()
+    """The first values of JSON Lines, damaged lines left out. Of a file with a single line, its value."""
+    document: Any = None
+    """The value, if the whole file is one JSON value."""
+
+
+class Source:
+    """One file being read. `damaged` counts what a lenient reading skipped."""
+
+    def __init__(self, path: str | os.PathLike[str], *, lenient: bool = False, line_limit: int = LINE_LIMIT) -> None:
+        self.path = os.fspath(path)
+        self.lenient = lenient
+        self.line_limit = line_limit
+        self.damaged = 0
+        self.whole = False
+        """Whether the file is one JSON document of several lines. Known once `sample` has looked."""
+        self._document: Any = None
+        self._known_damage: set[int] = set()
+        check_kind(self.path)
+
+    def sample(self, size: int = 40) -> Sample:
+        """What the file begins with. Raises BadTranscript or UnknownFormat where nothing at all can be read as JSON."""
+        heads: list[Any] = []  # The values of the first lines; NOTHING for a line that is none.
+        first = b""
+        seen = 0
+        for _, body in self._raw():
+            first = first or (body or b"?")[:200].lstrip(BLANK)
+            heads.append(decoded_or_nothing(body))
+            seen += len(body or b"")
+            if len(heads) > size or seen > _SAMPLE_BYTES:
+                break
+        if not heads:
+            raise BadTranscript(self.path, 0, "it holds nothing but white space.", "There is no recording in it.")
+        values = [value for value in heads if value is not NOTHING]
+        if heads[0] is not NOTHING:
+            alone = len(heads) == 1 and next(self._raw(skip=1), None) is None
+            return Sample(tuple(values), values[0] if alone else None)
+        # The first line alone is no JSON value: a document of several lines, or JSON Lines with a damaged beginning.
+        objects = sum(isinstance(value, dict) for value in values)
+        if first[:1] in (b"{", b"[") and objects * 2 < len(heads):
+            try:
+                self.document()
+            except BadTranscript:
+                if not objects and not (self.lenient and len(heads) == 1):
+                    raise
+            else:
+                self.whole = True
+                return Sample((), self._document)
+        if not values and first[:1] not in (b"{", b"[", b"?"):
+            shown = first[:40].decode("utf-8", "replace").strip()
+            raise UnknownFormat(self.path, f"text that is not JSON; it begins with {shown!r}", ["JSON", "JSON Lines"])
+        if not values:
+            for _ in self.lines():  # Names the first damaged line, unless lenient.
+                pass
+            raise BadTranscript(self.path, 0, f"none of its first {len(heads)} lines can be read.")
+        return Sample(tuple(values))
+
+    def values(self) -> Iterator[tuple[int, Any]]:
+        """Each value with its line; a document of several lines as one value, with line 0."""
+        return iter([(0, self.document())]) if self.whole else self.lines()
+
+    def lines(self) -> Iterator[tuple[int, Any]]:
+        """Each line's number, from 1, and value. Blank lines are left out."""
+        for number, body in self._raw():
+            if body is None:
+                limit = f"{self.line_limit:,} bytes"
+                self.damage(number, f"the line is longer than the limit of {limit}.", f"Raise line_limit, or: {SKIPS}")
+                continue
+            try:
+                yield number, decode(body)
+            except Unreadable as unreadable:
+                problem = str(unreadable)
+                if unreadable.torn and not body.endswith(b"\n") and body.lstrip(BLANK)[:1] in (b"{", b"["):
+                    problem = "the last line is cut off in the middle: its writer was stopped, or is still writing."
+                self.damage(number, problem, SKIPS)
+
+    def document(self) -> Any:
+        """The one value of the file. Raises BadTranscript naming the line where it is damaged, lenient or not."""
+        if self._document is None:
+            limit = 4 * self.line_limit
+            with open(self.path, "rb") as file:
+                body = file.read(limit + 1)
+            if len(body) > limit:
+                raise BadTranscript(
+                    self.path, 0, f"the document is longer than the limit of {limit:,} bytes.", "Raise line_limit."
+                )
+            self._document = self._whole(body.removeprefix(UTF8_MARK))
+        return self._document
+
+    def object(self) -> dict[str, Any]:
+        """The one JSON object of the file. Raises BadTranscript if it is, or holds, anything else."""
+        values = list(islice(self.values(), 2))
+        if len(values) == 1 and isinstance(values[0][1], dict):
+            return values[0][1]
+        raise BadTranscript(self.path, 0, "it is no single JSON object, as a recording in this format would be.")
+
+    def damage(self, line: int, problem: str, remedy: str = SKIPS) -> None:
+        """Something cannot be read: raises BadTranscript, or counts it, once a line, where the caller is lenient."""
+        if not self.lenient:
+            raise BadTranscript(self.path, line, problem, remedy)
+        if not line or line not in self._known_damage:
+            self._known_damage.add(line)
+            self.damaged += 1
+
+    def shaped(self, line: int, value: Any, shape: type[T]) -> T | None:
+        """The value as a `shape`, or None if it is damaged: a field that the reader needs is of another kind."""
+        with self.guard(line):
+            return msgspec.convert(value, shape)
+        return None
+
+    @contextmanager
+    def guard(self, line: int, what: str = "") -> Iterator[None]:
+        """Turns what a malformed message raises into damage of this line. `what` names the message in a document."""
+        where = f"{what}: " if what else ""
+        try:
+            yield
+        except BadMessage as error:
+            self.damage(line, f"{where}{error}")
+        except msgspec.ValidationError as error:
+            self.damage(line, f"{where}this is not how the format writes it: {error}.")
+        except RecursionError:
+            self.damage(line, f"{where}it is nested too deeply to be read.")
+
+    def _raw(self, skip: int = 0) -> Iterator[tuple[int, bytes | None]]:
+        """Each line that is not blank, after the first `skip`, with its number; None for a line beyond the limit."""
+        with open(self.path, "rb", buffering=2**18) as file:
+            number = 0
+            while line := file.readline(self.line_limit + 1):
+                number += 1
+                if number == 1:
+                    line = line.removeprefix(UTF8_MARK)
+                if len(line) > self.line_limit and not line.endswith(b"\n"):
+                    del line
+                    pass_line(file)
+                    found = None
+                elif not line or line.isspace():
+                    continue
+                else:
+                    found = line
+                if skip:
+                    skip -= 1
+                else:
+                    yield number, found
+
+    def _whole(self, body: bytes) -> Any:
+        try:
+            return decode(body)
+        except Unreadable as unreadable:
+            if self.lenient and unreadable.surrogate:
+                # The rest of the document is sound: each half pair becomes the replacement character, and counts.
+                mended, count = SURROGATES.subn(lambda found: rb"\ufffd" if found[1] else found[0], body)
+                self.damaged += sum(1 for found in SURROGATES.finditer(body) if found[1])
+                return decode(mended) if count else None
+            problem = "the document ends too early: it was cut off." if unreadable.torn else str(unreadable)
+            remedy = (
+                "--lenient replaces it." if unreadable.surrogate else "A JSON document cannot be read in part: mend it."
+            )
+            raise BadTranscript(self.path, unreadable.line, problem, remedy) from unreadable
