@@ -7,14 +7,14 @@ no colours, no markup, no files.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..formats.recording import KINDS
 from .columns import columns_for
 from .numbers import count, percent, plural
 from .result import Replayed, Row
 
-__all__ = ["closing", "groups", "kept_apart", "listed", "sound", "table"]
+__all__ = ["closing", "groups", "kept_apart", "listed", "notes_told", "sound", "table"]
 
 
 def table(rows: Sequence[Row], *, wide: bool = False) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -40,7 +40,7 @@ def closing(row: Row) -> str:
 
 
 def kept_apart(rows: Iterable[Row]) -> str:
-    """What the recordings hold beside their main conversations, in one sentence; empty if there is nothing.
+    """What the recordings hold beside plain messages, in one sentence; empty if there is nothing.
 
     `rows` are of one policy, so that nothing is counted twice.
     """
@@ -49,13 +49,18 @@ def kept_apart(rows: Iterable[Row]) -> str:
     for row in rows:
         recordings += 1
         kinds.update(row.kept_apart)
+    return notes_told(kinds, recordings)
+
+
+def notes_told(notes: Mapping[str, int], recordings: int = 1) -> str:
+    """The notes of one or more recordings (see `formats/recording.py`) in one sentence; empty if there are none."""
     order = {kind: place for place, kind in enumerate(KINDS)}
-    told = sorted(filter(kinds.get, kinds), key=lambda kind: order.get(kind, len(order)))
-    if not told:
+    kinds = sorted(filter(notes.get, notes), key=lambda kind: order.get(kind, len(order)))
+    if not kinds:
         return ""
-    found = [f"{count(kinds[kind])} {KINDS.get(kind, kind) if kinds[kind] == 1 else kind}" for kind in told]
-    whose = "The recording also holds" if recordings == 1 else "The recordings also hold"
-    return f"{whose}, kept apart from the main conversation: {listed(found)}."
+    found = [f"{count(notes[kind])} {KINDS.get(kind, kind) if notes[kind] == 1 else kind}" for kind in kinds]
+    whose = "the recording holds" if recordings == 1 else "the recordings hold"
+    return f"Beside plain messages {whose} {listed(found)}."
 
 
 def sound(rows: Iterable[Row]) -> bool:

@@ -1,0 +1,43 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from ..errors import BadSetting
+
+__all__ = ["folder_of", "write_whole"]
+
+
+def folder_of(path: Path) -> Path:
+    """The folder a file is to be written to. Raises BadSetting if there is none, or the path names a folder."""
+    if path.is_dir():
+        raise BadSetting(f"{path} is a folder; name a file in it.")
+    if not path.parent.is_dir():
+        raise BadSetting(f"There is no folder {path.parent} to write {path.name} to.")
+    return path.parent
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file beside its place, then put it there: whoever looks sees the old file or the whole new one."""
+    handle, beside = tempfile.mkstemp(dir=folder_of(path), prefix=f".{path.name}.", suffix=".tmp")
+    try:
+        with open(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(beside, path.stat().st_mode & 0o7777 if path.exists() else 0o666 & ~_umask())
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,63 @@
+"""A message as text for a terminal: what its parts say, shortened where asked, safe to print.
+
+It knows messages, nothing of views or files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from ..replay.numbers import count, plural
+
+__all__ = ["beginning", "printable", "said", "shortened"]
+
+_PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
+_PICTURES |= dict.fromkeys((*range(0x80, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
+
+
+def printable(text: str) -> str:
+    """The same text with control characters made visible: a recording must not steer the terminal it is shown on."""
+    return text.replace("\r\n", "\n").translate(_PICTURES)
+
+
+def said(message: Message) -> str:
+    """Everything in a message, a paragraph a part."""
+    return "\n".join(piece for part in message.parts for piece in _pieces(part))
+
+
+def shortened(text: str, lines: int = 8, width: int = 160) -> str:
+    """The first and the last lines, each cut where it is long, and how much is left out between."""
+    every = text.rstrip().split("\n")
+    kept = every if len(every) <= lines else [*every[: lines - 2], "", *every[-2:]]
+    cut = [line if len(line) <= width else f"{line[: width - 1]}…" for line in kept]
+    if len(every) > lines:
+        cut[lines - 2] = f"… {plural(len(every) - lines, 'more line')}, --full shows all"
+    return "\n".join(cut)
+
+
+def beginning(message: Message, width: int = 60) -> str:
+    """The first words of a message, in one line."""
+    text = " ".join(printable(said(message)[: 4 * width]).split())
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _pieces(part: Part) -> Iterator[str]:
+    match part:
+        case Text(text=text):
+            yield text
+        case Reasoning(text=text):
+            yield f"(thought) {text}" if text else "(thought, encrypted)"
+        case ToolCall(call_id=call_id, name=name, arguments=arguments):
+            yield f"→ {name} {arguments}  [{call_id}]"
+        case ToolResult(call_id=call_id, state=state, content=content):
+            if state != "ok":
+                yield f"({state})"
+            for nested in content:
+                yield from _pieces(nested)
+        case Media(mime=mime, source=source, data=data):
+            yield (
+                f"[{mime or 'image'}, {count(len(data) * 3 // 4)} bytes]" if source == "base64" else f"[{mime} {data}]"
+            )
+        case Opaque(kind=kind, format=form, body=body):
+            yield f"[{kind} of {form}] {body}"

@@ -1,0 +1,73 @@
+"""The command `foveate`: which commands there are, and how a run ends.
+
+Exit codes: 0 all is well; 1 what was looked at is not (an illegal view, an illegal transcript); 2 what was given cannot
+be used, and nothing was written; 130 stopped by the keyboard. Each command is a file beside this one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+
+from cyclopts import App, CycloptsError, Parameter
+
+from ..errors import FoveateError
+from .check import check
+from .repair import repair
+from .replay import replay
+from .show import show
+
+__all__ = ["app", "main"]
+
+
+def _version() -> str:
+    try:
+        return f"foveate {version('foveate')}"
+    except PackageNotFoundError:
+        return "foveate (not installed as a package)"
+
+
+app = App(
+    name="foveate",
+    help="""Keep an agent's conversation inside its model's window: what matters stays sharp, the rest shrinks,
+    nothing is lost.
+
+    Start with a recording of your own: `foveate replay --last`""",
+    version=_version,
+    help_format="markdown",
+    default_parameter=Parameter(negative=(), show_default=False),
+)
+for command in (replay, show, check, repair):
+    app.command(command)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; `argv` without the program's name, default `sys.argv`. Returns the exit code."""
+    try:
+        code = app(
+            None if argv is None else list(argv), print_error=False, exit_on_error=False, result_action="return_value"
+        )
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except CycloptsError as error:
+        return _refuse(f"{error}\nfoveate --help shows how it is used.")
+    except BrokenPipeError:
+        _leave_stdout()
+        return 141  # As a program ends that is stopped by SIGPIPE.
+    except (FoveateError, OSError) as error:
+        return _refuse(str(error))
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
+
+
+def _refuse(message: str) -> int:
+    print(f"foveate: {message}", file=sys.stderr)
+    return 2
+
+
+def _leave_stdout() -> None:
+    """Nobody reads any more: what Python still flushes when it ends goes nowhere, and raises nothing."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,195 @@
+"""`foveate replay`: what policies cost and keep on recorded conversations."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from cyclopts import Parameter
+
+from ..errors import BadSetting
+from ._files import folder_of, write_whole
+from ._options import Provider, policies_of, prices_of
+
+if TYPE_CHECKING:
+    from ..core.view import Prices
+    from ..replay.corpus import Corpus, Failure
+    from ..replay.result import Replayed, Row
+
+__all__ = ["replay"]
+
+
+def replay(
+    *files: Path,
+    last: bool = False,
+    policy: str | None = None,
+    compare: str | None = None,
+    window: int = 200_000,
+    provider: Provider = "anthropic",
+    prices: str = "0.1,1.25",
+    as_json: Annotated[bool, Parameter(name="--json")] = False,
+    wide: bool = False,
+    html: Path | None = None,
+    db: Path | None = None,
+    reader: Annotated[str | None, Parameter(name="--format")] = None,
+    lenient: bool = False,
+    jobs: int | None = None,
+) -> int:
+    """Replay recorded conversations: what would a policy have cost, and would the model still have seen what it used?
+
+    No model is called. Before each recorded answer the request that would have been sent is planned, committed,
+    checked and billed. The exit code is 1 if a provider would have refused one, or if a message was lost.
+
+    Example: `foveate replay session.jsonl --compare none,keep-last-5,prune --html report.html`
+
+    Parameters
+    ----------
+    files
+        Recordings: Claude Code, Codex, OpenCode, ATIF, or chat completions as JSON or JSON Lines.
+    last
+        Take the newest recording of Claude Code or Codex on this computer.
+    policy
+        The policy: prune (the default), keep-last-N, none (only what keeps a request within its window), off.
+    compare
+        Several policies, parted by commas.
+    window
+        The model's window in tokens (200000).
+    provider
+        Whose format and rules: anthropic (the default) or openai.
+    prices
+        What reading and writing a cached token costs, relative to plain input (0.1,1.25).
+    as_json
+        Print JSON Lines: an object for each transcript and policy.
+    wide
+        Show more figures.
+    html
+        Write a report with charts to this file.
+    db
+        Keep the replayed conversations in this SQLite file, to look at with `foveate show`.
+    reader
+        How to read the files, if it is not to be found out.
+    lenient
+        Skip damaged lines and count them, instead of stopping.
+    jobs
+        How many processes share the work (as many as there are processors).
+    """
+    from ..replay.corpus import newest_recording, replay_files
+    from ._print import progress
+
+    paths = [*files, newest_recording()] if last else list(files)
+    if not paths:
+        raise BadSetting("Name a recording, or take the newest one on this computer: foveate replay --last")
+    names = policies_of(policy, compare)
+    billed = prices_of(prices)
+    if window < 1 or (jobs is not None and jobs < 1):
+        raise BadSetting("--window and --jobs are whole numbers above 0.")
+    for written in (html, db):
+        if written is not None:
+            folder_of(written)
+    with progress("Replaying", len(paths)) as tell:
+        corpus = replay_files(
+            paths,
+            policies=names,
+            window=window,
+            provider=provider,
+            prices=billed,
+            check=second_opinion,
+            store=f"sqlite:///{db}" if db else "memory:",
+            format=reader,
+            lenient=lenient,
+            jobs=jobs,
+            progress=tell,
+        )
+    totals = _totals(corpus.rows, names)
+    if html and corpus.replayed:
+        write_whole(html, _page(corpus, totals, billed).encode())
+    if as_json:
+        for row in corpus.rows:
+            print(msgspec.json.encode(row).decode())
+    else:
+        _show(corpus.replayed, totals, wide)
+        if html and corpus.replayed:
+            print(f"The report is in {html}.")
+    _complain(corpus.failures)
+    return _exit_code(corpus)
+
+
+def second_opinion(provider: str, body: dict[str, Any]) -> Sequence[object]:
+    """What the checker that was written apart from foveate's own rules says of a request."""
+    from ..testing.bodies import check_body
+
+    return check_body(provider, body)
+
+
+def _totals(rows: Sequence[Row], policies: Sequence[str]) -> list[Row]:
+    """A row for each policy that got through, over all transcripts."""
+    from ..replay.corpus import total
+
+    by_policy = [[row for row in rows if row.policy == policy] for policy in policies]
+    return [total(group) for group in by_policy if group]
+
+
+def _show(replayed: Sequence[Replayed], totals: Sequence[Row], wide: bool) -> None:
+    """The table, the chart and the sentences."""
+    from ..replay.numbers import count, plural
+    from ..replay.report import closing, groups, kept_apart, table
+    from ._canvas import Line
+    from ._print import heading, print_chart, print_table, say
+
+    if not totals:
+        return
+    first = totals[0]
+    facts = [plural(first.messages, "message"), plural(first.calls, "model call"), f"window {count(first.window)}"]
+    heading(
+        first.transcript, ", ".join([*facts, f"provider {first.provider}", *([first.model] if first.model else [])])
+    )
+    say()
+    print_table(*table(totals, wide=wide))
+    transcripts = list(groups(replayed))
+    largest = max(transcripts, key=lambda group: group[0].row.input_tokens)
+    which = f" of {largest[0].row.transcript}, the largest" if len(transcripts) > 1 else ""
+    lines = [Line(one.row.policy, [call.tokens for call in one.calls]) for one in largest]
+    print_chart(f"Tokens per call{which}", lines)
+    if apart := kept_apart(group[0].row for group in transcripts):
+        say(apart)
+    for text in [f"{one.row.transcript}, {one.row.policy}, {text}" for one in replayed for text in one.refusals][:10]:
+        say(f"Refused: {text}")
+    for row in totals:
+        say(closing(row))
+
+
+def _page(corpus: Corpus, totals: Sequence[Row], prices: Prices) -> str:
+    from ..replay.html import page
+
+    today = date.today()
+    return page(
+        corpus.replayed,
+        totals,
+        made=f"{today.day} {today:%B %Y}",
+        prices=(prices.read, prices.write),
+        failures=[_told(failure) for failure in corpus.failures],
+    )
+
+
+def _complain(failures: Sequence[Failure]) -> None:
+    for failure in failures:
+        print(f"foveate: {_told(failure)}", file=sys.stderr)
+
+
+def _told(failure: Failure) -> str:
+    """What went wrong, beginning with the file."""
+    under = f" ({failure.policy})" if failure.policy else ""
+    return failure.error if failure.error.startswith(failure.path) else f"{failure.path}{under}: {failure.error}"
+
+
+def _exit_code(corpus: Corpus) -> int:
+    """1 where foveate is to blame, 2 where what was given is."""
+    from ..replay.report import sound
+
+    if not sound(corpus.rows) or any(not failure.bad_input for failure in corpus.failures):
+        return 1
+    return 2 if corpus.failures else 0
