@@ -110,7 +110,7 @@ def _pairs(messages: Messages) -> Iterator[Fault]:
     turn, spoken, called = "", False, False
     for position, facts in enumerate(messages):
         if facts.role != turn:
-            if facts.role == "assistant":
+            if facts.role != "user":
                 yield from _unanswered(asked, answered)
                 asked, called = {}, False
             turn, answered, spoken = facts.role, set(), False

@@ -1,0 +1,576 @@
+"""The second opinion on request bodies: each rule planted once, seen refused, and accepted once mended."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from foveate.errors import BadSetting
+from foveate.testing.bodies import RULES, BodyChecker, Refusal, check_body
+
+Body = dict[str, Any]
+Change = Callable[[Body], object]
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+HALF = "half a pair: \ud83d"
+
+
+def png(width: int, height: int) -> str:
+    """The first bytes of a PNG of this size, which is all that anybody looks at here."""
+    size = width.to_bytes(4, "big") + height.to_bytes(4, "big")
+    return base64.b64encode(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + size + b"\x08\x06\x00\x00\x00" * 3).decode()
+
+
+def image(data: str = PNG, mime: str = "image/png") -> Body:
+    return {"type": "image", "source": {"type": "base64", "media_type": mime, "data": data}}
+
+
+def anthropic() -> Body:
+    """A request the Messages API takes: thinking, two calls at once, an image in a result, a last word of the user."""
+    return {
+        "model": "claude-haiku-4-5",
+        "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
+        "tools": [{"name": "look", "input_schema": {"type": "object"}}, {"name": "bash", "input_schema": {}}],
+        "messages": [
+            {"role": "user", "content": "Why does it fail?"},
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "thinking", "thinking": "Hm.", "signature": "c2lnbmVk"},
+                    {"type": "text", "text": "Let me see."},
+                    {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"at": "it"}},
+                    {"type": "tool_use", "id": "toolu_2", "name": "bash", "input": {}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "toolu_2", "content": "exit 1", "is_error": True},
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "toolu_1",
+                        "content": [{"type": "text", "text": "x"}, image()],
+                    },
+                    {"type": "text", "text": "Go on.", "cache_control": {"type": "ephemeral"}},
+                ],
+            },
+            {"role": "assistant", "content": [{"type": "text", "text": "It is the token."}]},
+            {"role": "user", "content": [{"type": "text", "text": "Fix it."}]},
+        ],
+    }
+
+
+def openai() -> Body:
+    """A request that chat completions take: two calls at once, answered in another order, an image of the user."""
+    return {
+        "model": "gpt-5",
+        "tools": [{"type": "function", "function": {"name": "look", "parameters": {}}}],
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": [{"type": "text", "text": "Why?"}, picture(f"data:image/png;base64,{PNG}")]},
+            {"role": "assistant", "content": None, "tool_calls": [asked("a", at="it"), asked("b")]},
+            {"role": "tool", "tool_call_id": "b", "content": ""},
+            {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "x"}]},
+            {"role": "assistant", "content": "It is the token."},
+            {"role": "user", "content": "Fix it.", "name": "ann"},
+        ],
+    }
+
+
+def asked(call_id: str, **arguments: object) -> Body:
+    return {"id": call_id, "type": "function", "function": {"name": "look", "arguments": json.dumps(arguments)}}
+
+
+def picture(url: str) -> Body:
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+BODIES: dict[str, Callable[[], Body]] = {"anthropic": anthropic, "openai": openai}
+
+
+def put(*path: Any) -> Change:
+    """Put a value, the last of `path`, at the place the rest leads to."""
+
+    def change(body: Body) -> None:
+        target: Any = body
+        for step in path[:-2]:
+            target = target[step]
+        target[path[-2]] = path[-1]
+
+    return change
+
+
+def drop(*path: Any) -> Change:
+    """Remove what `path` leads to."""
+
+    def change(body: Body) -> None:
+        target: Any = body
+        for step in path[:-1]:
+            target = target[step]
+        del target[path[-1]]
+
+    return change
+
+
+def add(*path: Any) -> Change:
+    """Put a value, the last of `path`, into the list the rest leads to, before what stands at the place named last."""
+
+    def change(body: Body) -> None:
+        target: Any = body
+        for step in path[:-2]:
+            target = target[step]
+        target.insert(path[-2], path[-1])
+
+    return change
+
+
+def both(*changes: Change) -> Change:
+    return lambda body: [change(body) for change in changes]
+
+
+M = "messages"
+C = "content"
+SAY = {"type": "text", "text": "And?"}
+USE = {"type": "tool_use", "id": "toolu_9", "name": "look", "input": {}}
+RESULT = {"type": "tool_result", "tool_use_id": "toolu_9", "content": "ok"}
+MARK = {"type": "ephemeral"}
+SERVED = {"type": "web_search_tool_result", "tool_use_id": "srv_1", "content": []}
+SEARCH = {"type": "server_tool_use", "id": "srv_1", "name": "web_search", "input": {}}
+THINK = {"type": "thinking", "thinking": "", "signature": "c2ln"}
+
+ANTHROPIC: list[tuple[str, str, Change]] = [
+    ("role", "messages[0].role", put(M, 0, "role", "system")),
+    ("role", "messages[0].role", put(M, 0, "role", "tool")),
+    ("first", "messages[0]", drop(M, 0)),
+    ("shape", "messages[3]", put(M, 3, "hello")),
+    ("content", "messages[0].content", put(M, 0, C, None)),
+    ("content", "messages[4].content[0].text", put(M, 4, C, 0, "text", 7)),
+    ("content", "messages[2].content[0].is_error", put(M, 2, C, 0, "is_error", "yes")),
+    ("content", "messages[2].content[1].content", put(M, 2, C, 1, C, {"a": 1})),
+    ("empty", "messages[0].content", put(M, 0, C, "")),
+    ("empty", "messages[0].content", put(M, 0, C, [])),
+    ("empty", "messages[0].content", put(M, 0, C, " \n")),
+    ("empty", "messages[4].content[0].text", put(M, 4, C, 0, "text", "")),
+    ("empty", "messages[4].content[0].text", put(M, 4, C, 0, "text", "\t")),
+    ("empty", "messages[2].content[1].content[0].text", put(M, 2, C, 1, C, 0, "text", "")),
+    ("empty", "messages[2].content[0].content", put(M, 2, C, 0, C, "")),
+    ("empty", "system[0].text", put("system", 0, "text", "")),
+    ("block", "messages[0].content[0]", put(M, 0, C, [USE, SAY])),
+    ("block", "messages[3].content[0]", add(M, 3, C, 0, image())),
+    ("block", "messages[3].content[0]", put(M, 3, C, 0, "words")),
+    ("block", "messages[3].content[0]", put(M, 3, C, 0, {"type": "refusal", "refusal": "no"})),
+    ("block", "messages[4].content[1]", add(M, 4, C, 1, picture("https://example.com/a.png"))),
+    ("block", "messages[2].content[1].content[0]", put(M, 2, C, 1, C, 0, picture("https://example.com/a.png"))),
+    ("block", "messages[2].content[1].content[0]", put(M, 2, C, 1, C, 0, None)),
+    ("block", "messages[2].content[0].content[0]", put(M, 2, C, 0, C, [image()])),
+    ("pairing", "messages[1]", drop(M, 2, C, 0)),
+    ("pairing", "messages[1]", put(M, 2, C, "Well?")),
+    ("pairing", "messages[1]", both(add(M, 2, anthropic()[M][4]), add(M, 3, anthropic()[M][3]))),
+    ("pairing", "messages[4]", add(M, 4, {"role": "assistant", "content": [USE]})),
+    ("pairing", "messages[4].content[0]", add(M, 4, C, 0, RESULT)),
+    ("pairing", "messages[4].content[0]", add(M, 4, C, 0, {**RESULT, "tool_use_id": "toolu_1"})),
+    ("pairing", "messages[2].content[2]", add(M, 2, C, 2, {**RESULT, "tool_use_id": "toolu_1"})),
+    ("pairing", "messages[3].content[0]", add(M, 3, C, 0, SERVED)),
+    ("order", "messages[2].content[1]", add(M, 2, C, 0, SAY)),
+    ("order", "messages[3].content[0]", add(M, 2, {"role": "user", "content": "Well?"})),
+    ("order", "messages[1].content[4]", add(M, 1, C, 4, SAY)),
+    ("order", "messages[1].content[3]", add(M, 1, C, 3, THINK)),
+    ("order", "messages[2].content[0]", add(M, 2, {"role": "assistant", "content": [SAY]})),
+    ("call-id", "messages[1].content[3].id", put(M, 1, C, 2, "id", "toolu_2")),
+    ("call-id", "messages[3].content[1].id", both(add(M, 3, C, 1, {**USE, "id": "toolu_1"}), add(M, 4, C, 0, RESULT))),
+    ("call-id", "messages[1].content[2].id", put(M, 1, C, 2, "id", "call#1")),
+    ("call-id", "messages[2].content[1].tool_use_id", put(M, 2, C, 1, "tool_use_id", "")),
+    ("name", "messages[1].content[2].name", put(M, 1, C, 2, "name", "")),
+    ("name", "messages[1].content[2].name", put(M, 1, C, 2, "name", "n" * 201)),
+    ("name", "tools[0].name", put("tools", 0, "name", "a tool")),
+    ("arguments", "messages[1].content[2].input", put(M, 1, C, 2, "input", '{"at":"i')),
+    ("arguments", "messages[1].content[2].input", put(M, 1, C, 2, "input", {"at": HALF})),
+    ("utf8", "messages[0].content", put(M, 0, C, HALF)),
+    ("utf8", "messages[2].content[0].content", put(M, 2, C, 0, C, HALF)),
+    ("utf8", "messages[1].content[0].thinking", put(M, 1, C, 0, "thinking", HALF)),
+    ("utf8", "messages[3].content[0]", add(M, 3, C, 0, {"type": "container_upload", "file_id": HALF})),
+    ("utf8", "system", put("system", HALF)),
+    ("media", "messages[2].content[1].content[1].source", put(M, 2, C, 1, C, 1, image(mime="image/tiff"))),
+    ("media", "messages[2].content[1].content[1].source", put(M, 2, C, 1, C, 1, image("not base64!"))),
+    ("media", "messages[2].content[1].content[1].source", put(M, 2, C, 1, C, 1, image(PNG[:-1]))),
+    ("media", "messages[2].content[1].content[1].source", put(M, 2, C, 1, C, 1, image(mime="image/jpeg"))),
+    ("media", "messages[2].content[1].content[1].source", put(M, 2, C, 1, C, 1, image(png(8_001, 5)))),
+    ("media", "messages[2].content[1].content[1].source", put(M, 2, C, 1, C, 1, image("A" * 10_485_764))),
+    ("media", "messages[2].content[1].content[1].source", drop(M, 2, C, 1, C, 1, "source")),
+    (
+        "media",
+        "messages[4].content[1].source",
+        add(M, 4, C, 1, {"type": "image", "source": {"type": "url", "url": "x"}}),
+    ),
+    ("media", "messages[4].content[1].source", add(M, 4, C, 1, {**image("JVBERi0xLjQK"), "type": "document"})),
+    ("media", "messages[4].content[20].source", put(M, 4, C, [image()] * 20 + [image(png(2_001, 5))])),
+    ("media", "messages", put(M, 4, C, [image()] * 100)),
+    ("thinking", "messages[1].content[0].signature", put(M, 1, C, 0, "signature", "")),
+    ("thinking", "messages[1].content[0].signature", drop(M, 1, C, 0, "signature")),
+    ("thinking", "messages[1].content[0].data", put(M, 1, C, 0, {"type": "redacted_thinking"})),
+    ("thinking", "messages[3].content[1]", add(M, 3, C, 1, THINK)),
+    (
+        "thinking",
+        "messages[1].content[0]",
+        both(put("thinking", {"type": "enabled"}), drop(M, 1, C, 0), drop(M, slice(3, 5)), drop(M, 2, C, 2)),
+    ),
+    (
+        "thinking",
+        "messages[3].content[0]",
+        both(put("thinking", {"type": "disabled"}), add(M, 3, C, 0, THINK), drop(M, 4)),
+    ),
+    ("trailing", "messages[3].content", both(put(M, 3, C, 0, "text", "It is "), drop(M, 4))),
+    ("trailing", "messages[3].content", both(put(M, 3, C, "It is\n"), drop(M, 4))),
+    ("prefill", "messages[3]", both(put("model", "claude-opus-4-6"), drop(M, 4))),
+    ("cache", "messages[1].content[0].cache_control", put(M, 1, C, 0, "cache_control", MARK)),
+    ("cache", "messages[4].content[0].cache_control", put(M, 4, C, 0, "cache_control", {"type": "for ever"})),
+    ("cache", "messages[4].content[0]", put(M, 4, C, 0, "cache_control", {"type": "ephemeral", "ttl": "1h"})),
+    (
+        "cache",
+        "messages[4].content[0]",
+        both(*(put(*path, "cache_control", MARK) for path in (("tools", 0), (M, 3, C, 0), (M, 4, C, 0)))),
+    ),
+    (
+        "cache",
+        "messages[2].content[2]",
+        both(
+            put("cache_control", MARK), put("tools", 0, "cache_control", MARK), put("tools", 1, "cache_control", MARK)
+        ),
+    ),
+    ("system", "system", put("system", {"text": "Be brief."})),
+    ("system", "system[0]", put("system", 0, image())),
+    ("tools", "tools", put("tools", {})),
+    ("tools", "tools[0]", put("tools", 0, "look")),
+    ("tools", "tools[0].input_schema", drop("tools", 0, "input_schema")),
+    ("tools", "tools[1].name", put("tools", 1, "name", "look")),
+    ("messages", "messages", put(M, [])),
+    ("messages", "messages", drop(M)),
+    ("size", "", put(M, 0, C, "long " * 6_500_000)),
+]
+
+OPENAI: list[tuple[str, str, Change]] = [
+    ("role", "messages[0].role", put(M, 0, "role", "model")),
+    ("role", "messages[0].role", drop(M, 0, "role")),
+    ("shape", "messages[0]", put(M, 0, "hello")),
+    ("shape", "messages[2].tool_calls", put(M, 2, "tool_calls", {})),
+    ("shape", "messages[2].tool_calls[0]", put(M, 2, "tool_calls", 0, "type", "magic")),
+    ("content", "messages[5].content", put(M, 5, C, None)),
+    ("content", "messages[6].content", put(M, 6, C, None)),
+    ("content", "messages[4].content", drop(M, 4, C)),
+    ("content", "messages[6].content", put(M, 6, C, {"text": "hi"})),
+    (
+        "content",
+        "messages[2].tool_calls[0].function.arguments",
+        put(M, 2, "tool_calls", 0, "function", "arguments", {}),
+    ),
+    ("empty", "messages[6].content", put(M, 6, C, [])),
+    ("empty", "messages[5].tool_calls", put(M, 5, "tool_calls", [])),
+    ("block", "messages[1].content[0]", put(M, 1, C, 0, "words")),
+    ("block", "messages[1].content[0]", put(M, 1, C, 0, {"type": "tool_use", "id": "a"})),
+    ("block", "messages[0].content[0]", put(M, 0, C, [picture("https://example.com/a.png")])),
+    ("block", "messages[4].content[1]", add(M, 4, C, 1, picture("https://example.com/a.png"))),
+    ("block", "messages[4].content[0]", put(M, 4, C, 0, {"type": "future", "x": 1})),
+    ("block", "messages[5].content[0]", put(M, 5, C, [{"type": "file", "file": {"file_id": "f"}}])),
+    ("pairing", "messages[2].tool_calls", drop(M, 3)),
+    ("pairing", "messages[2].tool_calls", drop(M, slice(3, 7))),
+    ("pairing", "messages[2].tool_calls", add(M, 3, {"role": "user", "content": "Well?"})),
+    ("pairing", "messages[5].tool_call_id", add(M, 5, {"role": "tool", "tool_call_id": "a", "content": "x"})),
+    ("pairing", "messages[6].tool_call_id", add(M, 6, {"role": "tool", "tool_call_id": "a", "content": "x"})),
+    ("pairing", "messages[3].tool_call_id", put(M, 3, "tool_call_id", "c")),
+    ("call-id", "messages[3].tool_call_id", drop(M, 3, "tool_call_id")),
+    ("call-id", "messages[2].tool_calls[0].id", put(M, 2, "tool_calls", 0, "id", "")),
+    ("call-id", "messages[2].tool_calls[0].id", put(M, 2, "tool_calls", 0, "id", "x" * 65)),
+    ("call-id", "messages[2].tool_calls[2].id", add(M, 2, "tool_calls", 2, asked("a"))),
+    (
+        "name",
+        "messages[2].tool_calls[0].function.name",
+        put(M, 2, "tool_calls", 0, "function", "name", "functions.look"),
+    ),
+    ("name", "messages[2].tool_calls[0].function.name", put(M, 2, "tool_calls", 0, "function", "name", "")),
+    ("name", "messages[6].name", put(M, 6, "name", "ann smith")),
+    ("name", "tools[0].function.name", put("tools", 0, "function", "name", "look!")),
+    (
+        "arguments",
+        "messages[2].tool_calls[0].function.arguments",
+        put(M, 2, "tool_calls", 0, "function", "arguments", '{"at":"i'),
+    ),
+    (
+        "arguments",
+        "messages[2].tool_calls[0].function.arguments",
+        put(M, 2, "tool_calls", 0, "function", "arguments", ""),
+    ),
+    (
+        "arguments",
+        "messages[2].tool_calls[0].function.arguments",
+        put(M, 2, "tool_calls", 0, "function", "arguments", '{"n":NaN}'),
+    ),
+    ("utf8", "messages[6].content", put(M, 6, C, HALF)),
+    ("utf8", "messages[1].content[1]", put(M, 1, C, 1, {"type": "file", "file": {"filename": HALF}})),
+    ("media", "messages[1].content[1].image_url.url", put(M, 1, C, 1, picture(f"data:image/tiff;base64,{PNG}"))),
+    ("media", "messages[1].content[1].image_url.url", put(M, 1, C, 1, picture("data:image/png;base64,???"))),
+    ("media", "messages[1].content[1].image_url.url", put(M, 1, C, 1, picture(f"data:image/png,{PNG}"))),
+    ("media", "messages[1].content[1].image_url.url", put(M, 1, C, 1, picture(PNG))),
+    ("media", "messages[1].content[1].image_url", put(M, 1, C, 1, "image_url", PNG)),
+    ("media", "messages", put(M, 1, C, [picture("https://example.com/a.png")] * 501)),
+    ("system", "system", put("system", "Be brief.")),
+    ("tools", "tools", put("tools", [])),
+    ("tools", "tools", put("tools", {})),
+    ("tools", "tools", put("tools", openai()["tools"] * 129)),
+    ("tools", "tools[0]", put("tools", 0, {"name": "look", "input_schema": {}})),
+    ("messages", "messages", put(M, [])),
+    ("messages", "messages", put(M, "hello")),
+    ("size", "messages[6].content", put(M, 6, C, "x" * 10_485_761)),
+    (
+        "size",
+        "messages[2].tool_calls",
+        put(M, 2, "tool_calls", [asked("a"), asked("b")] + [asked(f"c{i}") for i in range(127)]),
+    ),
+]
+
+STRICT: list[tuple[str, str, str, Change]] = [
+    ("anthropic", "keys", "messages[0].reasoning_content", put(M, 0, "reasoning_content", "hm")),
+    ("anthropic", "keys", "messages[4].content[0].annotations", put(M, 4, C, 0, "annotations", [])),
+    ("anthropic", "keys", "messages[2].content[1].content[0].id", put(M, 2, C, 1, C, 0, "id", "x")),
+    ("anthropic", "keys", "system[0].priority", put("system", 0, "priority", 1)),
+    ("anthropic", "block", "messages[3].content[0]", add(M, 3, C, 0, {"type": "future_block", "x": 1})),
+    ("anthropic", "block", "messages[2].content[1].content[0]", add(M, 2, C, 1, C, 0, {"type": "future_block"})),
+    ("openai", "keys", "messages[5].reasoning_content", put(M, 5, "reasoning_content", "hm")),
+    ("openai", "keys", "messages[3].name", put(M, 3, "name", "look")),
+    ("openai", "keys", "messages[1].content[0].cache_control", put(M, 1, C, 0, "cache_control", MARK)),
+    ("openai", "keys", "messages[2].tool_calls[0].index", put(M, 2, "tool_calls", 0, "index", 0)),
+    (
+        "openai",
+        "keys",
+        "messages[2].tool_calls[0].function.parsed",
+        put(M, 2, "tool_calls", 0, "function", "parsed", {}),
+    ),
+    ("openai", "block", "messages[1].content[0]", add(M, 1, C, 0, {"type": "video_url", "video_url": {"url": "x"}})),
+]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("provider", BODIES)
+def test_a_good_request_is_accepted(provider, strict):
+    body = BODIES[provider]()
+    before = copy.deepcopy(body)
+    assert check_body(provider, body, strict=strict) == []
+    assert check_body(provider, json.dumps(body).encode(), strict=strict) == []
+    assert body == before
+
+
+PLANTED = [("anthropic", *one) for one in ANTHROPIC] + [("openai", *one) for one in OPENAI]
+
+
+@pytest.mark.parametrize(
+    ("provider", "rule", "where", "change"), PLANTED, ids=lambda value: "" if callable(value) else value
+)
+def test_a_planted_fault_is_refused_by_its_rule_and_at_its_place(provider, rule, where, change):
+    body = BODIES[provider]()
+    change(body)
+    found = check_body(provider, body)
+    assert {refusal.rule for refusal in found} <= {rule, "pairing"}  # A call that cannot be read cannot be paired.
+    assert (rule, where) in [(refusal.rule, refusal.where) for refusal in found], [str(one) for one in found]
+
+
+@pytest.mark.parametrize(
+    ("provider", "rule", "where", "change"), STRICT, ids=lambda value: "" if callable(value) else value
+)
+def test_f09_a_strict_gateway_refuses_what_it_does_not_know_and_others_do_not(provider, rule, where, change):
+    body = BODIES[provider]()
+    change(body)
+    assert check_body(provider, body) == []
+    assert [(refusal.rule, refusal.where) for refusal in check_body(provider, body, strict=True)] == [(rule, where)]
+
+
+def test_every_rule_is_planted_somewhere():
+    assert {rule for _, rule, *_ in [*PLANTED, *STRICT]} | {"json"} == set(RULES)
+
+
+def test_f01_an_orphaned_answer_is_refused_and_the_pair_together_accepted():
+    """A cut behind the call left its answer behind; every later request was a 400."""
+    body = anthropic()
+    cut = {**body, "messages": [body["messages"][0], *body["messages"][2:]]}
+    whole = {**body, "messages": [body["messages"][0], *body["messages"][3:]]}
+    assert {refusal.rule for refusal in check_body("anthropic", cut)} == {"pairing"}
+    assert check_body("anthropic", whole) == []
+    body = openai()
+    cut = {**body, "messages": [*body["messages"][:2], *body["messages"][3:]]}
+    assert [refusal.where for refusal in check_body("openai", cut)] == [
+        "messages[2].tool_call_id",
+        "messages[3].tool_call_id",
+    ]
+
+
+def test_f02_a_late_answer_is_refused_where_it_is_missing_and_where_it_stands():
+    body = openai()
+    late = body["messages"].pop(3)
+    body["messages"].append(late)
+    assert [(refusal.rule, refusal.where) for refusal in check_body("openai", body)] == [
+        ("pairing", "messages[2].tool_calls"),
+        ("pairing", "messages[6].tool_call_id"),
+    ]
+    body["messages"].insert(4, body["messages"].pop())
+    assert check_body("openai", body) == []
+
+
+def test_f08_arguments_cut_in_the_middle_are_refused_and_whole_ones_accepted():
+    body = openai()
+    function = body["messages"][2]["tool_calls"][0]["function"]
+    function["arguments"] = '{"text": "' + "word " * 50
+    assert [refusal.rule for refusal in check_body("openai", body)] == ["arguments"]
+    function["arguments"] += '"}'
+    assert check_body("openai", body) == []
+
+
+@pytest.mark.parametrize(
+    "arguments", ['{"half": "\\ud83d"}', '{"n": 123456789012345678901234567890}', '"text"', "[1]", "null"]
+)
+def test_unusual_json_is_json(arguments):
+    body = openai()
+    put(M, 2, "tool_calls", 0, "function", "arguments", arguments)(body)
+    assert check_body("openai", body) == []
+
+
+def test_answers_may_come_in_several_messages_of_one_turn():
+    body = anthropic()
+    first, second, said = body["messages"][2]["content"]
+    parts = [{"role": "user", "content": [one]} for one in (first, second, said)]
+    body["messages"][2:3] = parts
+    assert check_body("anthropic", body) == []
+
+
+def test_calls_may_come_in_several_messages_of_one_turn():
+    body = anthropic()
+    thought, said, first, second = body["messages"][1]["content"]
+    body["messages"][1:2] = [{"role": "assistant", "content": one} for one in ([thought], [said, first], [second])]
+    assert check_body("anthropic", body) == []
+
+
+def test_an_openai_call_id_may_be_used_again_later():
+    body = openai()
+    body["messages"] += copy.deepcopy(body["messages"][2:5])
+    assert check_body("openai", body) == []
+
+
+def test_the_last_message_of_the_assistant_may_be_empty():
+    body = anthropic()
+    body["messages"][4:] = []
+    body["messages"][3]["content"] = ""
+    assert check_body("anthropic", body) == []
+
+
+def test_a_server_tool_result_after_its_call_is_accepted():
+    body = anthropic()
+    body["messages"][3]["content"][:0] = [SEARCH, SERVED]
+    assert check_body("anthropic", body) == []
+
+
+def test_large_images_are_accepted_while_they_are_few():
+    body = anthropic()
+    body["messages"][4]["content"] = [image(png(2_001, 5))] * 19
+    assert check_body("anthropic", body) == []
+
+
+def test_a_tool_loop_that_thought_at_its_start_needs_no_thinking_later():
+    body = anthropic()
+    body["thinking"] = {"type": "enabled", "budget_tokens": 1024}
+    body["messages"][2]["content"].pop()
+    body["messages"][3:] = [{"role": "assistant", "content": [USE]}, {"role": "user", "content": [RESULT]}]
+    assert check_body("anthropic", body) == []
+    body["messages"][1]["content"].pop(0)
+    assert [refusal.where for refusal in check_body("anthropic", body)] == ["messages[1].content[0]"]
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"messages": [1], "messages"', b"\xff\xfe", b"[" * 100_000])
+def test_bytes_that_are_no_json_object_are_refused(body):
+    assert [refusal.rule for refusal in check_body("openai", body)] == ["json"]
+
+
+@pytest.mark.parametrize("messages", [b"null", b"{}", b'"text"', b"[]", b"7"])
+def test_messages_that_are_no_list_are_refused_in_bytes_too(messages):
+    assert [refusal.rule for refusal in check_body("openai", b'{"messages":' + messages + b"}")] == ["messages"]
+
+
+def test_a_refusal_says_where_what_who_and_why():
+    refusal = check_body("openai", {"messages": [{"role": "user", "content": []}]})[0]
+    assert refusal == Refusal(
+        "empty",
+        "messages[0].content",
+        "empty array. Expected an array with minimum length 1, but got an empty array instead.",
+        "openai",
+    )
+    assert str(refusal).startswith("messages[0].content: empty array")
+    assert str(refusal).endswith("[openai, empty]")
+
+
+def test_an_unknown_provider_is_an_error_that_names_the_known_ones():
+    with pytest.raises(BadSetting, match="anthropic, openai"):
+        check_body("gemini", {"messages": []})
+
+
+@pytest.mark.parametrize("provider", BODIES)
+def test_a_checker_that_remembers_finds_what_one_that_does_not_finds(provider):
+    """The list grows, shrinks and is mended; what was read before must not hide what is wrong now."""
+    checker = BodyChecker(provider)
+    faults = [change for one, _, _, change in PLANTED if one == provider]
+    for step, change in enumerate([*faults[:40], None, *faults[:40:3]]):
+        body = BODIES[provider]()
+        if change:
+            change(body)
+        messages = body.get("messages")
+        try:
+            raw = [json.dumps(one, ensure_ascii=False).encode() for one in messages or []]
+        except UnicodeEncodeError:
+            continue  # What cannot be bytes cannot be remembered.
+        remembered = checker.check({**body, "messages": raw if isinstance(messages, list) else messages})
+        assert remembered == check_body(provider, body), step
+
+
+def test_a_checker_reads_only_the_messages_it_has_not_seen(monkeypatch):
+    read: list[object] = []
+    checker = BodyChecker("openai")
+    rules = checker._rules
+    monkeypatch.setattr(checker, "_rules", Counted(rules, read))
+    messages = [json.dumps(one).encode() for one in openai()["messages"]]
+    assert checker.check({"messages": messages[:5]}) == []
+    assert checker.check({"messages": messages}) == []
+    assert len(read) == len(messages)
+    messages[1] = json.dumps({"role": "user", "content": "Why, again?"}).encode()
+    assert checker.check({"messages": messages}) == []
+    assert len(read) == len(messages) + 1
+
+
+class Counted:
+    """Rules that note what they read."""
+
+    def __init__(self, rules: Any, read: list[object]) -> None:
+        self.rules, self.seen, self.bytes_max, self.judge = rules, read, rules.bytes_max, rules.judge
+
+    def read(self, message: object) -> Any:
+        self.seen.append(message)
+        return self.rules.read(message)
+
+
+def test_values_are_read_anew_each_time_because_they_may_have_changed():
+    checker = BodyChecker("openai")
+    body = openai()
+    assert checker.check(body) == []
+    body["messages"][0]["role"] = "model"
+    assert [refusal.rule for refusal in checker.check(body)] == ["role"]
+
+
+def test_recorded_transcripts_are_legal_at_each_of_their_calls(transcripts):
+    """They are what real agents sent: a checker that refuses them is wrong."""
+    paths = sorted(transcripts.glob("neutral/*/*.jsonl"))[::9]
+    assert paths
+    for path in paths:
+        checker = BodyChecker("openai", strict=True)
+        messages = path.read_bytes().splitlines()
+        for number, message in enumerate(messages):
+            if number and b'"role": "assistant"' in message[:30]:
+                assert checker.check({"messages": messages[:number]}) == [], (path.name, number)
