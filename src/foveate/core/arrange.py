@@ -18,13 +18,16 @@ from .profiles import Profile
 from .slots import Counter, Slot, reshaped
 from .view import Entry
 
-__all__ = ["NO_ANSWER", "OPENING", "Arrangement"]
+__all__ = ["MAX_CALL_ID", "NO_ANSWER", "OPENING", "Arrangement"]
 
 NO_ANSWER = "[No result: the call was interrupted, or its result is not shown.]"
 """What the model reads where a call has no answer."""
 
 OPENING = "[The conversation goes on from here.]"
 """What stands for the user where a view would begin with the assistant."""
+
+MAX_CALL_ID = 64
+"""Longest call id that OpenAI takes back; nobody's own ids are longer."""
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -135,7 +138,8 @@ class Arrangement:
         if not plain:
             return f"call_{place}"
         # The place, not a running number, makes it unique: it stays the same whatever becomes of the earlier use.
-        return f"{plain}_{place}" if self._is_shown(call_id) else plain
+        is_too_long = len(plain) > MAX_CALL_ID
+        return f"{plain[: MAX_CALL_ID // 2]}_{place}" if is_too_long or self._is_shown(call_id) else plain
 
     def _plain(self, call_id: str) -> str:
         return _NOT_PLAIN.sub("_", call_id) if self._profile.plain_call_ids else call_id

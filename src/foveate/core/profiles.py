@@ -26,6 +26,8 @@ class Profile(Struct, frozen=True):
     """Longest name of a called tool; other characters than letters, digits, `_` and `-` are refused by both."""
     refuses_trailing_space: bool = False
     """An assistant's text may not end in white space (Anthropic refuses it in the last message)."""
+    calls_last: bool = False
+    """In an assistant's message nothing may stand behind the calls (Anthropic: their results come immediately after)."""
     signed_reasoning: bool = False
     """Reasoning is taken back only with its signature or encrypted payload (Anthropic)."""
     binds_reasoning: bool = False
@@ -50,6 +52,7 @@ PROFILES: dict[str, Profile] = {
         plain_call_ids=True,
         max_tool_name=128,
         refuses_trailing_space=True,
+        calls_last=True,
         signed_reasoning=True,
     ),
     "openai": Profile("openai", media_in_results=False, max_bytes=50_000_000, max_images=500),

@@ -14,10 +14,13 @@ from collections.abc import Sequence
 import msgspec
 
 from .edits import Edit, Hide, Path, Replace, Target
-from .messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from .messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
 
 __all__ = ["Shown", "edited", "mended"]
+
+NO_ERROR_TEXT = "[The tool failed and said nothing.]"
+"""Stands in an error without content, which Anthropic refuses."""
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -138,6 +141,11 @@ def mended(message: Message, profile: Profile, *, stale: bool) -> tuple[Message 
             case Opaque() if part.format != profile.format:
                 why = why or "a block that only another provider knows is refused"
                 continue
+            case ToolResult():
+                mend = _mended_result(part, profile)
+                if mend is not part:
+                    why = why or "its result held what is refused"
+                part = mend
             case ToolCall():
                 mend = _mended_call(part, profile)
                 if mend is not part:
@@ -146,9 +154,18 @@ def mended(message: Message, profile: Profile, *, stale: bool) -> tuple[Message 
             case _:
                 pass
         parts.append(part)
+    if profile.calls_last and message.role == "assistant" and (ordered := _calls_last(parts)) != parts:
+        why = why or "what stands behind a call is refused"
+        parts = ordered
     if message.role != "tool" and all(isinstance(part, Reasoning) for part in parts):
         return None, "a message without content is refused"
     return (Message(message.role, tuple(parts), message.name, message.extra) if why else message), why
+
+
+def _calls_last(parts: Sequence[Part]) -> list[Part]:
+    """The same parts, what was thought and said behind a call moved before the first one."""
+    said = [part for part in parts if not isinstance(part, ToolCall)]
+    return [*said, *(part for part in parts if isinstance(part, ToolCall))]
 
 
 def _reasoning_problem(part: Reasoning, profile: Profile, stale: bool) -> str:
@@ -170,6 +187,25 @@ def _mended_call(call: ToolCall, profile: Profile) -> ToolCall:
     if arguments is call.arguments and name == call.name:
         return call
     return ToolCall(call.call_id, name, arguments, call.extra)
+
+
+def _mended_result(result: ToolResult, profile: Profile) -> ToolResult:
+    content = tuple(part for part in result.content if not _is_refused(part, profile))
+    if not content and result.state == "error":
+        content = (Text(NO_ERROR_TEXT),)
+    if content == result.content:
+        return result
+    return ToolResult(result.call_id, content, result.state, result.name, result.extra)
+
+
+def _is_refused(part: Content, profile: Profile) -> bool:
+    match part:
+        case Text():
+            return not part.text.strip()
+        case Opaque():
+            return part.format != profile.format
+        case Media():
+            return False
 
 
 def _is_object(text: str) -> bool:

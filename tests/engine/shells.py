@@ -1,0 +1,35 @@
+"""How the tests of the engine open a conversation and look at its views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from foveate import Conversation, View, open_conversation
+from foveate.testing import BodyChecker
+
+
+def opened(name: str = "c", *, provider: str = "openai", policy: Any = "none", **options: Any) -> Conversation:
+    """A conversation with a clock that ticks once per look, in memory unless `store` says otherwise."""
+    ticks = iter(range(1, 10**9))
+    options.setdefault("window", 100_000)
+    return open_conversation(name, format=provider, policy=policy, clock=lambda: next(ticks), **options)
+
+
+def shown(view: View) -> list[tuple[str, str, str]]:
+    """Each entry as (handle, role, text)."""
+    return [(entry.handle, entry.message.role, entry.message.text) for entry in view]
+
+
+def texts(view: View) -> list[str]:
+    return [entry.message.text for entry in view]
+
+
+def refusals(chat: Conversation, view: View | None = None) -> list[str]:
+    """What the second checker says of the body that shows this view."""
+    body = chat.format.body(view or chat.settle(), profile=chat.profile)
+    return [str(refusal) for refusal in BodyChecker(chat.format.name).check(body)]
+
+
+def wire(chat: Conversation, view: View) -> list[bytes]:
+    """The rendered messages of a view."""
+    return [rendered.body for rendered in chat.format.rendered(view, profile=chat.profile)]

@@ -1,0 +1,145 @@
+"""Whatever is said, in whatever order, edited by whomever: every view is legal, stable, and nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foveate import Conversation, Message, open_conversation
+from foveate.core.edits import Edit
+from foveate.core.rules import check
+from foveate.errors import BadEdit, BadInput, BadMessage, DoesNotFit
+from foveate.policies import filter_tool_results, prune_tool_outputs
+from foveate.stores.memory import MemoryStore
+from foveate.testing.bodies import check_body
+from foveate.testing.strategies import edits, histories
+
+PROVIDERS = ("openai", "anthropic")
+POLICIES = {
+    "none": "none",
+    "off": "off",
+    "keep-last-1": "keep-last-1",
+    "keep-last-2, by threes": (filter_tool_results(keep=2, batch=3),),
+    "prune": (prune_tool_outputs(protect=40, minimum=20),),
+    "both": (prune_tool_outputs(protect=40, minimum=20), filter_tool_results(keep=2)),
+}
+MANY = settings(max_examples=settings.default.max_examples * 2)
+
+
+def opened(provider: str, policy: object, *, window: int = 100_000, store: object = "memory:") -> Conversation:
+    ticks = iter(range(1, 10**9))
+    return open_conversation("c", store=store, format=provider, window=window, policy=policy, clock=lambda: next(ticks))
+
+
+def settled(chat: Conversation) -> list[bytes]:
+    """The rendered messages of the next call, checked by both checkers; nothing where there is nothing to send."""
+    try:
+        view = chat.settle()
+    except BadInput:
+        return []
+    assert check(view, chat.profile) == []
+    rendered = [message.body for message in chat.format.rendered(view, profile=chat.profile)]
+    assert check_body(chat.format.name, chat.format.body(view, profile=chat.profile)) == []
+    return rendered
+
+
+def said(chat: Conversation, history: list[Message]) -> Iterator[Message]:
+    """Append each message, after the body of the loop has run; what is no message at all is refused and left out."""
+    for message in history:
+        if message.role == "tool" and message.result is None:
+            with pytest.raises(BadMessage):
+                chat.append(message)
+        else:
+            yield message
+            chat.append(message)
+
+
+def kept(history: list[Message]) -> list[Message]:
+    return [message for message in history if message.role != "tool" or message.result is not None]
+
+
+def hand_edit(chat: Conversation, wanted: Sequence[Edit]) -> None:
+    for edit in wanted:
+        with suppress(BadEdit):
+            chat.edit(edit)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@MANY
+@given(history=histories(), policy=st.sampled_from(sorted(POLICIES)), data=st.data())
+def test_every_view_of_any_history_with_any_edits_is_legal(
+    provider: str, history: list[Message], policy: str, data: st.DataObject
+) -> None:
+    chat = opened(provider, POLICIES[policy])
+    for _ in said(chat, history):
+        if data.draw(st.integers(0, 3)) == 0:
+            settled(chat)
+        if data.draw(st.integers(0, 5)) == 0:
+            hand_edit(chat, data.draw(edits([row.id for row in chat.history()], max_size=3)))
+    settled(chat)
+    assert [row.message for row in chat.history()] == kept(history)
+    assert chat.verify() == []
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@MANY
+@given(history=histories(), policy=st.sampled_from(sorted(POLICIES)), data=st.data())
+def test_without_a_new_edit_each_view_extends_the_last_byte_for_byte(
+    provider: str, history: list[Message], policy: str, data: st.DataObject
+) -> None:
+    """F27: nothing but a recorded edit may change what the provider has cached."""
+    chat = opened(provider, POLICIES[policy])
+    last: list[bytes] = []
+    number = 0
+    for message in said(chat, history):
+        if message.role == "assistant" or data.draw(st.booleans()):
+            now = settled(chat)
+            if chat.head.number == number:
+                assert now[: len(last)] == last
+            last, number = now, chat.head.number
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@MANY
+@given(history=histories(), policy=st.sampled_from(sorted(POLICIES)), data=st.data())
+def test_reopened_folded_anew_or_asked_twice_it_is_the_same_view(
+    provider: str, history: list[Message], policy: str, data: st.DataObject
+) -> None:
+    store = MemoryStore()
+    chat = opened(provider, POLICIES[policy], store=store)
+    for message in said(chat, history):
+        if message.role == "assistant":
+            settled(chat)
+        if data.draw(st.integers(0, 5)) == 0:
+            hand_edit(chat, data.draw(edits([row.id for row in chat.history()], max_size=3)))
+        if data.draw(st.integers(0, 7)) == 0:
+            chat._do(chat._engine.save_snapshot())
+    now = settled(chat)
+    assert settled(chat) == now
+    again = opened(provider, "off", store=store)
+    assert settled(again) == now
+    if now:
+        anew = chat.as_of(chat.view.turn)
+        assert [message.body for message in chat.format.rendered(anew, profile=chat.profile)] == now
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@MANY
+@given(history=histories(), window=st.integers(60, 2_000))
+def test_the_floor_keeps_any_view_within_any_budget_or_says_honestly_that_it_cannot(
+    provider: str, history: list[Message], window: int
+) -> None:
+    chat = opened(provider, "none", window=window)
+    for message in kept(history):
+        chat.append(message)
+        try:
+            view = chat.settle()
+        except (BadInput, DoesNotFit):
+            continue
+        assert view.tokens <= view.budget.usable
+        assert check_body(provider, chat.format.body(view, profile=chat.profile)) == []
+    assert [row.message for row in chat.history()] == kept(history)

@@ -1,0 +1,400 @@
+"""Thirty-six ways such systems hurt their users: those that the engine has to answer for, each by its number."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from msgspec.structs import replace
+
+from foveate import (
+    BadEdit,
+    DoesNotFit,
+    Hide,
+    Media,
+    Span,
+    StoreError,
+    Summarize,
+    Target,
+    ToolCall,
+    View,
+    assistant,
+    cut_points,
+    open_conversation,
+    prune_tool_outputs,
+    tool_result,
+    user,
+)
+from foveate.core.arrange import NO_ANSWER
+from foveate.core.profiles import PROFILES
+from foveate.stores.memory import MemoryStore
+from foveate.testing import StubAnthropic, agent_run, answer, call, calls, chat, say, text_of
+from foveate.testing.faults import Countdown, FailingStore
+
+from .shells import opened, refusals, shown, texts, wire
+
+PROVIDERS = pytest.mark.parametrize("provider", ["openai", "anthropic"])
+PIXEL = Media(
+    "image/png",
+    "base64",
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+)
+
+
+# ------------------------------------------------------------------------------------------- A. refused views
+
+
+@PROVIDERS
+def test_f01_a_cut_at_any_place_leaves_no_orphan(provider):
+    history = chat(user("go"), calls("a", "b"), answer("a"), answer("b"), call("c"), answer("c"), user("and now?"))
+    for first in range(1, len(history)):
+        for last in range(first, len(history)):
+            one = opened(provider=provider)
+            ids = one.append(history)
+            one.edit(Summarize(Span(ids[first - 1], ids[last - 1]), "[earlier]"))
+            assert refusals(one) == []
+
+
+def test_f01_cut_points_never_part_a_call_from_its_answer():
+    one = opened()
+    one.append(chat(user("go"), calls("a", "b"), answer("b"), answer("a"), say("done"), user("more"), call("c")))
+    # Before: user, calls, [answers], say, user, call; the stand-in of call c belongs to it.
+    assert cut_points(one.view) == [0, 1, 4, 5, 6, 8]
+
+
+@PROVIDERS
+def test_f02_parallel_answers_in_any_order_stand_behind_their_calls(provider):
+    one = opened(provider=provider)
+    one.append(
+        chat(user("go"), calls("a", "b", "c"), answer("c", "3"), user("hurry"), answer("a", "1"), answer("b", "2"))
+    )
+    view = one.settle()
+    assert texts(view) == ["go", "", "3", "1", "2", "hurry"]
+    assert refusals(one, view) == []
+
+
+@PROVIDERS
+def test_f02_a_missing_answer_reads_as_interrupted_and_a_late_one_names_its_call(provider):
+    one = opened(provider=provider)
+    one.append(chat(user("go"), call("a", "read_file", path="x.py")))
+    before = one.settle()
+    assert texts(before) == ["go", "", NO_ANSWER]
+    one.append(answer("a", "print(1)"))
+    after = one.settle()
+    assert texts(after)[3:] == ["[Result for call a of read_file, which came late]\nprint(1)"]
+    assert wire(one, after)[: len(wire(one, before))] == wire(one, before)
+    assert refusals(one, after) == []
+
+
+@PROVIDERS
+def test_f02_an_answer_given_twice_is_told_as_a_note(provider):
+    one = opened(provider=provider)
+    one.append(chat(user("go"), call("a"), answer("a", "first"), answer("a", "second")))
+    assert texts(one.settle())[2:] == ["first", "[Result for call a of tool, which came late]\nsecond"]
+    assert refusals(one) == []
+
+
+@PROVIDERS
+def test_f03_a_marker_inside_a_pair_is_not_exposed_by_the_next_compaction(provider):
+    one = opened(provider=provider)
+    ids = one.append(
+        chat(user("go"), call("a"), answer("a"), call("b"), answer("b"), call("c"), answer("c"), user("on"))
+    )
+    one.edit(Summarize(Span(ids[1], ids[3]), "[first half]"))  # ends between call b and its answer
+    assert refusals(one) == []
+    one.edit(Summarize(Span(ids[0], ids[2]), "[less]"))  # ends inside the first one
+    assert refusals(one) == []
+    one.undo(1)
+    assert refusals(one) == []
+
+
+def test_f04_an_interrupted_plan_leaves_nothing_and_its_retry_commits_once():
+    for n in range(1, 4):
+        countdown = Countdown()
+        one = opened(policy="keep-last-1", store=FailingStore(MemoryStore(), countdown))
+        one.append(chat(user("go"), call("a"), answer("a", text_of(50)), call("b"), answer("b", text_of(50))))
+        countdown.start(n)
+        try:
+            one.settle()
+        except Exception:
+            assert one.head.number == 0
+            assert all(entry.shrunk == () for entry in one.view)
+        countdown.start(0)
+        one.settle()
+        one.settle()
+        assert [receipt.first for receipt in one.receipts()] == [1]
+
+
+@PROVIDERS
+def test_f06_more_images_than_the_provider_takes_at_full_size_become_placeholders(provider):
+    profile = replace(PROFILES[provider], max_images=20)
+    one = opened(provider=provider, profile=profile, window=200_000)
+    one.append(user("look at these"))
+    for i in range(25):
+        one.append([call(f"c{i}", "screenshot"), tool_result(f"c{i}", f"screen {i}", PIXEL)])
+        view = one.settle()
+        assert view.images <= 20
+        assert refusals(one, view) == []
+    assert 'expand("m3.1.2")' in texts(view)[2]
+    assert one.expand("m3.1.2").parts == (PIXEL,)
+
+
+@PROVIDERS
+def test_f07_body_bytes_trigger_before_tokens_do(provider):
+    one = opened(provider=provider, profile=replace(PROFILES[provider], max_bytes=20_000), window=1_000_000)
+    one.append(user("go"))
+    for i in range(20):
+        one.append([call(f"c{i}"), answer(f"c{i}", "é" * 1_500)])
+        view = one.settle()
+        assert len(one.format.body(view, profile=one.profile)) <= 20_000
+    assert view.tokens < 20_000
+
+
+@PROVIDERS
+def test_f08_arguments_that_are_shrunk_stay_valid_json(provider):
+    one = opened(provider=provider, window=4_000)
+    one.append(user("write it"))
+    for i in range(6):
+        arguments = json.dumps({"path": f"f{i}.py", "content": text_of(1_500, i), "mode": {"flags": [1, 2]}})
+        one.append([assistant("", ToolCall(f"c{i}", "write_file", arguments)), answer(f"c{i}", "written")])
+        one.settle()
+    shrunk = [c for entry in one.view for c in entry.message.calls if (0,) in entry.shrunk]
+    assert shrunk
+    for c in shrunk:
+        given = json.loads(c.arguments)
+        assert set(given) == {"path", "content", "mode"}
+        assert given["mode"] == {"flags": [1, 2]}
+        assert "[cut: 400 of 6,000 characters]" in given["content"]
+
+
+@PROVIDERS
+def test_f08_arguments_that_came_broken_are_wrapped_and_nothing_of_them_is_lost(provider):
+    one = opened(provider=provider)
+    one.append(chat(user("go"), assistant("", ToolCall("a", "write", '{"path": "x", "text": "cut o')), answer("a")))
+    arguments = one.settle().entries[1].message.calls[0].arguments
+    assert json.loads(arguments) == {"invalid_arguments": '{"path": "x", "text": "cut o'}
+    assert refusals(one) == []
+
+
+@PROVIDERS
+def test_f09_unknown_keys_return_to_their_format_and_a_strict_profile_drops_them(provider):
+    given = {"role": "user", "content": "hi", "x_trace": {"id": 7}}
+    loose = opened(provider=provider)
+    loose.append(given)
+    assert loose.prompt()["messages"][0]["x_trace"] == {"id": 7}
+    strict = opened(provider=provider, profile=replace(PROFILES[provider], strict=True))
+    strict.append(given)
+    assert "x_trace" not in strict.prompt()["messages"][0]
+
+
+# ------------------------------------------------------------------------------------------- B. loops
+
+
+def test_f15_a_long_tool_loop_is_kept_within_its_window_before_every_call():
+    one = opened(window=8_000)
+    one.append(user("one request, many calls"))
+    for i in range(60):
+        one.append([call(f"c{i}"), answer(f"c{i}", text_of(700, i))])
+        view = one.settle()
+        assert view.tokens <= view.budget.usable
+
+
+def test_f17_off_switches_off_everything_that_is_automatic():
+    one = opened(policy="off", window=1_000)
+    one.append(chat(user("go"), *(m for i in range(9) for m in (call(f"c{i}"), answer(f"c{i}", text_of(500, i))))))
+    view = one.settle()
+    one.record(say("done"))
+    assert view.tokens > 4_000
+    assert one.receipts() == []
+
+
+# ------------------------------------------------------------------------------------------- D. money
+
+
+@PROVIDERS
+def test_f27_a_prompt_asked_for_again_is_the_same_bytes_and_the_next_one_extends_it(provider):
+    one = opened(provider=provider)
+    last: list[bytes] = []
+    for message in agent_run(30, seed=3):
+        if message.role == "assistant":
+            now = wire(one, one.settle())
+            assert wire(one, one.settle()) == now
+            assert now[: len(last)] == last
+            last = now
+        one.append(message)
+
+
+def test_f34_a_frontier_moves_in_batches_not_with_every_turn():
+    def edited_turns(policy):
+        one = opened(policy=policy)
+        for message in agent_run(80, seed=5, result_chars=(2_000, 4_000)):
+            if message.role == "assistant":
+                one.settle()
+            one.append(message)
+        return len(one.receipts()), len(one.history())
+
+    sliding, messages = edited_turns("keep-last-5")
+    batched, _ = edited_turns(prune_tool_outputs(protect=10_000, minimum=10_000))
+    assert sliding > messages // 4
+    assert 1 <= batched <= 10
+
+
+# ------------------------------------------------------------------------------------------- E. durability
+
+
+def test_f29_whatever_is_summarised_away_can_be_read_and_brought_back():
+    history = agent_run(20, seed=1)
+    one = opened()
+    ids = one.append(history)
+    one.edit(Summarize(Span(ids[0], ids[-2]), "all of it"))
+    one.append(user("next"))
+    assert len(one.view) <= 4
+    assert [row.message for row in one.history()] == [*history, user("next")]
+    assert list(one.originals(f"m1-m{len(history)}")) == history
+    one.expand(f"m1-m{len(history) - 1}")
+    assert [entry.message for entry in one.view] == [*history, user("next")]
+
+
+def test_f29_a_summary_that_cannot_be_committed_hides_nothing():
+    countdown = Countdown()
+    one = opened(store=FailingStore(MemoryStore(), countdown))
+    ids = one.append(chat(user("go"), say("a"), user("b"), say("c"), user("d")))
+    before = shown(one.view)
+    for n in range(1, 9):
+        countdown.start(n)
+        try:
+            one.edit(Summarize(Span(ids[0], ids[3]), "short"))
+        except StoreError:
+            assert shown(one.view) == before
+        else:
+            break
+    else:
+        pytest.fail("the edit never got through")
+
+
+def test_f31_a_message_that_arrives_while_a_plan_is_made_is_not_covered_by_it():
+    store = MemoryStore()
+    one = opened(store=store)
+    one.append(chat(user("go"), say("a"), user("b")))
+    plan_for = one.view.entries
+    other = opened(store=store)
+    other.append(user("wait, also this"))
+    one.edit(Summarize(Span(plan_for[0].id, plan_for[1].id), "earlier"))
+    assert texts(one.view) == ["earlier", "b", "wait, also this"]
+    assert texts(one.settle()) == ["earlier", "b", "wait, also this"]
+
+
+def test_f32_a_retry_that_names_the_tip_it_follows_adds_nothing_twice():
+    one = opened()
+    (first,) = one.append(user("go"))
+    ids = one.append([say("a"), user("b")], after=first)
+    assert one.append([say("a"), user("b")], after=first) == ids
+    assert one.append([say("a"), user("b"), say("c")], after=first)[:2] == ids
+    assert [row.message.text for row in one.history()] == ["go", "a", "b", "c"]
+
+
+def test_f32_a_list_sent_again_adds_its_tail_and_a_departure_forks():
+    store = MemoryStore()
+    one = opened(store=store)
+    mine = [{"role": "user", "content": "go"}]
+    one.prompt(messages=mine)
+    one.record({"choices": [{"message": {"role": "assistant", "content": "a", "refusal": None}}]})
+    mine += [{"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}]
+    assert one.prompt(messages=mine)["messages"] == mine
+    assert len(one) == 3
+    mine[2] = {"role": "user", "content": "rather this"}
+    assert one.prompt(messages=mine)["messages"] == mine
+    assert [row.message.text for row in one.history()] == ["go", "a", "rather this"]
+    assert store.names("") == ["c", "c~1"]
+    assert [row.message.text for row in opened("c~1", store=store).history()] == ["go", "a", "b"]
+
+
+# ------------------------------------------------------------------------------------------- F. control
+
+
+def test_f33_a_plan_is_a_dry_run_that_says_what_settle_then_does():
+    one = opened(policy="keep-last-1")
+    one.append(chat(user("go"), call("a"), answer("a", text_of(90)), call("b"), answer("b", text_of(80))))
+    plan = one.plan()
+    assert one.head.number == 0
+    assert shown(one.view) == shown(plan.before)
+    view = one.settle()
+    assert shown(view) == shown(plan.after)
+    (receipt,) = one.receipts()
+    assert (receipt.edits, receipt.policies, receipt.tokens_saved) == (plan.edits, ("keep-last-1",), plan.tokens_saved)
+    assert receipt.tokens_saved > 80
+
+
+def test_f33_every_edit_can_be_undone_and_every_turn_looked_at():
+    one = opened(policy="keep-last-1")
+    seen: list[View] = []
+    for message in agent_run(12, seed=2):
+        if message.role == "assistant":
+            seen.append(one.settle())
+        one.append(message)
+    for turn, view in enumerate(seen, 1):
+        assert shown(one.as_of(turn)) == shown(view)
+    whole = [row.message.text for row in one.history()]
+    for receipt in reversed(one.receipts()):
+        one.undo(receipt)
+    assert texts(one.view) == whole
+
+
+def test_f33_undoing_an_undo_or_an_expansion_brings_the_edit_back():
+    one = opened(policy="keep-last-1")
+    one.append(chat(user("go"), call("a"), answer("a", text_of(90)), call("b"), answer("b")))
+    shrunk = shown(one.settle())
+    one.expand("m3")
+    whole = shown(one.view)
+    assert whole != shrunk
+    back = one.undo(one.receipts()[-1])
+    assert shown(one.view) == shrunk
+    again = one.undo(back)
+    assert shown(one.view) == whole
+    one.undo(again)
+    assert shown(one.view) == shrunk
+
+
+def test_an_edit_of_the_last_user_input_or_a_system_prompt_is_refused_and_changes_nothing():
+    one = opened()
+    ids = one.append([*chat(user("go"), say("a"), user("b"))])
+    with pytest.raises(BadEdit, match="m3 is a system prompt or the last user input"):
+        one.edit(Hide(Target(ids[2])))
+    assert one.receipts() == []
+
+
+def test_a_budget_too_small_for_the_request_alone_is_an_honest_error():
+    one = opened(window=1_000)
+    one.append(user(text_of(2_000)))
+    with pytest.raises(DoesNotFit) as caught:
+        one.settle()
+    assert (caught.value.needed, caught.value.usable, caught.value.unit) == (2_004, 900, "tokens")
+    assert one.receipts() == []
+
+
+def test_neither_model_nor_window_known_names_both_options():
+    one = open_conversation("c", format="openai")
+    one.append("hi")
+    with pytest.raises(Exception, match=r"window=200_000.*model="):
+        one.prompt()
+
+
+def test_the_stub_refuses_what_the_provider_would_and_the_conversation_learns_the_limit():
+    client = StubAnthropic([{"role": "assistant", "content": "ok"}], window=3_000)
+    one = opened(provider="anthropic", window=200_000)
+    one.append(chat(user("go"), *(m for i in range(9) for m in (call(f"c{i}"), answer(f"c{i}", text_of(600, i))))))
+    prompt = one.prompt()
+    try:
+        client.messages.create(model="m", max_tokens=10, **prompt)
+    except Exception as error:
+        prompt = one.refused(error)
+    one.record(client.messages.create(model="m", max_tokens=10, **prompt))
+    assert one.budget.window == 3_000
+
+
+def test_a_text_may_hold_nul_and_a_lone_surrogate_is_refused_before_anything_is_stored():
+    one = opened()
+    one.append(user("a\0b"))
+    with pytest.raises(Exception, match="surrogate"):
+        one.append([user("fine"), user("\ud800")])
+    assert [row.message for row in one.history()] == [user("a\0b")]
