@@ -104,7 +104,7 @@ class ScriptedModel:
         if self.provider == "anthropic":
             said = f"prompt is too long: {size} tokens > {window} maximum"
             return ProviderError(400, {"type": "error", "error": {"type": "invalid_request_error", "message": said}})
-        beside = tokens_of(request["tools"]) if request.get("tools") else 0
+        beside = tokens_of(request["tools"]) - 4 if request.get("tools") else 0
         apart = f" ({size - beside} in the messages, {beside} in the functions)" if beside else ""
         said = (
             f"This model's maximum context length is {window} tokens. However, your messages resulted in {size} tokens"

@@ -322,9 +322,9 @@ def _part(made: tuple[int, int, int]) -> Part:
 
 
 def edit_of(ids: Sequence[str], kind: int, first: int, second: int, flavour: int) -> Edit:
-    """One edit of kind 0-9 at or between two of these ids."""
+    """One edit, its kind counted modulo 10, at or between two of these ids."""
     target, span = Target(ids[first], _pick(PATHS, flavour)), Span(ids[first], ids[second])
-    match kind:
+    match kind % 10:
         case 0 | 1 | 2:
             return Replace(target, _pick(CONTENTS, flavour // 9), "test", "a reason", 100, 10)
         case 3 | 4:

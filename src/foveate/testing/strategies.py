@@ -52,7 +52,9 @@ def edits(ids: Sequence[str], *, max_size: int = 12) -> SearchStrategy[list[Edit
 
     def made(drawn: bytes) -> list[Edit]:
         chunks = zip(*[iter(drawn)] * 4, strict=False)
-        return [edit_of(named, kind % 10, a % len(named), b % len(named), flavour) for kind, a, b, flavour in chunks]
+        return [
+            edit_of(named, kind - 1, a % len(named), b % len(named), flavour) for kind, a, b, flavour in chunks if kind
+        ]
 
     return _draws(4, max_size).map(made)
 
@@ -63,5 +65,6 @@ def _draws(width: int, count: int) -> SearchStrategy[bytes]:
 
 
 def _moves(drawn: bytes, kinds: int) -> list[tuple[int, int, int]]:
-    """Two bytes a move: what it is, and the two numbers that colour it. A byte left over is nothing."""
-    return [(kind % kinds, colour // 16, colour % 16) for kind, colour in zip(drawn[::2], drawn[1::2], strict=False)]
+    """Two bytes a move: what it is, and the two numbers that colour it. Zero is no move: shrinking forgets moves."""
+    pairs = zip(drawn[::2], drawn[1::2], strict=False)
+    return [((kind - 1) % kinds, colour // 16, colour % 16) for kind, colour in pairs if kind]

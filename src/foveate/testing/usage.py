@@ -14,8 +14,10 @@ __all__ = ["Billed", "Meter", "tokens_of", "unmarked"]
 
 IMAGE_TOKENS: Final = 1_500
 MESSAGE_TOKENS: Final = 4
-SILENT: Final = frozenset({"type", "role", "cache_control", "signature", "media_type", "detail", "caller", "citations"})
-"""Fields that are not billed as text."""
+SILENT: Final = frozenset(
+    {"type", "role", "id", "tool_call_id", "tool_use_id", "cache_control", "signature", "media_type"}
+)
+"""Fields that are not counted: they are there for the program, not for the model."""
 
 
 def tokens_of(message: object) -> int:
@@ -97,7 +99,8 @@ def _weigh(value: object) -> tuple[int, int]:
         case {"type": "base64"}:
             return 0, 1
         case {"type": "tool_use", "name": name, "input": arguments}:
-            return len(str(name)) + len(json.dumps(arguments, ensure_ascii=False)), 0
+            written = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+            return len(str(name)) + len(written), 0
         case Mapping():
             weights = [_weigh(inner) for key, inner in value.items() if key not in SILENT]
         case list() | tuple():

@@ -172,7 +172,7 @@ def _ends(messages: Messages, model: str) -> Iterator[Fault]:
             if (position < last or facts.role != "assistant") and not facts.faults:
                 said = "all messages must have non-empty content except for the optional final assistant message"
                 yield "empty", f"messages[{position}].content", said
-        elif facts.kinds[-1] in THINKING and (position == last or messages[position + 1].role != facts.role):
+        elif facts.kinds[-1] in THINKING and facts.role == "assistant" and not _goes_on(messages, position):
             said = f"The final block in an assistant message cannot be `{facts.kinds[-1]}`"
             yield "thinking", f"messages[{position}].content[{len(facts.kinds) - 1}]", said
     if messages[last].role != "assistant":
@@ -183,6 +183,11 @@ def _ends(messages: Messages, model: str) -> Iterator[Fault]:
     if model.startswith(NO_PREFILL):
         said = "This model does not support assistant message prefill. The conversation must end with a user message."
         yield "prefill", f"messages[{last}]", said
+
+
+def _goes_on(messages: Messages, position: int) -> bool:
+    """Whether the next message belongs to the same turn."""
+    return position + 1 < len(messages) and messages[position + 1].role == messages[position].role
 
 
 def _thinking(messages: Messages, mode: object) -> Iterator[Fault]:
