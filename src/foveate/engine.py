@@ -101,6 +101,8 @@ class Engine:
         projection = self.projection
         rows = yield partial(self.store.messages, self.head, projection.position + 1, self.head.position)
         records = yield partial(self.store.records, self.head, projection.number)
+        if any(row.stamp.origin == "assistant" for row in rows):
+            self._asked = None
         waiting = iter(rows)
         row = next(waiting, None)
         for _, record in records:

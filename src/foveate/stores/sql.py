@@ -1,19 +1,20 @@
 """The SQL store: the Store protocol in terms of named statements and a driver.
 
-It knows what the tables mean and nothing of any one database. A write packs its bodies before its transaction begins, in
-the thread that calls, so that locks are held as shortly as may be; then it states what it expects to find, and where it
-finds something else it writes nothing.
+It knows what the tables mean and nothing of any one database. A write packs its bodies before its transaction begins,
+in the thread that calls, so that locks are held as shortly as may be; then it states what it expects to find, and
+where it finds something else it writes nothing.
 """
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 from ..core import ids as identity
 from ..core.journal import Record
-from ..errors import BadSetting, Damaged, NoSuchConversation, StoreError
+from ..errors import BadSetting, Damaged, NoSuchConversation
 from ..ports import Appended, Clock, Finding, Head
 from . import lineage, sql_audit
 from . import statements as sql
@@ -22,10 +23,11 @@ from .codec import Codec, DamagedBody, pack, ready, unpack
 from .driver import Driver, Session
 from .lineage import Lineage
 from .migrate import bring_up_to_date
-from .sql_rows import key, link_at, message_values, read_branch, read_messages, read_records, record_at
+from .sql_rows import are_bytes, key, link_at, message_values, read_branch, read_messages, read_records, record_at
 
 __all__ = ["SqlStore"]
 
+_ID = re.compile(r"[0-9a-f]{40}")
 _LOCATE_MAX = 200
 """Ids looked up by one statement."""
 
@@ -102,7 +104,7 @@ class SqlStore:
         return self._read_runs(head, list(lineage.runs(positions)))
 
     def locate(self, head: Head, ids: Sequence[str]) -> dict[str, int]:
-        wanted = {bytes.fromhex(id): id for id in ids}
+        wanted = {bytes.fromhex(id): id for id in ids if _ID.fullmatch(id)}
         prefixes = sorted({id[:8] for id in wanted})
 
         def work(session: Session) -> dict[str, int]:
@@ -200,7 +202,7 @@ class SqlStore:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    # ------------------------------------------------------------------------------------------------------------- helpers
+    # --------------------------------------------------------------------------------------------------- helpers
 
     def _find(self, session: Session, tenant: str, name: str) -> Head | None:
         for home, branch in session.rows(sql.FIND, (tenant, lineage.root_of(tenant, name), name)):
@@ -262,8 +264,10 @@ def _take_name(session: Session, head: Head) -> None:
         raise taken(head.name)
 
 
-def _intact(digest: bytes, stored: bytes) -> bytes | None:
+def _intact(digest: Any, stored: Any) -> bytes | None:
     """A snapshot's bytes, or None where they are damaged: losing one loses time, never data."""
+    if not are_bytes(digest, stored):
+        return None
     try:
         body = unpack(stored)
     except DamagedBody:

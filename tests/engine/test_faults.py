@@ -1,0 +1,83 @@
+"""The n-th operation of the store fails, for every n: the conversation is as before or as after, and goes on."""
+
+from __future__ import annotations
+
+import pytest
+
+from foveate import Conversation, StoreError, prune_tool_outputs
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing import agent_run, user
+from foveate.testing.faults import Countdown, FailingStore
+
+from .shells import opened, refusals, shown
+
+HISTORY = agent_run(8, seed=4, result_chars=(400, 900))
+POLICY = (prune_tool_outputs(protect=300, minimum=150),)
+
+
+def play(chat: Conversation, countdown: Countdown) -> None:
+    """The whole run; an operation that fails is simply done again, as a user's retry would."""
+    tip = chat.tip
+    for message in HISTORY:
+        for attempt in range(3):
+            try:
+                if message.role == "assistant":
+                    chat.settle()
+                tip = chat.append(message, after=tip)[-1]
+                break
+            except StoreError:
+                assert attempt < 2
+                chat.refresh()
+    chat.settle()
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_f30_whichever_operation_fails_a_retry_ends_with_the_same_conversation(kind, after, tmp_path):
+    reference = opened(policy=POLICY)
+    play(reference, Countdown())
+    n = 0
+    while True:
+        n += 1
+        countdown = Countdown(after=after)
+        inner = MemoryStore() if kind == "memory" else SqliteStore(tmp_path / f"{n}.db", synchronous="normal")
+        chat = opened(policy=POLICY, store=FailingStore(inner, countdown))
+        countdown.start(n)
+        play(chat, countdown)
+        done = not countdown.is_used_up
+        countdown.start(0)
+        assert [row.message for row in chat.history()] == HISTORY
+        assert chat.tip == reference.tip
+        assert refusals(chat) == []
+        assert chat.verify() == []
+        again = opened(policy="off", store=inner)
+        assert shown(again.view) == shown(chat.view)
+        inner.close()
+        if done:
+            break
+    assert n > 20
+
+
+def test_a_listener_that_fails_changes_nothing():
+    def broken(event: object) -> None:
+        raise RuntimeError("not my day")
+
+    quiet, loud = opened(policy=POLICY), opened(policy=POLICY, on_event=broken)
+    play(quiet, Countdown())
+    play(loud, Countdown())
+    assert shown(quiet.view) == shown(loud.view)
+    assert quiet.records()[0].edits == loud.records()[0].edits
+
+
+def test_events_tell_what_happened_in_order():
+    heard = []
+    chat = opened(policy="keep-last-1", on_event=heard.append)
+    for message in agent_run(4, seed=1):
+        chat.append(message)
+        chat.settle() if message.role != "assistant" else None
+    chat.append(user("next"))
+    chat.pin("m1")
+    assert {(e.kind, e.message, e.edit) for e in heard} == {(e.kind, e.message, e.edit) for e in chat.events()}
+    assert [event.kind for event in heard[:2]] == ["message-added", "message-added"]
+    assert heard[-1].kind == "message-pinned"
