@@ -1,7 +1,8 @@
 """What `verify` looks for: links that do not follow from the link before them.
 
-Walks a conversation's messages and records in order and tells apart what is damaged from what merely comes after damage:
-behind a broken link it goes on from every value that link may have had, so one flipped byte is one finding, at its place.
+Walks a conversation's messages and records in order and tells apart what is damaged from what merely comes after
+damage: behind a broken link it goes on from every value that link may have had, so one flipped byte is one finding,
+at its place.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class JournalLink(Struct, frozen=True):
 def audit_messages(links: Iterable[MessageLink], head: Head) -> Iterator[Finding]:
     """What is wrong with messages 1..head.position, given those that are there, in order."""
     position, tips, seals = 0, {ids.NOTHING}, {ids.NOTHING}
-    known = True  # Whether the link before is there, damaged or not.
+    known = True  # Whether the link before can be read, damaged or not.
     for link in links:
         where = f"message {link.position}"
         if link.position != position + 1:
@@ -55,9 +56,9 @@ def audit_messages(links: Iterable[MessageLink], head: Head) -> Iterator[Finding
         if made and link.id not in made and not link.problems:
             yield Finding(where, "its id does not follow from its body and the message before it")
         sealed = {ids.seal(seal, tip, link.stamp) for seal in seals for tip in made | {link.id}} if known else set()
-        if sealed and link.seal not in sealed:
+        if sealed and link.seal not in sealed and not link.problems:
             yield Finding(where, "its stamp does not match its seal")
-        position, known = link.position, True
+        position, known = link.position, bool(link.id)
         tips = {link.id} if link.id in made else made | {link.id}
         seals = {link.seal} if link.seal in sealed else sealed | {link.seal}
     if position < head.position:
@@ -82,7 +83,7 @@ def audit_journal(links: Iterable[JournalLink], head: Head) -> Iterator[Finding]
         made = {ids.record_id(tip, link.body) for tip in tips} if known and link.body else set()
         if made and link.id not in made and not link.problems:
             yield Finding(where, "its id does not follow from its content and the record before it")
-        number, known = link.last or None, True
+        number, known = link.last or None, bool(link.id)
         tips = {link.id} if link.id in made else made | {link.id}
     if number is not None and number < head.number:
         yield _missing("edit", number + 1, head.number)

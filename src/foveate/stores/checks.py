@@ -1,8 +1,8 @@
 """What a store demands of what it is handed, and what it hands back: the same for every store.
 
-Before writing: rows continue the chain of the head they are for, and a record continues its journal. After reading: each
-message's body has the hash its id was made of. A chain that was wrong once could never be verified again, so neither is
-taken on trust. Hashes and numbers only; nothing here knows where rows lie.
+Before writing: rows continue the chain of the head they are for, and a record continues its journal. After reading:
+each message's body has the hash its id was made of. A chain that was wrong once could never be verified again, so
+neither is taken on trust. Hashes and numbers only; nothing here knows where rows lie.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def tip_moved(head: Head, now: Head) -> TipMoved:
             f"{head.name!r} was moved to another branch; this one is called {now.name!r} now. Open it again."
         )
     return TipMoved(
-        f"Another writer extended {head.name!r} first: it has {now.position} messages, this writer knew {head.position}. "
-        f"Nothing was written. Open it again, then retry."
+        f"Another writer extended {head.name!r} first: it has {now.position} messages, this writer knew "
+        f"{head.position}. Nothing was written. Open it again, then retry."
     )
 
 
@@ -114,6 +114,6 @@ def stale_plan(head: Head, now: Head) -> StalePlan:
     if now.name != head.name:
         return StalePlan(f"{head.name!r} was moved to another branch; this one is called {now.name!r} now. Plan again.")
     return StalePlan(
-        f"Another writer changed the view of {head.name!r} first: its journal has {now.number} edits, this plan was made "
-        f"for {head.number}. Nothing was written. Plan again."
+        f"Another writer changed the view of {head.name!r} first: its journal has {now.number} edits, this plan was "
+        f"made for {head.number}. Nothing was written. Plan again."
     )

@@ -1,8 +1,8 @@
 """Bodies to compressed bytes and back. The first byte of what is stored tells how the rest is to be read.
 
-Small bodies are most of a conversation and compress badly alone, so they start from a dictionary of what such bodies are
-made of. The dictionary is part of the file format: it is never changed, a better one gets a tag of its own. No checksum is
-kept, because who reads a body compares it with its hash anyway.
+Small bodies are most of a conversation and compress badly alone, so they start from a dictionary of what such bodies
+are made of. The dictionary is part of the file format: it is never changed, a better one gets a tag of its own. No
+checksum is kept, because who reads a body compares it with its hash anyway.
 """
 
 from __future__ import annotations

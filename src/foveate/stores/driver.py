@@ -1,8 +1,8 @@
 """What the SQL store asks of a database: two small protocols.
 
-A driver owns connections, transactions, locking and the words that differ between databases. It knows no table. Statements
-are written once (`statements.py`) with `?` for a value and BLOB for bytes; a driver for a database with other habits
-rewrites them.
+A driver owns connections, transactions, locking and the words that differ between databases. It knows no table.
+Statements are written once (`statements.py`) with `?` for a value and BLOB for bytes; a driver for a database with
+other habits rewrites them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Where a branch's messages and records lie: the branches it came from, and how much of each it shares.
 
-A fork copies nothing. It is a new branch number that remembers, for each branch it descends from, up to which position
-and which edit it shares that branch. So a conversation is read as one short range per ancestor, the oldest first, and its
-own branch last. Numbers only; nothing here knows SQL.
+A fork copies nothing. It is a new branch number that remembers, for each branch it descends from, up to which
+position and which edit it shares that branch. So a conversation is read as one short range per ancestor, the oldest
+first, and its own branch last. Numbers only; nothing here knows SQL.
 """
 
 from __future__ import annotations
@@ -32,7 +32,9 @@ class Shared(NamedTuple):
 
     branch: int
     position: int
-    """The last shared position of the conversation; where an older ancestor reaches as far, this one lends no message."""
+    """The last shared position of the conversation; where an older ancestor reaches as far, this one lends no
+    message.
+    """
     number: int
     """The last shared edit, likewise."""
 
@@ -52,7 +54,9 @@ _decoder = msgspec.json.Decoder(Lineage)
 
 
 def root_of(tenant: str, name: str) -> int:
-    """The number, 1..2**63-1, under which a conversation of this name begins its tree, and under which its name is found."""
+    """The number, 1..2**63-1, under which a conversation of this name begins its tree, and under which its name is
+    found.
+    """
     digest = blake2b(f"{len(tenant)}:{tenant}{name}".encode(), digest_size=8, person=b"foveate root 1").digest()
     return int.from_bytes(digest, "big") % (2**63 - 1) + 1
 
@@ -60,8 +64,8 @@ def root_of(tenant: str, name: str) -> int:
 def descend(lineage: Lineage, branch: int, position: int, number: int) -> Lineage:
     """The lineage of a new branch that leaves `branch` (whose lineage is given) after this position and this edit.
 
-    Older branches that lend the new one nothing are left out: who regenerates one answer a thousand times makes a thousand
-    branches, and none of them may drag the others along.
+    Older branches that lend the new one nothing are left out: who regenerates one answer a thousand times makes a
+    thousand branches, and none of them may drag the others along.
     """
     kept: list[Shared] = []
     for shared in lineage:

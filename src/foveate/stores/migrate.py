@@ -1,8 +1,8 @@
 """Brings a database to the schema this foveate knows: numbered SQL files, each run once, in order.
 
-A migration runs in one transaction together with the row that records it, so that it happened or it did not. The row keeps
-a checksum of the file. What is only in `migrations/` has no effect on a database until it is opened for the first time
-after.
+A migration runs in one transaction together with the row that records it, so that it happened or it did not. The row
+keeps a checksum of the file. What is only in `migrations/` has no effect on a database until it is opened for the
+first time after.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def _check(session: Session, known: list[Migration], place: str) -> int:
     if "migration" not in tables:
         if tables & _OURS:
             raise StoreError(
-                f"{place} has tables of something else ({', '.join(sorted(tables & _OURS))}) where foveate would make its "
-                f"own. Give foveate a database of its own."
+                f"{place} has tables of something else ({', '.join(sorted(tables & _OURS))}) where foveate would make "
+                f"its own. Give foveate a database of its own."
             )
         return 0
     ran = session.rows(sql.MIGRATIONS)

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from ..core import ids, wire
 from ..errors import Damaged, NoSuchConversation
 from ..ports import Finding, Head
@@ -17,7 +15,7 @@ from .audit import JournalLink, MessageLink, audit_given, audit_journal, audit_m
 from .codec import DamagedBody, unpack
 from .driver import Row, Session
 from .lineage import Lineage, position_ranges, record_ranges, root_of
-from .sql_rows import body_of, key, link_at, read_branch, record_at
+from .sql_rows import UNREADABLE, are_bytes, body_of, key, link_at, read_branch, record_at
 
 __all__ = ["audit"]
 
@@ -36,7 +34,7 @@ def audit(session: Session, head: Head, place: str) -> Iterator[Finding]:
     yield from audit_messages(_messages(session, now, lineage), now)
     yield from audit_journal(_journal(session, now, lineage), now)
     yield from _strays(session, now, lineage)
-    yield from _given(session, head, lineage)
+    yield from _given(session, head, now, lineage)
     yield from _snapshot(session, now)
 
 
@@ -58,18 +56,20 @@ def _messages(session: Session, now: Head, lineage: Lineage) -> Iterator[Message
 
 def _message_link(row: Row) -> MessageLink:
     position, id, seal, stamp, digest, stored = row
-    problems = []
+    if not are_bytes(id, seal, stamp):
+        return MessageLink(position, "", "", b"", "", ("its row cannot be read",))
+    problems, recorded = [], digest.hex() if are_bytes(digest) else ""
     try:
         _, hash = body_of(digest, stored)
-        if digest is not None and digest.hex() != hash:
+        if recorded and recorded != hash:
             problems.append("its body does not match its hash")
-            hash = digest.hex()
+            hash = recorded
     except DamagedBody as error:
         problems.append(str(error))
-        hash = digest.hex() if digest else ""
+        hash = recorded
     try:
         wire.decode_stamp(stamp)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         problems.append(f"its stamp cannot be read ({error})")
     return MessageLink(position, id.hex(), seal.hex(), stamp, hash, tuple(problems))
 
@@ -77,10 +77,13 @@ def _message_link(row: Row) -> MessageLink:
 def _journal(session: Session, now: Head, lineage: Lineage) -> Iterator[JournalLink]:
     for part in record_ranges(lineage, now.branch, 1, now.number):
         for first, id, stored in session.rows(sql.RECORDS, (*key(now, part.branch), part.first, part.last)):
+            if not are_bytes(id, stored):
+                yield JournalLink(first, 0, "", b"", ("its row cannot be read",))
+                continue
             try:
                 body = unpack(stored)
                 record = wire.decode_record(body)
-            except (DamagedBody, msgspec.DecodeError) as error:
+            except (DamagedBody, *UNREADABLE) as error:
                 yield JournalLink(first, 0, id.hex(), b"", (str(error),))
                 continue
             problems = () if record.first == first else (f"it says its first edit is numbered {record.first}",)
@@ -100,19 +103,32 @@ def _strays(session: Session, now: Head, lineage: Lineage) -> Iterator[Finding]:
         yield Finding(f"record {first}", f"it lies outside its branch, which holds edits {begin} to {now.number}")
 
 
-def _given(session: Session, head: Head, lineage: Lineage) -> Iterator[Finding]:
+def _given(session: Session, head: Head, now: Head, lineage: Lineage) -> Iterator[Finding]:
+    if _ends(head) == _ends(now):
+        return
+    if head.position > now.position or head.number > now.number:
+        yield Finding(
+            "head",
+            f"the head given knows {head.position} messages and {head.number} edits; there are {now.position} and "
+            f"{now.number}",
+        )
+        return
     try:
         tip, seal = link_at(session, head, lineage, head.position)
         record, last = record_at(session, head, lineage, head.number)
     except Damaged:
         return  # Found already, by the walk along the whole chain.
-    yield from audit_given(head, tip, seal, record if last == head.number else "")
+    yield from audit_given(head, tip, seal, record if last == head.number else head.record)
+
+
+def _ends(head: Head) -> tuple[int, str, str, int, str]:
+    return head.position, head.tip, head.seal, head.number, head.record
 
 
 def _snapshot(session: Session, now: Head) -> Iterator[Finding]:
     for _, _, digest, stored in session.rows(sql.SNAPSHOT, key(now)):
         try:
-            intact = ids.body_hash(unpack(stored)) == digest.hex()
+            intact = are_bytes(digest, stored) and ids.body_hash(unpack(stored)) == digest.hex()
         except DamagedBody:
             intact = False
         if not intact:

@@ -7,6 +7,7 @@ together: damage is met where it lies, not where it would have led.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -20,6 +21,8 @@ from .driver import Row, Session
 from .lineage import Lineage, decode, position_ranges, record_ranges
 
 __all__ = [
+    "UNREADABLE",
+    "are_bytes",
     "body_of",
     "key",
     "link_at",
@@ -29,6 +32,9 @@ __all__ = [
     "read_records",
     "record_at",
 ]
+
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
+"""What decoding damaged bytes raises."""
 
 _INLINE_MAX = 4096
 """Packed bytes up to which a body lies in its message's row; a larger one is stored once per tree, under its hash."""
@@ -45,10 +51,12 @@ def read_branch(session: Session, head: Head, place: str) -> tuple[Head, Lineage
     if not found:
         raise NoSuchConversation(head.name, place)
     name, lineage, position, tip, seal, number, record = found[0]
+    if not are_bytes(tip, seal, record):
+        raise Damaged(f"The branch of {head.name!r} cannot be read. Run `verify`.")
     now = Head(head.tenant, name, head.root, head.branch, position, tip.hex(), seal.hex(), number, record.hex())
     try:
         return now, decode(lineage)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise Damaged(f"The branch of {name!r} does not tell where it came from ({error}). Run `verify`.") from error
 
 
@@ -64,14 +72,19 @@ def message_values(head: Head, row: Appended, codec: Codec) -> tuple[Row, Row | 
     return (*key(head), row.position, *link, digest, None), (head.tenant, head.root, digest, packed)
 
 
-def body_of(digest: bytes | None, stored: bytes | None) -> tuple[bytes, str]:
+def are_bytes(*values: object) -> bool:
+    """Whether these columns hold what was written: a flipped bit may make text or a number of bytes in SQLite."""
+    return all(type(value) is bytes for value in values)
+
+
+def body_of(digest: Any, stored: Any) -> tuple[bytes, str]:
     """The body and its hash, from the two columns that hold them. An erased body is b"". Raises DamagedBody."""
-    if not isinstance(stored, bytes):
+    if not are_bytes(stored):
         raise DamagedBody("its body is gone")
     body = unpack(stored)
     if body:
         return body, ids.body_hash(body)
-    if digest is None:
+    if not are_bytes(digest):
         raise DamagedBody("its body was erased and its hash is gone")
     return b"", digest.hex()
 
@@ -80,9 +93,10 @@ def link_at(session: Session, head: Head, lineage: Lineage, position: int) -> tu
     """The id and the seal of the message at a position; of nothing, at 0. Raises Damaged."""
     for part in position_ranges(lineage, head.branch, position, position):
         for id, seal in session.rows(sql.LINK, (*key(head, part.branch), position)):
-            return id.hex(), seal.hex()
+            if are_bytes(id, seal):
+                return id.hex(), seal.hex()
     if position:
-        raise _damaged(head, f"Message {position}", "it is missing")
+        raise _damaged(head, f"Message {position}", "it is missing, or its row cannot be read")
     return ids.NOTHING, ids.NOTHING
 
 
@@ -103,11 +117,13 @@ def read_messages(session: Session, head: Head, lineage: Lineage, first: int, la
 
 def _message(head: Head, row: Row, parent: str, parent_seal: str) -> Appended:
     position, raw_id, raw_seal, packed, digest, stored = row
+    if not are_bytes(raw_id, raw_seal, packed):
+        raise _damaged(head, f"Message {position}", "its row cannot be read")
     id, seal = raw_id.hex(), raw_seal.hex()
     try:
         body, hash = body_of(digest, stored)
         stamp = wire.decode_stamp(packed)
-    except (DamagedBody, msgspec.DecodeError) as error:
+    except (DamagedBody, *UNREADABLE) as error:
         raise _damaged(head, f"Message {position}", str(error)) from error
     if ids.message_id(parent, hash) != id:
         raise _damaged(head, f"Message {position}", "its id does not follow from its body and the message before it")
@@ -120,7 +136,7 @@ def record_at(session: Session, head: Head, lineage: Lineage, number: int) -> tu
     """The id and the last edit of the record that holds edit `number`; of nothing, at 0. Raises Damaged."""
     for part in [*record_ranges(lineage, head.branch, 1, number)][-1:]:
         for first, id, stored in session.rows(sql.RECORD_AT, (*key(head, part.branch), part.first, part.last)):
-            _, record = _record(head, first, stored)
+            _, record = _record(head, first, id, stored)
             return id.hex(), record.last
     if number:
         raise _damaged(head, f"Edit {number}", "its record is missing")
@@ -132,7 +148,7 @@ def read_records(session: Session, head: Head, lineage: Lineage, after: int) -> 
     tip, last = record_at(session, head, lineage, min(after, head.number))
     for part in record_ranges(lineage, head.branch, after + 1, head.number):
         for first, raw_id, stored in session.rows(sql.RECORDS, (*key(head, part.branch), part.first, part.last)):
-            body, record = _record(head, first, stored)
+            body, record = _record(head, first, raw_id, stored)
             id = raw_id.hex()
             if first != last + 1:
                 raise _damaged(head, f"Edit {last + 1}", "its record is missing")
@@ -146,11 +162,13 @@ def read_records(session: Session, head: Head, lineage: Lineage, after: int) -> 
         raise _damaged(head, f"Edit {last + 1}", "its record is missing")
 
 
-def _record(head: Head, first: int, stored: bytes) -> tuple[bytes, Record]:
+def _record(head: Head, first: int, id: Any, stored: Any) -> tuple[bytes, Record]:
+    if not are_bytes(id, stored):
+        raise _damaged(head, f"Record {first}", "its row cannot be read")
     try:
         body = unpack(stored)
         return body, wire.decode_record(body)
-    except (DamagedBody, msgspec.DecodeError) as error:
+    except (DamagedBody, *UNREADABLE) as error:
         raise _damaged(head, f"Record {first}", str(error)) from error
 
 

@@ -10,7 +10,6 @@ It knows connections and transactions, no table.
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -52,7 +51,9 @@ class _Broken(Exception):
 
 
 class Writer:
-    """Runs jobs on the connection that `connect` opens. `run` may be called from any thread of the process that made it."""
+    """Runs jobs on the connection that `connect` opens. `run` may be called from any thread of the process that made
+    it.
+    """
 
     def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
         self._connect = connect
@@ -60,7 +61,6 @@ class Writer:
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._open = True
-        self._pid = os.getpid()
         self._thread = threading.Thread(target=self._loop, name="foveate-sqlite-writer", daemon=True)
         self._thread.start()
 
@@ -78,17 +78,15 @@ class Writer:
         return result
 
     def close(self) -> None:
-        """Commit what was accepted, then close the connection. Does nothing the second time, and in a forked child."""
+        """Commit what was accepted, then close the connection. Doing it again does nothing."""
         with self._lock:
             closing, self._open = self._open, False
-        if self._pid != os.getpid():
-            return
         if closing:
             self._queue.put(None)
         if threading.current_thread() is not self._thread:
             self._thread.join()
 
-    # ---------------------------------------------------------------------------------------------------------- the thread
+    # ------------------------------------------------------------------------------------------------ the thread
 
     def _loop(self) -> None:
         going = True
@@ -129,13 +127,13 @@ class Writer:
                 self._group([job])
             if len(jobs) == 1:
                 jobs[0].error = jobs[0].error or broken.__cause__
-        except sqlite3.Error as error:
+        except Exception as error:
             self._recover()
             for job in jobs:
                 job.error = error
 
     def _transaction(self, jobs: list[_Job]) -> None:
-        """Run and commit these jobs. Raises _Broken where nothing was committed, sqlite3.Error where it may have been."""
+        """Run and commit these jobs. Raises _Broken where nothing was committed, others where it may have been."""
         if self._connection is None:
             self._connection = self._connect()
         connection = self._connection
@@ -150,11 +148,12 @@ class Writer:
                     if job.error is not None:
                         connection.execute("ROLLBACK TO job")
                     connection.execute("RELEASE job")
-        except sqlite3.Error as error:
+        except Exception as error:
             self._recover()
             raise _Broken from error
         if not connection.in_transaction:  # SQLite undid all of it: the disk is full, or failed.
-            raise _Broken from next((job.error for job in jobs if job.error), None)
+            lost = sqlite3.OperationalError("the transaction was rolled back")
+            raise _Broken from next((job.error for job in jobs if job.error), lost)
         if all(job.error is not None for job in jobs):
             self._recover()
         else:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 _KEY = "tenant = ? AND root = ? AND branch = ?"
 
-# ------------------------------------------------------------------------------------------------------- names and branches
+# --------------------------------------------------------------------------------------------- names and branches
 
 FIND = "SELECT home, branch FROM conversation WHERE tenant = ? AND root = ? AND name = ?"
 NAMES = "SELECT name FROM conversation WHERE tenant = ?"
@@ -24,7 +24,8 @@ ADD_BRANCH = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 BRANCH = f"SELECT name, lineage, position, tip, seal, number, record FROM branch WHERE {_KEY}"
 
-# The three ways a branch changes. Each states what it expects to find; where it finds something else it changes nothing.
+# The three ways a branch changes. Each states what it expects to find; where it finds something else it changes
+# nothing.
 ADVANCE = f"""
     UPDATE branch SET position = ?, tip = ?, seal = ?
     WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND seal = ? RETURNING number, record"""
@@ -35,25 +36,23 @@ RENAME = f"""
     UPDATE branch SET name = ?
     WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND number = ? AND record = ? RETURNING lineage"""
 
-# ----------------------------------------------------------------------------------------------------------------- messages
+# ------------------------------------------------------------------------------------------------------- messages
 
 ADD_MESSAGE = """
     INSERT INTO message (tenant, root, branch, position, id, seal, stamp, body_hash, body)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 ADD_BODY = """
     INSERT INTO body (tenant, root, hash, body) VALUES (?, ?, ?, ?) ON CONFLICT (tenant, root, hash) DO NOTHING"""
-MESSAGES = """
-    SELECT message.position, message.id, message.seal, message.stamp, message.body_hash, COALESCE(message.body, body.body)
-    FROM message LEFT JOIN body
-        ON body.tenant = message.tenant AND body.root = message.root AND body.hash = message.body_hash
-    WHERE message.tenant = ? AND message.root = ? AND message.branch = ? AND message.position BETWEEN ? AND ?
-    ORDER BY message.position"""
+MESSAGES = """ SELECT message.position, message.id, message.seal, message.stamp, message.body_hash,
+COALESCE(message.body, body.body) FROM message LEFT JOIN body ON body.tenant = message.tenant AND body.root =
+message.root AND body.hash = message.body_hash WHERE message.tenant = ? AND message.root = ? AND message.branch = ?
+AND message.position BETWEEN ? AND ? ORDER BY message.position"""
 LINK = f"SELECT id, seal FROM message WHERE {_KEY} AND position = ?"
 STRAY_MESSAGES = (
     f"SELECT position FROM message WHERE {_KEY} AND (position < ? OR position > ?) ORDER BY position LIMIT 100"
 )
 
-# ------------------------------------------------------------------------------------------------------ journal and snapshot
+# -------------------------------------------------------------------------------------------- journal and snapshot
 
 ADD_RECORD = "INSERT INTO record (tenant, root, branch, first, id, body) VALUES (?, ?, ?, ?, ?, ?)"
 RECORDS = f"SELECT first, id, body FROM record WHERE {_KEY} AND first BETWEEN ? AND ? ORDER BY first"
@@ -66,7 +65,7 @@ SAVE_SNAPSHOT = """
     ON CONFLICT (tenant, root, branch) DO UPDATE
     SET position = excluded.position, number = excluded.number, hash = excluded.hash, body = excluded.body"""
 
-# --------------------------------------------------------------------------------------------------------------- migrations
+# ----------------------------------------------------------------------------------------------------- migrations
 
 MIGRATION_TABLE = """
     CREATE TABLE IF NOT EXISTS migration (

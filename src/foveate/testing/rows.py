@@ -1,7 +1,7 @@
 """Rows and records as an engine would hand them to a store: numbered, chained and sealed.
 
-For tests of stores and of whatever drives one. Everything is derived from what is given, so the same call gives the same
-values every time.
+For tests of stores and of whatever drives one. Everything is derived from what is given, so the same call gives the
+same values every time.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _ORIGINS: dict[str, Origin] = {"system": "system", "user": "user", "assistant": 
 def chain(messages: Iterable[Message], parent: Head = EMPTY, *, time: int = 1_790_000_000_000) -> list[Appended]:
     """These messages as rows that follow `parent`.
 
-    Each is stamped with the turn it would have if every message of the assistant were one model call, and a second after
-    the one before it, from `time` on (milliseconds since 1970).
+    Each is stamped with the turn it would have if every message of the assistant were one model call, and a second
+    after the one before it, from `time` on (milliseconds since 1970).
     """
     rows: list[Appended] = []
     position, tip, seal, turn = parent.position, parent.tip, parent.seal, parent.position

@@ -10,14 +10,15 @@ again wherever that may make a difference.
 
 from __future__ import annotations
 
+import string
 from collections.abc import Iterator
+from random import Random
 from threading import Barrier, Thread
 
 import pytest
 from msgspec import structs
 
 from ..core.edits import Hide, Replace, Target
-from ..core.journal import Record
 from ..core.messages import Message, Text, ToolCall, assistant, tool_result, user
 from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved
 from ..ports import Appended, Head, Store
@@ -57,7 +58,7 @@ class StoreContract:
         for store in self._made:
             store.close()
 
-    # ------------------------------------------------------------------------------------------------------------- opening
+    # --------------------------------------------------------------------------------------------------- opening
 
     def test_a_new_conversation_is_empty(self, store: Store) -> None:
         head = store.open("acme", "one")
@@ -104,7 +105,7 @@ class StoreContract:
         with pytest.raises(NoSuchConversation):
             store.save_snapshot(stranger, 0, 0, b"")
 
-    # ----------------------------------------------------------------------------------------------------------- appending
+    # ------------------------------------------------------------------------------------------------- appending
 
     def test_what_was_appended_is_read_back_as_it_was(self, store: Store) -> None:
         head = store.open("acme", "one")
@@ -165,7 +166,7 @@ class StoreContract:
 
     def test_bodies_of_every_size_survive(self, store: Store) -> None:
         head = store.open("acme", "one")
-        noise = "".join(chr(33 + (n * n * 7919 + n // 3) % 90) for n in range(90_000))
+        noise = "".join(Random(7).choices(string.ascii_letters, k=2**16))
         rows = chain([user(noise[: 2**size]) for size in range(17)], head)
         head = store.append(head, rows)
         store = self._again(store)
@@ -198,7 +199,7 @@ class StoreContract:
         assert store.open("acme", "one") == head
         assert store.verify(head) == []
 
-    # --------------------------------------------------------------------------------------------- optimistic concurrency
+    # ----------------------------------------------------------------------------------- optimistic concurrency
 
     def test_the_second_writer_at_a_tip_is_refused_and_nothing_is_written(self, store: Store) -> None:
         head, rows = self._talk(store, 3)
@@ -242,7 +243,8 @@ class StoreContract:
 
     def test_of_many_threads_at_one_tip_one_wins(self, store: Store) -> None:
         head, rows = self._talk(store, 3)
-        start, outcomes = Barrier(6), []
+        start = Barrier(6)
+        outcomes: list[Head | TipMoved] = []
 
         def write(number: int) -> None:
             start.wait()
@@ -276,7 +278,7 @@ class StoreContract:
         assert sorted(said) == sorted(f"{number}.{turn}" for number in range(4) for turn in range(5))
         assert store.verify(head) == []
 
-    # -------------------------------------------------------------------------------------------------------- the journal
+    # ---------------------------------------------------------------------------------------------- the journal
 
     def test_records_are_read_back_as_they_were(self, store: Store) -> None:
         head, rows = self._talk(store, 9)
@@ -309,7 +311,7 @@ class StoreContract:
             store.commit(head, structs.replace(record, edits=()), id)
         assert store.open("acme", "one") == head
 
-    # ------------------------------------------------------------------------------------------------- forks and branches
+    # --------------------------------------------------------------------------------------- forks and branches
 
     def test_a_fork_shares_what_came_before_and_nothing_after(self, store: Store) -> None:
         head, rows = self._talk(store, 9)
@@ -450,7 +452,7 @@ class StoreContract:
         assert said == [rows[2].body, *(chain([user(f"again {turn}")])[0].body for turn in range(7))]
         assert store.verify(head) == []
 
-    # ---------------------------------------------------------------------------------------------------------- snapshots
+    # ------------------------------------------------------------------------------------------------ snapshots
 
     def test_a_snapshot_replaces_the_one_before(self, store: Store) -> None:
         head, _ = self._talk(store, 5)
@@ -480,7 +482,7 @@ class StoreContract:
         assert store.snapshot(near) == (5, 0, b"of near")
         assert store.snapshot(head) == (4, 0, b"of one")
 
-    # ------------------------------------------------------------------------------------------------------------- closing
+    # --------------------------------------------------------------------------------------------------- closing
 
     def test_a_closed_store_says_so(self, store: Store) -> None:
         head, _ = self._talk(store, 1)
@@ -491,7 +493,7 @@ class StoreContract:
         with pytest.raises(StoreError, match="closed"):
             store.messages(head, 1, 1)
 
-    # ------------------------------------------------------------------------------------------------------------- helpers
+    # --------------------------------------------------------------------------------------------------- helpers
 
     def _again(self, store: Store) -> Store:
         self._made.append(self.reopen(store))

@@ -1,0 +1,160 @@
+"""How one SQLite file is opened, and what its errors mean to whoever reads them.
+
+Knows paths, settings, error codes and forks; no table, no thread.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Literal
+
+from ..errors import BadSetting, Damaged, StoreError
+
+__all__ = ["FAILURES", "SqliteFile", "Synchronous"]
+
+FAILURES = (sqlite3.Error, UnicodeDecodeError)
+"""What a connection raises. The second where SQLite quotes damaged text that Python cannot read."""
+
+Synchronous = Literal["full", "normal"]
+
+_held: Counter[tuple[Path, int]] = Counter()
+"""The files that are open now, with the process that opened them. A forked child inherits this, and so knows."""
+
+_FORKED = (
+    "{path} was opened before this process was forked. SQLite loses acknowledged writes where a file is used on both "
+    "sides of a fork. Close the store before forking and open it after, or start workers by multiprocessing's 'spawn'."
+)
+
+
+class SqliteFile:
+    """Opens connections to one file. Raises StoreError where no such file can be, sqlite3.Error where SQLite does."""
+
+    def __init__(
+        self, path: str | Path, *, synchronous: Synchronous, wait: float, connection: type[sqlite3.Connection]
+    ) -> None:
+        if synchronous not in ("full", "normal"):
+            raise BadSetting(f'synchronous is "full" or "normal", not {synchronous!r}.')
+        self.place = str(path)
+        self._path = _usable(path)
+        self._pid = os.getpid()
+        self._synchronous, self._wait, self._class = synchronous, wait, connection
+
+    def create(self) -> None:
+        """Make the file if there is none, and set it to write-ahead logging, which it remembers."""
+        deadline = time.monotonic() + self._wait
+        connection = self._open(str(self._path), uri=False)
+        try:
+            while True:
+                try:
+                    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+                    break
+                except sqlite3.OperationalError as error:
+                    # Two processes that make the same file at once: SQLite does not wait here by itself.
+                    if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                        raise
+                    time.sleep(0.01)
+        finally:
+            connection.close()
+        if mode != "wal":
+            raise StoreError(
+                f"{self.place} lies on a file system where SQLite cannot share its log (a network folder?). Put it on "
+                f"a disk of this computer."
+            )
+
+    def writing(self) -> sqlite3.Connection:
+        """A connection that writes."""
+        return self._existing(f"PRAGMA synchronous = {self._synchronous}")
+
+    def reading(self) -> sqlite3.Connection:
+        """A connection that reads."""
+        return self._existing("PRAGMA query_only = 1")
+
+    def hold(self) -> None:
+        """Note that this process has the file open, so that a child forked from now on refuses to open it."""
+        _held[self._path, self._pid] += 1
+
+    def let_go(self) -> None:
+        """Take `hold` back."""
+        _held[self._path, self._pid] -= 1
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this is still the process that opened the file, and no child forked from it."""
+        return self._pid == os.getpid()
+
+    def check_ours(self) -> None:
+        """Raises StoreError in a forked child."""
+        if not self.is_ours:
+            raise StoreError(_FORKED.format(path=self.place))
+
+    def explain(self, error: Exception) -> StoreError:
+        """The error as one that says what happened to which file, and what to do."""
+        path, why = self.place, f"({error})"
+        match _code(error):
+            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+                return StoreError(
+                    f"{path} is locked: another process has been writing to it for more than {self._wait:g} s {why}. "
+                    f"Nothing was written. Let it finish, then retry."
+                )
+            case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
+                return StoreError(
+                    f"{path} cannot be opened for writing {why}. This user needs to be able to write to the file and "
+                    f"to its folder, where SQLite keeps its log."
+                )
+            case sqlite3.SQLITE_NOTADB:
+                return StoreError(f"{path} is not a SQLite database {why}. Name another file, or move this one away.")
+            case sqlite3.SQLITE_CORRUPT:
+                return Damaged(
+                    f"{path} is damaged {why}. Keep a copy, then restore a backup or run `sqlite3 {path} .recover`."
+                )
+            case sqlite3.SQLITE_FULL:
+                return StoreError(f"The disk of {path} is full {why}. Nothing was written. Make room, then retry.")
+            case _:
+                return StoreError(
+                    f"{path} failed {why}. Open the conversation again to see whether the last write took place."
+                )
+
+    def _existing(self, setting: str) -> sqlite3.Connection:
+        # Never made anew: a file that was deleted under a running program must not come back empty.
+        connection = self._open(self._path.as_uri() + "?mode=rw", uri=True)
+        try:
+            connection.execute(setting)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _open(self, name: str, *, uri: bool) -> sqlite3.Connection:
+        # Between threads a connection is handed on, never shared.
+        connection = sqlite3.connect(
+            name, timeout=self._wait, isolation_level=None, check_same_thread=False, factory=self._class, uri=uri
+        )
+        # Damaged text is for `verify` to report, not for the connection to raise.
+        connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+        return connection
+
+
+def _usable(path: str | Path) -> Path:
+    if sqlite3.sqlite_version_info < (3, 35):
+        raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old; 3.35 or newer is needed. Use a newer Python.")
+    if str(path) == ":memory:":
+        raise StoreError("A SQLite store keeps a file. For one that is gone with the process use MemoryStore.")
+    full = Path(path).expanduser().resolve()
+    if full.is_dir():
+        raise StoreError(f"{path} is a folder. Name a file in it.")
+    if not full.parent.is_dir():
+        raise StoreError(f"There is no folder {full.parent}. Create it, or name a file elsewhere.")
+    if any(held == full and pid != os.getpid() for (held, pid), count in _held.items() if count):
+        raise StoreError(_FORKED.format(path=path))
+    return full
+
+
+def _code(error: Exception) -> int:
+    """The primary code of an error; 0 where it has none."""
+    if isinstance(error, UnicodeDecodeError):
+        return sqlite3.SQLITE_CORRUPT
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF

@@ -1,0 +1,128 @@
+"""Failures made on purpose: the n-th operation fails, before or after it took effect.
+
+At two levels. `FailingStore` wraps any store and fails whole operations, to test who uses a store. `failing_connection`
+makes the statements of a SQLite connection fail (BEGIN, COMMIT and ROLLBACK are statements too), to test the store
+itself. Run what is to be tested for n = 1, 2, ... until the countdown is not used up: then every operation has failed
+once.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from threading import Lock
+from typing import Any, TypeVar
+
+from ..core.journal import Record
+from ..errors import StoreError
+from ..ports import Appended, Finding, Head, Store
+
+__all__ = ["Countdown", "FailingStore", "failing_connection"]
+
+T = TypeVar("T")
+
+
+class Countdown:
+    """Says which operation fails: the n-th from now, once; `after` it took effect, or else before. With n = 0, none."""
+
+    def __init__(self, n: int = 0, *, after: bool = False) -> None:
+        self._lock = Lock()
+        self._after = after
+        self.start(n)
+
+    def start(self, n: int) -> None:
+        """Count anew: let the n-th operation from now fail."""
+        self._left = n
+        self.count = 0
+        """Operations since."""
+
+    def run(self, operation: Callable[[], T], failure: Callable[[], Exception]) -> T:
+        """What `operation` returns; on the n-th call `failure` is raised instead of it, or after it."""
+        with self._lock:
+            self.count += 1
+            self._left -= 1
+            fails = self._left == 0
+        if not fails:
+            return operation()
+        if self._after:
+            operation()
+        raise failure()
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether the failure has happened."""
+        return self._left <= 0
+
+
+class FailingStore:
+    """A store whose operations fail as the countdown says, with a StoreError. `close` never fails."""
+
+    def __init__(self, store: Store, countdown: Countdown) -> None:
+        self._store = store
+        self._countdown = countdown
+
+    def open(self, tenant: str, name: str, *, create: bool = True) -> Head:
+        return self._run("open", lambda: self._store.open(tenant, name, create=create))
+
+    def append(self, head: Head, rows: Sequence[Appended]) -> Head:
+        return self._run("append", lambda: self._store.append(head, rows))
+
+    def commit(self, head: Head, record: Record, record_id: str) -> Head:
+        return self._run("commit", lambda: self._store.commit(head, record, record_id))
+
+    def messages(self, head: Head, first: int, last: int) -> list[Appended]:
+        return self._run("messages", lambda: self._store.messages(head, first, last))
+
+    def pick(self, head: Head, positions: Sequence[int]) -> list[Appended]:
+        return self._run("pick", lambda: self._store.pick(head, positions))
+
+    def locate(self, head: Head, ids: Sequence[str]) -> dict[str, int]:
+        return self._run("locate", lambda: self._store.locate(head, ids))
+
+    def records(self, head: Head, after: int = 0) -> list[tuple[str, Record]]:
+        return self._run("records", lambda: self._store.records(head, after))
+
+    def fork(self, head: Head, name: str, position: int, number: int) -> Head:
+        return self._run("fork", lambda: self._store.fork(head, name, position, number))
+
+    def repoint(self, head: Head, position: int, number: int, keep: str) -> Head:
+        return self._run("repoint", lambda: self._store.repoint(head, position, number, keep))
+
+    def snapshot(self, head: Head) -> tuple[int, int, bytes] | None:
+        return self._run("snapshot", lambda: self._store.snapshot(head))
+
+    def save_snapshot(self, head: Head, position: int, number: int, body: bytes) -> None:
+        return self._run("save_snapshot", lambda: self._store.save_snapshot(head, position, number, body))
+
+    def names(self, tenant: str) -> list[str]:
+        return self._run("names", lambda: self._store.names(tenant))
+
+    def verify(self, head: Head) -> list[Finding]:
+        return self._run("verify", lambda: self._store.verify(head))
+
+    def close(self) -> None:
+        self._store.close()
+
+    def _run(self, name: str, operation: Callable[[], T]) -> T:
+        return self._countdown.run(operation, lambda: StoreError(f"{name} was made to fail."))
+
+
+def failing_connection(countdown: Countdown, code: int = sqlite3.SQLITE_IOERR) -> type[sqlite3.Connection]:
+    """A class of SQLite connections that all count on `countdown`, and fail with this code of SQLite's.
+
+    Hand it to `sqlite3.connect(factory=...)`. What fails is `execute` and `executemany`; they go on working afterwards.
+    """
+
+    def failure() -> Exception:
+        error = sqlite3.OperationalError("made to fail")
+        error.sqlite_errorcode = code
+        return error
+
+    class FailingConnection(sqlite3.Connection):
+        def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+            return countdown.run(lambda: super(FailingConnection, self).execute(sql, parameters), failure)
+
+        def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
+            return countdown.run(lambda: super(FailingConnection, self).executemany(sql, parameters), failure)
+
+    return FailingConnection

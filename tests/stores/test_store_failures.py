@@ -1,0 +1,107 @@
+"""Whatever fails, and whenever: the store holds what it held before the operation or after it, never a part of it."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from store_states import scenario, state
+
+from foveate.core.messages import user
+from foveate.errors import StoreError
+from foveate.ports import Head, Store
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.faults import Countdown, FailingStore, failing_connection
+from foveate.testing.rows import chain
+
+
+def states_along_the_way() -> list[dict[str, Any]]:
+    """What a store holds before the scenario and after each step of it."""
+    store, heads = MemoryStore(), dict[str, Head]()
+    found = [state(store)]
+    for step in scenario():
+        step(store, heads)
+        found.append(state(store))
+    return found
+
+
+def run(store: Store) -> int:
+    """How many steps of the scenario succeeded before the first that failed."""
+    heads: dict[str, Head] = {}
+    for done, step in enumerate(scenario()):
+        try:
+            step(store, heads)
+        except StoreError:
+            return done
+    return len(scenario())
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_f30_whichever_statement_fails_nothing_is_half_written(tmp_path: Path, after: bool) -> None:
+    along, made, n = states_along_the_way(), tmp_path / "made.db", 0
+    SqliteStore(made).close()
+    while True:
+        n += 1
+        path, countdown = shutil.copy(made, tmp_path / f"{n}.db"), Countdown(after=after)
+        with SqliteStore(path, synchronous="normal", connection=failing_connection(countdown)) as store:
+            countdown.start(n)
+            done = run(store)
+            if not countdown.is_used_up:
+                break
+            head = store.open("acme", "later")  # The failure is over: the same store goes on.
+            store.append(head, chain([user("still here")], head))
+        with SqliteStore(path, synchronous="normal") as store:
+            held = state(store)
+        held.pop("later")
+        assert held in along[done : done + 2], f"after statement {n} failed"
+    assert done == len(scenario())
+    assert n > 50
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_f30_whichever_statement_fails_a_new_file_is_made_by_the_next_who_opens_it(tmp_path: Path, after: bool) -> None:
+    for n in range(1, 99):
+        path, countdown = tmp_path / f"{n}.db", Countdown(n, after=after)
+        try:
+            SqliteStore(path, synchronous="normal", connection=failing_connection(countdown)).close()
+        except StoreError:
+            pass
+        else:
+            break
+        with SqliteStore(path, synchronous="normal") as store:
+            assert store.verify(store.open("acme", "one")) == []
+    assert 15 < n < 99
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_whichever_operation_fails_the_store_holds_the_state_before_or_after_it(after: bool) -> None:
+    along = states_along_the_way()
+    for n in range(1, len(scenario()) + 1):
+        store = MemoryStore()
+        assert run(FailingStore(store, Countdown(n, after=after))) == n - 1
+        assert state(store) == along[n if after else n - 1]
+    assert run(FailingStore(MemoryStore(), Countdown())) == len(scenario())
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (sqlite3.SQLITE_FULL, "disk of .* is full"),
+        (sqlite3.SQLITE_READONLY, "be able to write to the file"),
+        (sqlite3.SQLITE_CORRUPT, "restore a backup"),
+        (sqlite3.SQLITE_IOERR, "see whether the last write took place"),
+    ],
+)
+def test_an_error_of_sqlite_says_what_to_do(tmp_path: Path, code: int, says: str) -> None:
+    countdown = Countdown()
+    with SqliteStore(tmp_path / "a.db", connection=failing_connection(countdown, code)) as store:
+        store.open("acme", "one")
+        countdown.start(1)
+        with pytest.raises(StoreError, match=says) as failure:
+            store.open("acme", "two")
+        assert isinstance(failure.value.__cause__, sqlite3.Error)
+        assert store.names("acme") == ["one"]

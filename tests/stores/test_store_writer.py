@@ -1,0 +1,196 @@
+"""The one thread that writes: what it groups, what it keeps apart, and what it does when it is told to stop."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveate.core.messages import user
+from foveate.errors import StoreError, TipMoved
+from foveate.stores.sqlite import SqliteStore
+from foveate.stores.sqlite_writer import Writer
+from foveate.testing.rows import chain
+
+
+class Watched(sqlite3.Connection):
+    """Notes its statements, and stops before each commit until the gate is open."""
+
+    said: list[str]
+    at_gate: threading.Event
+    gate: threading.Event
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        if sql == "COMMIT":
+            self.at_gate.set()
+            assert self.gate.wait(10)
+        self.said.append(sql)
+        return super().execute(sql, parameters)
+
+
+@pytest.fixture
+def watched() -> type[Watched]:
+    return type("Watched", (Watched,), {"said": [], "at_gate": threading.Event(), "gate": threading.Event()})
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "a.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE line (text TEXT UNIQUE)")
+    connection.close()
+    return path
+
+
+@pytest.fixture
+def writer(path: Path, watched: type[Watched]) -> Iterator[Writer]:
+    writer = Writer(lambda: sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=watched))
+    yield writer
+    watched.gate.set()
+    writer.close()
+
+
+def add(text: str) -> Callable[[sqlite3.Connection], str]:
+    def work(connection: sqlite3.Connection) -> str:
+        connection.execute("INSERT INTO line VALUES (?)", (text,))
+        if text == "refused":
+            raise ValueError(text)
+        if text == "fatal":
+            connection.execute("ROLLBACK")  # As SQLite does by itself when the disk is full.
+            raise sqlite3.OperationalError("disk full")
+        return text
+
+    return work
+
+
+def lines(path: Path) -> list[str]:
+    connection = sqlite3.connect(path)
+    found = sorted(text for (text,) in connection.execute("SELECT text FROM line"))
+    connection.close()
+    return found
+
+
+def behind_a_commit(
+    writer: Writer,
+    watched: type[Watched],
+    jobs: Sequence[Callable[[], object]],
+    then: Callable[[], object] = lambda: None,
+) -> list[object]:
+    """What became of these jobs: the first is about to be committed when the others arrive, one after the other."""
+    outcomes: list[object] = [None] * len(jobs)
+
+    def run(number: int) -> None:
+        try:
+            outcomes[number] = jobs[number]()
+        except Exception as error:
+            outcomes[number] = error
+
+    watched.gate.clear()
+    watched.at_gate.clear()
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(len(jobs))]
+    threads[0].start()
+    assert watched.at_gate.wait(10)
+    watched.said.clear()
+    for queued, thread in enumerate(threads[1:], 1):
+        thread.start()
+        while writer._queue.qsize() < queued:
+            threading.Event().wait(0.001)
+    then()
+    watched.gate.set()
+    for thread in threads:
+        thread.join()
+    return outcomes
+
+
+def jobs(writer: Writer, *texts: str) -> list[Callable[[], object]]:
+    return [lambda text=text: writer.run(add(text)) for text in texts]  # type: ignore[misc]
+
+
+def test_what_arrives_during_a_commit_is_committed_together(path: Path, writer: Writer, watched: type[Watched]) -> None:
+    texts = [f"line {n}" for n in range(9)]
+    assert behind_a_commit(writer, watched, jobs(writer, *texts)) == texts
+    assert lines(path) == texts
+    assert watched.said.count("COMMIT") == 2
+
+
+def test_one_that_fails_takes_no_other_with_it(path: Path, writer: Writer, watched: type[Watched]) -> None:
+    outcomes = behind_a_commit(writer, watched, jobs(writer, "a", "b", "refused", "a", "c"))
+    assert [outcome if isinstance(outcome, str) else type(outcome) for outcome in outcomes] == [
+        "a",
+        "b",
+        ValueError,
+        sqlite3.IntegrityError,
+        "c",
+    ]
+    assert lines(path) == ["a", "b", "c"]
+    assert watched.said.count("COMMIT") == 2
+
+
+def test_one_that_breaks_the_transaction_leaves_the_others_one_of_their_own(
+    path: Path, writer: Writer, watched: type[Watched]
+) -> None:
+    outcomes = behind_a_commit(writer, watched, jobs(writer, "a", "b", "fatal", "c"))
+    assert (outcomes[0], outcomes[1], str(outcomes[2]), outcomes[3]) == ("a", "b", "disk full", "c")
+    assert lines(path) == ["a", "b", "c"]
+
+
+def test_one_that_comes_alone_is_committed_at_once(path: Path, writer: Writer, watched: type[Watched]) -> None:
+    watched.gate.set()
+    assert [writer.run(add(text)) for text in "abc"] == ["a", "b", "c"]
+    assert [said for said in watched.said if "INSERT" not in said] == ["BEGIN IMMEDIATE", "COMMIT"] * 3
+
+
+def test_what_was_accepted_is_committed_before_the_writer_ends(
+    path: Path, writer: Writer, watched: type[Watched]
+) -> None:
+    closing = threading.Thread(target=writer.close)
+
+    def close() -> None:
+        closing.start()
+        while writer._open:
+            threading.Event().wait(0.001)
+
+    assert behind_a_commit(writer, watched, jobs(writer, "a", "b", "c"), then=close) == ["a", "b", "c"]
+    closing.join()
+    assert lines(path) == ["a", "b", "c"]
+    with pytest.raises(StoreError, match="closed"):
+        writer.run(add("late"))
+
+
+def test_of_two_in_one_group_at_one_tip_the_first_wins(tmp_path: Path, watched: type[Watched]) -> None:
+    watched.gate.set()
+    with SqliteStore(tmp_path / "chat.db", connection=watched) as store:
+        head, other = store.open("acme", "one"), store.open("acme", "two")
+        appends = [
+            lambda to=to, text=text: store.append(to, chain([user(text)], to))  # type: ignore[misc]
+            for to, text in [(other, "first"), (head, "wins"), (head, "late")]
+        ]
+        writer = store._driver._writer  # type: ignore[attr-defined]
+        outcomes = behind_a_commit(writer, watched, appends)
+        assert isinstance(outcomes[2], TipMoved)
+        assert store.open("acme", "one") == outcomes[1]
+        assert watched.said.count("COMMIT") == 2
+
+
+def test_threads_that_write_at_once_share_commits_and_lose_nothing(tmp_path: Path, watched: type[Watched]) -> None:
+    watched.gate.set()
+    with SqliteStore(tmp_path / "chat.db", connection=watched) as store:
+        heads = [store.open("acme", f"talk {n}") for n in range(8)]
+        watched.said.clear()
+
+        def write(n: int) -> None:
+            for turn in range(20):
+                heads[n] = store.append(heads[n], chain([user(f"turn {turn}")], heads[n]))
+
+        threads = [threading.Thread(target=write, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [head.position for head in heads] == [20] * 8
+        assert watched.said.count("COMMIT") < 160
+        assert [store.verify(store.open("acme", f"talk {n}")) for n in range(8)] == [[]] * 8
