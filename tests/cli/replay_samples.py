@@ -24,7 +24,7 @@ def _replay(name: str, policy: str, calls: int, seed: int) -> Replayed:
     edits: list[EditFigures] = []
     before: list[tuple] = []
     total = unmanaged = 0.0
-    whole_before = 0
+    whole, whole_before = 2_700, 0
     rewrites = 0
     for turn in range(1, calls + 1):
         made = _edit(messages, policy)
@@ -40,7 +40,6 @@ def _replay(name: str, policy: str, calls: int, seed: int) -> Replayed:
         tokens = sum(m[1] for m in view)
         cost = READ * shared + WRITE * (tokens - shared)
         total += cost
-        whole = 2_700 + _grown(seed, turn)
         everything = READ * whole_before + WRITE * (whole - whole_before)
         unmanaged += everything
         whole_before = whole
@@ -63,10 +62,12 @@ def _replay(name: str, policy: str, calls: int, seed: int) -> Replayed:
             )
         )
         before = view
-        _, said, answered = _turn(seed, turn)
+        said, answered = _turn(seed, turn)
         messages += [["assistant", said], ["full", answered]]
+        whole += said + answered
         if turn % 30 == 0:
             messages.append(["user", 180])
+            whole += 180
     misses = sum(call.misses for call in course)
     row = Row(
         transcript=name,
@@ -100,13 +101,9 @@ def _replay(name: str, policy: str, calls: int, seed: int) -> Replayed:
     return Replayed(row, tuple(course), tuple(edits))
 
 
-def _turn(seed: int, turn: int) -> tuple[int, int, int]:
+def _turn(seed: int, turn: int) -> tuple[int, int]:
     dice = random.Random(seed * 100_003 + turn)
-    return turn, dice.randint(60, 420), int(min(9_000, dice.lognormvariate(6.6, 1.1)))
-
-
-def _grown(seed: int, turn: int) -> int:
-    return sum(sum(_turn(seed, past)[1:]) + (180 if past % 30 == 0 else 0) for past in range(1, turn))
+    return dice.randint(60, 420), int(min(9_000, dice.lognormvariate(6.6, 1.1)))
 
 
 def _edit(messages: list[list], policy: str) -> tuple[int, int, int] | None:

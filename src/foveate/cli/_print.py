@@ -23,9 +23,16 @@ COLOURS = ("blue", "red", "green", "magenta", "yellow", "cyan")
 _PLAIN = {"\N{NARROW NO-BREAK SPACE}": ",", UNKNOWN: "-", "→": "->", "…": "...", "·": "-", "│": "|"}
 
 
+class _Console(Console):
+    """A console that lets whoever runs the command know that nobody reads any more."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def console() -> Console:
     """Standard output as it is now."""
-    return Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
+    return _Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
 
 
 def say(text: str = "", style: str = "") -> None:

@@ -38,6 +38,7 @@ app = App(
     version=_version,
     help_format="markdown",
     default_parameter=Parameter(negative=(), show_default=False),
+    suppress_keyboard_interrupt=False,
 )
 for command in (replay, show, check, repair):
     app.command(command)

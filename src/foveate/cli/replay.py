@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ..core.view import Prices
     from ..replay.corpus import Corpus, Failure
     from ..replay.result import Replayed, Row
+    from ..testing.bodies import BodyChecker
 
 __all__ = ["replay"]
 
@@ -78,6 +80,7 @@ def replay(
         How many processes share the work (as many as there are processors).
     """
     from ..replay.corpus import newest_recording, replay_files
+    from ..wiring import open_store
     from ._print import progress
 
     paths = [*files, newest_recording()] if last else list(files)
@@ -90,6 +93,8 @@ def replay(
     for written in (html, db):
         if written is not None:
             folder_of(written)
+    if db is not None and db.exists():
+        open_store(f"sqlite:///{db}").close()  # Says what is wrong with it before anything is done.
     with progress("Replaying", len(paths)) as tell:
         corpus = replay_files(
             paths,
@@ -118,11 +123,17 @@ def replay(
     return _exit_code(corpus)
 
 
-def second_opinion(provider: str, body: dict[str, Any]) -> Sequence[object]:
+def second_opinion(provider: str, body: bytes) -> Sequence[object]:
     """What the checker that was written apart from foveate's own rules says of a request."""
-    from ..testing.bodies import check_body
+    return _checker(provider).check(body)
 
-    return check_body(provider, body)
+
+@cache
+def _checker(provider: str) -> BodyChecker:
+    """One checker a process: a message that was in the last request too is not read again."""
+    from ..testing.bodies import BodyChecker
+
+    return BodyChecker(provider)
 
 
 def _totals(rows: Sequence[Row], policies: Sequence[str]) -> list[Row]:

@@ -206,7 +206,7 @@ def _hover(steps: Sequence[charts.Column], replay: Replayed) -> dict[str, Any]:
         "message": [step.call.message for step in steps],
         "tokens": [step.call.tokens for step in steps],
         "cached": [step.call.cached for step in steps],
-        "kinds": {kind: [getattr(step.call, kind) for step in steps] for kind in reversed(charts.KINDS)},
+        "kinds": [[kind, [getattr(step.call, kind) for step in steps]] for kind in reversed(charts.KINDS)],
         "edits": [
             [sum(plan.edits for plan in run), run[0].tokens_before, run[-1].tokens_after] if run else 0 for run in found
         ],

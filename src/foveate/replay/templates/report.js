@@ -30,7 +30,7 @@
       where.textContent = `before message ${number(data.message[at])}`;
       where.className = "muted";
       tip.replaceChildren(head, line("tokens in the view", number(data.tokens[at])));
-      for (const [kind, values] of Object.entries(data.kinds))
+      for (const [kind, values] of data.kinds)
         if (values[at]) tip.append(line(names[kind], number(values[at]), kind));
       tip.append(line("unchanged since the last call", number(data.cached[at])));
       const plan = data.edits[at];

@@ -1,0 +1,82 @@
+"""What a report says: the table, the sentence to repeat, what recordings hold beside messages."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+from replay_samples import sample
+
+from foveate.replay.report import closing, groups, kept_apart, sound, table
+
+
+def row(**changes):
+    """The row of a sample, some figures changed."""
+    return replace(sample(calls=10, policies=("prune",))[0].row, **changes)
+
+
+def test_the_closing_sentence_can_be_repeated():
+    assert closing(row(cost_ratio=0.768, cost_all_in=0.88)) == (
+        "`prune`: 77 % of the cost of sending everything, 88 % counting what must be fetched back; 0 illegal views."
+    )
+
+
+def test_the_closing_sentence_does_not_hide_what_went_wrong():
+    said = closing(row(cost_ratio=0.5, cost_all_in=0.6, illegal_views=1, lost_messages=2, over_budget=3))
+    assert said.endswith("; 1 illegal view, 2 lost messages, 3 calls over the budget.")
+
+
+def test_a_recording_without_a_call_is_compared_with_nothing():
+    bare = row(calls=0, cost=0, cost_unmanaged=0, cost_ratio=1.0, cost_all_in=1.0, recall_visible=None)
+    assert closing(bare) == "`prune`: no model call to compare; 0 illegal views."
+    assert table([bare])[1][0][1:3] == ("–", "–")
+
+
+def test_the_table_has_a_line_a_policy():
+    figures = {
+        "cost_ratio": 0.5,
+        "cost_all_in": 0.75,
+        "peak_tokens": 12_345,
+        "recall_visible": None,
+        "quoted_visible": 1.0,
+    }
+    assert table([row(**figures, edits=7)]) == (
+        ("policy", "cost", "all-in", "peak tokens", "recall", "quoted", "edits"),
+        [("prune", "50 %", "75 %", "12\u202f345", "–", "100 %", "7")],
+    )
+
+
+def test_money_is_told_where_it_is_known():
+    assert "money" not in table([row()])[0]
+    titles, (known, unknown) = table([row(money=1.5, money_unmanaged=2.0), row()])
+    money = titles.index("money")
+    assert (known[money : money + 2], unknown[money : money + 2]) == (("$1.50", "$2.00"), ("–", "–"))
+
+
+def test_the_wide_table_names_every_figure():
+    assert table([row()], wide=True)[0] == (
+        "policy", "cost", "all-in", "peak tokens", "recall", "quoted", "edits", "model calls", "summaries",
+        "input tokens", "prefix rewrites", "said", "reachable", "expansions", "ms p50 / p99", "illegal views",
+    )  # fmt: skip
+
+
+def test_what_recordings_hold_beside_messages_is_summed_in_one_sentence():
+    one = row(kept_apart={"other lines": 3, "side-chain lines": 1})
+    two = row(kept_apart={"side-chain lines": 1, "images": 1, "surprises": 2})
+    assert kept_apart([one, two]) == (
+        "Beside plain messages the recordings hold 2 side-chain lines, 1 image, 3 other lines and 2 surprises."
+    )
+    assert kept_apart([row(kept_apart={"images": 0})]) == ""
+
+
+def test_two_files_of_one_name_are_two_transcripts():
+    replays = [*sample("a", calls=3), *sample("a", calls=3), *sample("b", calls=3, policies=("prune",))]
+    assert [[one.row.policy for one in group] for group in groups(replays)] == [
+        ["none", "keep-last-5", "prune"],
+        ["none", "keep-last-5", "prune"],
+        ["prune"],
+    ]
+
+
+def test_a_replay_is_sound_if_all_is_legal_and_kept():
+    assert sound([row(), row()])
+    assert not sound([row(), row(illegal_views=1)])
+    assert not sound([row(lost_messages=1), row()])
