@@ -1,0 +1,69 @@
+"""The examples of CONTRIBUTING.md are run as they stand there: each in the package that its first line names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import foveate
+from foveate.core.messages import assistant, user
+from foveate.core.profiles import profile_for
+from foveate.errors import BadTranscript
+from foveate.formats.recording import Recorded
+from foveate.formats.source import Source
+from foveate.testing.builders import answer, call, calls, say
+
+PAGE = Path(__file__).resolve().parent.parent / "CONTRIBUTING.md"
+
+
+def test_the_example_of_a_policy_clears_old_results_of_its_tool_only():
+    expire_tool = example("policies/expire_tool.py")["expire_tool"]
+    with foveate.open_conversation("try", window=100_000, policy=expire_tool(tool="search", turns=2)) as chat:
+        chat.append(user("Where is it?"))
+        for turn, tool in enumerate(["search", "read", "search", "search", "search"]):
+            chat.prompt()
+            chat.record(call(f"c{turn}", tool))
+            chat.append(answer(f"c{turn}", f"{tool} found {turn}. " * 20))
+        shown = [message["content"] for message in chat.prompt()["messages"] if message["role"] == "tool"]
+    assert [text[:14] for text in shown] == [
+        "[Old tool resu",
+        "read found 1. ",
+        "[Old tool resu",
+        "search found 3",
+        "search found 4",
+    ]
+
+
+def test_the_example_of_a_reader_reads_and_names_damage(tmp_path):
+    reader = example("formats/chat_log.py")["READER"]
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"who": "user", "said": "hi", "at": 1700000000}\n{"who": "agent", "said": "hello"}\n')
+    assert reader.recognises(Source(path).sample())
+    assert reader.read(Source(path)).messages == (
+        Recorded(user("hi"), 1, 1_700_000_000_000),
+        Recorded(assistant("hello"), 2),
+    )
+    path.write_text('{"who": "user", "said": "hi"}\n{"who": "dog", "said": "woof"}\n')
+    with pytest.raises(BadTranscript, match=r"log\.jsonl, line 2: neither a user nor an agent says anything here\."):
+        reader.read(Source(path))
+
+
+def test_the_example_of_a_rule_names_what_breaks_it():
+    rule = example("core/rules.py")["CallsAreFew"]()
+    many = [f"c{number}" for number in range(129)]
+    with foveate.open_conversation("try", window=100_000) as chat:
+        chat.append([user("hi"), calls(*many), *map(answer, many), call("last"), answer("last"), say("so")])
+        found = [says for entry in chat.view for says in rule.read(entry, profile_for("openai"))]
+    assert found + list(rule.end()) == ["makes 129 calls at once"]
+
+
+def example(path: str) -> dict[str, Any]:
+    """What the example for this file of the package defines."""
+    (code,) = re.findall(rf"```python\n# src/foveate/{re.escape(path)}\n(.*?)```\n", PAGE.read_text("utf-8"), re.DOTALL)
+    package = "foveate." + path.rpartition("/")[0].replace("/", ".")
+    names: dict[str, Any] = {"__name__": f"{package}.example", "__package__": package}
+    exec(compile(code, f"{PAGE.name}: {path}", "exec"), names)
+    return names
