@@ -11,7 +11,6 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from time import process_time
-from typing import Any
 
 import msgspec
 
@@ -24,6 +23,7 @@ from ..core.receipts import Receipt
 from ..core.view import Prices, View
 from ..core.wire import encode_message
 from ..formats.recording import Recorded, Recording
+from ..ports import Store
 from ..wiring import open_conversation
 from .lookup import Lookup
 from .measure import DEFAULT_PRICES, Meter, percentile, unmanaged
@@ -33,8 +33,8 @@ from .result import CallFigures, EditFigures, Replayed, Row
 
 __all__ = ["Check", "PolicyLike", "policy_name", "replay"]
 
-Check = Callable[[str, dict[str, Any]], Sequence[object]]
-"""A second checker: the provider's name and a request body in, what is wrong with it out."""
+Check = Callable[[str, bytes], Sequence[object]]
+"""A second checker: the provider's name and a request body as its JSON bytes in, what is wrong with it out."""
 
 PolicyLike = str | Policy | Sequence[Policy]
 """What `open_conversation` takes as a policy: a name, or callables."""
@@ -53,7 +53,7 @@ def replay(
     provider: str = "openai",
     prices: Prices = DEFAULT_PRICES,
     check: Check | None = None,
-    store: str = "memory:",
+    store: str | Store = "memory:",
     name: str = "",
     transcript: str = "",
 ) -> Replayed:
@@ -157,7 +157,7 @@ class _Run:
         """Hand the request to the second checker."""
         if self._check is None:
             return
-        body = self._chat.format.prompt(view, profile=self._chat.profile)
+        body = self._chat.format.body(view, profile=self._chat.profile)
         if findings := self._check(self._provider, body):
             self._illegal += 1
             room = _REFUSALS - len(self._refusals)
@@ -238,7 +238,14 @@ def _parts_of(recording: Recording | Iterable[Message]) -> tuple[Sequence[Record
 
 
 def _open(
-    name: str, store: str, provider: str, window: int, model: str, policy: PolicyLike, prices: Prices, clock: _Clock
+    name: str,
+    store: str | Store,
+    provider: str,
+    window: int,
+    model: str,
+    policy: PolicyLike,
+    prices: Prices,
+    clock: _Clock,
 ) -> Conversation:
     """A new conversation, under this name or the next free one."""
     number = 1

@@ -88,7 +88,7 @@ class Visible:
         return self._identifiers[identifier] > 0
 
     def line(self, line: str) -> bool:
-        """Whether some entry holds this whole line."""
+        """Whether some entry holds this whole line; the assistant's prose does not count."""
         return self._lines[line] > 0
 
     def handles(self, positions: Sequence[int]) -> Iterator[tuple[str, int]]:
@@ -143,10 +143,14 @@ def _add(counts: Counter[T], thing: T, sign: Literal[1, -1]) -> None:
 def _held(entry: Entry) -> _Held:
     message = entry.message
     text, calls = message.text, message.calls
-    names, lines = identifiers(text), whole_lines(text)
-    handles: frozenset[_Named] = frozenset()
+    names = identifiers(text)
+    # Prose of the assistant quotes loosely: as it is no source of a line (see `references.py`), it does not show one.
+    lines: frozenset[str] = (
+        frozenset() if message.role == "assistant" and entry.kind == "message" else whole_lines(text)
+    )
     if calls:
         names, lines = names | identifiers(call_text(calls)), lines | call_lines(calls)
+    handles: frozenset[_Named] = frozenset()
     if entry.shrunk or entry.span:
         handles = frozenset(_named(f"{text}\n{call_text(calls)}"))
     return _Held(entry, sort_of(entry), names, lines, handles)
