@@ -29,7 +29,6 @@ $(READY): pyproject.toml
 
 demo: $(READY)
 	$(BIN)/python -m foveate replay examples/data/demo.jsonl --compare none,keep-last-5,prune --html $(REPORT)
-	@echo "The report is in $(REPORT): open it in a browser."
 
 test: $(READY)
 	$(PYTEST) -m "not slow"
