@@ -19,7 +19,7 @@ from .checks import CLOSED
 from .codec import Codec
 from .driver import Row, Session
 from .sql import SqlStore
-from .sqlite_file import FAILURES, SqliteFile, Synchronous
+from .sqlite_file import FAILURES, TABLES, SqliteFile, Synchronous
 from .sqlite_writer import Writer
 
 __all__ = ["SqliteDriver", "SqliteStore"]
@@ -107,9 +107,9 @@ class SqliteDriver:
             return self._file.reading()
 
     def _check_open(self) -> None:
-        self._file.check_ours()
         if self._closed:
             raise StoreError(CLOSED)
+        self._file.check()
 
 
 class _Session:
@@ -127,7 +127,7 @@ class _Session:
         self._connection.executemany(statement, many)
 
     def tables(self) -> set[str]:
-        return {name for (name,) in self.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        return {name for (name,) in self.rows(TABLES)}
 
 
 def _finish(file: SqliteFile, writer: Writer, idle: list[sqlite3.Connection]) -> None:

@@ -1,6 +1,6 @@
 """How one SQLite file is opened, and what its errors mean to whoever reads them.
 
-Knows paths, settings, error codes and forks; no table, no thread.
+Knows paths, settings, error codes and forks; no thread, and no table but the one that marks a file as foveate's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Literal
 
 from ..errors import BadSetting, Damaged, StoreError
 
-__all__ = ["FAILURES", "SqliteFile", "Synchronous"]
+__all__ = ["FAILURES", "TABLES", "SqliteFile", "Synchronous"]
+
+TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
 """What a connection raises. The second where SQLite quotes damaged text that Python cannot read."""
@@ -41,22 +43,20 @@ class SqliteFile:
         self.place = str(path)
         self._path = _usable(path)
         self._pid = os.getpid()
+        self._identity = (0, 0)
         self._synchronous, self._wait, self._class = synchronous, wait, connection
 
     def create(self) -> None:
         """Make the file if there is none, and set it to write-ahead logging, which it remembers."""
-        deadline = time.monotonic() + self._wait
         connection = self._open(str(self._path), uri=False)
         try:
-            while True:
-                try:
-                    mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-                    break
-                except sqlite3.OperationalError as error:
-                    # Two processes that make the same file at once: SQLite does not wait here by itself.
-                    if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                        raise
-                    time.sleep(0.01)
+            tables = [name for (name,) in connection.execute(TABLES).fetchall()]
+            if tables and "migration" not in tables:  # Before anything is changed in what may be another program's.
+                raise StoreError(
+                    f"{self.place} is a database of something else (tables: {', '.join(tables[:5])}). Give foveate a "
+                    f"file of its own."
+                )
+            mode = self._set_mode(connection)
         finally:
             connection.close()
         if mode != "wal":
@@ -64,6 +64,7 @@ class SqliteFile:
                 f"{self.place} lies on a file system where SQLite cannot share its log (a network folder?). Put it on "
                 f"a disk of this computer."
             )
+        self._identity = _identity(self._path)
 
     def writing(self) -> sqlite3.Connection:
         """A connection that writes."""
@@ -86,10 +87,18 @@ class SqliteFile:
         """Whether this is still the process that opened the file, and no child forked from it."""
         return self._pid == os.getpid()
 
-    def check_ours(self) -> None:
-        """Raises StoreError in a forked child."""
+    def check(self) -> None:
+        """Raises StoreError in a forked child, and where the file was deleted or replaced since it was opened.
+
+        SQLite would go on writing to the deleted file, and acknowledge what nobody can ever read.
+        """
         if not self.is_ours:
             raise StoreError(_FORKED.format(path=self.place))
+        if self._identity != _identity(self._path):
+            raise StoreError(
+                f"{self.place} was deleted or replaced while it was open; what was written before is in the file that "
+                f"is gone. Close the store, put the file back or begin a new one, and open it again."
+            )
 
     def explain(self, error: Exception) -> StoreError:
         """The error as one that says what happened to which file, and what to do."""
@@ -117,6 +126,17 @@ class SqliteFile:
                 return StoreError(
                     f"{path} failed {why}. Open the conversation again to see whether the last write took place."
                 )
+
+    def _set_mode(self, connection: sqlite3.Connection) -> str:
+        deadline = time.monotonic() + self._wait
+        while True:
+            try:
+                return str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
+            except sqlite3.OperationalError as error:
+                # Two processes that make the same file at once: SQLite does not wait here by itself.
+                if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
 
     def _existing(self, setting: str) -> sqlite3.Connection:
         # Never made anew: a file that was deleted under a running program must not come back empty.
@@ -151,6 +171,15 @@ def _usable(path: str | Path) -> Path:
     if any(held == full and pid != os.getpid() for (held, pid), count in _held.items() if count):
         raise StoreError(_FORKED.format(path=path))
     return full
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Which file is there now; nothing: (0, 0)."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return 0, 0
+    return found.st_dev, found.st_ino
 
 
 def _code(error: Exception) -> int:

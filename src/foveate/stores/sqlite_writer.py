@@ -89,18 +89,22 @@ class Writer:
     # ------------------------------------------------------------------------------------------------ the thread
 
     def _loop(self) -> None:
-        going = True
-        while going:
-            jobs, going = self._next()
-            try:
-                self._group(jobs)
-            except BaseException as error:  # Nobody may be left waiting.
-                for job in jobs:
-                    job.error = job.error or error
-            for job in jobs:
-                job.done.release()
+        while self._serve():
+            pass
         if self._connection is not None:
             self._connection.close()
+
+    def _serve(self) -> bool:
+        """Do the jobs there are; whether any can come after. Keeps none of them, nor what they hold on to."""
+        jobs, going = self._next()
+        try:
+            self._group(jobs)
+        except BaseException as error:  # Nobody may be left waiting.
+            for job in jobs:
+                job.error = job.error or error
+        for job in jobs:
+            job.done.release()
+        return going
 
     def _next(self) -> tuple[list[_Job], bool]:
         """All the jobs there are, at least one; and whether any can come after them."""

@@ -1,0 +1,42 @@
+"""A process that writes until it is killed: run with the path of a database, a name and a seed.
+
+It prints what was acknowledged, a line at a time: `message N TEXT`, `edit N`. The text of a message tells its
+position, so that a reader can tell a wrong one from a right one.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from foveate.core.messages import user
+from foveate.errors import StalePlan, TipMoved
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.rows import chain, record_after
+
+
+def text(position: int, name: str) -> str:
+    return f"{name} {position} " + "so it went on " * (position * 37 % 1500)
+
+
+def main(path: str, name: str, count: int) -> None:
+    with SqliteStore(path) as store:
+        head = store.open("acme", name)
+        for turn in range(count):
+            said = [user(text(head.position + n, name)) for n in range(1, 2 + turn % 3)]
+            try:
+                head = store.append(head, chain(said, head))
+            except TipMoved:
+                head = store.open("acme", name)
+                continue
+            print("message", head.position, flush=True)
+            if turn % 4 == 3:
+                try:
+                    head = store.commit(head, *record_after(head))
+                except StalePlan:
+                    head = store.open("acme", name)
+                    continue
+                print("edit", head.number, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

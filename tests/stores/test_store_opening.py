@@ -1,0 +1,225 @@
+"""What can be wrong with a file, and what is said about it; and how its schema is brought up to date."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from foveate.core.messages import user
+from foveate.errors import BadSetting, StoreError
+from foveate.stores import migrate
+from foveate.stores.migrate import Migration, bring_up_to_date, migrations
+from foveate.stores.sqlite import SqliteDriver, SqliteStore
+from foveate.stores.sqlite_file import SqliteFile
+from foveate.testing.rows import chain
+
+SCHEMA = "6f7194a313a5065d5cbd03b65f862eb1998193ac"
+"""Checksum of the first migration."""
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"There is no folder .*nowhere.*Create it"):
+        SqliteStore(tmp_path / "nowhere" / "chat.db")
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="is a folder"):
+        SqliteStore(tmp_path)
+
+
+def test_memory_is_not_a_file() -> None:
+    with pytest.raises(StoreError, match="MemoryStore"):
+        SqliteStore(":memory:")
+
+
+def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("remember the milk\n" * 100)
+    with pytest.raises(StoreError, match="not a SQLite database"):
+        SqliteStore(path)
+    assert path.read_text() == "remember the milk\n" * 100
+
+
+@pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() == 0, reason="root may write anywhere")
+def test_a_folder_that_may_not_be_written_to_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "closed"
+    folder.mkdir(mode=0o500)
+    with pytest.raises(StoreError, match="cannot be opened for writing"):
+        SqliteStore(folder / "chat.db")
+
+
+def test_a_locked_file_is_waited_for_and_then_said_to_be_locked(tmp_path: Path) -> None:
+    path = tmp_path / "chat.db"
+    with SqliteStore(path, wait=0.05) as store:
+        head = store.open("acme", "one")
+        other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match=r"locked: another process .* more than 0.05 s"):
+            store.append(head, chain([user("hi")], head))
+        assert store.messages(head, 1, 9) == []  # Reading goes on meanwhile.
+        other.execute("ROLLBACK")
+        assert store.append(head, chain([user("hi")], head)).position == 1
+        other.close()
+    with SqliteStore(path, wait=10) as store:
+        other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN IMMEDIATE")
+        threading.Timer(0.05, lambda: other.execute("ROLLBACK")).start()
+        head = store.open("acme", "one")
+        assert store.append(head, chain([user("ho")], head)).position == 2
+        other.close()
+
+
+def test_a_file_deleted_under_a_running_store_takes_no_more_writes(tmp_path: Path) -> None:
+    """SQLite goes on writing to a deleted file and acknowledges it all."""
+    path = tmp_path / "chat.db"
+    with SqliteStore(path) as store:
+        head = store.open("acme", "one")
+        path.unlink()
+        for use in (lambda: store.append(head, chain([user("hi")], head)), lambda: store.names("acme")):
+            with pytest.raises(StoreError, match="was deleted or replaced"):
+                use()
+        assert not path.exists()
+        SqliteStore(path).close()
+        with pytest.raises(StoreError, match="was deleted or replaced"):
+            store.names("acme")
+
+
+def test_a_path_may_have_any_letters(tmp_path: Path) -> None:
+    path = tmp_path / "a b%20c?d#é.db"
+    with SqliteStore(str(path)) as store:
+        assert store.names("acme") == []
+    assert path.exists()
+
+
+def test_settings_that_are_not_allowed_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match=r'"full" or "normal"'):
+        SqliteStore(tmp_path / "chat.db", synchronous="off")  # type: ignore[arg-type]
+    assert not (tmp_path / "chat.db").exists()
+
+
+@pytest.mark.parametrize(("synchronous", "level"), [("full", 2), ("normal", 1)])
+def test_writes_are_as_durable_as_was_asked_for(tmp_path: Path, synchronous: str, level: int) -> None:
+    with SqliteStore(tmp_path / "chat.db", synchronous=synchronous) as store:  # type: ignore[arg-type]
+        settings = store._driver.write(
+            lambda session: [session.rows(f"PRAGMA {name}")[0][0] for name in ("synchronous", "journal_mode")]
+        )
+    assert settings == [level, "wal"]
+
+
+def test_a_driver_reads_without_being_able_to_write(tmp_path: Path) -> None:
+    with SqliteStore(tmp_path / "chat.db") as store, pytest.raises(StoreError, match="readonly"):
+        store._driver.read(lambda session: session.rows("DELETE FROM tree"))
+
+
+# -------------------------------------------------------------------------------------------------------- migrations
+
+
+def driver(path: Path) -> SqliteDriver:
+    return SqliteDriver(SqliteFile(path, synchronous="normal", wait=1, connection=sqlite3.Connection))
+
+
+def second(*statements: str) -> Migration:
+    return Migration(2, "0002_more", statements, "ab")
+
+
+def test_migrations_are_numbered_without_a_gap_and_do_not_change() -> None:
+    """A published migration is never edited: databases that ran it would differ from those that run it now."""
+    found = migrations()
+    assert [migration.version for migration in found] == list(range(1, len(found) + 1))
+    assert {migration.name: migration.checksum for migration in found} == {"0001_conversations": SCHEMA}
+
+
+def test_a_migration_is_run_once_and_recorded(tmp_path: Path) -> None:
+    opened = driver(tmp_path / "chat.db")
+    more = [*migrations(), second("CREATE TABLE extra (a BIGINT)")]
+    for _ in range(2):
+        bring_up_to_date(opened, lambda: 77, more)
+    assert opened.read(lambda session: session.rows("SELECT version, name, applied FROM migration")) == [
+        (1, "0001_conversations", 77),
+        (2, "0002_more", 77),
+    ]
+    opened.close()
+
+
+def test_an_older_database_is_brought_up_to_date_and_keeps_what_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "chat.db"
+    with SqliteStore(path) as store:
+        head = store.open("acme", "one")
+    opened = driver(path)
+    bring_up_to_date(opened, lambda: 1, [*migrations(), second("ALTER TABLE branch ADD COLUMN note TEXT")])
+    assert opened.read(lambda session: session.rows("SELECT name, note FROM branch")) == [("one", None)]
+    opened.close()
+    assert head.position == 0
+
+
+def test_a_migration_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    opened = driver(tmp_path / "chat.db")
+    broken = second("CREATE TABLE extra (a BIGINT)", "CREATE TABLE extra (a BIGINT)")
+    with pytest.raises(StoreError, match="already exists"):
+        bring_up_to_date(opened, lambda: 1, [*migrations(), broken])
+    assert opened.read(lambda session: ("extra" in session.tables(), len(session.rows("SELECT * FROM migration")))) == (
+        False,
+        1,
+    )
+    opened.close()
+
+
+def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "chat.db"
+    opened = driver(path)
+    bring_up_to_date(opened, lambda: 1, [*migrations(), second("CREATE TABLE extra (a BIGINT)")])
+    opened.close()
+    with pytest.raises(StoreError, match=r"newer foveate: its schema is 2 \(0002_more\), .* knows up to 1. Upgrade"):
+        SqliteStore(path)
+
+
+def test_a_database_of_another_schema_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "chat.db"
+    SqliteStore(path).close()
+    opened = driver(path)
+    with pytest.raises(StoreError, match="another version of migration '0001_conversations'"):
+        bring_up_to_date(opened, lambda: 1, [structs.replace(migrations()[0], checksum="00")])
+    opened.close()
+
+
+def test_a_database_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "mail.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE message (subject TEXT)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"database of something else \(tables: message\)"):
+        SqliteStore(path)
+    assert path.read_bytes() == before
+
+
+def test_a_comment_or_a_line_ending_is_no_other_schema() -> None:
+    text = "-- why\nCREATE TABLE a (b TEXT);\nCREATE INDEX c ON a (b);\n"
+    plain = migrate._read("0001_a.sql", text)
+    assert plain.statements == ("CREATE TABLE a (b TEXT)", "CREATE INDEX c ON a (b)")
+    same = "CREATE TABLE a\r\n(b TEXT);\r\n  -- because\r\nCREATE INDEX c ON a (b);"
+    assert migrate._read("0001_a.sql", same).checksum == plain.checksum
+    assert migrate._read("0001_a.sql", text.replace("TEXT", "BLOB")).checksum != plain.checksum
+
+
+def test_many_who_open_a_new_file_at_once_all_find_it_made(tmp_path: Path) -> None:
+    path, start, found = tmp_path / "chat.db", threading.Barrier(6), []
+
+    def work() -> None:
+        start.wait()
+        with SqliteStore(path) as store:
+            found.append(store.open("acme", "one"))
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 6
+    assert len(set(found)) == 1

@@ -1,0 +1,164 @@
+"""Several processes, and what becomes of what they wrote when one is killed, forked, or ends without a word."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+from crash_child import text
+
+from foveate.core import wire
+from foveate.core.messages import user
+from foveate.errors import StoreError
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.rows import chain
+
+HERE = Path(__file__).resolve().parent
+SRC = HERE.parent.parent / "src"
+
+
+def start(path: Path, name: str, count: int) -> subprocess.Popen[str]:
+    return python(str(HERE / "crash_child.py"), str(path), name, str(count))
+
+
+def python(*arguments: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SRC), str(HERE)])}
+    return subprocess.Popen([sys.executable, *arguments], env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def killed_after(child: subprocess.Popen[str], lines: int) -> dict[str, int]:
+    """The highest number acknowledged of each kind by a child that is killed once it printed so many lines."""
+    assert child.stdout is not None
+    acknowledged = {"message": 0, "edit": 0}
+    for _ in range(lines):
+        kind, number = child.stdout.readline().split()
+        acknowledged[kind] = int(number)
+    child.kill()
+    for line in child.stdout.read().splitlines():  # What it still said while it died.
+        if len(words := line.split()) == 2 and line.endswith(words[1]):
+            acknowledged[words[0]] = int(words[1])
+    child.stdout.close()
+    child.wait()
+    return acknowledged
+
+
+def check_killed_writers(path: Path, kills: int, seed: int) -> None:
+    random = Random(seed)
+    for _ in range(kills):
+        acknowledged = killed_after(start(path, "one", 10_000), random.randrange(1, 60))
+        with SqliteStore(path) as store:
+            head = store.open("acme", "one")
+            assert store.verify(head) == []
+            assert head.position >= acknowledged["message"]
+            assert head.number >= acknowledged["edit"]
+            said = [wire.decode_message(row.body).text for row in store.messages(head, 1, head.position)]
+            assert said == [text(position, "one") for position in range(1, head.position + 1)]
+
+
+def test_f30_a_killed_writer_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    check_killed_writers(tmp_path / "chat.db", kills=5, seed=1)
+
+
+@pytest.mark.slow
+def test_f30_however_often_a_writer_is_killed(tmp_path: Path) -> None:
+    check_killed_writers(tmp_path / "chat.db", kills=80, seed=2)
+
+
+def test_two_processes_write_one_conversation_and_lose_nothing(tmp_path: Path) -> None:
+    """Both also make the file, at the same moment."""
+    path = tmp_path / "chat.db"
+    children = [start(path, "one", 40) for _ in range(2)]
+    said = [child.communicate(timeout=60)[0].splitlines() for child in children]
+    assert [child.returncode for child in children] == [0, 0]
+    acknowledged = [line for lines in said for line in lines]
+    assert len(set(acknowledged)) == len(acknowledged)  # No place was given to both.
+    with SqliteStore(path) as store:
+        head = store.open("acme", "one")
+        assert store.verify(head) == []
+        assert f"message {head.position}" in acknowledged
+        assert head.number == sum(line.startswith("edit") for line in acknowledged)
+
+
+def test_a_store_left_open_is_closed_when_python_ends(tmp_path: Path) -> None:
+    path = tmp_path / "chat.db"
+    code = (
+        "import sys; from foveate.stores.sqlite import SqliteStore; from foveate.testing.rows import chain;"
+        "from foveate.core.messages import user;"
+        "store = SqliteStore(sys.argv[1]); head = store.open('acme', 'one');"
+        "store.append(head, chain([user('hi')], head)); print('done')"
+    )
+    child = python("-c", code, str(path))
+    assert (child.communicate(timeout=60)[0], child.returncode) == ("done\n", 0)
+    assert [file.name for file in tmp_path.iterdir()] == ["chat.db"]  # The log was written back and is gone.
+    with SqliteStore(path) as store:
+        assert store.open("acme", "one").position == 1
+
+
+def test_a_store_that_is_forgotten_is_closed(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "chat.db")
+    store.names("acme")
+    del store
+    assert [file.name for file in tmp_path.iterdir()] == ["chat.db"]
+
+
+FORK = """
+import os, sys
+from foveate.errors import StoreError
+from foveate.stores.sqlite import SqliteStore
+
+store = SqliteStore(sys.argv[1])
+head = store.open("acme", "one")
+child = os.fork()
+if child == 0:
+    for use in (lambda: store.names("acme"), lambda: store.append(head, []), lambda: SqliteStore(sys.argv[1])):
+        try:
+            use()
+        except StoreError as error:
+            print("before this process was forked" in str(error), flush=True)
+    store.close()
+    SqliteStore(sys.argv[1] + ".other").close()
+    print("another file is fine", flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print(store.names("acme"))
+store.close()
+child = os.fork()
+if child == 0:
+    with SqliteStore(sys.argv[1]) as store:
+        print("closed before, open after:", store.names("acme"), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_store_is_not_carried_across_a_fork(tmp_path: Path) -> None:
+    """SQLite believes that the child holds the parent's locks: when the parent closes the file, what the child writes
+    is lost, although it was acknowledged. So the child is refused, for as long as its parent had the file open.
+    """
+    child = python("-W", "ignore", "-c", FORK, str(tmp_path / "chat.db"))
+    said, _ = child.communicate(timeout=60)
+    assert said.splitlines() == [
+        "True",
+        "True",
+        "True",
+        "another file is fine",
+        "['one']",
+        "closed before, open after: ['one']",
+    ]
+    assert child.returncode == 0
+
+
+def test_two_stores_of_one_process_may_share_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "chat.db"
+    with SqliteStore(path) as ours, SqliteStore(path) as theirs:
+        head = ours.open("acme", "one")
+        assert theirs.open("acme", "one") == head
+        now = theirs.append(head, chain([user("hi")], head))
+        assert ours.open("acme", "one") == now
+        with pytest.raises(StoreError, match="Another writer"):
+            ours.append(head, chain([user("ho")], head))
