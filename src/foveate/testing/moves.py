@@ -214,7 +214,7 @@ def _system(talk: _Talk, a: int, b: int) -> None:
 
 
 def _empty(talk: _Talk, a: int, b: int) -> None:
-    talk.say(_pick(("user", "assistant", "system", "tool"), a))
+    talk.say(_pick(("user", "assistant", "system"), a))
 
 
 def _several_texts(talk: _Talk, a: int, b: int) -> None:

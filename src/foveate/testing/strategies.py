@@ -6,7 +6,8 @@ failing one shrinks to the few moves that matter. This is the one file of `fovea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -18,6 +19,9 @@ from .moves import MOVES, NOWHERE, TEXTS, edit_of, history_of, message_of, run_o
 __all__ = ["edits", "histories", "messages", "runs", "texts"]
 
 
+_T = TypeVar("_T")
+
+
 def texts() -> SearchStrategy[str]:
     """Texts, ordinary ones first: then empty and blank ones, foreign letters, control characters, no spaces at all."""
     return st.sampled_from(TEXTS)
@@ -25,7 +29,7 @@ def texts() -> SearchStrategy[str]:
 
 def messages() -> SearchStrategy[Message]:
     """Single messages of any role, with parts that a role may have no business having."""
-    return st.binary(min_size=1, max_size=9).map(lambda drawn: message_of(drawn[0] % 10, _moves(drawn[1:], 8)))
+    return _made(st.binary(min_size=1, max_size=9), lambda drawn: message_of(drawn[0] % 10, _moves(drawn[1:], 8)))
 
 
 def histories(*, max_size: int = 24) -> SearchStrategy[list[Message]]:
@@ -35,7 +39,7 @@ def histories(*, max_size: int = 24) -> SearchStrategy[list[Message]]:
     strange; blank and empty messages; broken arguments; images in results; reasoning signed, unsigned and foreign;
     blocks of unknown kinds; system messages in the middle; no user at all. At most `max_size` messages.
     """
-    return _draws(2, max_size).map(lambda drawn: history_of(_moves(drawn, len(MOVES))))
+    return _made(_draws(2, max_size), lambda drawn: history_of(_moves(drawn, len(MOVES))))
 
 
 def runs(*, max_size: int = 12) -> SearchStrategy[list[Message]]:
@@ -43,7 +47,7 @@ def runs(*, max_size: int = 12) -> SearchStrategy[list[Message]]:
 
     A user's request and at most `max_size` steps of the assistant, with the answers to what they call.
     """
-    return _draws(2, max_size).map(lambda drawn: run_of(_moves(drawn, 4)))
+    return _made(_draws(2, max_size), lambda drawn: run_of(_moves(drawn, 4)))
 
 
 def edits(ids: Sequence[str], *, max_size: int = 12) -> SearchStrategy[list[Edit]]:
@@ -56,7 +60,13 @@ def edits(ids: Sequence[str], *, max_size: int = 12) -> SearchStrategy[list[Edit
             edit_of(named, kind - 1, a % len(named), b % len(named), flavour) for kind, a, b, flavour in chunks if kind
         ]
 
-    return _draws(4, max_size).map(made)
+    return _made(_draws(4, max_size), made)
+
+
+@st.composite
+def _made(draw: st.DrawFn, drawn: SearchStrategy[bytes], make: Callable[[bytes], _T]) -> _T:
+    # A composite, not a map: then a failing example is shown as the values it is, not as the bytes they were made of.
+    return make(draw(drawn))
 
 
 def _draws(width: int, count: int) -> SearchStrategy[bytes]:
