@@ -16,6 +16,7 @@ def entry(
     shown = tokens_of(message) if tokens is None else tokens
     stamp = Stamp(turn=0, time=0, tokens=shown, origin="user")
     was = None if more.get("kind") in ("summary", "stand-in") else source or message
+    more["is_result"] = was is not None and was.role == "tool"
     return Entry(position, f"id{position}", message, was, stamp, tokens=shown, last=position, **more)
 
 

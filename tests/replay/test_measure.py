@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from replay_values import entry, rendered
 
-from foveate.core.messages import Message, ToolCall, assistant, system, tool_result, user
+from foveate.core.messages import ToolCall, assistant, system, tool_result, user
 from foveate.core.view import Prices
-from foveate.replay.measure import Bill, Meter, percentile, share, unmanaged
+from foveate.replay.measure import Bill, Everything, Meter, percentile, share
 from foveate.replay.mending import Mending
 
 
@@ -57,14 +57,13 @@ def test_a_change_is_placed_by_the_first_message_of_the_history_it_shows():
     assert meter.bill([A, opener, C], 3).unchanged == 1
 
 
-def test_sending_everything_bills_each_message_once_at_the_write_price():
+def test_sending_everything_writes_each_message_once_and_reads_it_ever_after():
+    everything = Everything()
     call = assistant("", ToolCall("c", "f", "{}"))
-    messages = [system("1234"), user("12345678"), call, tool_result("c", "1"), assistant("x")]
-    assert unmanaged(messages) == [(11, 0), (21, 11)]
-
-
-def test_an_assistant_that_opens_the_recording_was_not_asked():
-    assert unmanaged([assistant("hi"), user("1234"), assistant("yes")]) == [(10, 0)]
+    for message in [system("1234"), user("12345678"), None, call, tool_result("c", "1"), None]:
+        everything.add(message) if message else everything.request()
+    assert everything.requests == [(11, 0), (21, 11)]
+    assert everything.costs(Prices(read=0.5, write=2.0)) == [22.0, 25.5]
 
 
 def test_a_share_of_nothing_is_unknown():
@@ -118,7 +117,3 @@ def test_what_was_fetched_once_is_not_lacking_again():
     mending = Mending(Prices())
     mending.fetch({2: 100}, view_tokens=1000, length=5, requests=1)
     assert [mending.lacks((1, 3)), mending.lacks((1, 2))] == [True, False]
-
-
-def test_a_message_of_every_role_has_four_tokens_beside_its_content():
-    assert unmanaged([Message("user", ()), assistant("")]) == [(4, 0)]

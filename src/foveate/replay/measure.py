@@ -8,7 +8,7 @@ for.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -17,7 +17,7 @@ from ..core.messages import Message
 from ..core.view import Prices
 from ..ports import Rendered
 
-__all__ = ["DEFAULT_PRICES", "Bill", "Meter", "percentile", "share", "unmanaged"]
+__all__ = ["DEFAULT_PRICES", "Bill", "Everything", "Meter", "percentile", "share"]
 
 
 DEFAULT_PRICES = Prices()
@@ -42,45 +42,55 @@ class Meter:
 
     def __init__(self, prices: Prices) -> None:
         self._prices = prices
-        self._sent: list[tuple[bytes, int]] = []  # the last request: body and tokens of each of its messages
+        self._bodies: list[bytes] = []  # of the messages of the last request
+        self._tokens: list[int] = []  # of the same
         self._length = 0  # of the history at the last request
 
     def bill(self, request: Sequence[Rendered], length: int) -> Bill:
         """The bill of this request, made when the history had `length` messages."""
-        run = 0
-        for (body, _), now in zip(self._sent, request, strict=False):
-            if body is not now.body and body != now.body:
-                break
-            run += 1
-        rewritten = run < len(self._sent)
+        bodies = [now.body for now in request]
+        run = _same(self._bodies, bodies)
+        rewritten = run < len(self._bodies)
         unchanged = self._length
         if rewritten:
             changed = (entry.position for now in request[run:] for entry in now.entries if entry.position)
             unchanged = next(changed, length + 1) - 1
-        del self._sent[run:]
-        cached = sum([tokens for _, tokens in self._sent])
-        fresh = [(now.body, sum([entry.tokens for entry in now.entries])) for now in request[run:]]
-        written = sum([tokens for _, tokens in fresh])
-        self._sent += fresh
-        self._length = length
+        del self._tokens[run:]
+        cached = sum(self._tokens)
+        self._tokens += [sum([entry.tokens for entry in now.entries]) for now in request[run:]]
+        written = sum(self._tokens[run:])
+        self._bodies, self._length = bodies, length
         cost = self._prices.read * cached + self._prices.write * written
         return Bill(cached + written, cached, cost, rewritten, unchanged)
 
 
-def unmanaged(messages: Iterable[Message]) -> list[tuple[int, int]]:
-    """Tokens and cached tokens of every request of a recording, if everything were sent each time.
+def _same(before: Sequence[bytes], now: Sequence[bytes]) -> int:
+    """How many leading messages are the same."""
+    if before == now[: len(before)]:
+        return len(before)
+    return next(i for i, (old, new) in enumerate(zip(before, [*now, None], strict=False)) if old != new)
 
-    A request stands before each message of the assistant; not before one that opens the recording: nobody asked
-    for it.
-    """
-    requests = []
-    tokens = cached = 0
-    for message in messages:
-        if message.role == "assistant" and tokens:
-            requests.append((tokens, cached))
-            cached = tokens
-        tokens += tokens_of(message)
-    return requests
+
+class Everything:
+    """The requests of a recording as they would be if everything were sent each time."""
+
+    def __init__(self) -> None:
+        self._tokens = self._sent = 0
+        self.requests: list[tuple[int, int]] = []
+        """Tokens and cached tokens of each."""
+
+    def add(self, message: Message) -> None:
+        """Take in the next message."""
+        self._tokens += tokens_of(message)
+
+    def request(self) -> None:
+        """Send everything that was taken in: what was sent before is cached."""
+        self.requests.append((self._tokens, self._sent))
+        self._sent = self._tokens
+
+    def costs(self, prices: Prices) -> list[float]:
+        """What each request costs, in tokens of base input price."""
+        return [prices.read * cached + prices.write * (tokens - cached) for tokens, cached in self.requests]
 
 
 def share(part: float, whole: float) -> float | None:

@@ -23,8 +23,8 @@ def dollars(model: str, requests: Iterable[tuple[int, int]]) -> float | None:
         from genai_prices import Usage, calc_price
     except ImportError:
         return None
-    total = 0.0
     try:
+        total = float(calc_price(Usage(input_tokens=0), model_ref=model).total_price)
         for tokens, cached in requests:
             usage = Usage(input_tokens=tokens, cache_read_tokens=cached, cache_write_tokens=tokens - cached)
             total += float(calc_price(usage, model_ref=model).total_price)

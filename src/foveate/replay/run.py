@@ -7,8 +7,7 @@ measured beside it. Nothing that is measured flows back: a policy sees only what
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from time import process_time
 
@@ -16,20 +15,19 @@ import msgspec
 
 from ..conversation import Conversation
 from ..core.budget import is_over
-from ..core.edits import Edit, Hide, Restore, Span, Summarize, Target
 from ..core.messages import Message
 from ..core.planner import Policy
-from ..core.receipts import Receipt
 from ..core.view import Prices, View
 from ..core.wire import encode_message
 from ..formats.recording import Recorded, Recording
 from ..ports import Store
 from ..wiring import open_conversation
+from .commits import edit_figures
 from .lookup import Lookup
-from .measure import DEFAULT_PRICES, Meter, percentile, unmanaged
+from .measure import DEFAULT_PRICES, Everything, Meter, percentile
 from .money import dollars
 from .references import Used
-from .result import CallFigures, EditFigures, Replayed, Row
+from .result import CallFigures, Replayed, Row
 
 __all__ = ["Check", "PolicyLike", "policy_name", "replay"]
 
@@ -106,27 +104,32 @@ class _Run:
         self._positions: dict[str, int] = {}  # id -> position
         self._lookup = Lookup(chat.originals, prices)
         self._meter = Meter(prices)
+        self._everything = Everything()
         self._calls: list[CallFigures] = []
         self._turns: list[int] = []  # what the conversation itself calls each of the calls
         self._refusals: list[str] = []
         self._illegal = self._over = self._rewrites = 0
         self._seconds = 0.0  # CPU time spent since the last call
-        self._may_ask = False  # whether there is anything to answer
+        self._may_ask = False
 
     def take(self, recorded: Recorded) -> None:
         """Take in the next message; if it is the assistant's, after making the model call that it answers."""
         message = recorded.message
         used = self._lookup.read(message)
-        asked = message.role == "assistant" and self._may_ask
-        if asked:
+        if asked := message.role == "assistant" and self._is_askable():
             self._ask(used)
         self._clock.advance(recorded.time)
         began = process_time()
         added = self._chat.record(message) if asked else self._chat.append(message, origin=recorded.origin)[-1]
         self._seconds += process_time() - began
         self._messages.append(message)
+        self._everything.add(message)
         self._positions[added] = len(self._messages)
-        self._may_ask = self._may_ask or message.role != "system"
+
+    def _is_askable(self) -> bool:
+        """Whether there is anything to answer yet: not before the first message that is shown and no system prompt."""
+        self._may_ask = self._may_ask or any(entry.message.role != "system" for entry in self._chat.view.entries)
+        return self._may_ask
 
     def _ask(self, used: Used) -> None:
         """Make the next model call as far as its request, and measure it."""
@@ -135,6 +138,7 @@ class _Run:
         request = self._chat.format.rendered(view, profile=self._chat.profile)
         milliseconds = (self._seconds + process_time() - began) * 1000
         self._seconds = 0.0
+        self._everything.request()
         bill = self._meter.bill(request, len(self._messages))
         misses = self._lookup.look(view, bill, used)
         self._turns.append(view.turn)
@@ -165,12 +169,11 @@ class _Run:
 
     def result(self, transcript: str, policy: str, window: int, model: str, notes: Mapping[str, int]) -> Replayed:
         """The figures of everything taken in."""
-        requests = unmanaged(self._messages)
-        sent = [self._prices.read * cached + self._prices.write * (tokens - cached) for tokens, cached in requests]
+        sent = self._everything.costs(self._prices)
         calls = tuple(
             msgspec.structs.replace(call, cost_unmanaged=cost) for call, cost in zip(self._calls, sent, strict=True)
         )
-        edits = tuple(self._edit_figures())
+        edits = tuple(edit_figures(self._chat.receipts(), self._turns, self._positions))
         cost, whole = sum([call.cost for call in calls]), sum(sent)
         times = [call.milliseconds for call in calls]
         found = self._lookup
@@ -204,25 +207,10 @@ class _Run:
             provider=self._provider,
             model=model,
             money=dollars(model, [(call.tokens, call.cached) for call in calls]),
-            money_unmanaged=dollars(model, requests),
+            money_unmanaged=dollars(model, self._everything.requests),
             kept_apart=dict(notes),
         )
         return Replayed(row, calls, edits, tuple(self._refusals))
-
-    def _edit_figures(self) -> Iterator[EditFigures]:
-        """The commits whose change some call saw; what was planned after the last answer, none did."""
-        for receipt in self._chat.receipts():
-            call = bisect_left(self._turns, receipt.turn)
-            if call < len(self._turns) and _has_changed_the_view(receipt):
-                named = [self._positions.get(id, 0) for edit in receipt.edits for id in _named(edit)]
-                yield EditFigures(
-                    turn=call + 1,
-                    edits=len(receipt.edits),
-                    tokens_before=receipt.tokens_before,
-                    tokens_after=receipt.tokens_after,
-                    first_position=min(filter(None, named), default=0),
-                    policies=", ".join(receipt.policies) or receipt.author,
-                )
 
     def _lost(self) -> int:
         """How many messages cannot be read back from the history as they were."""
@@ -264,18 +252,3 @@ def _open(
             return chat
         chat.close()
         number += 1
-
-
-def _has_changed_the_view(receipt: Receipt) -> bool:
-    return (receipt.tokens_before, receipt.bytes_before) != (receipt.tokens_after, receipt.bytes_after)
-
-
-def _named(edit: Edit) -> list[str]:
-    """Ids of the messages at which what an edit names begins."""
-    match edit:
-        case Restore(targets=targets):
-            return [target.first if isinstance(target, Span) else target.message for target in targets]
-        case Summarize(span=span) | Hide(target=Span() as span):
-            return [span.first]
-        case _:
-            return [edit.target.message] if isinstance(edit.target, Target) else []

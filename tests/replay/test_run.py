@@ -1,0 +1,267 @@
+"""One recording through one conversation: every figure of a small one by hand, and what holds of any."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from msgspec.structs import asdict, replace
+
+from foveate.core.messages import system, user
+from foveate.core.view import Prices
+from foveate.errors import DoesNotFit
+from foveate.formats.recording import Recorded, Recording
+from foveate.policies import filter_tool_results, prune_tool_outputs
+from foveate.replay.result import CallFigures, EditFigures
+from foveate.replay.run import policy_name, replay
+from foveate.stores.memory import MemoryStore
+from foveate.testing.builders import agent_run, answer, call, chat, say, text_of
+
+FIRST = "src/app.py " + "x" * 385  # 396 characters, 99 tokens
+SMALL = chat(
+    system("Be brief"),  # 2 + 4 = 6 tokens
+    user("Go on!!!"),  # 6
+    call("a", "read", n=1),  # `read {"n":1}`: 3 + 4 = 7
+    answer("a", FIRST),  # 103
+    call("b", "read", n=2),  # 7
+    answer("b", "y" * 396),  # 103
+    call("c", "open", p="src/app.py"),  # `open {"p":"src/app.py"}`: 6 + 4 = 10
+    answer("c", "done"),  # 5
+    say("Good"),  # 5
+)
+STUB = "[Omitted]"  # 3 + 4 = 7 tokens
+
+
+def without_times(calls) -> list[CallFigures]:
+    return [replace(one, milliseconds=0.0) for one in calls]
+
+
+def test_every_figure_of_a_small_replay():
+    replayed = replay(SMALL, policy="none", transcript="small", prices=Prices(read=0.5, write=2.0))
+    figures = {"system": 6, "user": 6}
+    assert without_times(replayed.calls) == [
+        CallFigures(1, 3, tokens=12, cached=0, cost=24.0, cost_unmanaged=24.0, **figures),
+        CallFigures(
+            2, 5, tokens=122, cached=12, cost=226.0, cost_unmanaged=226.0, assistant=7, results_full=103, **figures
+        ),
+        CallFigures(
+            3, 7, tokens=232, cached=122, cost=281.0, cost_unmanaged=281.0, assistant=14, results_full=206, **figures
+        ),
+        CallFigures(
+            4, 9, tokens=247, cached=232, cost=146.0, cost_unmanaged=146.0, assistant=24, results_full=211, **figures
+        ),
+    ]
+    row = asdict(replayed.row)
+    assert row.pop("ms_per_turn_p99") >= row.pop("ms_per_turn_p50") > 0
+    assert row == {
+        "transcript": "small",
+        "policy": "none",
+        "messages": 9,
+        "calls": 4,
+        "input_tokens": 613,
+        "peak_tokens": 247,
+        "cost": 677.0,
+        "cost_unmanaged": 677.0,
+        "cost_ratio": 1.0,
+        "cost_all_in": 1.0,
+        "expansions": 0,
+        "edits": 0,
+        "prefix_rewrites": 0,
+        "references": 1,
+        "recall_visible": 1.0,
+        "said_references": 0,
+        "said_visible": None,
+        "quoted_lines": 0,
+        "quoted_visible": None,
+        "recall_reachable": 1.0,
+        "illegal_views": 0,
+        "lost_messages": 0,
+        "model_calls": 0,
+        "over_budget": 0,
+        "window": 200_000,
+        "provider": "openai",
+        "model": "",
+        "money": None,
+        "money_unmanaged": None,
+        "kept_apart": {},
+    }
+
+
+def test_what_a_policy_took_away_is_missed_where_it_is_used_and_fetched_back():
+    policy = filter_tool_results(keep=1, placeholder=STUB)
+    replayed = replay(SMALL, policy=policy, prices=Prices(read=0.5, write=2.0))
+    third, fourth = without_times(replayed.calls)[2:]
+    figures = {"system": 6, "user": 6}
+    # The first result became a stub of 7 tokens, so only the 19 before it are read from the cache.
+    assert third == CallFigures(
+        3,
+        7,
+        tokens=136,
+        cached=19,
+        cost=0.5 * 19 + 2 * 117,
+        cost_unmanaged=281.0,
+        assistant=14,
+        results_full=103,
+        placeholders=7,
+        misses=1,
+        **figures,
+    )
+    # And now the second one: the view begins with 33 tokens as before.
+    assert fourth == CallFigures(
+        4,
+        9,
+        tokens=55,
+        cached=33,
+        cost=0.5 * 33 + 2 * 22,
+        cost_unmanaged=146.0,
+        assistant=24,
+        results_full=5,
+        placeholders=14,
+        **figures,
+    )
+    assert replayed.edits == (
+        EditFigures(3, 1, tokens_before=232, tokens_after=136, first_position=4, policies="keep-last-1"),
+        EditFigures(4, 1, tokens_before=151, tokens_after=55, first_position=6, policies="keep-last-1"),
+    )
+    row = replayed.row
+    assert (row.edits, row.prefix_rewrites, row.expansions) == (2, 2, 1)
+    assert (row.recall_visible, row.recall_reachable) == (0.0, 0.0)
+    # Two requests, since no handle leads to it, read the view of 136 again; the original of 103 is written, and once
+    # more with the next request, whose prefix was rewritten before it.
+    mending = 2 * 0.5 * 136 + 2 * 103 + 2 * 103
+    assert row.cost_all_in == pytest.approx((row.cost + mending) / 677)
+
+
+def test_a_handle_in_the_view_makes_it_reachable_and_saves_a_request():
+    replayed = replay(SMALL, policy="keep-last-1", prices=Prices(read=0.5, write=2.0))
+    row, third = replayed.row, replayed.calls[2]
+    assert (row.recall_visible, row.recall_reachable, row.expansions) == (0.0, 1.0, 1)
+    assert row.cost_all_in == pytest.approx((row.cost + 0.5 * third.tokens + 2 * 103 + 2 * 103) / 677)
+
+
+def test_a_handle_counts_only_if_what_it_brings_back_holds_what_was_missing():
+    """A placeholder may name a wrong handle; replay asks for it and looks."""
+    wrong = filter_tool_results(keep=1, placeholder='[expand("m6")]')
+    row = replay(SMALL, policy=wrong).row
+    assert (row.recall_visible, row.recall_reachable) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize("policy", ["none", "keep-last-3", "prune"])
+def test_no_decision_depends_on_what_comes_later(policy, provider):
+    run = agent_run(30, seed=3)
+    whole = without_times(replay(run, policy=policy, provider=provider, window=24_000).calls)
+    for length in (len(run) // 3, len(run) // 2):
+        part = without_times(replay(run[:length], policy=policy, provider=provider, window=24_000).calls)
+        assert part == whole[: len(part)]
+    assert len(whole) == 30
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_the_budget_is_kept_at_every_call_and_nothing_is_lost(provider):
+    run = agent_run(60, seed=5)
+    row = replay(run, policy="none", provider=provider, window=16_000).row
+    assert row.peak_tokens <= 16_000 - 1_600
+    assert (row.over_budget, row.lost_messages, row.messages) == (0, 0, len(run))
+    assert row.edits > 0
+
+
+def test_without_management_calls_over_the_budget_are_counted():
+    row = replay(agent_run(60, seed=5), policy="off", window=16_000).row
+    assert row.over_budget > 0
+    assert row.cost_ratio == pytest.approx(1.0)
+
+
+def test_tokens_by_what_they_are_add_up():
+    replayed = replay(agent_run(40, seed=7), policy="prune", window=16_000)
+    parts = ("system", "user", "assistant", "results_full", "results_shrunk", "placeholders", "summaries")
+    assert [sum(getattr(one, part) for part in parts) for one in replayed.calls] == [
+        one.tokens for one in replayed.calls
+    ]
+
+
+def test_a_call_for_each_answer_but_for_one_that_nobody_asked_for():
+    assert replay([say("Hello."), user("Hi."), say("How are you?"), say("Well?")]).row.calls == 2
+    assert replay([system("Be brief."), say("Hello."), user("Hi."), say("Yes?")]).row.calls == 1
+    assert replay([user(" "), say("Hello."), user("Hi."), say("Yes?")]).row.calls == 1
+
+
+def test_a_recording_without_an_answer_has_no_cost():
+    row = replay([user("Hi.")]).row
+    assert (row.calls, row.cost, row.cost_ratio, row.cost_all_in, row.peak_tokens) == (0, 0.0, 1.0, 1.0, 0)
+
+
+def test_the_second_checker_sees_every_request_as_it_would_be_sent():
+    seen = []
+
+    def check(provider, body):
+        seen.append((provider, [message["role"] for message in json.loads(body)["messages"]]))
+        return ["too short", "too dull"] if len(seen) % 2 else []
+
+    replayed = replay(SMALL, policy="none", check=check)
+    beginning = ["system", "user"]
+    assert seen == [
+        ("openai", beginning + pairs)
+        for pairs in ([], ["assistant", "tool"], ["assistant", "tool"] * 2, ["assistant", "tool"] * 3)
+    ]
+    assert replayed.row.illegal_views == 2
+    assert replayed.refusals == ("call 1: too short", "call 1: too dull", "call 3: too short", "call 3: too dull")
+
+
+class Forgetful(MemoryStore):
+    """Mistakes one message for another when it is asked for the whole history."""
+
+    def messages(self, head, first, last):
+        rows = super().messages(head, first, last)
+        return [replace(row, body=rows[0].body) if row.position == 4 and len(rows) > 4 else row for row in rows]
+
+
+def test_a_message_that_does_not_come_back_as_it_was_is_lost():
+    assert replay(SMALL, policy="none", store=Forgetful()).row.lost_messages == 1
+
+
+def test_the_clock_is_that_of_the_recording():
+    idle = []
+
+    def watch(view):
+        idle.append((view.moment.now, view.moment.idle))
+        return ()
+
+    times = [1_000, 5_000, 65_000, 66_000, None]
+    messages = [user("a"), say("b"), user("c"), say("d"), user("e")]
+    recorded = tuple(Recorded(message, 1, time) for message, time in zip(messages, times, strict=True))
+    replay(Recording("talk.jsonl", "chat-completions", recorded), policy=watch)
+    # Looked at before each call and after each answer; a call is made when the last message had come.
+    assert idle[0] == (1_000, None)
+    assert (65_000, 64.0) in idle
+
+
+def test_what_the_recording_tells_of_itself_is_in_the_row():
+    recording = Recording(
+        "logs/talk.jsonl", "codex", (Recorded(user("a"), 1),), model="no-such-model", notes={"other lines": 3}
+    )
+    row = replay(recording).row
+    assert (row.transcript, row.model, row.kept_apart, row.money) == ("talk", "no-such-model", {"other lines": 3}, None)
+
+
+def test_a_second_replay_into_the_same_store_does_not_touch_the_first():
+    store = MemoryStore()
+    for _ in range(2):
+        replay(SMALL, policy="none", transcript="small", store=store)
+    assert store.names("") == ["small / none", "small / none (2)"]
+
+
+def test_a_request_that_cannot_be_made_small_enough_is_an_error():
+    with pytest.raises(DoesNotFit):
+        replay([system(text_of(3_000)), user("Hi."), say("Yes?")], window=2_000)
+
+
+def test_policies_of_your_own_go_by_the_names_of_their_functions():
+    def mine(view):
+        return ()
+
+    assert [policy_name("prune"), policy_name(mine), policy_name([mine, prune_tool_outputs()])] == [
+        "prune",
+        "mine",
+        "mine+policy",
+    ]
