@@ -83,6 +83,8 @@ FIGURES: dict[str, dict[str, Figures]] = {
     },
 }
 
+LONG = {"nimbus/opencode-107e846f866c5", "entireio-git-sync/codex_rollout-a69904c9f9630", "pi-mono/large-session"}
+
 
 @cache
 def recording(folder: Path, transcript: str) -> Recording:
@@ -105,7 +107,7 @@ def figures_of(row: Row) -> Figures:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("transcript", FIGURES)
+@pytest.mark.parametrize("transcript", [pytest.param(one, marks=[pytest.mark.slow] * (one in LONG)) for one in FIGURES])
 def test_the_same_rule_has_the_same_figures(transcripts, transcript, policy):
     """Sizes may differ by a token where a message holds several calls: each is rounded up on its own here."""
     row = replay(recording(transcripts, transcript), policy=POLICIES[policy], window=WINDOW).row

@@ -1,0 +1,33 @@
+"""What requests cost in US dollars."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from foveate.replay.money import dollars
+
+
+def test_cached_tokens_are_read_at_their_price_and_the_rest_is_written():
+    pytest.importorskip("genai_prices")
+    million = 1_000_000
+    fresh, cached = dollars("claude-opus-4-5", [(million, 0)]), dollars("claude-opus-4-5", [(million, million)])
+    # Anthropic: written at 1.25 of the price of input, read at 0.1.
+    assert fresh / cached == pytest.approx(12.5)
+    assert dollars("claude-opus-4-5", [(million, 400_000), (million, 0)]) == pytest.approx(1.6 * fresh + 0.4 * cached)
+
+
+def test_where_writing_the_cache_has_no_price_it_is_input():
+    pytest.importorskip("genai_prices")
+    assert dollars("gpt-4o", [(1_000, 0)]) / dollars("gpt-4o", [(1_000, 1_000)]) == pytest.approx(2)
+
+
+@pytest.mark.parametrize("model", ["", "no-such-model-anywhere"])
+def test_a_model_without_a_known_price_costs_nobody_knows_what(model):
+    assert dollars(model, []) is None
+
+
+def test_without_the_package_no_price_is_known(monkeypatch):
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    assert dollars("claude-opus-4-5", [(1_000, 0)]) is None
