@@ -132,13 +132,14 @@ class MemoryStore:
         with self._lock:
             branch, _ = self._current(head)
             seen = [(branch.snapshot, head.position, head.number)]
-            for shared in branch.lineage:
+            for shared in reversed(branch.lineage):
                 lender = self._branches[head.tenant, head.root, shared.branch]
                 seen.append((lender.snapshot, min(shared.position, head.position), min(shared.number, head.number)))
             usable = [
                 saved for saved, position, number in seen if saved and saved[0] <= position and saved[1] <= number
             ]
-            return max(usable, default=None)
+            # Of two at one point the first, which is of the nearer branch.
+            return max(usable, key=lambda saved: saved[:2], default=None)
 
     def save_snapshot(self, head: Head, position: int, number: int, body: bytes) -> None:
         check_point(head, position, number)
