@@ -27,7 +27,7 @@ def test_importing_foveate_brings_in_no_third_party_package_but_msgspec():
 
 def test_importing_foveate_takes_less_than_200_ms_of_cpu():
     """The best of some runs: a machine that does other things at the same time makes each of them dearer."""
-    assert any(cpu_seconds("-c", "import foveate") < 0.200 for _ in range(8))
+    assert any(cpu_seconds("-c", "import foveate") < 0.200 for _ in range(15))
 
 
 def test_foveate_imports_where_only_msgspec_is_installed(base_install):
