@@ -36,9 +36,9 @@ def draw(lines: Sequence[Line], *, width: int = 100, height: int = 10) -> list[l
     """The rows of the chart, top to bottom, at most `width` characters wide. Empty where there is nothing to draw."""
     longest = max((len(line.values) for line in lines), default=0)
     top = max((max(line.values) for line in lines if line.values), default=0)
-    names = [line.name[:24] for line in lines]
+    names = [line.name[: width // 4] for line in lines]
     across = width - 8 - max(map(len, names), default=0)
-    if longest < 2 or top <= 0 or across < 16:
+    if longest < 2 or top <= 0 or across < 12:
         return []
     cells: dict[tuple[int, int], tuple[int, int]] = {}
     ends: list[int] = []

@@ -29,10 +29,10 @@ def said(message: Message) -> str:
 def shortened(text: str, lines: int = 8, width: int = 160) -> str:
     """The first and the last lines, each cut where it is long, and how much is left out between."""
     every = text.rstrip().split("\n")
-    kept = every if len(every) <= lines else [*every[: lines - 2], "", *every[-2:]]
+    kept = every if len(every) <= lines else [*every[: lines - 3], "", *every[-2:]]
     cut = [line if len(line) <= width else f"{line[: width - 1]}…" for line in kept]
     if len(every) > lines:
-        cut[lines - 2] = f"… {plural(len(every) - lines, 'more line')}, --full shows all"
+        cut[lines - 3] = f"… {plural(len(every) - lines + 1, 'more line')}, --full shows all"
     return "\n".join(cut)
 
 

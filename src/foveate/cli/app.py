@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from inspect import getdoc
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -29,19 +30,23 @@ def _version() -> str:
         return "foveate (not installed as a package)"
 
 
+def _description(command: Callable[..., int]) -> str:
+    """What a docstring says before its parameters, a line a paragraph: the terminal decides where lines end."""
+    paragraphs = (getdoc(command) or "").split("\n\nParameters\n")[0].split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()).replace("`", "") for paragraph in paragraphs)
+
+
 app = App(
     name="foveate",
-    help="""Keep an agent's conversation inside its model's window: what matters stays sharp, the rest shrinks,
-    nothing is lost.
-
-    Start with a recording of your own: `foveate replay --last`""",
+    help="Keep an agent's conversation inside its model's window: what matters stays sharp, the rest shrinks, nothing "
+    "is lost.\n\nStart with a recording of your own: foveate replay --last",
     version=_version,
-    help_format="markdown",
+    help_format="plaintext",
     default_parameter=Parameter(negative=(), show_default=False),
     suppress_keyboard_interrupt=False,
 )
 for command in (replay, show, check, repair):
-    app.command(command)
+    app.command(command, help=_description(command))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

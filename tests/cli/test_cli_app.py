@@ -1,0 +1,106 @@
+"""How a run of the command line begins and ends: help, exit codes, messages without tracebacks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import foveate
+from foveate.cli import app as module
+from foveate.errors import BadSetting
+
+
+@pytest.mark.parametrize("command", [[], ["replay"], ["show"], ["check"], ["repair"]])
+def test_help_is_plain_and_ends_well(run, command):
+    code, out, err = run(*command, "--help")
+    assert (code, err) == (0, "")
+    assert "Usage: foveate" in out
+    assert not command or "Example: foveate" in out
+
+
+def test_the_version_is_told(run):
+    assert run("--version") == (0, f"foveate {foveate.__version__}\n", "")
+
+
+def test_a_command_that_there_is_not_is_refused_with_a_hint(run):
+    code, out, err = run("repaly")
+    assert (code, out) == (2, "")
+    assert err.startswith('foveate: Unknown command "repaly".')
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["replay", "x", "--window", "many"], "--window"),
+        (["replay", "x", "--colour"], "--colour"),
+        (["replay", "x", "--provider", "acme"], "acme"),
+        (["repair", "x"], "--provider"),
+        (["check"], "--file requires an argument"),
+    ],
+)
+def test_wrong_usage_is_named(run, arguments, said):
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert "foveate --help" in err
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "said"),
+    [
+        (KeyboardInterrupt(), 130, "Stopped.\n"),
+        (BadSetting("That cannot be."), 2, "foveate: That cannot be.\n"),
+        (PermissionError(13, "Permission denied", "a.json"), 2, "foveate: [Errno 13] Permission denied: 'a.json'\n"),
+    ],
+)
+def test_how_a_run_ends_that_is_stopped(run, monkeypatch, raised, code, said):
+    def stop(*args, **kwargs):
+        raise raised
+
+    monkeypatch.setattr(module, "app", stop)
+    assert run("check", "x") == (code, "", said)
+
+
+def test_a_reader_who_goes_away_is_no_error(recording):
+    """`foveate show ... | head -1` once ended with a traceback of the interpreter's last flush."""
+    command = [sys.executable, "-m", "foveate", "show", str(recording), "--full"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    complaint = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(), complaint) == (141, b"")
+
+
+def test_output_survives_an_encoding_of_ascii_alone(recording):
+    command = [sys.executable, "-m", "foveate", "replay", str(recording)]
+    done = subprocess.run(
+        command, capture_output=True, env=environment(PYTHONIOENCODING="ascii", PYTHONUTF8="0"), check=True
+    )
+    assert b"`prune`: " in done.stdout
+    assert done.stderr == b""
+    done.stdout.decode("ascii")
+
+
+def test_help_is_there_at_once():
+    """Below 0.4 s of processor time: what a command needs is imported when it runs."""
+    if os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
+        pytest.skip("this machine does so much else that processor time says nothing")
+    command = [sys.executable, "-m", "foveate", "--help"]
+    for _ in range(5):  # On a busy machine the same work takes more time: one good run is enough.
+        before = os.times()
+        subprocess.run(command, capture_output=True, env=environment(), check=True)
+        after = os.times()
+        spent = after.children_user + after.children_system - before.children_user - before.children_system
+        if spent < 0.4:
+            return
+    pytest.fail(f"{spent:.2f} s of processor time for the help text")
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NO_COLOR": "1", **more}

@@ -1,0 +1,104 @@
+"""`foveate check`: legal as recorded, and where the tokens go."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from conftest import call, write
+
+
+def test_a_sound_recording_is_legal_for_both_providers(run, recording):
+    for provider in ("anthropic", "openai"):
+        code, out, err = run("check", recording, "--provider", provider)
+        assert (code, err) == (0, "")
+        assert f"Legal for {provider} as recorded." in out
+
+
+def test_the_tokens_are_told_by_role_by_tool_and_by_message(run, recording):
+    out = run("check", recording)[1].replace("\u202f", "")
+    lines = [line.split() for line in out.splitlines()]
+    assert lines[0] == ["fix-login.jsonl", "chat:", "17", "messages,", "5859", "tokens"]
+    assert ["tool", "7", "5729", "98", "%"] in lines
+    assert ["read_file", "6", "5724", "98", "%"] in lines
+    assert ["edit_file", "1", "5", "<1", "%"] not in lines
+    table = lines[lines.index(["largest", "from", "begins", "tokens", "share"]) :]
+    assert [line[0] for line in table[1:7]] == ["m4", "m6", "m8", "m10", "m12", "m14"]
+    assert len([line for line in table if line and line[0].startswith("m")]) == 10
+
+
+def test_the_same_as_one_json_object(run, recording):
+    code, out, _ = run("check", recording, "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert (facts["legal"], facts["findings"], facts["messages"], facts["tokens"]) == (True, [], 17, 5859)
+    assert facts["by_tool"] == [
+        {"name": "read_file", "messages": 6, "tokens": 5724},
+        {"name": "edit_file", "messages": 1, "tokens": 5},
+    ]
+    assert facts["largest"][0] == {
+        "message": 4,
+        "role": "tool",
+        "tool": "read_file",
+        "tokens": 954,
+        "begins": "def part_0(): pass def part_0(): pass def part_0(): pass de…",
+    }
+
+
+ILLEGAL = [
+    {"role": "user", "content": "hi"},
+    call("a", "ls", {}),
+    {"role": "user", "content": "go on"},
+    {"role": "tool", "tool_call_id": "a", "content": "late"},
+    call("b", "ls", "not json"),
+    {"role": "tool", "tool_call_id": "b", "content": "ok"},
+    call("b", "ls", {}),
+    {"role": "tool", "tool_call_id": "b", "content": "ok"},
+]
+
+
+@pytest.mark.parametrize(
+    ("provider", "found"),
+    [
+        ("openai", [(2, "pairing"), (4, "pairing"), (5, "arguments")]),
+        ("anthropic", [(4, "order"), (7, "call-id")]),
+    ],
+)
+def test_each_violation_is_named_with_its_message_its_line_and_what_mends_it(run, tmp_path, provider, found):
+    path = write(tmp_path / "bad.jsonl", ILLEGAL)
+    code, out, _ = run("check", path, "--provider", provider, "--json")
+    facts = json.loads(out)
+    assert (code, facts["legal"]) == (1, False)
+    places = [(one["message"], one["rule"]) for one in facts["findings"]]
+    assert places == found
+    assert all(one["line"] == one["message"] and one["mend"] and one["says"] for one in facts["findings"])
+    text = run("check", path, "--provider", provider)[1]
+    assert f"Not legal for {provider} as recorded: {len(places)} things would be refused." in text
+    assert "  message 4 (line 4): " in text
+    assert "      foveate repair " in text
+
+
+def test_a_finding_in_a_packed_message_is_named_by_the_message_that_was_packed(run, tmp_path):
+    """Anthropic's user message carries all results of a turn; it is the second of them that is wrong."""
+    calls = call("a", "ls", {})
+    calls["tool_calls"] += call("b", "ls", {})["tool_calls"]
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "hi"},
+        calls,
+        {"role": "tool", "tool_call_id": "a", "content": "ok"},
+        {"role": "tool", "tool_call_id": "x", "content": "whose?"},
+        {"role": "tool", "tool_call_id": "b", "content": "ok"},
+    ]
+    facts = json.loads(run("check", write(tmp_path / "packed.jsonl", messages), "--json")[1])
+    assert [(one["message"], one["rule"]) for one in facts["findings"]] == [(5, "pairing")]
+
+
+def test_raw_recordings_are_read_and_judged(run, transcripts):
+    """Every raw recording ends in a verdict, and every finding stands at a message."""
+    for path in sorted((transcripts / "raw").rglob("*.*")):
+        code, out, err = run("check", path, "--json")
+        facts = json.loads(out)
+        assert err == ""
+        assert code == (0 if facts["legal"] else 1)
+        assert all(1 <= one["message"] <= facts["messages"] for one in facts["findings"])

@@ -1,0 +1,103 @@
+"""Tables that are too wide, progress that nobody sees, messages shortened for a terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+
+from foveate import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, tool_result
+from foveate.cli import _print
+from foveate.cli._said import beginning, printable, said, shortened
+
+
+class Terminal(io.StringIO):
+    encoding = "utf-8"
+
+    def isatty(self):
+        return True
+
+
+def test_a_table_wider_than_the_terminal_continues_below_itself(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("COLUMNS", "24")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    _print.print_table(
+        ("policy", "cost", "all-in", "peak"), [("none", "100 %", "100 %", "12"), ("prune", "77 %", "88 %", "9")]
+    )
+    assert re.sub(r"\x1b\[\d*m", "", terminal.getvalue()).splitlines() == [
+        "policy   cost  all-in",
+        "none    100 %   100 %",
+        "prune    77 %    88 %",
+        "",
+        "policy  peak",
+        "none      12",
+        "prune      9",
+        "",
+    ]
+
+
+def test_progress_is_shown_to_a_terminal_and_to_nobody_else(monkeypatch):
+    with _print.progress("Replaying", 5) as tell:
+        assert tell is None
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    with _print.progress("Replaying", 1) as tell:
+        assert tell is None
+    with _print.progress("Replaying", 5) as tell:
+        assert tell is not None
+        tell(3, 5, "a[b].jsonl")
+    assert "Replaying" in terminal.getvalue()
+    assert "3/5" in terminal.getvalue()
+
+
+def test_every_kind_of_part_is_told():
+    message = Message(
+        "assistant",
+        (
+            Reasoning("Hm.", "sig"),
+            Reasoning(encrypted="xyz"),
+            Text("Here:"),
+            ToolCall("c1", "ls", '{"path": "."}'),
+            Media("image/png", "base64", "A" * 4000),
+            Media("image/png", "url", "https://example.org/a.png"),
+            Opaque("anthropic", "server_tool_use", "{}"),
+        ),
+    )
+    assert said(message).split("\n") == [
+        "(thought) Hm.",
+        "(thought, encrypted)",
+        "Here:",
+        '→ ls {"path": "."}  [c1]',
+        "[image/png, 3\u202f000 bytes]",
+        "[image/png https://example.org/a.png]",
+        "[server_tool_use of anthropic] {}",
+    ]
+    assert said(tool_result("c1", "no such file", state="error")) == "(error)\nno such file"
+    assert said(Message("tool", (ToolResult("c1"),))) == ""
+
+
+def test_long_texts_show_their_ends():
+    text = "\n".join(f"line {number}" for number in range(20)) + "\n\n"
+    assert shortened(text, lines=5).split("\n") == [
+        "line 0",
+        "line 1",
+        "… 16 more lines, --full shows all",
+        "line 18",
+        "line 19",
+    ]
+    assert shortened("x" * 200, width=10) == "xxxxxxxxx…"
+    assert shortened("a\nb") == "a\nb"
+
+
+def test_the_beginning_of_a_message_is_one_line():
+    assert beginning(Message("user", (Text("  one\n\ttwo  three"),))) == "one two three"
+    assert beginning(Message("user", (Text("word " * 50),)), 12) == "word word w…"
+    assert beginning(Message("user", ())) == ""
+
+
+def test_control_characters_are_made_visible():
+    assert printable("a\tb\nc\r\nd\x1b[0m\x00\x7f\u202e") == "a\tb\nc\nd\u241b[0m\u2400\u2421\ufffd"

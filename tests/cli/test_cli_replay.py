@@ -1,0 +1,235 @@
+"""`foveate replay`."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+from conftest import call, write
+
+from foveate.cli import replay as command
+from foveate.replay.result import Row
+
+
+def test_the_table_the_chart_and_the_sentence(run, recording):
+    code, out, err = run("replay", recording, "--compare", "none,keep-last-1", "--window", "200000")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0].replace("\u202f", "") == (
+        "fix-login  17 messages, 8 model calls, window 200000, provider anthropic"
+    )
+    assert lines[2].split() == ["policy", "cost", "all-in", "peak", "tokens", "recall", "quoted", "edits"]
+    assert lines[3].split()[0:4] == ["none", "100", "%", "100"]
+    assert lines[4].split()[0] == "keep-last-1"
+    assert "Tokens per call" in out
+    assert lines[-2] == (
+        "`none`: 100 % of the cost of sending everything, 100 % counting what must be fetched back; 0 illegal views."
+    )
+    assert lines[-1].startswith("`keep-last-1`: ")
+
+
+def test_a_policy_named_beside_a_comparison_comes_first(run, recording):
+    _, out, _ = run("replay", recording, "--policy", "keep-last-2", "--compare", "none, keep-last-2", "--json")
+    assert [json.loads(line)["policy"] for line in out.splitlines()] == ["keep-last-2", "none"]
+
+
+def test_json_has_an_object_for_each_transcript_and_policy_and_nothing_else(run, recording, tmp_path):
+    other = write(tmp_path / "hello.jsonl", [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}])
+    code, out, err = run("replay", recording, other, "--compare", "none,prune", "--json", "--jobs", 1)
+    assert (code, err) == (0, "")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert [(row["transcript"], row["policy"]) for row in rows] == [
+        ("fix-login", "none"),
+        ("fix-login", "prune"),
+        ("hello", "none"),
+        ("hello", "prune"),
+    ]
+    assert all(tuple(row) == Row.__struct_fields__ for row in rows)
+    assert all((row["illegal_views"], row["lost_messages"]) == (0, 0) for row in rows)
+
+
+def test_several_files_are_replayed_in_several_processes(run, recording, tmp_path):
+    other = write(tmp_path / "hello.jsonl", [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}])
+    one = run("replay", recording, other, "--json", "--jobs", 1)
+    two = run("replay", recording, other, "--json", "--jobs", 2)
+    assert [figures(line) for line in one[1].splitlines()] == [figures(line) for line in two[1].splitlines()]
+
+
+def figures(line: str) -> dict:
+    return {name: value for name, value in json.loads(line).items() if not name.startswith("ms_")}
+
+
+def test_many_transcripts_are_summed_up(run, recording, tmp_path):
+    other = write(tmp_path / "hello.jsonl", [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}])
+    _, out, _ = run("replay", recording, other, "--jobs", 1)
+    assert out.startswith("2 transcripts  19 messages, 9 model calls")
+    assert "Tokens per call of fix-login, the largest" in out
+
+
+def test_wide_shows_every_figure(run, recording):
+    _, out, _ = run("replay", recording, "--wide")
+    for title in (
+        "model calls",
+        "input tokens",
+        "prefix rewrites",
+        "said",
+        "reachable",
+        "expansions",
+        "ms p50 / p99",
+        "illegal views",
+    ):
+        assert title in out
+
+
+def test_the_report_is_written_and_named(run, recording, tmp_path):
+    report = tmp_path / "report.html"
+    code, out, _ = run("replay", recording, "--html", report, "--prices", "0.5,2")
+    assert code == 0
+    assert f"The report is in {report}.\n" in out
+    page = report.read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "read at 0.5, written at 2 of the base price" in page
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_json_stays_json_with_a_report(run, recording, tmp_path):
+    _, out, _ = run("replay", recording, "--json", "--html", tmp_path / "report.html")
+    assert json.loads(out)["transcript"] == "fix-login"
+    assert (tmp_path / "report.html").exists()
+
+
+def test_replayed_conversations_can_be_kept_and_shown(run, recording, tmp_path):
+    db = tmp_path / "kept.db"
+    assert run("replay", recording, "--compare", "none,keep-last-1", "--db", db)[0] == 0
+    code, out, _ = run("show", db)
+    assert code == 0
+    assert out.splitlines()[:3] == [f"{db}: 2 conversations", "  fix-login / keep-last-1", "  fix-login / none"]
+    code, out, _ = run("show", db, "fix-login / keep-last-1")
+    assert (code, out.splitlines()[0]) == (0, "fix-login / keep-last-1  call 8 of 8")
+
+
+def test_last_takes_the_newest_recording_on_this_computer(run, recording, tmp_path, monkeypatch):
+    home = tmp_path / "home"
+    folder = home / ".codex" / "sessions" / "2026" / "05" / "01"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("CODEX_HOME", raising=False)
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    assert run("replay", "--last")[0] == 2
+    (folder / "rollout-1.jsonl").write_bytes(recording.read_bytes())
+    code, out, _ = run("replay", "--last", "--json")
+    assert (code, json.loads(out)["transcript"]) == (0, "rollout-1")
+
+
+# ------------------------------------------------------------------------------------------------------ what goes wrong
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "there is no such file"),
+        (b"", "the file is empty"),
+        (b"  \n\n", "nothing but white space"),
+        (b"hello\nworld\n", "not JSON"),
+        (b'{"a": 1}\n{"b": 2}\n', "not a format I know"),
+        (b'{"role": "user", "content": "hi"}\n{"role": "assis', "line 2"),
+        (b'{"role": "user", "content": "\xff"}\n{"role": "user", "content": "x"}\n', "UTF-8"),
+        (b"SQLite format 3\0" + b"\0" * 100, "SQLite"),
+        (b"\x1f\x8b\x08\0\0\0", "gzip"),
+    ],
+)
+@pytest.mark.parametrize("arguments", [["replay"], ["show"], ["check"], ["repair", "--provider", "openai", "-o"]])
+def test_bad_input_is_named_and_nothing_is_written(run, tmp_path, arguments, content, said):
+    if arguments == ["show"] and content and content.startswith(b"SQLite"):
+        said = "SQLite cannot read it"
+    path = tmp_path / "input"
+    if content is not None:
+        path.write_bytes(content)
+    before = sorted(tmp_path.iterdir())
+    output = {"repair": [tmp_path / "out"], "replay": ["--html", tmp_path / "r.html", "--db", tmp_path / "r.db"]}
+    code, out, err = run(*arguments, *output.get(arguments[0], []), path)
+    assert (code, out) == (2, "")
+    assert err.startswith("foveate: ")
+    assert said in err
+    assert "Traceback" not in err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--policy", "prnue"], "There is no policy 'prnue'. Known: off, none, keep-last-N, prune"),
+        (["--compare", "none,keep-last-0"], "keep-last-0"),
+        (["--prices", "1"], "--prices"),
+        (["--prices", "-1,2"], "--prices"),
+        (["--prices", "nan,2"], "--prices"),
+        (["--window", "0"], "--window"),
+        (["--jobs", "0"], "--jobs"),
+        (["--format", "morse"], "There is no format 'morse'"),
+        (["--html", "nowhere/report.html"], "no folder nowhere"),
+        (["--html", "."], "is a folder"),
+        (["--db", "nowhere/chats.db"], "no folder nowhere"),
+    ],
+)
+def test_settings_that_are_not_allowed_are_named(run, recording, options, said):
+    code, out, err = run("replay", recording, *options)
+    assert (code, out) == (2, "")
+    assert said in err
+
+
+def test_one_bad_file_stops_no_other(run, recording, tmp_path):
+    bad = tmp_path / "bad.jsonl"
+    bad.write_text("nothing\n")
+    code, out, err = run("replay", bad, recording, "--json", "--jobs", 1)
+    assert code == 2
+    assert json.loads(out)["transcript"] == "fix-login"
+    assert err.startswith(f"foveate: {bad}: ")
+
+
+def test_damaged_lines_are_skipped_and_counted_where_asked(run, recording):
+    with recording.open("a") as file:
+        file.write("{torn")
+    assert run("replay", recording)[0] == 2
+    code, out, _ = run("replay", recording, "--lenient")
+    assert code == 0
+    assert "Beside plain messages the recording holds 1 damaged line." in out
+
+
+def test_a_database_of_something_else_is_left_alone(run, recording, tmp_path):
+    db = tmp_path / "shop.db"
+    with closing(sqlite3.connect(db)) as connection:
+        connection.execute("CREATE TABLE message (text)")
+    code, _, err = run("replay", recording, "--db", db)
+    assert code == 2
+    assert "something else" in err
+
+
+def test_an_illegal_view_is_counted_told_and_ends_with_1(run, recording, monkeypatch):
+    monkeypatch.setattr(command, "second_opinion", lambda provider, body: ["messages[0]: not so"])
+    code, out, _ = run("replay", recording)
+    assert code == 1
+    assert out.splitlines()[-1].endswith("; 8 illegal views.")
+    assert "Refused: fix-login, prune, call 1: messages[0]: not so" in out
+
+
+def test_the_second_opinion_is_given_on_every_request(run, recording, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        command,
+        "second_opinion",
+        lambda provider, body: seen.append((provider, len(json.loads(body)["messages"]))) or [],
+    )
+    assert run("replay", recording, "--provider", "openai")[0] == 0
+    assert seen == [("openai", 2 * number) for number in range(1, 9)]
+
+
+def test_a_window_too_small_for_the_request_is_said_to_be(run, tmp_path):
+    path = write(
+        tmp_path / "big.jsonl",
+        [{"role": "system", "content": "x" * 50_000}, {"role": "user", "content": "hi"}, call("a", "ls", {})],
+    )
+    code, out, err = run("replay", path, "--window", "1000")
+    assert (code, out) == (1, "")
+    assert "usable" in err

@@ -1,0 +1,134 @@
+"""`foveate show`: what the model saw at one call."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from conftest import write
+
+import foveate
+
+
+def test_every_message_of_the_last_view_is_shown_with_its_facts(run, recording):
+    code, out, err = run("show", recording, "--policy", "none")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[:8] == [
+        "fix-login.jsonl under none  call 8 of 8",
+        "",
+        "m1  system · 9 tokens",
+        "  │ You mend programs.",
+        "",
+        "m2  user · 12 tokens",
+        "  │ Why does the login test fail?",
+        "",
+    ]
+    assert [line.split()[0] for line in lines if line.startswith("m")] == [f"m{number}" for number in range(1, 17)]
+    assert "m4  tool (read_file) · 954 tokens" in lines
+    assert '  │ → read_file {"path": "src/part_0.py"}  [c0]' in lines
+    assert "  │ … 193 more lines, --full shows all" in lines
+    assert "16 messages in the view" in lines[-2]
+    assert lines[-2].endswith("of the window of 200\u202f000")
+
+
+def test_full_shows_all_of_it(run, recording):
+    out = run("show", recording, "--full")[1]
+    assert "more lines" not in out
+    assert out.count("  │ def part_3(): pass\n") == 200
+
+
+def test_an_earlier_call_saw_less(run, recording):
+    out = run("show", recording, "--turn", 2)[1]
+    assert out.splitlines()[0] == "fix-login.jsonl under prune  call 2 of 8"
+    assert "m4  tool (read_file)" in out
+    assert "m5  " not in out
+
+
+def test_the_call_that_would_come_next_can_be_shown(run, recording):
+    out = run("show", recording, "--turn", 9)[1]
+    assert out.splitlines()[0] == "fix-login.jsonl under prune  the next call"
+    assert "Mended." in out
+
+
+def test_what_a_policy_shrank_says_who_did_it_and_how_large_it_was(run, recording):
+    out = run("show", recording, "--policy", "keep-last-1")[1]
+    block = out[out.index("m4  ") : out.index("m5  ")].splitlines()
+    assert block[0].endswith("· 954 as appended")
+    assert block[1].startswith("    Edit 1, turn 3: ")
+    assert 'expand("m4")' in "\n".join(block)
+    assert "6 entries shaped by edits, 0 mended for the provider." in out.splitlines()[-1]
+
+
+def test_what_was_mended_says_why(run, tmp_path):
+    path = write(
+        tmp_path / "late.jsonl",
+        [{"role": "user", "content": "hi"}, {"role": "tool", "tool_call_id": "x", "content": "late"}],
+    )
+    out = run("show", path)[1]
+    assert "m2  user · note · " in out
+    assert "    Changed for its provider: " in out
+    assert "1 mended for the provider" in out
+
+
+def test_a_turn_that_there_was_not_is_refused(run, recording):
+    for turn in (0, 10):
+        code, out, err = run("show", recording, "--turn", turn)
+        assert (code, out) == (2, "")
+        assert "has 8 model calls; 9 would be the next one." in err
+
+
+def test_a_database_lists_its_conversations_and_shows_one(run, tmp_path):
+    db = tmp_path / "chats.db"
+    for name in ("second", "first"):
+        with foveate.open_conversation(name, store=f"sqlite:///{db}", format="anthropic", window=200_000) as chat:
+            chat.append(f"I am the {name}.")
+            chat.record(foveate.assistant("So you are."))
+    assert run("show", db) == (
+        0,
+        f"{db}: 2 conversations\n  first\n  second\nShow one: foveate show {db} 'first'\n",
+        "",
+    )
+    code, out, _ = run("show", db, "second")
+    assert code == 0
+    assert out.splitlines()[:4] == ["second  call 1 of 1", "", "m1  user · 8 tokens", "  │ I am the second."]
+    assert "window" not in out
+
+
+def test_looking_at_a_database_makes_no_conversation_in_it(run, tmp_path):
+    db = tmp_path / "chats.db"
+    foveate.open_conversation("there", store=f"sqlite:///{db}", window=1000).close()
+    code, out, err = run("show", db, "not-there")
+    assert (code, out) == (2, "")
+    assert "not-there" in err
+    assert run("show", db)[1].splitlines()[0].endswith(": 1 conversation")
+
+
+def test_a_database_of_something_else_is_left_untouched(run, tmp_path):
+    db = tmp_path / "shop.db"
+    with closing(sqlite3.connect(db)) as connection:
+        connection.execute("CREATE TABLE sale (item)")
+        connection.commit()
+    before = db.read_bytes()
+    code, out, err = run("show", db)
+    assert (code, out) == (2, "")
+    assert "holds no conversations of foveate" in err
+    assert db.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [db]
+
+
+def test_a_name_beside_a_recording_is_refused(run, recording):
+    code, _, err = run("show", recording, "fix-login")
+    assert code == 2
+    assert "takes no name" in err
+
+
+@pytest.mark.parametrize("hostile", ["\x1b]0;owned\x07", "\x1b[2J", "\x9b31m", "\r", "\u202e"])
+def test_a_recording_cannot_steer_the_terminal_it_is_shown_on(run, tmp_path, hostile):
+    path = write(tmp_path / "odd.jsonl", [{"role": "user", "content": f"before{hostile}after[bold]x[/bold]"}])
+    for arguments in (["show", path], ["show", path, "--full"], ["check", path]):
+        out = run(*arguments)[1]
+        assert not any(character in out for character in "\x1b\x07\x9b\r\u202e")
+        assert "before" in out
+        assert "[bold]x[/bold]" in out
