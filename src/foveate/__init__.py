@@ -10,7 +10,9 @@ What matters stays sharp, the rest shrinks, nothing is lost, and every prompt is
 
 from __future__ import annotations
 
-from .conversation import AsyncConversation, Conversation, Historic, Mend, Repaired
+import typing as _typing
+
+from .conversation import Conversation
 from .core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
 from .core.events import Event
 from .core.messages import (
@@ -54,7 +56,11 @@ from .errors import (
     UnknownHandle,
 )
 from .policies import filter_tool_results, prune_tool_outputs
+from .shell import Historic, Mend, Repaired
 from .wiring import open_async_conversation, open_conversation, open_store
+
+if _typing.TYPE_CHECKING:
+    from .async_conversation import AsyncConversation
 
 __version__ = "0.1.0.dev0"
 
@@ -124,3 +130,11 @@ __all__ = [
     "tool_result",
     "user",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name == "AsyncConversation":  # Imported when it is asked for: asyncio would double the time of the import.
+        from .async_conversation import AsyncConversation
+
+        return AsyncConversation
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

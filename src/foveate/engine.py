@@ -577,14 +577,14 @@ def _undone_by(restore: Restore, number: int, numbered: Mapping[int, Edit]) -> l
     """The edits that a Restore took out, to be made again."""
     cancelled = {n for edit in numbered.values() if isinstance(edit, Restore) for n in edit.edits}
     ends = {target.message for target in restore.targets if isinstance(target, Target)}
-    again: list[Edit] = []
-    for n, edit in numbered.items():
+
+    def was_taken_out(n: int, edit: Edit) -> bool:
         if n in restore.edits:
-            again.append(edit)
-        elif n < number and n not in cancelled and isinstance(edit, Replace | Hide):
-            if isinstance(edit.target, Target) and edit.target.message in ends:
-                again.append(edit)
-    return again
+            return True
+        is_of_a_part = isinstance(edit, Replace) or (isinstance(edit, Hide) and isinstance(edit.target, Target))
+        return is_of_a_part and n < number and n not in cancelled and not ends.isdisjoint(_named([edit]))
+
+    return [edit for n, edit in numbered.items() if was_taken_out(n, edit)]
 
 
 def _plain(value: Any) -> Any:

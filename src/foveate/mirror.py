@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from .core.messages import Message, Reasoning, Text, ToolCall, ToolResult
+from .core.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
 
 __all__ = ["Mirror"]
 
@@ -61,9 +61,11 @@ def _said(message: Message) -> Message:
     return Message(message.role, parts, message.name)
 
 
-def _bare(part: object) -> object:
-    if isinstance(part, ToolResult):
-        return msgspec.structs.replace(part, extra=None, content=tuple(_bare(nested) for nested in part.content))
-    if isinstance(part, Text | ToolCall) and part.extra is not None:
-        return msgspec.structs.replace(part, extra=None)
-    return part
+def _bare(part: Part) -> Part:
+    match part:
+        case ToolResult():
+            return msgspec.structs.replace(part, extra=None, content=tuple(_bare(nested) for nested in part.content))
+        case Text() | ToolCall() if part.extra is not None:
+            return msgspec.structs.replace(part, extra=None)
+        case _:
+            return part

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from .conversation import AsyncConversation, Conversation
+from .conversation import Conversation
 from .core.events import Event
 from .core.planner import Policy
 from .core.profiles import Profile, profile_for, window_of
@@ -18,7 +18,7 @@ from .policies import FLOOR, named
 from .ports import Clock, Format, Store, TokenCounter
 
 if TYPE_CHECKING:
-    pass
+    from .async_conversation import AsyncConversation
 
 __all__ = ["open_async_conversation", "open_conversation", "open_store"]
 
@@ -50,32 +50,8 @@ def open_conversation(
     `clock`: milliseconds since 1970. `on_event` is called with every Event; it can neither break nor change a run.
     Raises BadSetting for values that are not allowed.
     """
-    engine, owns = _engine(store, format, model, window, reserve, policy, profile, prices, counter, clock)
-
-    def reopen(other: str) -> Conversation:
-        return open_conversation(
-            other,
-            store=engine.store,
-            format=engine.format.name,
-            model=model,
-            window=window,
-            reserve=reserve,
-            policy=policy,
-            profile=profile,
-            prices=prices,
-            counter=counter,
-            clock=clock,
-            tenant=tenant,
-            on_event=on_event,
-        )
-
-    conversation = Conversation(engine, on_event=on_event, owns_store=owns, reopen=reopen)
-    try:
-        conversation._do(engine.open(tenant, name))
-    except BaseException:
-        conversation.close()
-        raise
-    return conversation
+    made = _Made(store, format, model, window, reserve, policy, profile, prices, counter, clock)
+    return _open(name, tenant, made, on_event)
 
 
 async def open_async_conversation(
@@ -95,32 +71,8 @@ async def open_async_conversation(
     on_event: Callable[[Event], object] | None = None,
 ) -> AsyncConversation:
     """See `open_conversation`."""
-    engine, owns = _engine(store, format, model, window, reserve, policy, profile, prices, counter, clock)
-
-    async def reopen(other: str) -> AsyncConversation:
-        return await open_async_conversation(
-            other,
-            store=engine.store,
-            format=engine.format.name,
-            model=model,
-            window=window,
-            reserve=reserve,
-            policy=policy,
-            profile=profile,
-            prices=prices,
-            counter=counter,
-            clock=clock,
-            tenant=tenant,
-            on_event=on_event,
-        )
-
-    conversation = AsyncConversation(engine, on_event=on_event, owns_store=owns, reopen=reopen)
-    try:
-        await conversation._do(engine.open(tenant, name))
-    except BaseException:
-        await conversation.close()
-        raise
-    return conversation
+    made = _Made(store, format, model, window, reserve, policy, profile, prices, counter, clock)
+    return await _open_async(name, tenant, made, on_event)
 
 
 def open_store(url: str) -> Store:
@@ -136,40 +88,81 @@ def open_store(url: str) -> Store:
     raise BadSetting(f"There is no store {url!r}. Known: memory: and sqlite:///PATH, for example sqlite:///chat.db.")
 
 
-def _engine(
-    store: str | Store,
-    format: str | Format,
-    model: str,
-    window: int | None,
-    reserve: int | None,
-    policy: str | Policy | Sequence[Policy],
-    profile: Profile | None,
-    prices: Prices | None,
-    counter: TokenCounter | None,
-    clock: Clock | None,
-) -> tuple[Engine, bool]:
-    """The engine, and whether its store was opened here."""
-    if window is not None and (isinstance(window, bool) or window < 1):
-        raise BadSetting(f"window= is a number of tokens above 0, not {window!r}.")
-    if reserve is not None and (isinstance(reserve, bool) or reserve < 0):
-        raise BadSetting(f"reserve= is a number of tokens of 0 or more, not {reserve!r}.")
-    policies, floor = _policies(policy)
-    shape = _format(format)
-    demands = profile or profile_for(shape.name, model)
-    opened = open_store(store) if isinstance(store, str) else store
-    engine = Engine(
-        opened,
-        shape,
-        demands,
-        counter or EstimatingCounter(),
-        clock or _wall_clock,
-        policies=policies,
-        floor=floor,
-        window=window if window is not None else window_of(model),
-        reserve=reserve,
-        prices=prices or Prices(),
-    )
-    return engine, isinstance(store, str)
+class _Made(NamedTuple):
+    """What a conversation is made of, so that a fork of it is made of the same."""
+
+    store: str | Store
+    format: str | Format
+    model: str
+    window: int | None
+    reserve: int | None
+    policy: str | Policy | Sequence[Policy]
+    profile: Profile | None
+    prices: Prices | None
+    counter: TokenCounter | None
+    clock: Clock | None
+
+    def engine(self) -> Engine:
+        """An engine of these parts. Raises BadSetting, before the store is opened, for values that are not allowed."""
+        if self.window is not None and (isinstance(self.window, bool) or self.window < 1):
+            raise BadSetting(f"window= is a number of tokens above 0, not {self.window!r}.")
+        if self.reserve is not None and (isinstance(self.reserve, bool) or self.reserve < 0):
+            raise BadSetting(f"reserve= is a number of tokens of 0 or more, not {self.reserve!r}.")
+        policies, floor = _policies(self.policy)
+        format = _format(self.format)
+        return Engine(
+            open_store(self.store) if isinstance(self.store, str) else self.store,
+            format,
+            self.profile or profile_for(format.name, self.model),
+            self.counter or EstimatingCounter(),
+            self.clock or _wall_clock,
+            policies=policies,
+            floor=floor,
+            window=self.window if self.window is not None else window_of(self.model),
+            reserve=self.reserve,
+            prices=self.prices or Prices(),
+        )
+
+    def beside(self, engine: Engine) -> _Made:
+        """The same parts for another conversation in the store that `engine` has open."""
+        format = self.format if isinstance(self.format, str) else engine.format
+        return self._replace(store=engine.store, format=format)
+
+
+def _open(name: str, tenant: str, made: _Made, on_event: Callable[[Event], object] | None) -> Conversation:
+    engine = made.engine()
+
+    def reopen(fork: str) -> Conversation:
+        return _open(fork, tenant, made.beside(engine), on_event)
+
+    owns_store = isinstance(made.store, str)
+    conversation = Conversation(engine, on_event=on_event, owns_store=owns_store, reopen=reopen)
+    try:
+        conversation._do(engine.open(tenant, name))
+    except BaseException:
+        conversation.close()
+        raise
+    return conversation
+
+
+async def _open_async(
+    name: str, tenant: str, made: _Made, on_event: Callable[[Event], object] | None
+) -> AsyncConversation:
+    from .async_conversation import AsyncConversation
+
+    engine = made.engine()
+
+    async def reopen(fork: str) -> AsyncConversation:
+        return await _open_async(fork, tenant, made.beside(engine), on_event)
+
+    owns_store = isinstance(made.store, str)
+    conversation = AsyncConversation(engine, on_event=on_event, owns_store=owns_store, reopen=reopen)
+    try:
+        await conversation._do(engine.open(tenant, name))
+    except BaseException:
+        await conversation.close()
+        raise
+    return conversation
 
 
 def _format(format: str | Format) -> Format:

@@ -152,6 +152,13 @@ class Message(Struct, frozen=True, omit_defaults=True):
             return self.parts[0]
         return None
 
+    @property
+    def says_something(self) -> bool:
+        """Whether there is a text that is not blank, or media, for anybody to read."""
+        return any(
+            isinstance(part, Media) or (isinstance(part, Text) and bool(part.text.strip())) for part in self.parts
+        )
+
     def media(self) -> Iterator[Media]:
         """Every image, document and sound, those inside a tool result too."""
         for part in self.parts:

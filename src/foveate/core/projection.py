@@ -77,12 +77,12 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
     estimated: int = 0
     """Tokens of the last measured prompt, by the provider and by the counter."""
 
-    def after(self, position: int, stamp: Stamp) -> Facts:
-        """The facts once a message with this stamp was appended."""
+    def after(self, position: int, message: Message, stamp: Stamp) -> Facts:
+        """The facts once this message was appended."""
         is_reply = stamp.origin == "assistant"
         prompt = stamp.usage.prompt_tokens if stamp.usage and stamp.estimate else None
         return Facts(
-            position if stamp.origin == "user" else self.last_input,
+            position if stamp.origin == "user" and message.says_something else self.last_input,
             max(self.turn, stamp.turn),
             stamp.time if is_reply else self.replied,
             self.measured if prompt is None else prompt,
@@ -188,7 +188,7 @@ class Projection:
         """Take one more message at the end."""
         self._place(Slot(row.position, row.id, row.message, row.stamp, row.size))
         self.position = row.position
-        self.facts = self.facts.after(row.position, row.stamp)
+        self.facts = self.facts.after(row.position, row.message, row.stamp)
 
     def _place(self, slot: Slot) -> None:
         at = len(self._slots)

@@ -195,7 +195,7 @@ class PromptsAreIntact:
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
         if entry.source is None or entry.is_result:
             return
-        if entry.stamp.origin == "user":
+        if entry.stamp.origin == "user" and entry.source.says_something:
             self._problem = f"the last user input, {entry.handle}, is not shown as it was said" if entry.shrunk else ""
         if entry.message.role == "system" and entry.shrunk:
             yield "is a system prompt that is not shown as it was said"

@@ -142,15 +142,15 @@ def mended(message: Message, profile: Profile, *, stale: bool) -> tuple[Message 
                 why = why or "a block that only another provider knows is refused"
                 continue
             case ToolResult():
-                mend = _mended_result(part, profile)
-                if mend is not part:
+                result = _mended_result(part, profile)
+                if result is not part:
                     why = why or "its result held what is refused"
-                part = mend
+                part = result
             case ToolCall():
-                mend = _mended_call(part, profile)
-                if mend is not part:
+                call = _mended_call(part, profile)
+                if call is not part:
                     why = why or "its call had arguments or a name that are refused"
-                part = mend
+                part = call
             case _:
                 pass
         parts.append(part)

@@ -1,0 +1,186 @@
+"""A conversation for asyncio: the methods of `Conversation`, awaited. Apart, since asyncio is slow to import."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from .core.edits import Edit, Pin, Unpin
+from .core.events import Event
+from .core.journal import Record
+from .core.messages import Message
+from .core.planner import Plan
+from .core.receipts import Receipt, receipt_of
+from .core.stamps import Origin, Usage
+from .core.view import View
+from .engine import Engine, Step
+from .errors import BadSetting
+from .ports import Finding
+from .shell import Historic, Mend, Repaired, Shell
+
+__all__ = ["AsyncConversation"]
+
+T = TypeVar("T")
+
+
+class AsyncConversation(Shell):
+    """The same for asyncio: every method that touches the store is awaited, and the store works in a thread."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        on_event: Callable[[Event], object] | None = None,
+        owns_store: bool = True,
+        reopen: Callable[[str], Awaitable[AsyncConversation]] | None = None,
+    ) -> None:
+        super().__init__(engine, on_event)
+        self._lock = asyncio.Lock()
+        self._owns_store = owns_store
+        self._reopen = reopen
+
+    async def _do(self, step: Step[T]) -> T:
+        async with self._lock:
+            return await self._perform(step)
+
+    async def _perform(self, step: Step[T]) -> T:
+        try:
+            effect = next(step)
+            while True:
+                try:
+                    # Shielded: a cancelled task must not leave a write done in the store and unknown to the engine.
+                    answer = await asyncio.shield(asyncio.to_thread(effect))
+                except Exception as error:
+                    effect = step.throw(error)
+                else:
+                    effect = step.send(answer)
+        except StopIteration as done:
+            return done.value  # type: ignore[no-any-return]
+
+    async def append(
+        self, message: object, *, after: str | None = None, time: int | None = None, origin: Origin | None = None
+    ) -> tuple[str, ...]:
+        """See `Conversation.append`."""
+        return await self._do(self._append(message, after, time, origin))
+
+    async def plan(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Plan:
+        """See `Conversation.plan`."""
+        async with self._lock:
+            self._engine.weigh(system, tools)
+            return self._engine.plan()
+
+    async def settle(
+        self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = (), messages: object = None
+    ) -> View:
+        """See `Conversation.settle`."""
+        return await self._do(self._settle(system, tools, messages))
+
+    async def prompt(
+        self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = (), messages: object = None
+    ) -> dict[str, Any]:
+        """See `Conversation.prompt`."""
+        async with self._lock:
+            return self._prompted(await self._perform(self._settle(system, tools, messages)))
+
+    async def body(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> bytes:
+        """See `Conversation.body`."""
+        async with self._lock:
+            view = await self._perform(self._settle(system, tools, None))
+            return self.format.body(view, profile=self.profile, system=system, tools=tools)
+
+    async def record(self, reply: object, *, usage: Usage | None = None) -> str:
+        """See `Conversation.record`."""
+        return await self._do(self._record(reply, usage))
+
+    async def refused(self, error: BaseException) -> dict[str, Any]:
+        """See `Conversation.refused`."""
+        async with self._lock:
+            return self._prompted(await self._perform(self._refused(error)))
+
+    async def expand(self, handle: str) -> Message:
+        """See `Conversation.expand`."""
+        return await self._do(self._expand(handle))
+
+    async def original(self, handle: str) -> Message:
+        """See `Conversation.original`."""
+        return (await self._do(self._original(handle)))[0]
+
+    async def originals(self, handle: str) -> tuple[Message, ...]:
+        """See `Conversation.originals`."""
+        return await self._do(self._original(handle))
+
+    async def edit(self, *edits: Edit) -> Receipt:
+        """See `Conversation.edit`."""
+        return await self._do(self._edit(edits, "edit"))
+
+    async def undo(self, what: Receipt | int) -> Receipt:
+        """See `Conversation.undo`."""
+        return await self._do(self._undo(what))
+
+    async def pin(self, handle: str) -> Receipt:
+        """See `Conversation.pin`."""
+        return await self._do(self._pin(handle, Pin))
+
+    async def unpin(self, handle: str) -> Receipt:
+        """See `Conversation.unpin`."""
+        return await self._do(self._pin(handle, Unpin))
+
+    async def fork(self, name: str, *, at: int | None = None) -> AsyncConversation:
+        """See `Conversation.fork`."""
+        await self._do(self._engine.fork(name, at))
+        if self._reopen is None:
+            raise BadSetting("This conversation was put together by hand; open the fork by its name.")
+        return await self._reopen(name)
+
+    async def history(self, first: int = 1, last: int | None = None) -> list[Historic]:
+        """See `Conversation.history`."""
+        return await self._do(self._history(first, last))
+
+    async def records(self) -> list[Record]:
+        """See `Conversation.records`."""
+        return await self._do(self._records())
+
+    async def receipts(self) -> list[Receipt]:
+        """See `Conversation.receipts`."""
+        return [receipt_of(record) for record in await self.records()]
+
+    async def events(self, since: int = 0) -> list[Event]:
+        """See `Conversation.events`."""
+        return await self._do(self._events(since))
+
+    async def as_of(self, turn: int) -> View:
+        """See `Conversation.as_of`."""
+        return await self._do(self._engine.as_of(turn))
+
+    async def explain(self, handle: str) -> str:
+        """See `Conversation.explain`."""
+        return await self._do(self._explain(handle))
+
+    async def mends(self) -> list[Mend]:
+        """See `Conversation.mends`."""
+        async with self._lock:
+            return self._mends()
+
+    async def repair(self) -> Repaired:
+        """See `Conversation.repair`."""
+        return await self._do(self._repair())
+
+    async def verify(self) -> list[Finding]:
+        """See `Conversation.verify`."""
+        return await self._do(self._verify())
+
+    async def refresh(self) -> None:
+        """See `Conversation.refresh`."""
+        await self._do(self._engine.refresh())
+
+    async def close(self) -> None:
+        """See `Conversation.close`."""
+        if self._owns_store:
+            await asyncio.to_thread(self._engine.store.close)
+
+    async def __aenter__(self) -> AsyncConversation:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()

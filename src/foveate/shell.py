@@ -1,0 +1,304 @@
+"""What both shells share: reading what users hand in, writing what they get back. Never waits.
+
+`Conversation` and `AsyncConversation` perform the steps in here, and those of the engine, each in its own way.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from .core import wire
+from .core.edits import Edit, Pin, Target, Unpin
+from .core.events import Event, added, of_record
+from .core.explain import explain
+from .core.journal import Record
+from .core.messages import Message
+from .core.profiles import Profile
+from .core.receipts import Receipt, receipt_of
+from .core.stamps import Origin, Stamp, Usage
+from .core.view import Budget, View
+from .engine import Engine, Step
+from .errors import BadMessage, UnknownHandle
+from .mirror import Mirror
+from .ports import Appended, Finding, Format, Head
+
+__all__ = ["Historic", "Mend", "Repaired", "Shell"]
+
+_log = logging.getLogger("foveate")
+
+
+class Historic(Struct, frozen=True):
+    """A message of the history: what was said, where, and its facts."""
+
+    position: int
+    id: str
+    message: Message
+    stamp: Stamp
+
+    @property
+    def handle(self) -> str:
+        return f"m{self.position}"
+
+
+class Mend(Struct, frozen=True):
+    """One thing that had to differ from what was appended, so that the provider takes it."""
+
+    handle: str
+    why: str
+
+
+class Repaired(Struct, frozen=True):
+    """A legal copy of a conversation, in wire form, and what it took."""
+
+    messages: list[dict[str, Any]]
+    changes: tuple[Mend, ...]
+
+
+class Shell:
+    """A conversation without the waiting."""
+
+    def __init__(self, engine: Engine, on_event: Callable[[Event], object] | None = None) -> None:
+        self._engine = engine
+        self._on_event = on_event
+        self._mirror: Mirror | None = None
+        self._asked_with: tuple[object, Sequence[Mapping[str, Any]]] = (None, ())
+
+    @property
+    def name(self) -> str:
+        """The name this conversation was opened under."""
+        return self._engine.head.name
+
+    @property
+    def head(self) -> Head:
+        """Where the conversation stands: its tip and its newest edit."""
+        return self._engine.head
+
+    @property
+    def tip(self) -> str:
+        """Id of the newest message; "" while there is none."""
+        return self._engine.head.tip
+
+    @property
+    def format(self) -> Format:
+        """The wire format that messages are read from and prompts written in."""
+        return self._engine.format
+
+    @property
+    def profile(self) -> Profile:
+        """The demands of the provider."""
+        return self._engine.profile
+
+    @property
+    def budget(self) -> Budget:
+        """What a request may hold, as far as it is known by now."""
+        return self._engine.budget()
+
+    @property
+    def view(self) -> View:
+        """What the model would see now without any new edit."""
+        return self._engine.view()
+
+    def __len__(self) -> int:
+        """Number of messages in the history."""
+        return self._engine.head.position
+
+    def __repr__(self) -> str:
+        head = self._engine.head
+        return f"<{type(self).__name__} {head.name!r}: {head.position} messages, {head.number} edits>"
+
+    # What follows are steps and readings that both shells perform in their own way.
+
+    def _read(self, given: object) -> list[Message]:
+        if isinstance(given, Message):
+            return [given]
+        if isinstance(given, list | tuple) and not _is_blocks(given):
+            return [message for item in given for message in self._read(item)]
+        return list(self._engine.format.parse(given))
+
+    def _append(
+        self,
+        given: object,
+        after: str | None,
+        time: int | None,
+        origin: Origin | None,
+        usage: Usage | None = None,
+    ) -> Step[tuple[str, ...]]:
+        messages = self._read(given)
+        _check_results(messages)
+        before = self._engine.head.position
+        ids = yield from self._engine.append(messages, after=after, time=time, origin=origin, usage=usage)
+        if self._on_event and self._engine.head.position > before:
+            rows = yield lambda: self._engine.store.messages(self.head, before + 1, self.head.position)
+            self._tell(added(row.position, row.id, row.stamp) for row in rows)
+        return ids
+
+    def _settle(self, system: object, tools: Sequence[Mapping[str, Any]], messages: object) -> Step[View]:
+        if messages is not None:
+            yield from self._follow(messages)
+        self._asked_with = (system, tools)
+        self._engine.weigh(system, tools)
+        before = self._engine.head.number
+        view = yield from self._engine.settle()
+        yield from self._tell_edits(before)
+        return view
+
+    def _follow(self, given: object) -> Step[None]:
+        """Make the history hold the whole list `given`: append its new tail, fork where it departs."""
+        if not isinstance(given, list | tuple):
+            raise BadMessage(f"messages= takes the whole list of messages, not {type(given).__name__}.")
+        if self._mirror is None or self._mirror.tip != self.tip:
+            rows = yield lambda: self._engine.store.messages(self.head, 1, self.head.position)
+            self._mirror = Mirror([_decoded(row) for row in rows], self.tip)
+        mirror, self._mirror = self._mirror, None  # Read anew if anything below fails.
+        shared, tail = mirror.compare(given, self._read)
+        if shared < self._engine.head.position:
+            kept = yield from self._engine.depart(shared)
+            _log.info("%s departs from its past after m%d; the former course is kept as %s", self.name, shared, kept)
+        yield from self._append(tail, None, None, None)
+        mirror.settled(self.tip)
+        self._mirror = mirror
+
+    def _record(self, reply: object, usage: Usage | None) -> Step[str]:
+        if isinstance(reply, Message):
+            message, billed = reply, usage
+        else:
+            message, parsed = self._engine.format.parse_reply(reply)
+            billed = usage or (parsed if parsed != Usage() else None)
+        if message.role != "assistant":
+            raise BadMessage(f"record() takes the model's answer, not a message of role {message.role}; use append().")
+        mirrored = self._mirror is not None and self._mirror.tip == self.tip
+        ids = yield from self._append(message, None, None, None, billed)
+        if self._mirror is not None and mirrored:
+            self._mirror.recorded(message, self.tip)
+        self._engine.answered()
+        before = self._engine.head.number
+        yield from self._engine.plan_after_reply()
+        yield from self._tell_edits(before)
+        return ids[-1]
+
+    def _edit(self, edits: Sequence[Edit], author: str) -> Step[Receipt]:
+        record = yield from self._engine.edit(edits, author)
+        self._tell(of_record(record))
+        return receipt_of(record)
+
+    def _expand(self, handle: str) -> Step[Message]:
+        parsed, rows = yield from self._engine.named(handle)
+        before = self._engine.head.number
+        rows = yield from self._engine.expand(handle)
+        yield from self._tell_edits(before)
+        return _part(_decoded(rows[0]), parsed.path, handle)
+
+    def _original(self, handle: str) -> Step[tuple[Message, ...]]:
+        parsed, rows = yield from self._engine.named(handle)
+        return tuple(_part(_decoded(row), parsed.path, handle) for row in rows)
+
+    def _pin(self, handle: str, edit: type[Pin] | type[Unpin]) -> Step[Receipt]:
+        _, rows = yield from self._engine.named(handle)
+        name = "pin" if edit is Pin else "unpin"
+        return (yield from self._edit([edit(Target(row.id), reason=f"{handle} was named") for row in rows], name))
+
+    def _undo(self, what: Receipt | int) -> Step[Receipt]:
+        first, last = (what, what) if isinstance(what, int) else (what.first, what.last)
+        record = yield from self._engine.undo(first, last)
+        self._tell(of_record(record))
+        return receipt_of(record)
+
+    def _records(self) -> Step[list[Record]]:
+        found = yield lambda: self._engine.store.records(self.head)
+        return [record for _, record in found]
+
+    def _history(self, first: int, last: int | None) -> Step[list[Historic]]:
+        end = self.head.position if last is None else last
+        rows = yield lambda: self._engine.store.messages(self.head, first, end)
+        return [Historic(row.position, row.id, _decoded(row), row.stamp) for row in rows]
+
+    def _explain(self, handle: str) -> Step[str]:
+        parsed, _ = yield from self._engine.named(handle)
+        records = yield from self._records()
+        by_number = {number: record for record in records for number, _ in record.numbered()}
+        entries = [entry for entry in self.view.entries if entry.position <= parsed.first <= entry.last]
+        if not entries:
+            return f"{handle} is not shown: its content is blank or an edit hides it."
+        return "\n".join(explain(entry, by_number) for entry in entries)
+
+    def _events(self, since: int) -> Step[list[Event]]:
+        rows = yield lambda: self._engine.store.messages(self.head, 1, self.head.position)
+        records = yield from self._records()
+        events = [added(row.position, row.id, row.stamp) for row in rows]
+        events += [event for record in records for event in of_record(record)]
+        return sorted((event for event in events if event.time >= since), key=lambda event: (event.time, event.turn))
+
+    def _mends(self) -> list[Mend]:
+        return [Mend(entry.handle, entry.mended) for entry in self.view.entries if entry.mended]
+
+    def _repair(self) -> Step[Repaired]:
+        rows = yield from self._history(1, None)
+        shown = {entry.position for entry in self.view.entries} | {
+            position for entry in self.view.entries if entry.span for position in range(entry.position, entry.last + 1)
+        }
+        left_out = [
+            Mend(row.handle, "a message without content is refused") for row in rows if row.position not in shown
+        ]
+        messages = self._engine.format.render(entry.message for entry in self.view.entries)
+        return Repaired(messages, (*self._mends(), *left_out))
+
+    def _prompted(self, view: View) -> dict[str, Any]:
+        system, tools = self._asked_with
+        return self._engine.format.prompt(view, profile=self.profile, system=system, tools=tools)
+
+    def _refused(self, error: BaseException) -> Step[View]:
+        self._engine.refused(error)
+        return (yield from self._settle(*self._asked_with, None))
+
+    def _verify(self) -> Step[list[Finding]]:
+        found: list[Finding] = yield lambda: self._engine.store.verify(self.head)
+        return found
+
+    def _tell_edits(self, before: int) -> Step[None]:
+        if self._on_event and self._engine.head.number > before:
+            records = yield lambda: self._engine.store.records(self.head, before)
+            for _, record in records:
+                self._tell(of_record(record))
+
+    def _tell(self, events: Iterable[Event]) -> None:
+        if self._on_event is None:
+            return
+        for event in events:
+            try:
+                self._on_event(event)
+            except Exception:  # Whoever listens can neither break a run nor change it.
+                _log.exception("a listener failed on %s", event.kind)
+
+
+def _decoded(row: Appended) -> Message:
+    return wire.decode_message(row.body) if row.body else Message("user", ())
+
+
+def _part(message: Message, path: tuple[int, ...], handle: str) -> Message:
+    """The message, or a message that holds only the part at `path`."""
+    if not path:
+        return message
+    try:
+        part: Any = message.parts[path[0]]
+        if len(path) == 2:
+            part = part.content[path[1]]
+    except (IndexError, AttributeError):
+        raise UnknownHandle(handle, f"That message has {len(message.parts)} parts.") from None
+    return Message(message.role, (part,))
+
+
+def _is_blocks(given: Sequence[object]) -> bool:
+    """Whether a list is the blocks of one message (tool results), not a list of messages."""
+    return bool(given) and all(isinstance(item, Mapping) and "role" not in item and "type" in item for item in given)
+
+
+def _check_results(messages: Sequence[Message]) -> None:
+    for message in messages:
+        if message.role == "tool" and (len(message.parts) != 1 or message.result is None):
+            raise BadMessage("A message of role tool holds exactly one ToolResult; append one message per result.")
+        if message.role != "tool" and any(type(part).__name__ == "ToolResult" for part in message.parts):
+            raise BadMessage(f"A ToolResult belongs in a message of role tool, not {message.role}.")
