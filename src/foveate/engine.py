@@ -365,7 +365,7 @@ class Engine:
 
     def _maybe_snapshot(self) -> Step[None]:
         seen = self.projection.position + self.projection.number
-        if seen - self._saved >= max(_SNAPSHOT_EVERY, len(self.projection.entries())):
+        if seen - self._saved >= max(_SNAPSHOT_EVERY, len(self.projection)):
             yield from self.save_snapshot()
 
     def save_snapshot(self) -> Step[None]:

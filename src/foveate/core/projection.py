@@ -160,6 +160,10 @@ class Projection:
     def _touched(self, index: int) -> None:
         self._dirty, self._current = min(self._dirty, index), False
 
+    def __len__(self) -> int:
+        """Number of places that are visible, summaries included."""
+        return len(self._slots)
+
     def holds(self, id: str) -> bool:
         """Whether the message with this id is visible (whole or shrunk)."""
         return id in self._by_id
