@@ -18,7 +18,7 @@ from ._options import Provider
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..conversation import Conversation, Mend
+    from .. import Conversation, Mend
     from ..core.messages import Message
     from ..core.view import View
 
@@ -89,7 +89,7 @@ def legal_copy(messages: Sequence[Message], provider: str) -> tuple[dict[str, An
 
     What the provider would have left out because it is another's (reasoning, blocks of its own kinds) is told as text.
     """
-    from ..conversation import Mend
+    from .. import Mend
 
     view = _opened(messages, provider).view
     shown = {entry.position: entry.message for entry in view if entry.source is not None}
@@ -117,7 +117,7 @@ def _opened(messages: Sequence[Message], provider: str) -> Conversation:
 
 def _moved(view: View) -> list[Mend]:
     """The answers that were recorded later than they stand now."""
-    from ..conversation import Mend
+    from .. import Mend
 
     moved: list[Mend] = []
     earliest = len(view) + view.entries[-1].position if view.entries else 0

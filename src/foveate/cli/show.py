@@ -14,7 +14,7 @@ from ..errors import BadInput, BadSetting, NoSuchConversation
 from ._options import Provider, policies_of
 
 if TYPE_CHECKING:
-    from ..conversation import Conversation
+    from .. import Conversation
     from ..core.journal import Record
     from ..core.view import Entry, View
 
