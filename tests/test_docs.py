@@ -1,0 +1,84 @@
+"""The documentation is run: every Python block of README and `docs/`, page by page, in the order it stands there.
+
+A `text` block right after a Python block is what that block prints, to the letter. Clients of providers are stubs that
+refuse what the provider would.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveate.core.rules import RULES
+from foveate.testing import StubAnthropic, StubOpenAI, answer, call, say
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n*^```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+
+
+def run_tools(reply: Any) -> list[dict[str, Any]]:
+    """The reader's own function: one result block for every call."""
+    calls = [block for block in reply.content if block.type == "tool_use"]
+    return [{"type": "tool_result", "tool_use_id": c.id, "content": "3 passed, 1 failed: test_login"} for c in calls]
+
+
+def setting() -> dict[str, Any]:
+    """What a page may take for granted: names of the reader's own, and SDKs that are stubs."""
+    script = [call("toolu_1", "run_tests", path="tests"), say("The cookie is never set.")]
+    anthropic = types.ModuleType("anthropic")
+    anthropic.Anthropic = lambda: StubAnthropic(list(script))  # type: ignore[attr-defined]
+    anthropic.BadRequestError = Exception  # type: ignore[attr-defined]
+    openai = types.ModuleType("openai")
+    openai.OpenAI = lambda: StubOpenAI([say("Paris."), say("Rome.")])  # type: ignore[attr-defined]
+    sys.modules.update(anthropic=anthropic, openai=openai)
+    return {
+        "MODEL": "model-of-yours",
+        "RULES": "You mend tests. Never delete one.",
+        "TOOLS": [{"name": "run_tests", "description": "Run them.", "input_schema": {"type": "object"}}],
+        "run_tools": run_tools,
+        "messages": [{"role": "user", "content": "What is the capital of France?"}],
+        "answer": answer,
+        "call": call,
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_examples_of_a_page_run_and_print_what_it_says(page: Path, tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "anthropic", types.ModuleType("anthropic"))
+    monkeypatch.setitem(sys.modules, "openai", types.ModuleType("openai"))
+    names = setting()
+    for code, printed in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if page.name == "README.md" and "client.chat.completions" in code and "import" not in code:
+            names.update(client=StubOpenAI([say("Paris.")]))
+            import foveate
+
+            names.update(chat=foveate.open_conversation("capitals", window=8_000))
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            exec(compile(code, f"{page.name}: {code[:40]!r}", "exec"), names)
+        if printed:
+            assert out.getvalue() == printed
+
+
+def test_the_page_of_rules_has_every_rule_as_the_code_states_it():
+    page = (ROOT / "docs" / "rules.md").read_text(encoding="utf-8")
+    for rule in RULES:
+        assert f"`{rule.__name__}`" in page
+        assert rule.__doc__ is not None
+        assert rule.__doc__.splitlines()[0] in page
+
+
+def test_every_page_is_listed_on_the_start_page():
+    start = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    assert [page.name for page in PAGES[1:] if page.name != "index.md" and page.name not in start] == []
+    assert os.path.isdir(ROOT / "docs")
