@@ -49,6 +49,12 @@ def test_calls_are_readable_with_the_lines_in_their_arguments():
     assert [visible.identifier("edit_file"), visible.line("a line of twenty-five characters")] == [True, True]
 
 
+def test_prose_of_the_assistant_shows_identifiers_but_no_lines():
+    visible = Visible()
+    visible.look([entry(1, assistant("It says in src/app.py:\na whole line of the program"))])
+    assert [visible.identifier("src/app.py"), visible.line("a whole line of the program")] == [True, False]
+
+
 def test_summaries_are_readable():
     visible = Visible()
     visible.look([entry(1, user("So far: src/app.py was read."), kind="summary", span=Span("a", "b"))])
