@@ -121,6 +121,20 @@ def test_a_policy_that_fails_is_named_with_what_it_raised(tmp_path):
     )
 
 
+def test_functions_that_no_other_process_can_find_are_refused_before_anything_is_done(tmp_path):
+    files = [write(tmp_path / "a.jsonl", 1), write(tmp_path / "b.jsonl", 1)]
+    with pytest.raises(BadSetting, match="jobs=1"):
+        replay_files(files, policies=[lambda view: ()], jobs=2)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("wrong", [{"policies": ["sieve"]}, {"format": "stone-tablet"}])
+def test_a_setting_that_is_wrong_for_every_recording_is_raised(tmp_path, wrong, jobs):
+    files = [write(tmp_path / "a.jsonl", 1), write(tmp_path / "b.jsonl", 1)]
+    with pytest.raises(BadSetting, match=r"sieve|stone-tablet"):
+        replay_files(files, jobs=jobs, **wrong)
+
+
 def test_a_window_that_is_too_small_is_no_fault_of_the_recording(tmp_path):
     path = tmp_path / "long.jsonl"
     path.write_text("\n".join(json.dumps({"role": role, "content": "x" * 9_000}) for role in ("user", "assistant")))

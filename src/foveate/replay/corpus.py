@@ -7,6 +7,7 @@ policies asked for, however the work was shared out.
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -71,7 +72,8 @@ def replay_files(
 
     `jobs` processes share the work: as many as there are processors unless told, one where there is one file or where
     all write to one store. With more than one, `check` and callable policies must be importable functions. `format`
-    and `lenient` are handed to the reader. Never raises for a recording: see `Corpus.failures`.
+    and `lenient` are handed to the reader. What is wrong with a recording is told in `Corpus.failures`, never raised;
+    BadSetting is, since no recording can be replayed with it.
     """
     files = [os.fspath(path) for path in paths]
     settings: dict[str, Any] = {
@@ -211,10 +213,12 @@ def _one_by_one(tasks: Sequence[_Task]) -> Iterator[tuple[int, _Outcome]]:
 
 
 def _in_processes(tasks: Sequence[_Task], workers: int) -> Iterator[tuple[int, _Outcome]]:
-    # Spawned, not forked: whoever shows a progress bar has threads. The longest first, so that none is left over at
-    # the end.
+    _check_that_they_travel(tasks[0])
+    # The longest first, so that no process is left with one at the end.
     longest_first = sorted(range(len(tasks)), key=lambda index: -_size(tasks[index].path))
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    # Spawned, not forked: whoever shows a progress bar has threads.
+    pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
+    try:
         running: dict[Future[_Outcome], int] = {pool.submit(_work, tasks[index]): index for index in longest_first}
         for future in as_completed(running):
             index = running[future]
@@ -223,12 +227,26 @@ def _in_processes(tasks: Sequence[_Task], workers: int) -> Iterator[tuple[int, _
             except BrokenProcessPool:
                 problem = "The process that replayed it, or one beside it, was ended from outside (too little memory?)."
                 yield index, _Outcome((), (Failure(tasks[index].path, "", problem),))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _check_that_they_travel(task: _Task) -> None:
+    try:
+        pickle.dumps(task)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise BadSetting(
+            f"Policies and check functions of your own reach other processes only by name ({error}). "
+            "Define them at the top of a module, or pass jobs=1."
+        ) from error
 
 
 def _work(task: _Task) -> _Outcome:
     """Replay one file under its policies. Module-level, so that another process can be told to do it."""
     try:
         recording = read_recording(task.path, lenient=task.lenient, format=task.format)
+    except BadSetting:
+        raise
     except Exception as error:
         return _Outcome((), (_failure(task.path, "", error),))
     replayed: list[Replayed] = []
@@ -237,6 +255,8 @@ def _work(task: _Task) -> _Outcome:
         name = f"{task.label} / {policy_name(policy)}"
         try:
             replayed.append(replay(recording, policy=policy, transcript=task.label, name=name, **task.settings))
+        except BadSetting:
+            raise
         except Exception as error:
             failures.append(_failure(task.path, policy_name(policy), error))
     return _Outcome(tuple(replayed), tuple(failures))
