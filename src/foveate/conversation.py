@@ -178,7 +178,7 @@ class Conversation(Shell):
             return self._mends()
 
     def repair(self) -> Repaired:
-        """A legal copy of the view in wire form, and each change that it took. Nothing of the history is lost."""
+        """A legal copy of the view as a request body, and each change that it took. Nothing of the history is lost."""
         return self._do(self._repair())
 
     def verify(self) -> list[Finding]:

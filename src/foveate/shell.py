@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from .core import wire
@@ -52,9 +53,10 @@ class Mend(Struct, frozen=True):
 
 
 class Repaired(Struct, frozen=True):
-    """A legal copy of a conversation, in wire form, and what it took."""
+    """A legal copy of a conversation, and what it took."""
 
-    messages: list[dict[str, Any]]
+    body: dict[str, Any]
+    """In wire form: `messages`, and `system` where the format keeps it apart."""
     changes: tuple[Mend, ...]
 
 
@@ -243,8 +245,8 @@ class Shell:
         left_out = [
             Mend(row.handle, "a message without content is refused") for row in rows if row.position not in shown
         ]
-        messages = self._engine.format.render(entry.message for entry in self.view.entries)
-        return Repaired(messages, (*self._mends(), *left_out))
+        body = msgspec.json.decode(self._engine.format.body(self.view, profile=self.profile))
+        return Repaired(body, (*self._mends(), *left_out))
 
     def _prompted(self, view: View) -> dict[str, Any]:
         system, tools = self._asked_with

@@ -169,4 +169,4 @@ def test_explain_tells_the_story_of_an_entry():
     assert one.explain("m4").endswith("It is shown as it was appended.")
     assert "a call without an answer is refused" in one.explain("m5")
     assert [mend.handle for mend in one.mends()] == ["m5"]
-    assert len(one.repair().messages) == 6
+    assert len(one.repair().body["messages"]) == 6

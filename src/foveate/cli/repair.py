@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from .. import Conversation, Mend
     from ..core.messages import Message
-    from ..core.view import View
 
 __all__ = ["repair"]
 
@@ -100,10 +99,9 @@ def legal_copy(messages: Sequence[Message], provider: str) -> tuple[dict[str, An
         if instead is not message:
             changes.append(Mend(f"m{position}", f"reasoning or a block that {provider} would not take is told as text"))
         told.append(instead)
-    chat = _opened(told, provider)
-    body: dict[str, Any] = json.loads(chat.format.body(chat.view, profile=chat.profile))
-    every = [*changes, *_moved(chat.view), *chat.repair().changes]
-    return body, sorted(every, key=lambda change: int(change.handle[1:]))
+    repaired = _opened(told, provider).repair()
+    every = [*changes, *repaired.changes]
+    return repaired.body, sorted(every, key=lambda change: int(change.handle[1:]))
 
 
 def _opened(messages: Sequence[Message], provider: str) -> Conversation:
@@ -113,19 +111,6 @@ def _opened(messages: Sequence[Message], provider: str) -> Conversation:
     chat = open_conversation("repaired", format=provider, policy="off")
     chat.append(list(messages))
     return chat
-
-
-def _moved(view: View) -> list[Mend]:
-    """The answers that were recorded later than they stand now."""
-    from .. import Mend
-
-    moved: list[Mend] = []
-    earliest = len(view) + view.entries[-1].position if view.entries else 0
-    for entry in reversed(view.entries):
-        if entry.message.role == "tool" and entry.source is not None and earliest < entry.position:
-            moved.append(Mend(entry.handle, "an answer stands right behind its call, whenever it came"))
-        earliest = min(earliest, entry.position)
-    return moved
 
 
 def _with_words(message: Message, shown: Message | None) -> Message:

@@ -106,7 +106,12 @@ class Arrangement:
             if result is None:
                 rest.append(entry)
             elif head and waiting.get(result.call_id) and slot.stamp.turn == head.stamp.turn:
-                answers.append(self._under_id(entry, result, waiting[result.call_id].pop(0)))
+                answer = self._under_id(entry, result, waiting[result.call_id].pop(0))
+                if rest and not answer.mended:
+                    answer = reshaped(
+                        answer, answer.message, "an answer stands right behind its call, whenever it came", self._count
+                    )
+                answers.append(answer)
             else:
                 rest.append(self._as_note(entry, result, known=self._is_shown(result.call_id)))
         if opening:
