@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+from msgspec import structs
+
 from foveate.core.messages import user
+from foveate.errors import TipMoved
 from foveate.ports import Head, Store
 from foveate.testing.rows import chain, record_after
 from foveate.testing.store_contract import talk
@@ -50,10 +54,16 @@ def scenario() -> list[Step]:
     def saving(store: Store, heads: dict[str, Head]) -> None:
         store.save_snapshot(heads["one"], 2, 0, b"seen" * 50)
 
+    def being_refused(store: Store, heads: dict[str, Head]) -> None:
+        stale = structs.replace(heads["one"], tip="ab" * 20)
+        with pytest.raises(TipMoved):
+            store.append(stale, chain([user("late")], stale))
+
     return [
         opening,
         appending,
         committing,
+        being_refused,
         appending,
         forking,
         appending_to_the_fork,
