@@ -18,21 +18,21 @@ i.
 """
 
 
-class Target(Struct, frozen=True, tag="at", array_like=True):
+class Target(Struct, frozen=True, gc=False, tag="at", array_like=True):
     """A message, or one part of it."""
 
     message: str
     path: Path = ()
 
 
-class Span(Struct, frozen=True, tag="span", array_like=True):
+class Span(Struct, frozen=True, gc=False, tag="span", array_like=True):
     """A run of messages along the history, both ends included."""
 
     first: str
     last: str
 
 
-class Replace(Struct, frozen=True, tag="replace", omit_defaults=True):
+class Replace(Struct, frozen=True, gc=False, tag="replace", omit_defaults=True):
     """Show other content in a part's place. The part keeps its kind, call id and state; media may become text.
 
     On a tool call the content is one Text holding the new arguments, which must be a JSON object.
@@ -46,7 +46,7 @@ class Replace(Struct, frozen=True, tag="replace", omit_defaults=True):
     tokens_after: int = 0
 
 
-class Hide(Struct, frozen=True, tag="hide", omit_defaults=True):
+class Hide(Struct, frozen=True, gc=False, tag="hide", omit_defaults=True):
     """Show nothing of a part, a message or a span."""
 
     target: Target | Span
@@ -56,7 +56,7 @@ class Hide(Struct, frozen=True, tag="hide", omit_defaults=True):
     tokens_after: int = 0
 
 
-class Summarize(Struct, frozen=True, tag="summarize", omit_defaults=True):
+class Summarize(Struct, frozen=True, gc=False, tag="summarize", omit_defaults=True):
     """Show one text in place of a span. Summaries inside the span vanish with it."""
 
     span: Span
@@ -67,7 +67,7 @@ class Summarize(Struct, frozen=True, tag="summarize", omit_defaults=True):
     tokens_after: int = 0
 
 
-class Restore(Struct, frozen=True, tag="restore", omit_defaults=True):
+class Restore(Struct, frozen=True, gc=False, tag="restore", omit_defaults=True):
     """Show the originals again: of the targets named, or of everything that the edits with these numbers changed."""
 
     targets: tuple[Target | Span, ...] = ()
@@ -78,7 +78,7 @@ class Restore(Struct, frozen=True, tag="restore", omit_defaults=True):
     tokens_after: int = 0
 
 
-class Pin(Struct, frozen=True, tag="pin", omit_defaults=True):
+class Pin(Struct, frozen=True, gc=False, tag="pin", omit_defaults=True):
     """Keep a message as it is now: no policy may shrink or hide it."""
 
     target: Target
@@ -86,7 +86,7 @@ class Pin(Struct, frozen=True, tag="pin", omit_defaults=True):
     reason: str = ""
 
 
-class Unpin(Struct, frozen=True, tag="unpin", omit_defaults=True):
+class Unpin(Struct, frozen=True, gc=False, tag="unpin", omit_defaults=True):
     """Take a pin back."""
 
     target: Target

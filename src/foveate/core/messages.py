@@ -7,6 +7,9 @@ format they came from writes them out again.
 One convention makes everything else simple: *a message holds at most one tool result*, and then nothing else.
 Formats whose wire shape packs several results (and text) into one message unpack them when they parse and pack them
 again when they render.
+
+Values hold only values and can never be part of a cycle, so the collector need not look at them (`gc=False` here and
+in the files beside): on a long view that would take as much time as all else in a turn.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 State = Literal["ok", "error", "interrupted"]
 
 
-class Extra(Struct, frozen=True, array_like=True):
+class Extra(Struct, frozen=True, gc=False, array_like=True):
     """Fields of a provider's message or block that this model does not know."""
 
     format: str
@@ -48,14 +51,14 @@ class Extra(Struct, frozen=True, array_like=True):
     """A JSON object, as text, exactly as it arrived (compact if it arrived as Python values)."""
 
 
-class Text(Struct, frozen=True, tag="text", omit_defaults=True):
+class Text(Struct, frozen=True, gc=False, tag="text", omit_defaults=True):
     """Plain text, from anybody."""
 
     text: str
     extra: Extra | None = None
 
 
-class Media(Struct, frozen=True, tag="media", omit_defaults=True):
+class Media(Struct, frozen=True, gc=False, tag="media", omit_defaults=True):
     """An image, a document or a sound."""
 
     mime: str
@@ -71,7 +74,7 @@ class Media(Struct, frozen=True, tag="media", omit_defaults=True):
         return self.mime.startswith("image/") or not self.mime
 
 
-class Reasoning(Struct, frozen=True, tag="reasoning", omit_defaults=True):
+class Reasoning(Struct, frozen=True, gc=False, tag="reasoning", omit_defaults=True):
     """What the model thought. Bound to the call it led to, and often signed by the provider."""
 
     text: str = ""
@@ -84,7 +87,7 @@ class Reasoning(Struct, frozen=True, tag="reasoning", omit_defaults=True):
     extra: Extra | None = None
 
 
-class ToolCall(Struct, frozen=True, tag="tool_call", omit_defaults=True):
+class ToolCall(Struct, frozen=True, gc=False, tag="tool_call", omit_defaults=True):
     """A request of the model to run a tool."""
 
     call_id: str
@@ -94,7 +97,7 @@ class ToolCall(Struct, frozen=True, tag="tool_call", omit_defaults=True):
     extra: Extra | None = None
 
 
-class Opaque(Struct, frozen=True, tag="opaque", omit_defaults=True):
+class Opaque(Struct, frozen=True, gc=False, tag="opaque", omit_defaults=True):
     """A block of a kind this model does not know. It returns, byte-equal, to the format it came from and to no
     other.
     """
@@ -108,7 +111,7 @@ class Opaque(Struct, frozen=True, tag="opaque", omit_defaults=True):
 Content = Text | Media | Opaque
 
 
-class ToolResult(Struct, frozen=True, tag="tool_result", omit_defaults=True):
+class ToolResult(Struct, frozen=True, gc=False, tag="tool_result", omit_defaults=True):
     """What a tool answered. `call_id` names the ToolCall it answers."""
 
     call_id: str
@@ -127,7 +130,7 @@ class ToolResult(Struct, frozen=True, tag="tool_result", omit_defaults=True):
 Part = Text | Media | Reasoning | ToolCall | ToolResult | Opaque
 
 
-class Message(Struct, frozen=True, omit_defaults=True):
+class Message(Struct, frozen=True, gc=False, omit_defaults=True):
     """One thing somebody said: a role and an ordered tuple of parts."""
 
     role: Role

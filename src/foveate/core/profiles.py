@@ -27,7 +27,7 @@ class Profile(Struct, frozen=True):
     refuses_trailing_space: bool = False
     """An assistant's text may not end in white space (Anthropic refuses it in the last message)."""
     calls_last: bool = False
-    """In an assistant's message nothing may stand behind the calls (Anthropic: their results come immediately after)."""
+    """Nothing may stand behind an assistant's calls but their results (Anthropic)."""
     signed_reasoning: bool = False
     """Reasoning is taken back only with its signature or encrypted payload (Anthropic)."""
     binds_reasoning: bool = False

@@ -27,7 +27,7 @@ from .wire import encode_message
 __all__ = ["Cover", "Facts", "Projection", "Row", "Snapshot"]
 
 
-class Row(msgspec.Struct, frozen=True, array_like=True):
+class Row(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """A message in its place, as the projection takes it."""
 
     position: int

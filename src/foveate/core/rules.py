@@ -263,14 +263,24 @@ class Checker:
         known = len(self._read)
         if view[:known] == self._read:  # Entries compare by identity: one pass over pointers.
             return known
-        same = next(
-            (i for i, (old, new) in enumerate(zip(self._read, view, strict=False)) if old is not new), len(view)
-        )
+        same = _shared(self._read, view)
         while self._marks and self._marks[-1].read > same:
             self._marks.pop()
         mark = self._marks.pop() if self._marks else _Mark(0, [rule() for rule in RULES], [])
         self._rules, self._found = mark.rules, mark.found
         return mark.read
+
+
+def _shared(old: tuple[Entry, ...], new: tuple[Entry, ...]) -> int:
+    """How many entries two views have in common at their beginning, found by halving: comparing slices is cheap."""
+    low, high = 0, min(len(old), len(new))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if old[low:middle] == new[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def _copies(rules: Sequence[Rule]) -> list[Rule]:

@@ -15,7 +15,7 @@ __all__ = ["Origin", "Stamp", "Usage"]
 Origin = Literal["system", "user", "assistant", "tool", "plugin", "summary", "derived"]
 
 
-class Usage(Struct, frozen=True, array_like=True):
+class Usage(Struct, frozen=True, gc=False, array_like=True):
     """What one model call was billed for, in tokens, normalised across providers.
 
     Anthropic reports uncached input apart from cached input; OpenAI reports one sum that includes what was cached.
@@ -39,7 +39,7 @@ class Usage(Struct, frozen=True, array_like=True):
         return self.input + (self.cache_read or 0) + (self.cache_write or 0)
 
 
-class Stamp(Struct, frozen=True, array_like=True):
+class Stamp(Struct, frozen=True, gc=False, array_like=True):
     """What the conversation knows about one appended message. Fields are only ever added at the end."""
 
     turn: int

@@ -24,7 +24,7 @@ its call, told as a user's note; `stand-in`: the answer that a call without one 
 """
 
 
-class Entry(Struct, frozen=True, eq=False):
+class Entry(Struct, frozen=True, eq=False, gc=False):
     """One message of a view. Entries are compared by identity: an unchanged entry is the same object from view to
     view.
     """
