@@ -1,0 +1,26 @@
+"""The names of `foveate.replay`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import foveate.replay
+
+
+def test_every_public_name_is_there():
+    for name in foveate.replay.__all__:
+        assert getattr(foveate.replay, name).__name__ == name
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'rewind'"):
+        _ = foveate.replay.rewind
+
+
+def test_figures_alone_bring_no_readers_and_no_processes_along():
+    code = "import sys; from foveate.replay import Row; print({'foveate.formats.sniff', 'multiprocessing'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
