@@ -371,10 +371,9 @@ EVENTS: list[dict[str, Any]] = [
     ],
     {"source": "agent", "observation": "error", "content": "No such tool."},
     {"source": "agent", "action": "condensation", "args": {}},
-    {"id": 9, "source": "agent", "action": "read", "args": {"path": "a", "thought": "Look."}},
-    {"id": 10, "source": "agent", "observation": "read", "cause": 9, "content": "text of a"},
+    {"source": "agent", "action": "read", "args": {"path": "a", "thought": "Look."}},
+    {"source": "agent", "observation": "read", "cause": 10, "content": "text of a"},
     {
-        "id": 11,
         "timestamp": "1970-01-01T00:00:03",
         "source": "agent",
         "action": "message",
@@ -383,36 +382,45 @@ EVENTS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("wrap", [True, False])
-def test_openhands_events_are_read_a_response_a_message(tmp_path: Path, wrap: bool) -> None:
+@pytest.mark.parametrize("shape", ["record", "list", "lines"])
+def test_openhands_events_are_read_a_response_a_message(tmp_path: Path, shape: str) -> None:
     events = [{"id": place, **event} for place, event in enumerate(EVENTS)]
     path = tmp_path / "output.jsonl"
-    path = write_lines(path, {"instance_id": "i1", "history": events}) if wrap else write_document(path, events)
+    match shape:
+        case "record":
+            write_lines(path, {"instance_id": "i1", "history": events})
+        case "list":
+            write_document(path, events)
+        case _:
+            write_lines(path, *events)
+
+    def line(place: int) -> int:
+        return {"record": 1, "list": 0}.get(shape, place + 1)
+
     recording = read_recording(path)
-    line = 1 if wrap else 0
     assert recording == Recording(
         str(path),
         "openhands",
         (
-            Recorded(system("Be brief."), line, id="0"),
-            Recorded(user("Go.", Media("image/png", "base64", "iV")), line, id="1"),
+            Recorded(system("Be brief."), line(0), id="0"),
+            Recorded(user("Go.", Media("image/png", "base64", "iV")), line(1), id="1"),
             Recorded(
                 assistant("Now.", ToolCall("c1", "run"), ToolCall("c2", "run")),
-                line,
+                line(4),
                 None,
                 Usage(10, 100, None, 5),
                 "4",
             ),
-            Recorded(tool_result("c1", "one", name="run"), line, id="5"),
-            Recorded(tool_result("c2", "ran", name="run"), line, id="7"),
-            Recorded(user("No such tool."), line, id="8", origin="plugin"),
-            Recorded(assistant("Look.", ToolCall("event-9", "read", '{"path":"a"}')), line, id="9"),
-            Recorded(tool_result("event-9", "text of a"), line, id="10"),
-            Recorded(assistant("Done."), line, 3000, id="11"),
+            Recorded(tool_result("c1", "one", name="run"), line(5), id="5"),
+            Recorded(tool_result("c2", "ran", name="run"), line(7), id="7"),
+            Recorded(user("No such tool."), line(8), id="8", origin="plugin"),
+            Recorded(assistant("Look.", ToolCall("event-10", "read", '{"path":"a"}')), line(10), id="10"),
+            Recorded(tool_result("event-10", "text of a"), line(11), id="11"),
+            Recorded(assistant("Done."), line(12), 3000, id="12"),
         ),
         "gpt-x",
         ({"name": "run"},),
-        "i1" if wrap else "",
+        "i1" if shape == "record" else "",
         {"native compactions": 1, "images": 1, "made-up ids": 1, "other lines": 2},
     )
 

@@ -111,6 +111,62 @@ def test_a_call_written_after_the_result_of_its_sibling_is_still_the_same_respon
     assert recording.notes == {}
 
 
+@pytest.mark.parametrize("leads_on", ["c1", "c2"])
+def test_either_result_of_a_batch_may_lead_on(tmp_path: Path, leads_on: str) -> None:
+    session = Session()
+    session.user("Go.")
+    lines = {"c1": session.reply("m1", call("c1"))}
+    lines["c2"] = session.reply("m1", call("c2"))
+    results = {name: session.result(name, f"of {name}", after=line) for name, line in lines.items()}
+    session.reply("m2", text("Done."), after=results[leads_on])
+    recording = read(tmp_path, session)
+    assert told(recording) == ["u Go.", "a c1? c2?", "t c1! of c1", "t c2! of c2", "a Done."]
+    assert recording.branches == ()
+
+
+def test_what_the_program_adds_to_a_result_off_the_way_stays(tmp_path: Path) -> None:
+    session = Session()
+    session.user("Use both skills.")
+    first = session.reply("m1", call("c1", "Skill"))
+    session.result("c1", "Launching.", after=first)
+    session.user([text("How the first skill works.")], isMeta=True)
+    second = session.reply("m1", call("c2", "Skill"), after=first)
+    session.result("c2", "Launching.", after=second)
+    session.user([text("How the second skill works.")], isMeta=True)
+    recording = read(tmp_path, session)
+    assert told(recording) == [
+        "u Use both skills.",
+        "a c1? c2?",
+        "t c1! Launching.",
+        "u How the first skill works.",
+        "t c2! Launching.",
+        "u How the second skill works.",
+    ]
+    assert recording.notes == {}
+
+
+def test_a_reply_given_up_for_another_is_a_branch(tmp_path: Path) -> None:
+    session = Session()
+    asked = session.user("Go.")
+    given_up = session.reply("m1", call("c1"))
+    session.result("c1", "one", after=given_up)
+    session.reply("m2", call("c1"), after=asked)
+    session.result("c1", "two")
+    recording = read(tmp_path, session)
+    assert told(recording) == ["u Go.", "a c1?", "t c1! two"]
+    assert [told(branch) for branch in recording.branches] == [["a c1?", "t c1! one"]]
+
+
+def test_an_answer_to_a_call_that_was_answered_otherwise_is_a_branch(tmp_path: Path) -> None:
+    session = Session()
+    session.user("Go.")
+    asked = session.reply("m1", call("c1"))
+    session.result("c1", "one", after=asked)
+    session.result("c1", "two", after=asked)
+    recording = read(tmp_path, session)
+    assert (told(recording)[2:], [told(branch) for branch in recording.branches]) == (["t c1! two"], [["t c1! one"]])
+
+
 def test_what_a_rewind_left_behind_is_a_branch(tmp_path: Path) -> None:
     session = Session()
     session.user("Hi.")
@@ -203,11 +259,20 @@ def test_side_chains_in_the_folder_beside_the_session_are_read_with_it(tmp_path:
     (tmp_path / "s1" / "subagents" / "agent-a8.jsonl").touch()
     session = Session()
     session.user("Have it counted.")
+    # Passed on as progress too: it is the same side chain, and the file tells it in full.
+    passed = {"type": "user", "uuid": "p1", "message": {"role": "user", "content": "Count."}}
+    session.add("progress", data={"type": "agent_progress", "agentId": "a7", "message": passed})
     recording = read(tmp_path, session)
     assert told(recording) == ["u Have it counted."]
     assert recording.side_chains == (read_recording(beside),)
+    assert recording.side_chains[0].side_chains == ()
     assert (recording.side_chains[0].name, told(recording.side_chains[0])) == ("a7", ["u Count.", "a Three."])
-    assert recording.notes == {"side-chain lines": 2}
+    assert recording.notes == {"side-chain lines": 3}
+    with beside.open("ab") as file:
+        file.write(b'{"torn')
+    with pytest.raises(BadTranscript, match=r"agent-a7\.jsonl, line 3: the last line is cut off"):
+        read(tmp_path, session)
+    assert read(tmp_path, session, lenient=True).notes == {"side-chain lines": 3, "damaged lines": 1}
 
 
 def test_a_native_compaction_goes_on_from_its_summary_and_keeps_what_came_before(tmp_path: Path) -> None:
@@ -239,7 +304,21 @@ def test_a_compaction_whose_past_is_not_named_goes_on_from_the_line_before(tmp_p
     session.user("Again.", isCompactSummary=True)
     recording = read(tmp_path, session)
     assert told(recording) == ["u Build it.", "a Half done.", f"u {words}", "u Again."]
+    session.user("And again.", isCompactSummary=True)
     assert recording.notes == {"native compactions": 2}
+    assert read(tmp_path, session).notes == {"native compactions": 3}
+
+
+def test_a_compaction_after_a_rewind_goes_on_from_what_was_kept(tmp_path: Path) -> None:
+    session = Session()
+    session.user("Build it.")
+    kept = session.reply("m1", text("Half done."))
+    session.user("Not like that.")
+    session.add("system", subtype="compact_boundary", logicalParentUuid=kept, after=None)
+    session.user("What was said so far.", isCompactSummary=True)
+    recording = read(tmp_path, session)
+    assert told(recording) == ["u Build it.", "a Half done.", "u What was said so far."]
+    assert [told(branch) for branch in recording.branches] == [["u Not like that."]]
 
 
 def test_a_summary_beside_messages_that_its_compaction_kept_stays(tmp_path: Path) -> None:
@@ -297,6 +376,7 @@ def test_reused_and_repeated_ids_are_told(tmp_path: Path) -> None:
     session.result("c1", "two")
     session.result("c9", "nobody asked")
     session.lines.append(session.lines[2])
+    session.lines.append({**session.lines[4], "uuid": "copied", "parentUuid": "u7"})
     recording = read(tmp_path, session)
     assert told(recording) == [
         "u Go.",
@@ -307,7 +387,7 @@ def test_reused_and_repeated_ids_are_told(tmp_path: Path) -> None:
         "t c1! two",
         "t c9! nobody asked",
     ]
-    assert recording.notes == {"results without a call": 1, "reused ids": 2, "repeated lines": 1}
+    assert recording.notes == {"results without a call": 1, "reused ids": 2, "repeated lines": 2}
 
 
 def test_what_the_program_says_by_itself_is_told_apart(tmp_path: Path) -> None:

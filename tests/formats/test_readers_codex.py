@@ -97,10 +97,11 @@ def test_a_token_count_ends_a_response_and_its_repeats_bill_nobody(tmp_path: Pat
         tokens(10, input_tokens=8, output_tokens=2),
         said("assistant", "Two."),
         tokens(30, input_tokens=16, output_tokens=4),
+        tokens(35, input_tokens=5, output_tokens=0),  # A call that left nothing here, as a compaction's.
         said("user", "More."),
-        tokens(30, input_tokens=16, output_tokens=4),
-        ("event_msg", {"type": "token_count", "info": None}),
         said("assistant", "Three."),
+        tokens(35, input_tokens=5, output_tokens=0),
+        ("event_msg", {"type": "token_count", "info": None}),
     )
     assert [(entry.message.text, entry.usage) for entry in recording.messages] == [
         ("Go.", None),
@@ -109,6 +110,17 @@ def test_a_token_count_ends_a_response_and_its_repeats_bill_nobody(tmp_path: Pat
         ("More.", None),
         ("Three.", None),
     ]
+
+
+def test_what_is_billed_after_an_output_goes_to_the_call_before_it_once(tmp_path: Path) -> None:
+    recording = read(
+        tmp_path,
+        function_call("c1"),
+        output("c1"),
+        tokens(10, input_tokens=8, output_tokens=2),
+        tokens(30, input_tokens=16, output_tokens=4),
+    )
+    assert [entry.usage for entry in recording.messages] == [Usage(8, None, None, 2), None]
 
 
 @pytest.mark.parametrize(

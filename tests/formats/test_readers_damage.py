@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import copy
 import gzip
 import json
 import os
@@ -12,11 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from recorded_samples import write_document, write_lines
 
+from foveate.core.stamps import Stamp
+from foveate.core.wire import decode_message, decode_stamp, encode_message, encode_stamp
 from foveate.errors import BadSetting, BadTranscript, FoveateError, UnknownFormat
+from foveate.formats.recording import Reader, Recording
 from foveate.formats.sniff import READERS, read_recording, sniff
-from foveate.formats.source import LINE_LIMIT
+from foveate.formats.source import LINE_LIMIT, Source
 
 HI = {"role": "user", "content": "Hi."}
 HELLO = {"role": "assistant", "content": "Hello."}
@@ -102,6 +108,13 @@ def test_a_torn_last_line_is_named_as_such(tmp_path: Path, cut: int) -> None:
     assert read_recording(path, lenient=True).notes == {"damaged lines": 1}
 
 
+def test_a_torn_line_may_end_with_a_bracket(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "chat.jsonl", HI)
+    path.write_bytes(path.read_bytes() + b'{"role": "assistant", "meta": {}')
+    with pytest.raises(BadTranscript, match="the last line is cut off in the middle"):
+        read_recording(path)
+
+
 def test_a_line_beyond_the_limit_is_named_or_passed_over(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "chat.jsonl", HI, {"role": "user", "content": "x" * 2_000_000}, HELLO)
     with pytest.raises(BadTranscript) as stopped:
@@ -127,6 +140,29 @@ def test_a_line_of_200_megabytes_costs_no_more_than_the_limit_twice(tmp_path: Pa
     tracemalloc.stop()
     assert "67,108,864 bytes" in str(stopped.value) or lenient
     assert peak < 2.1 * LINE_LIMIT
+
+
+def test_a_few_megabytes_are_enough_to_tell_a_format(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "chat.jsonl", *[{"role": "user", "content": "x" * 10**6}] * 40)
+    tracemalloc.start()
+    assert sniff(path) == "chat"
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 15 * 10**6
+    path = write_lines(path, {"x": "x" * 5 * 10**6}, {"y": 2})
+    with pytest.raises(UnknownFormat, match=r"JSON Lines whose first object is an object with the keys x\."):
+        sniff(path)
+
+
+def test_a_reader_out_of_stack_is_a_damaged_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(source: Source) -> Recording:
+        raise RecursionError
+
+    monkeypatch.setattr("foveate.formats.sniff.READERS", (Reader("deep", lambda sample: True, exhausted),))
+    path = write_lines(tmp_path / "chat.jsonl", HI)
+    with pytest.raises(BadTranscript) as stopped:
+        read_recording(path)
+    assert stopped.value.problem == "it is nested too deeply to be read."
 
 
 @pytest.mark.parametrize(
@@ -353,3 +389,173 @@ def test_deep_nesting_that_json_can_read_is_damage_in_every_reader(
     assert (stopped.value.line, "nested" in stopped.value.problem) == (2, True)
     skipped = read_recording(path, lenient=True)
     assert ([entry.message.text for entry in skipped.messages], skipped.notes["damaged lines"]) == (["Hi."], 1)
+
+
+# Recordings of every format, small but with something of each kind.
+CALL = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+SOUND: dict[str, list[Any] | dict[str, Any]] = {
+    "claude_code": [
+        {"type": "user", "uuid": "u1", "parentUuid": None, "sessionId": "s", "message": {"content": "Go."}},
+        {
+            "type": "assistant",
+            "uuid": "u2",
+            "parentUuid": "u1",
+            "timestamp": "2026-01-02T03:04:05Z",
+            "message": {
+                "id": "m",
+                "model": "x",
+                "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {"a": 1}}],
+                "usage": {"input_tokens": 1, "output_tokens": 2},
+            },
+        },
+        {
+            "type": "user",
+            "uuid": "u3",
+            "parentUuid": "u2",
+            "message": {"content": [{"type": "tool_result", "tool_use_id": "c", "content": "x"}]},
+            "toolUseResult": {"interrupted": True},
+        },
+        {"type": "progress", "uuid": "u4", "parentUuid": "u2", "data": {"agentId": "a", "message": {"type": "user"}}},
+        {
+            "type": "attachment",
+            "uuid": "u5",
+            "parentUuid": "u3",
+            "attachment": {"type": "queued_command", "prompt": "x"},
+        },
+    ],
+    "codex": [
+        {"type": "session_meta", "payload": {"id": "s", "base_instructions": {"text": "x"}, "dynamic_tools": [{}]}},
+        {"type": "response_item", "payload": {"type": "message", "role": "user", "content": [{"type": "input_text"}]}},
+        {"type": "response_item", "payload": {"type": "reasoning", "summary": [{"text": "x"}], "content": None}},
+        {"type": "response_item", "payload": {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}},
+        {
+            "type": "response_item",
+            "payload": {"type": "function_call_output", "call_id": "c", "output": {"content": "x"}},
+        },
+        {"type": "event_msg", "payload": {"type": "token_count", "info": {"last_token_usage": {"input_tokens": 3}}}},
+        {"type": "compacted", "payload": {"message": "x", "replacement_history": [{}]}},
+        {"type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}},
+    ],
+    "opencode": {
+        "info": {"id": "s", "revert": {"messageID": "m3"}},
+        "messages": [
+            {"info": {"role": "user", "id": "m1"}, "parts": [{"type": "text", "text": "Go."}]},
+            {
+                "info": {"role": "assistant", "id": "m2", "time": {"created": 5}, "tokens": {"cache": {"read": 1}}},
+                "parts": [
+                    {"type": "reasoning", "text": "x", "metadata": {}},
+                    {
+                        "type": "tool",
+                        "callID": "c",
+                        "state": {"status": "completed", "output": "x", "time": {"end": 1}},
+                    },
+                ],
+            },
+        ],
+    },
+    "atif": {
+        "schema_version": "ATIF-v1.8",
+        "agent": {"model_name": "x", "tool_definitions": [{}]},
+        "steps": [
+            {
+                "source": "agent",
+                "message": [{"type": "image", "source": {"path": "a"}}],
+                "tool_calls": [{"tool_call_id": "c", "function_name": "f", "arguments": {}}],
+                "observation": {"results": [{"content": "x"}]},
+                "metrics": {"prompt_tokens": 4},
+            }
+        ],
+        "subagent_trajectories": [{"steps": [{"source": "user", "message": "x"}]}],
+    },
+    "pi": [
+        {"type": "session", "id": "s", "cwd": "/"},
+        {"type": "message", "id": "a", "parentId": None, "message": {"role": "user", "content": "Go."}},
+        {
+            "type": "message",
+            "id": "b",
+            "parentId": "a",
+            "message": {
+                "role": "assistant",
+                "content": [{"type": "toolCall", "id": "c", "name": "f", "arguments": {}}],
+                "usage": {"input": 1},
+            },
+        },
+        {"type": "compaction", "id": "d", "parentId": "b", "summary": "x"},
+    ],
+    "swe_agent": {
+        "history": [{"role": "user", "content": "Go."}, {"role": "assistant", "content": "x", "tool_calls": [CALL]}],
+        "trajectory": [{"action": "a", "observation": "o", "thought": "t", "response": "r"}],
+        "info": {"model": "x"},
+    },
+    "openhands": [
+        {"source": "user", "action": "message", "args": {"content": "Go.", "image_urls": ["x"]}},
+        {
+            "source": "agent",
+            "action": "run",
+            "tool_call_metadata": {
+                "tool_call_id": "c",
+                "model_response": {"id": "r", "choices": [{"message": {"content": "x", "tool_calls": [CALL]}}]},
+            },
+        },
+        {"source": "agent", "action": "read", "id": 3, "args": {"thought": "t"}},
+        {"source": "agent", "observation": "read", "cause": 3, "content": "x", "extras": {}},
+    ],
+    "openai_responses": {
+        "model": "x",
+        "instructions": "x",
+        "input": [{"role": "user", "content": "Go."}, {"type": "local_shell_call", "call_id": "c", "action": {}}],
+    },
+    "chat": {
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "Go."}]},
+            {"role": "assistant", "content": None, "tool_calls": [CALL]},
+            {"role": "tool", "tool_call_id": "c", "content": "x"},
+        ]
+    },
+}
+ODD = [None, True, -1, 0.5, 10**30, float("nan"), "", "x", "\ud800", [], [None], [[]], ["x"], {}, {"type": 3}, NESTED]
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_the_sound_samples_are_read(tmp_path: Path, name: str) -> None:
+    assert read_recording(written(tmp_path, SOUND[name])).format == name
+
+
+@pytest.mark.parametrize("name", SOUND)
+@given(st.data())
+def test_odd_values_anywhere_are_read_or_refused_by_name(
+    tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
+) -> None:
+    value = copy.deepcopy(SOUND[name])
+    for _ in range(data.draw(st.integers(1, 3))):
+        spoil(value, data)
+    path = written(tmp_path_factory.getbasetemp(), value)
+    for lenient in (False, True):
+        try:
+            recording = read_recording(path, lenient=lenient, format=name)
+        except FoveateError:
+            continue
+        for entry in recording.messages:
+            assert decode_message(encode_message(entry.message)) == entry.message
+            stamp = Stamp(1, entry.time or 0, 1, entry.origin or entry.message.role, usage=entry.usage)
+            assert decode_stamp(encode_stamp(stamp)) == stamp
+
+
+def written(folder: Path, value: Any) -> Path:
+    """JSON Lines of a list of records, a document of anything else."""
+    lines = isinstance(value, list) and all(isinstance(each, dict) for each in value)
+    return write_lines(folder / "sample", *value) if lines else write_document(folder / "sample", value)
+
+
+def spoil(value: Any, data: st.DataObject) -> None:
+    """Put an odd value somewhere into this one, or take something out of it."""
+    while isinstance(value, dict | list) and value:
+        key = data.draw(st.sampled_from(list(value) if isinstance(value, dict) else range(len(value))))
+        if isinstance(value[key], dict | list) and value[key] and data.draw(st.integers(0, 4)):
+            value = value[key]
+        elif data.draw(st.booleans()):
+            value[key] = copy.deepcopy(data.draw(st.sampled_from(ODD)))
+            return
+        else:
+            del value[key]
+            return

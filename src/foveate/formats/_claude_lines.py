@@ -133,7 +133,6 @@ def _joins(way: Sequence[Node]) -> Callable[[Node], bool]:
             return True
         found = line.blocks("tool_result", "tool_use_id")
         if found and found <= calls - answered:
-            answered.update(found)
             answers.add(node.key)
             return True
         # A summary beside messages that its compaction kept, and what the program adds to a result off the way.

@@ -16,7 +16,19 @@ from msgspec import Struct, convert
 from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolResult
 from ..core.stamps import Usage
 from ..errors import BadMessage
-from .recording import Reader, Recorded, Recording, call_of, compact, milliseconds, notes_about, reply_model
+from .recording import (
+    Reader,
+    Recorded,
+    Recording,
+    billed,
+    call_of,
+    compact,
+    fields_of,
+    items_of,
+    milliseconds,
+    notes_about,
+    reply_model,
+)
 from .source import Sample, Source
 
 __all__ = ["READER"]
@@ -37,12 +49,6 @@ class _Observation(Struct, frozen=True):
     results: list[_Result] = []
 
 
-class _Metrics(Struct, frozen=True):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    cached_tokens: int | None = None
-
-
 class _Step(Struct, frozen=True):
     source: str
     step_id: Any = None
@@ -52,7 +58,7 @@ class _Step(Struct, frozen=True):
     reasoning_content: str | None = None
     tool_calls: list[_Call] | None = None
     observation: _Observation | None = None
-    metrics: _Metrics | None = None
+    metrics: Any = None
 
 
 def _recognises(sample: Sample) -> bool:
@@ -70,28 +76,25 @@ def _read(source: Source) -> Recording:
 
 
 def _recording(source: Source, trajectory: dict[str, Any]) -> Recording:
-    agent = trajectory.get("agent")
-    agent = agent if isinstance(agent, dict) else {}
+    agent = fields_of(trajectory.get("agent"))
     messages: list[Recorded] = []
     models = [str(agent.get("model_name") or "")]
-    for place, value in enumerate(trajectory.get("steps") or [], 1):
+    for place, value in enumerate(items_of(trajectory.get("steps")), 1):
         with source.guard(0, f"step {place}"):
             step = convert(value, _Step)
             messages.extend(_messages(step, value))
             models.append(step.model_name or "")
     chains: list[Recording] = []
-    below = trajectory.get("subagent_trajectories")
-    for place, value in enumerate(below if isinstance(below, list) else [], 1):
+    for place, value in enumerate(items_of(trajectory.get("subagent_trajectories")), 1):
         with source.guard(0, f"sub-agent {place}"):
             chains.append(_recording(source, convert(value, dict[str, Any])))
     counted = Counter({"side-chain lines": sum(len(chain.messages) for chain in chains)})
-    tools = agent.get("tool_definitions")
     return Recording(
         source.path,
         READER.name,
         tuple(messages),
         reply_model(models),
-        tuple(tools) if isinstance(tools, list) else (),
+        tuple(tool for tool in items_of(agent.get("tool_definitions")) if isinstance(tool, dict)),
         str(trajectory.get("session_id") or trajectory.get("trajectory_id") or ""),
         notes_about(messages, counted),
         tuple(chains),
@@ -143,9 +146,10 @@ def _part(part: Any) -> Content:
             return Text(compact(part))
 
 
-def _usage(metrics: _Metrics | None) -> Usage | None:
-    """ATIF's prompt tokens include the cached ones."""
-    if metrics is None or (metrics.prompt_tokens is None and metrics.completion_tokens is None):
-        return None
-    fresh = None if metrics.prompt_tokens is None else metrics.prompt_tokens - (metrics.cached_tokens or 0)
-    return Usage(fresh, metrics.cached_tokens, None, metrics.completion_tokens)
+def _usage(metrics: object) -> Usage | None:
+    figures = fields_of(metrics)
+    return billed(
+        whole=figures.get("prompt_tokens"),
+        cache_read=figures.get("cached_tokens"),
+        output=figures.get("completion_tokens"),
+    )

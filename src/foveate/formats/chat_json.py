@@ -14,12 +14,12 @@ from typing import Any
 
 from ..core.messages import Message
 from ..errors import BadMessage, BadTranscript
-from .recording import Reader, Recorded, Recording, milliseconds, notes_about
+from .recording import Reader, Recorded, Recording, items_of, milliseconds, notes_about
 from .source import Sample, Source
 
 __all__ = ["READER"]
 
-_ROLES = {"system", "developer", "user", "assistant", "tool", "function"}
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _FIELDS = (
     "messages",
     "conversation",
@@ -37,7 +37,7 @@ _FIELDS = (
 _STAMPS = ("id", "timestamp", "time", "created_at")
 """Fields of the recorder's own: they are no part of what was said."""
 
-_ANTHROPIC_BLOCKS = {"tool_use", "tool_result", "thinking", "redacted_thinking"}
+_ANTHROPIC_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 
 
 def _recognises(sample: Sample) -> bool:
@@ -54,11 +54,11 @@ def _read(source: Source) -> Recording:
         counted["other lines"] = len(values) - len(messages)
     else:
         found = [(line, chat, holder) for line, value in values for chat, holder in _chats(value)]
-        if len(found) != 1:
-            several = f"it holds {len(found)} conversations." if found else "it holds no message."
-            raise BadTranscript(
-                source.path, found[1][0] if found else 0, several, "Give each conversation its own file."
-            )
+        if not found:
+            raise BadTranscript(source.path, 0, "it holds no message with a role.")
+        if len(found) > 1:
+            several = f"it holds {len(found)} conversations."
+            raise BadTranscript(source.path, found[1][0], several, "Give each conversation its own file.")
         line, chat, about = found[0]
         counted["other lines"] = len(values) - 1
         messages = [(line, value) for value in chat]
@@ -70,7 +70,7 @@ def _read(source: Source) -> Recording:
         READER.name,
         recorded,
         model if isinstance(model, str) else "",
-        tuple(tool for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else (),
+        tuple(tool for tool in items_of(tools) if isinstance(tool, dict)),
         notes=notes_about(recorded, counted),
     )
 

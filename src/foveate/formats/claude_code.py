@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 from ..core.messages import Message
 from ..core.stamps import Origin, Usage
 from ._claude_lines import Line, Lines, Said, is_summary, sorted_out, threads
-from .recording import Reader, Recorded, Recording, milliseconds, notes_about, reply_model
+from .recording import Reader, Recorded, Recording, billed, milliseconds, notes_about, reply_model
 from .source import Sample, Source
 from .tree import Node
 
@@ -154,16 +154,12 @@ def _extend(reply: _Draft, said: Said, counted: Counter[str]) -> None:
     usage = said.usage if said.model != "<synthetic>" else None
     if usage:
         # Each line of a response repeats its usage; the last one has counted all of the output.
-        reply.usage = Usage(
-            input=_count(usage.get("input_tokens")),
-            cache_read=_count(usage.get("cache_read_input_tokens")),
-            cache_write=_count(usage.get("cache_creation_input_tokens")),
-            output=_count(usage.get("output_tokens")),
+        reply.usage = billed(
+            input=usage.get("input_tokens"),
+            cache_read=usage.get("cache_read_input_tokens"),
+            cache_write=usage.get("cache_creation_input_tokens"),
+            output=usage.get("output_tokens"),
         )
-
-
-def _count(number: object) -> int | None:
-    return number if isinstance(number, int) else None
 
 
 def _finished(source: Source, draft: _Draft) -> Iterator[Recorded]:

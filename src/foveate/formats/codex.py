@@ -17,14 +17,13 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..core.stamps import Usage
-from .recording import Reader, Recording, milliseconds, notes_about, reply_model
+from .recording import Reader, Recording, billed, fields_of, items_of, milliseconds, notes_about, reply_model
 from .responses_items import Items, is_item
 from .source import Sample, Source
 
 __all__ = ["READER", "RESPONSES"]
 
-_TYPES = {"session_meta", "response_item", "event_msg", "turn_context", "compacted"}
+_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
 
 
 class _Line(Struct, frozen=True):
@@ -60,7 +59,7 @@ class _Rollout:
 
     def add(self, number: int, line: _Line) -> None:
         time = milliseconds(line.timestamp)
-        payload: dict[str, Any] = line.payload if isinstance(line.payload, dict) else {}
+        payload = fields_of(line.payload)
         match line.type, payload.get("type"):
             case "response_item", _:
                 self.items.add(number, time, payload)
@@ -76,8 +75,7 @@ class _Rollout:
                 self._roll_back(payload.get("num_turns"))
             case "compacted", _:
                 self.counted["native compactions"] += 1
-                replaced = payload.get("replacement_history")
-                self.counted["replaced items"] += len(replaced) if isinstance(replaced, list) else 0
+                self.counted["replaced items"] += len(items_of(payload.get("replacement_history")))
                 self.items.end()
                 if isinstance(summary := payload.get("message"), str) and summary:
                     self.items.say(number, time, "user", summary, "summary")
@@ -90,16 +88,21 @@ class _Rollout:
         text = told.get("text") if isinstance(told, dict) else told
         if isinstance(text, str) and text:
             self.items.say(number, time, "system", text)
-        tools = meta.get("dynamic_tools")
-        self.tools = tuple(tool for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else ()
+        self.tools = tuple(tool for tool in items_of(meta.get("dynamic_tools")) if isinstance(tool, dict))
 
     def _bill(self, info: object) -> None:
         """Note what a call was billed. The event is repeated at each turn; its running total tells repeats apart."""
-        last = info.get("last_token_usage") if isinstance(info, dict) else None
-        total = info.get("total_token_usage") if isinstance(info, dict) else None
+        last, total = fields_of(info).get("last_token_usage"), fields_of(info).get("total_token_usage")
         if isinstance(last, dict) and total != self.total:
             self.total = total
-            self.items.bill(_usage(last))
+            self.items.bill(
+                billed(
+                    whole=last.get("input_tokens"),
+                    cache_read=last.get("cached_input_tokens"),
+                    output=last.get("output_tokens"),
+                    reasoning=last.get("reasoning_output_tokens"),
+                )
+            )
 
     def _roll_back(self, turns: object) -> None:
         """The person went back by so many of their turns: what they left behind becomes a branch."""
@@ -123,17 +126,6 @@ class _Rollout:
             notes_about(messages, self.counted + self.items.counted),
             branches=tuple(self.branches),
         )
-
-
-def _usage(usage: dict[str, Any]) -> Usage:
-    """OpenAI's input figure includes what was cached; ours does not."""
-
-    def count(field: str) -> int | None:
-        return number if isinstance(number := usage.get(field), int) else None
-
-    whole, cached = count("input_tokens"), count("cached_input_tokens")
-    fresh = None if whole is None else whole - (cached or 0)
-    return Usage(fresh, cached, None, count("output_tokens"), count("reasoning_output_tokens"))
 
 
 READER = Reader("codex", _recognises, _read)

@@ -14,7 +14,18 @@ from msgspec import Struct, convert
 
 from ..core.messages import Content, Extra, Media, Message, Part, Reasoning, State, Text, ToolCall, ToolResult
 from ..core.stamps import Origin, Usage
-from .recording import Reader, Recorded, Recording, compact, milliseconds, notes_about, reply_model
+from .recording import (
+    Reader,
+    Recorded,
+    Recording,
+    billed,
+    compact,
+    fields_of,
+    items_of,
+    milliseconds,
+    notes_about,
+    reply_model,
+)
 from .source import Sample, Source
 
 __all__ = ["READER"]
@@ -25,16 +36,6 @@ class _Time(Struct, frozen=True):
     start: Any = None
     end: Any = None
     compacted: Any = None
-
-
-class _Tokens(Struct, frozen=True):
-    input: int | None = None
-    output: int | None = None
-    reasoning: int | None = None
-    cache: dict[str, int | None] = {}
-
-    def usage(self) -> Usage:
-        return Usage(self.input, self.cache.get("read"), self.cache.get("write"), self.output, self.reasoning)
 
 
 class _State(Struct, frozen=True):
@@ -58,7 +59,7 @@ class _Part(Struct, frozen=True):
     mime: str = ""
     url: str = ""
     filename: str | None = ""
-    tokens: _Tokens | None = None
+    tokens: Any = None
 
 
 class _Info(Struct, frozen=True):
@@ -66,7 +67,7 @@ class _Info(Struct, frozen=True):
     id: str = ""
     time: _Time = _Time()
     modelID: str = ""
-    tokens: _Tokens | None = None
+    tokens: Any = None
     summary: Any = None
     error: Any = None
 
@@ -96,16 +97,14 @@ def _recognises(sample: Sample) -> bool:
 
 def _read(source: Source) -> Recording:
     document = source.object()
-    info = document.get("info")
-    info = info if isinstance(info, dict) else {}
-    revert = info.get("revert")
-    reverted_at = revert.get("messageID") if isinstance(revert, dict) else None
+    info = fields_of(document.get("info"))
+    reverted_at = fields_of(info.get("revert")).get("messageID")
     counted: Counter[str] = Counter()
     kept: list[Recorded] = []
     left: list[Recorded] = []
     models: list[str] = []
     into = kept
-    for place, value in enumerate(document.get("messages") or [], 1):
+    for place, value in enumerate(items_of(document.get("messages")), 1):
         with source.guard(0, f"message {place}"):
             entry = convert(value, _Entry)
             if reverted_at and entry.info.id == reverted_at:
@@ -172,14 +171,26 @@ def _assistant(entry: _Entry, counted: Counter[str]) -> list[Recorded]:
                 results.extend(_result(entry, part, state))
                 counted["natively cleared results"] += state.time.compacted is not None
             case "step-finish":
-                usage = part.tokens.usage() if part.tokens else None
+                usage = _usage(part.tokens)
             case _:
                 said.append(_media(part.mime, part.url, part.filename))
-    if usage is None and not done and entry.info.tokens:
-        usage = entry.info.tokens.usage()
+    if usage is None and not done:
+        usage = _usage(entry.info.tokens)
     close()
     counted["failed replies"] += not done and entry.info.error is not None
     return done
+
+
+def _usage(tokens: object) -> Usage | None:
+    figures = fields_of(tokens)
+    cache = fields_of(figures.get("cache"))
+    return billed(
+        input=figures.get("input"),
+        cache_read=cache.get("read"),
+        cache_write=cache.get("write"),
+        output=figures.get("output"),
+        reasoning=figures.get("reasoning"),
+    )
 
 
 def _recorded(entry: _Entry, message: Message, usage: Usage | None = None, origin: Origin | None = None) -> Recorded:

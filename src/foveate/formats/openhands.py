@@ -1,4 +1,4 @@
-"""Reads OpenHands event streams: a record of an evaluation with a `history` of events, or the list of events itself.
+"""Reads OpenHands event streams: an evaluation's record with a `history` of events, their list, or one a line.
 
 An action of the agent carries the model's whole response; the actions of one response become one message. An
 observation answers its call by id, or, where the model called no function, the action it names as its cause.
@@ -15,7 +15,19 @@ from msgspec import Struct, convert, structs
 from ..core.messages import Content, Media, Message, Part, Text, ToolResult
 from ..core.stamps import Usage
 from ..errors import BadTranscript
-from .recording import Reader, Recorded, Recording, call_of, compact, milliseconds, notes_about, reply_model
+from .recording import (
+    Reader,
+    Recorded,
+    Recording,
+    billed,
+    call_of,
+    compact,
+    fields_of,
+    items_of,
+    milliseconds,
+    notes_about,
+    reply_model,
+)
 from .source import Sample, Source
 
 __all__ = ["READER"]
@@ -25,7 +37,7 @@ class _Response(Struct, frozen=True):
     id: str = ""
     model: str | None = ""
     choices: list[dict[str, Any]] = []
-    usage: dict[str, Any] | None = None
+    usage: Any = None
 
 
 class _CallOf(Struct, frozen=True):
@@ -48,33 +60,36 @@ class _Event(Struct, frozen=True):
     tool_call_metadata: _CallOf | None = None
 
 
-def _events(value: Any) -> list[Any] | None:
-    events = value.get("history") if isinstance(value, dict) else value
-    if not isinstance(events, list):
-        return None
-    known = [
-        each
-        for each in events[:5]
-        if isinstance(each, dict) and "source" in each and ("action" in each or "observation" in each)
-    ]
-    return events if known else None
+def _is_event(value: Any) -> bool:
+    return isinstance(value, dict) and "source" in value and ("action" in value or "observation" in value)
+
+
+def _events(value: Any) -> list[Any]:
+    """The events in a record, or in a list of them; none if it is neither."""
+    events = items_of(value.get("history") if isinstance(value, dict) else value)
+    return events if any(_is_event(each) for each in events[:5]) else []
 
 
 def _recognises(sample: Sample) -> bool:
-    return any(_events(value) is not None for value in [*sample.lines, sample.document])
+    return any(_is_event(value) or _events(value) for value in [*sample.lines, sample.document])
 
 
 def _read(source: Source) -> Recording:
-    records = [(line, value) for line, value in source.values() if _events(value) is not None]
-    if len(records) != 1:
-        at = records[1][0] if records else 0
-        raise BadTranscript(source.path, at, f"it holds {len(records)} recordings.", "Give each its own file.")
-    line, record = records[0]
-    stream = _Stream(line)
-    for place, value in enumerate(_events(record) or [], 1):
-        with source.guard(line, f"event {place}"):
-            stream.add(convert(value, _Event))
-    name = str(record.get("instance_id") or "") if isinstance(record, dict) else ""
+    values = list(source.values())
+    events = [(line, "", value) for line, value in values if _is_event(value)]
+    name = ""
+    if not events:
+        records = [(line, value) for line, value in values if _events(value)]
+        if len(records) > 1:
+            several = f"it holds {len(records)} recordings."
+            raise BadTranscript(source.path, records[1][0], several, "Give each its own file.")
+        for line, record in records:
+            name = str(fields_of(record).get("instance_id") or "")
+            events = [(line, f"event {place}", value) for place, value in enumerate(_events(record), 1)]
+    stream = _Stream()
+    for line, what, value in events:
+        with source.guard(line, what):
+            stream.add(line, convert(value, _Event))
     messages = tuple(stream.messages)
     model = reply_model(stream.models)
     return Recording(
@@ -88,8 +103,8 @@ READER = Reader("openhands", _recognises, _read)
 class _Stream:
     """What has been read so far."""
 
-    def __init__(self, line: int) -> None:
-        self.line = line
+    def __init__(self) -> None:
+        self.line = 0
         self.messages: list[Recorded] = []
         self.models: list[str] = []
         self.tools: tuple[Any, ...] = ()
@@ -97,9 +112,11 @@ class _Stream:
         self.responses: set[str] = set()
         self.caused: dict[str, str] = {}
 
-    def add(self, event: _Event) -> None:
+    def add(self, line: int, event: _Event) -> None:
+        """Take in the next event, told on this line."""
+        self.line = line
         called = event.tool_call_metadata
-        args = event.args if isinstance(event.args, dict) else {}
+        args = fields_of(event.args)
         said = event.content or event.message or ""
         text = said if isinstance(said, str) else compact(said)
         if event.observation is not None:
@@ -116,8 +133,7 @@ class _Stream:
         elif called is not None and called.model_response is not None:
             self._reply(event, called.model_response)
         elif event.action == "system":
-            tools = args.get("tools")
-            self.tools = tuple(tools) if isinstance(tools, list) else ()
+            self.tools = tuple(tool for tool in items_of(args.get("tools")) if isinstance(tool, dict))
             self._say(event, Message("system", (Text(str(args.get("content") or text)),)))
         elif event.action == "message":
             shown: tuple[Part, ...] = (Text(str(args.get("content") or text)), *_images(args))
@@ -141,7 +157,7 @@ class _Stream:
             return  # Another action of a response that is told already.
         self.responses.add(response.id)
         self.models.append(response.model or "")
-        said = response.choices[0].get("message") or {}
+        said = fields_of(response.choices[0].get("message"))
         wire = {"role": "assistant", "content": said.get("content")}
         if said.get("tool_calls"):
             wire["tool_calls"] = said["tool_calls"]
@@ -159,18 +175,16 @@ _SILENT = (None, "recall", "change_agent_state", "null", "condensation", "conden
 
 
 def _images(fields: Any) -> Iterator[Media]:
-    urls = fields.get("image_urls") if isinstance(fields, dict) else None
-    for url in urls if isinstance(urls, list) else []:
+    for url in items_of(fields_of(fields).get("image_urls")):
         head, comma, data = str(url).partition(",")
         embedded = comma and head.startswith("data:") and head.endswith(";base64")
         yield Media(head[5:-7], "base64", data) if embedded else Media("", "url", str(url))
 
 
-def _usage(usage: dict[str, Any] | None) -> Usage | None:
-    whole, output = (usage or {}).get("prompt_tokens"), (usage or {}).get("completion_tokens")
-    details = (usage or {}).get("prompt_tokens_details")
-    cached = details.get("cached_tokens") if isinstance(details, dict) else None
-    if not isinstance(whole, int) and not isinstance(output, int):
-        return None
-    fresh = whole - (cached or 0) if isinstance(whole, int) else None
-    return Usage(fresh, cached, None, output if isinstance(output, int) else None)
+def _usage(usage: object) -> Usage | None:
+    figures = fields_of(usage)
+    return billed(
+        whole=figures.get("prompt_tokens"),
+        cache_read=fields_of(figures.get("prompt_tokens_details")).get("cached_tokens"),
+        output=figures.get("completion_tokens"),
+    )

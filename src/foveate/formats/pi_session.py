@@ -14,25 +14,29 @@ from msgspec import Struct, structs
 
 from ..core.messages import Content, Media, Message, Part, Reasoning, State, Text, ToolResult
 from ..core.stamps import Origin, Usage
-from .recording import Reader, Recorded, Recording, call_of, compact, milliseconds, notes_about, reply_model
+from .recording import (
+    Reader,
+    Recorded,
+    Recording,
+    billed,
+    call_of,
+    compact,
+    fields_of,
+    milliseconds,
+    notes_about,
+    reply_model,
+)
 from .source import Sample, Source
 from .tree import Node, unravel
 
 __all__ = ["READER"]
 
 
-class _Usage(Struct, frozen=True, rename="camel"):
-    input: int | None = None
-    output: int | None = None
-    cache_read: int | None = None
-    cache_write: int | None = None
-
-
 class _Said(Struct, frozen=True, rename="camel"):
     role: str
     content: Any = None
     model: str = ""
-    usage: _Usage | None = None
+    usage: Any = None
     tool_call_id: str = ""
     tool_name: str = ""
     is_error: bool = False
@@ -110,7 +114,7 @@ def _thread(source: Source, name: str, nodes: list[Node], counted: Counter[str])
                 continue
             if line.said is not None and message.role == "assistant":
                 models.append(line.said.model)
-            usage = _usage(line.said.usage) if line.said and line.said.usage else None
+            usage = _usage(line.said.usage) if line.said else None
             origin: Origin | None = (
                 "summary" if line.type in _SUMMARIES else "plugin" if line.type == "custom_message" else None
             )
@@ -171,8 +175,11 @@ def _parts(content: Any) -> Iterator[Part]:
                 yield Text(compact(block))
 
 
-def _usage(usage: _Usage) -> Usage | None:
+def _usage(usage: object) -> Usage | None:
     """None where the call failed before anything was billed."""
-    if not (usage.input or usage.output or usage.cache_read or usage.cache_write):
+    figures = fields_of(usage)
+    names = ("input", "cacheRead", "cacheWrite", "output")
+    if not any(figures.get(name) for name in names):
         return None
-    return Usage(usage.input, usage.cache_read, usage.cache_write, usage.output)
+    fresh, read, written, output = (figures.get(name) for name in names)
+    return billed(input=fresh, cache_read=read, cache_write=written, output=output)

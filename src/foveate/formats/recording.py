@@ -8,7 +8,6 @@ and opens no file: readers are one small file each, beside it, and `source.py` i
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
@@ -26,8 +25,11 @@ __all__ = [
     "Reader",
     "Recorded",
     "Recording",
+    "billed",
     "call_of",
     "compact",
+    "fields_of",
+    "items_of",
     "milliseconds",
     "notes_about",
     "reply_model",
@@ -149,18 +151,55 @@ def milliseconds(moment: object) -> int | None:
     if isinstance(moment, str):
         try:
             read = datetime.fromisoformat(moment)
-        except ValueError:
+            return round((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1000)
+        except (ValueError, OverflowError):  # No date; or one that its zone pushes out of the calendar.
             return None
-        return round((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1000)
-    if isinstance(moment, int | float) and not isinstance(moment, bool) and math.isfinite(moment):
+    if isinstance(moment, int | float) and not isinstance(moment, bool) and abs(moment) < 1e15:
         # 100 billion seconds after 1970 is the year 5138; 100 billion milliseconds is 1973.
         return round(moment if abs(moment) >= 100e9 else moment * 1000)
     return None
 
 
+def billed(
+    *,
+    input: object = None,
+    whole: object = None,
+    cache_read: object = None,
+    cache_write: object = None,
+    output: object = None,
+    reasoning: object = None,
+) -> Usage | None:
+    """What a call was billed, from figures as recorded; what is no sensible number is unknown. None if all of it is.
+
+    A format whose input figure includes what was cached hands it in as `whole`, in place of `input`.
+    """
+
+    def count(figure: object) -> int | None:
+        if isinstance(figure, int) and not isinstance(figure, bool) and 0 <= figure < 2**53:
+            return figure
+        return None
+
+    cached = count(cache_read)
+    fresh = count(input)
+    if (everything := count(whole)) is not None:
+        fresh = max(0, everything - (cached or 0))
+    usage = Usage(fresh, cached, count(cache_write), count(output), count(reasoning))
+    return usage if usage != Usage() else None
+
+
 def compact(value: object) -> str:
     """A JSON value as compact text. Raises BadMessage where it is nested too deeply or is no JSON."""
     return text_of(value, "A recorded value")
+
+
+def fields_of(value: object) -> dict[str, Any]:
+    """The object, or an empty one where the recording has anything else in its place."""
+    return value if isinstance(value, dict) else {}
+
+
+def items_of(value: object) -> list[Any]:
+    """The list, or an empty one where the recording has anything else in its place."""
+    return value if isinstance(value, list) else []
 
 
 def call_of(call_id: str, name: str, arguments: object) -> ToolCall:

@@ -104,10 +104,10 @@ class Items:
         self.end()
         self.done.append(Recorded(Message(role, (Text(text),)), line, time, origin=origin))
 
-    def bill(self, usage: Usage) -> None:
-        """The response that is open, or else the last one, was billed so much; the next item begins another."""
+    def bill(self, usage: Usage | None) -> None:
+        """The response that is open, or else the last one, was billed so much, unless it was billed before."""
         if self._parts:
-            self._usage = usage
+            self._usage = self._usage or usage
             return
         for place in range(len(self.done) - 1, -1, -1):
             if self.done[place].message.role == "assistant":

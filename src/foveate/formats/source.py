@@ -52,7 +52,6 @@ class Source:
         self.whole = False
         """Whether the file is one JSON document of several lines. Known once `sample` has looked."""
         self._document: Any = None
-        self._known_damage: set[int] = set()
         check_kind(self.path)
 
     def sample(self, size: int = 40) -> Sample:
@@ -73,12 +72,11 @@ class Source:
             alone = len(heads) == 1 and next(self._raw(skip=1), None) is None
             return Sample(tuple(values), values[0] if alone else None)
         # The first line alone is no JSON value: a document of several lines, or JSON Lines with a damaged beginning.
-        objects = sum(isinstance(value, dict) for value in values)
-        if first[:1] in (b"{", b"[") and objects * 2 < len(heads):
+        if first[:1] in (b"{", b"["):
             try:
                 self.document()
             except BadTranscript:
-                if not objects and not (self.lenient and len(heads) == 1):
+                if not any(isinstance(value, dict) for value in values):
                     raise
             else:
                 self.whole = True
@@ -132,12 +130,10 @@ class Source:
         raise BadTranscript(self.path, 0, "it is no single JSON object, as a recording in this format would be.")
 
     def damage(self, line: int, problem: str, remedy: str = SKIPS) -> None:
-        """Something cannot be read: raises BadTranscript, or counts it, once a line, where the caller is lenient."""
+        """Something cannot be read: raises BadTranscript, or counts it where the caller is lenient."""
         if not self.lenient:
             raise BadTranscript(self.path, line, problem, remedy)
-        if not line or line not in self._known_damage:
-            self._known_damage.add(line)
-            self.damaged += 1
+        self.damaged += 1
 
     def shaped(self, line: int, value: Any, shape: type[T]) -> T | None:
         """The value as a `shape`, or None if it is damaged: a field that the reader needs is of another kind."""

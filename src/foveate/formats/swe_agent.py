@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct, convert
 
 from ..core.messages import Message, Text, ToolCall, ToolResult
-from .recording import Reader, Recorded, Recording, compact, notes_about
+from .recording import Reader, Recorded, Recording, compact, fields_of, items_of, notes_about
 from .source import Sample, Source
 
 __all__ = ["READER"]
@@ -44,17 +44,16 @@ def _recognises(sample: Sample) -> bool:
 
 def _read(source: Source) -> Recording:
     document = source.object()
-    history = [value for value in document.get("history") or [] if isinstance(value, dict)]
+    history = [value for value in items_of(document.get("history")) if isinstance(value, dict)]
     counted: Counter[str] = Counter()
     if any(value.get("tool_calls") for value in history):
         messages = tuple(_from_history(source, history))
     else:
         first = next((place for place, value in enumerate(history) if value.get("role") == "assistant"), len(history))
-        steps = document.get("trajectory") or []
+        steps = items_of(document.get("trajectory"))
         messages = (*_from_history(source, history[:first]), *_from_trajectory(source, steps))
         counted["made-up ids"] = sum(len(entry.message.calls) for entry in messages)
-    info = document.get("info")
-    model = info.get("model") if isinstance(info, dict) else ""
+    model = fields_of(document.get("info")).get("model")
     return Recording(source.path, READER.name, messages, str(model or ""), notes=notes_about(messages, counted))
 
 
