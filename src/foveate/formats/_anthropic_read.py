@@ -38,6 +38,9 @@ _RESULT = MARKS | {"type", "tool_use_id", "content", "is_error"}
 # Fields whose null says what their absence says; the API fills them in.
 _NULLABLE = ("citations", "caller", "toolset_name", "title", "context", "transformations")
 
+_FOREIGN_ROLES = ("tool", "function", "developer")
+_OPENAIS = ' If this is a message of OpenAI\'s, open the conversation with format="openai".'
+
 _SOURCES = {
     "base64": {"type", "media_type", "data"},
     "text": {"type", "media_type", "data"},
@@ -58,7 +61,12 @@ def read(message: object) -> tuple[Message, ...]:
     role, content = fields.get("role"), fields.get("content")
     if not isinstance(role, str) or role not in ("user", "assistant", "system"):
         hint = " To hand in content blocks alone, put them in a list." if role is None and "type" in fields else ""
+        hint = _OPENAIS if role in _FOREIGN_ROLES else hint
         raise BadMessage(f"message.role is {show(role)}; it has to be user, assistant or system.{hint}")
+    if fields.get("tool_calls"):  # Kept as an unknown field, they would never be answered.
+        raise BadMessage(
+            f"message.tool_calls is OpenAI's; Anthropic's calls are tool_use blocks of the content.{_OPENAIS}"
+        )
     extra = _extra_of_message(fields)
     if isinstance(content, str):
         # An assistant that says "" says nothing, as when a list of blocks is empty.

@@ -9,33 +9,31 @@ said.
 from __future__ import annotations
 
 import binascii
-import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any
 
 from ..core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ..core.profiles import Profile
 from ..core.view import Entry
 from ._anthropic_read import NAME
-from ._blocks import fields_of
+from ._blocks import Place, fields_of, with_extra
 from ._json import object_of
+from ._media import IMAGES, is_sendable, untold
 
-__all__ = ["NOTE", "cut", "system_blocks", "write", "write_view"]
+__all__ = ["NOTE", "NO_OUTPUT", "cut", "system_blocks", "write", "write_view"]
 
 NOTE = "[System note]\n"
 """Before a system message in the middle of a conversation, which the API takes as a user's."""
 
-# What the API reads when it is sent along; whatever it fetches itself it has checked itself.
-_READ = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf", "text/plain"})
+_READ = IMAGES | {"application/pdf", "text/plain"}
+"""What the API reads when it is sent along."""
+_LARGEST = 10 * 1024 * 1024
+"""Characters of base64 that it takes."""
 
 
-Place = Literal["export", "user", "assistant", "system"]
-"""What a block is written for: an export, or a request's message of this role. Only a user's message may show media."""
-
-_REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
-"""Letters that neither a call's id nor a tool's name may have."""
+NO_OUTPUT = "[It failed and said nothing.]"
+"""What a failed call says that said nothing."""
 
 
 def write(messages: Iterable[Message]) -> list[dict[str, Any]]:
@@ -49,7 +47,7 @@ def write(messages: Iterable[Message]) -> list[dict[str, Any]]:
             results.extend(blocks)
         else:
             role = "user" if message.role == "tool" else message.role
-            wires.append(_with({"role": role, "content": blocks}, extra))
+            wires.append(with_extra({"role": role, "content": blocks}, extra))
             results = blocks
         if message.role != "tool":
             results = None
@@ -98,20 +96,19 @@ def write_view(
         return []  # Nothing this provider could be shown; an empty message would be refused.
     # Results come first in their message, or the API does not find them.
     blocks.sort(key=lambda block: block.get("type") != "tool_result")
-    return [(_with({"role": role, "content": blocks}, extra), entries)]
+    return [(with_extra({"role": role, "content": blocks}, extra), entries)]
 
 
 def system_blocks(message: Message, strict: bool) -> list[dict[str, Any]]:
     """The blocks of a system prompt: text alone."""
-    return _blocks([part for part in message.parts if isinstance(part, Text | Media | Opaque)], strict, "system")
+    blocks = _blocks([part for part in message.parts if isinstance(part, Text | Media)], strict, "system")
+    return [block for block in blocks if block["text"].strip()]
 
 
 def _note(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """A system message told to the model by the user's mouth."""
-    for block in blocks:
-        if block.get("type") == "text":
-            block["text"] = NOTE + block["text"]
-            break
+    if blocks:
+        blocks[0]["text"] = NOTE + blocks[0]["text"]
     return blocks
 
 
@@ -128,7 +125,7 @@ def _block(part: Part, strict: bool, place: Place) -> dict[str, Any] | None:
         case Media():
             return _media(part, strict, place)
         case ToolCall():
-            block = _call(part, place)
+            block = _call(part)
         case ToolResult():
             block = _result(part, strict, place)
         case Reasoning():
@@ -138,34 +135,31 @@ def _block(part: Part, strict: bool, place: Place) -> dict[str, Any] | None:
                 block = {"type": "redacted_thinking", "data": part.encrypted}
             else:
                 block = {"type": "thinking", "thinking": part.text, "signature": part.signature}
-        case Opaque():
-            return object_of(part.body) if part.format == NAME else None
-    return block if strict or part.extra is None else _with(block, fields_of(part.extra, NAME))
+        case Opaque():  # Strict gateways know no blocks but the common ones.
+            return object_of(part.body) if part.format == NAME and not strict else None
+    return block if strict or part.extra is None else with_extra(block, fields_of(part.extra, NAME))
 
 
-def _call(part: ToolCall, place: Place) -> dict[str, Any]:
+def _call(part: ToolCall) -> dict[str, Any]:
     given = object_of(part.arguments)
     if given is None:
         given = {"_arguments": part.arguments}  # No object cannot be an input; wrapped, it is still there to read.
-    name = part.name if place == "export" else _REFUSED.sub("_", part.name)[:128] or "_"
-    return {"type": "tool_use", "id": _id(part.call_id, place), "name": name, "input": given}
-
-
-def _id(call_id: str, place: Place) -> str:
-    """A call's id as the API takes it; another provider's may have letters in it that this one refuses."""
-    if place == "export" or not call_id or not _REFUSED.search(call_id):
-        return call_id
-    return f"{_REFUSED.sub('_', call_id)}_{blake2b(call_id.encode(), digest_size=4).hexdigest()}"
+    return {"type": "tool_use", "id": part.call_id, "name": part.name, "input": given}
 
 
 def _result(part: ToolResult, strict: bool, place: Place) -> dict[str, Any]:
-    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": _id(part.call_id, place)}
-    blocks = _blocks(part.content, strict, place)
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": part.call_id}
+    failed = part.state != "ok"  # There is no word for an interrupted call but that it failed.
+    blocks = _blocks(part.content, strict, "failure" if failed and place != "export" else place)
+    if place != "export":
+        blocks = [inner for inner in blocks if inner.get("type") != "text" or inner["text"].strip()]
+        if failed:  # A failure is told in text, and is told: the API refuses any other.
+            blocks = [inner for inner in blocks if inner.get("type") == "text"] or [{"type": "text", "text": NO_OUTPUT}]
     if len(blocks) == 1 and blocks[0].keys() == {"type", "text"}:
         block["content"] = blocks[0]["text"]
     elif blocks:
         block["content"] = blocks
-    if part.state != "ok":  # There is no word for an interrupted call but that it failed.
+    if failed:
         block["is_error"] = True
     return block
 
@@ -175,23 +169,21 @@ def _media(part: Media, strict: bool, place: Place) -> dict[str, Any]:
     named = extra.pop("type", None)
     if strict:
         extra, named = {}, None
+    if place != "export" and (place != "user" or not is_sendable(part, NAME, _READ, _LARGEST)):
+        return {"type": "text", "text": untold(part)}
     kind = named if named in ("image", "document") else ("image" if part.is_image else "document")
-    foreign = part.extra is not None and part.extra.format != NAME
     source: dict[str, Any]
     match part.source:
         case "url":
-            source, readable = {"type": "url", "url": part.data}, part.mime in ("", "application/pdf") or part.is_image
+            source = {"type": "url", "url": part.data}
         case "file":
-            source, readable = {"type": "file", "file_id": part.data}, not foreign
+            source = {"type": "file", "file_id": part.data}
         case _:
-            source, readable = _held(part), part.mime in _READ
-    if place != "export" and (place != "user" or not readable):
-        what = " ".join(filter(None, ("image" if part.is_image else "document", part.name, part.mime)))
-        return {"type": "text", "text": f"[Not shown here: {what}]"}
+            source = _held(part)
     block = {"type": kind, "source": source}
     if kind == "document" and part.name:
         block["title"] = part.name
-    return _with(block, extra)
+    return with_extra(block, extra)
 
 
 def _held(part: Media) -> dict[str, Any]:
@@ -204,10 +196,3 @@ def _held(part: Media) -> dict[str, Any]:
         except (binascii.Error, ValueError):
             pass
     return {"type": "base64", "media_type": part.mime, "data": part.data}
-
-
-def _with(wire: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
-    """The fields kept for this format, behind the ones that say what the message says now."""
-    for key, value in extra.items():
-        wire.setdefault(key, value)
-    return wire

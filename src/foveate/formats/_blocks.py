@@ -7,17 +7,23 @@ kept, and how to say what is wrong with one. They know no provider.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from ..core.messages import Extra
 from ..errors import BadMessage
 from ._json import dumped, object_of, text_of
 
-__all__ = ["MARKS", "extra_of", "fields_of", "items", "plain", "show", "string", "wrong"]
+__all__ = ["MARKS", "Place", "extra_of", "fields_of", "items", "plain", "show", "string", "with_extra", "wrong"]
 
 # Where a request may be cached is said per request: it is not part of what was said, and marks that came back with
 # old messages would add up to more than a provider allows. So these are dropped wherever they arrive.
 MARKS = frozenset({"cache_control", "prompt_cache_breakpoint"})
+
+
+Place = Literal["export", "user", "assistant", "system", "failure"]
+"""What a part is written for: an export, which says all there are words for, or a place in a request: a message of
+this role, or the result of a call that failed. Media can be seen in what the user's side says, and nowhere else.
+"""
 
 
 def plain(value: object, where: str) -> dict[str, Any]:
@@ -66,6 +72,13 @@ def fields_of(extra: Extra | None, format: str) -> dict[str, Any]:
     if extra is None or extra.format != format:
         return {}
     return object_of(extra.fields) or {}
+
+
+def with_extra(wire: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The wire object with the fields kept for its format behind those that say what it says now."""
+    for key, value in extra.items():
+        wire.setdefault(key, value)
+    return wire
 
 
 def wrong(where: str, value: object, wanted: str) -> BadMessage:

@@ -85,7 +85,9 @@ def fresh(value: Any) -> Any:
 
 def dumped(value: Any, where: str) -> Any:
     """What an SDK's object says about itself, without the fields that were never set."""
-    for options in ({"exclude_unset": True, "mode": "json", "by_alias": True}, {"exclude_unset": True}, {}):
+    # No warnings: a block newer than the SDK dumps well, but pydantic remarks on it.
+    all_options = {"exclude_unset": True, "mode": "json", "by_alias": True, "warnings": False}
+    for options in (all_options, {"exclude_unset": True}, {}):
         try:
             return value.model_dump(**options)
         except TypeError:

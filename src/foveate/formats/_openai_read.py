@@ -16,7 +16,7 @@ from ..core.stamps import Usage
 from ..errors import BadMessage
 from ._blocks import MARKS, extra_of, items, plain, show, string, wrong
 from ._json import text_of
-from ._openai_parts import NAME, read_parts, unmarked
+from ._openai_read_parts import NAME, read_parts, unmarked
 
 __all__ = ["NAME", "TOOL_CALL", "read", "read_reply"]
 
@@ -127,9 +127,9 @@ def _answer(fields: dict[str, Any]) -> Message:
     if content is not None and content != "":  # An assistant that says "" says nothing, as with null.
         parts += read_parts(content)
     refusal = fields.get("refusal")
-    if isinstance(refusal, str):
+    if refusal is not None:
         taken.add("refusal")
-        if refusal:
+        if string(fields, "refusal", "message"):
             parts.append(Text(refusal, Extra(NAME, '{"type":"refusal"}')))
     calls = fields.get("tool_calls")
     if calls is not None:

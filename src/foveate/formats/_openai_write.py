@@ -7,20 +7,27 @@ tool message in a row: between the calls of an assistant and their answers no ot
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall
 from ..core.profiles import Profile
 from ..core.view import Entry
-from ._blocks import fields_of
+from ._blocks import Place, fields_of, with_extra
 from ._json import object_of
+from ._media import kind_of, untold
 from ._openai_read import NAME, TOOL_CALL
+from ._openai_write_parts import content_of, has_place
 
 __all__ = ["SHOWN", "cut", "write", "write_view"]
 
 SHOWN = "[From the tool results above]"
 """What a user message begins with that shows the media of tool results."""
+
+
+_UNNAMABLE = re.compile(r"[\s<|\\/>]")
+"""Characters that a speaker's name may not have."""
 
 
 def write(messages: Iterable[Message]) -> list[dict[str, Any]]:
@@ -29,10 +36,10 @@ def write(messages: Iterable[Message]) -> list[dict[str, Any]]:
     shown: list[Media] = []
     for message in messages:
         if shown and message.role != "tool":
-            wires.append(_showing(shown, False))
+            wires.append(_showing(shown, False, "export"))
             shown = []
-        wires.append(_wire(message, False, shown, True))
-    return [*wires, _showing(shown, False)] if shown else wires
+        wires.append(_wire(message, False, shown, export=True))
+    return [*wires, _showing(shown, False, "export")] if shown else wires
 
 
 def cut(entries: Sequence[Entry], start: int, profile: Profile) -> int:
@@ -51,65 +58,65 @@ def write_view(
     shown: list[Media] | None = None if profile.media_in_results else []
     wires: list[tuple[dict[str, Any], tuple[Entry, ...]]] = []
     for entry in entries:
-        wire = _wire(entry.message, profile.strict, shown, False)
-        # An assistant of whom this format can say nothing, a user's list without a part: such messages would be
-        # refused.
+        wire = _wire(entry.message, profile.strict, shown, export=False)
+        # What this format can say nothing of has no message: an empty one would be refused.
         if wire["role"] == "tool" or wire["content"] or wire.keys() - {"role", "content", "name"}:
             wires.append((wire, (entry,)))
     if shown:
-        wires.append((_showing(shown, profile.strict), ()))
+        wires.append((_showing(shown, profile.strict, "user"), ()))
     return wires
 
 
-def _wire(message: Message, strict: bool, shown: list[Media] | None, export: bool) -> dict[str, Any]:
-    """One message. Media of a tool result are put aside into `shown`, unless that is None: then they stay.
-
-    Other roles than a user's show media in an `export` alone, as no request may hold them.
-    """
+def _wire(message: Message, strict: bool, shown: list[Media] | None, *, export: bool) -> dict[str, Any]:
+    """One message. Media of a tool result are put aside into `shown`, unless that is None: then they stay."""
     wire: dict[str, Any]
     match message.role:
         case "tool":
-            wire = _tool(message, strict, shown)
+            wire = _tool(message, strict, shown, export)
         case "assistant":
-            wire = _assistant(message, strict, export)
-        case _:
-            wire = {"role": message.role, "content": _content(message.parts, strict, export or message.role == "user")}
+            wire = _assistant(message, strict, "export" if export else "assistant")
+        case role:
+            wire = {"role": role, "content": content_of(message.parts, strict, "export" if export else role)}
     if message.name:
-        wire["name"] = message.name
+        wire["name"] = message.name if export else _UNNAMABLE.sub("_", message.name)[:64]
     extra = {} if strict else fields_of(message.extra, NAME)
     if extra.get("role") == "developer" and message.role == "system":
         wire["role"] = "developer"
-    return _with(wire, extra)
+    return with_extra(wire, extra)
 
 
-def _tool(message: Message, strict: bool, shown: list[Media] | None) -> dict[str, Any]:
+def _tool(message: Message, strict: bool, shown: list[Media] | None, export: bool) -> dict[str, Any]:
+    seen: Place = (
+        "export" if export else "user"
+    )  # Wherever the media of a result are shown, the user's side shows them.
+    here: Place = seen if export or shown is None else "system"
     result = message.result
     if result is None:  # Not a message that any format reads, but one that can be built.
-        return {"role": "tool", "tool_call_id": "", "content": _content(message.parts, strict) or ""}
+        return {"role": "tool", "tool_call_id": "", "content": content_of(message.parts, strict, here) or ""}
     wire: dict[str, Any] = {"role": "tool", "tool_call_id": result.call_id}
-    aside = [part for part in result.content if isinstance(part, Media)]
-    if shown is not None and aside:
+    if shown is not None and any(isinstance(part, Media) for part in result.content):
+        aside = [part for part in result.content if isinstance(part, Media) and has_place(part, seen)]
         shown += aside
-        wire["content"] = "\n".join([text for part in result.content if (text := _told(part))])
+        wire["content"] = "\n".join([text for part in result.content if (text := _told(part, aside))])
     else:
-        wire["content"] = _content(result.content, strict) or ""
+        wire["content"] = content_of(result.content, strict, here) or ""
     if result.name and not strict:
         wire["name"] = result.name
-    return wire if strict else _with(wire, fields_of(result.extra, NAME))
+    return wire if strict else with_extra(wire, fields_of(result.extra, NAME))
 
 
-def _told(part: Content) -> str:
-    """One line for a part of a tool result whose media are shown elsewhere."""
+def _told(part: Content, aside: Sequence[Media]) -> str:
+    """The text for a part of a tool result whose media are shown elsewhere, those of them that are."""
     match part:
         case Text():
             return part.text
         case Media():
-            return f"[{_kind(part)}: shown in the next user message]"
+            return f"[{kind_of(part)}: shown in the next user message]" if part in aside else untold(part)
         case _:
             return ""
 
 
-def _assistant(message: Message, strict: bool, export: bool) -> dict[str, Any]:
+def _assistant(message: Message, strict: bool, place: Place) -> dict[str, Any]:
     said: list[Part] = []
     calls: list[dict[str, Any]] = []
     thought: dict[str, str] = {}
@@ -124,11 +131,11 @@ def _assistant(message: Message, strict: bool, export: bool) -> dict[str, Any]:
                     field = "reasoning" if other else "reasoning_content"
                     thought[field] = f"{thought[field]}\n{part.text}" if field in thought else part.text
             case Opaque() if part.kind.startswith(TOOL_CALL):
-                if part.format == NAME and (call := object_of(part.body)) is not None:
+                if part.format == NAME and not strict and (call := object_of(part.body)) is not None:
                     calls.append(call)
             case _:
                 said.append(part)
-    content = _content(said, strict, export)
+    content = content_of(said, strict, place)
     wire: dict[str, Any] = {"role": "assistant", "content": content}
     match content:
         case "":
@@ -152,8 +159,8 @@ def _call(part: ToolCall, strict: bool) -> dict[str, Any]:
         kind, inside = "function", {"name": part.name, "arguments": part.arguments}
     nested = extra.pop(kind, None)
     if isinstance(nested, dict):
-        _with(inside, nested)
-    return _with({"id": part.call_id, "type": kind, kind: inside}, extra)
+        with_extra(inside, nested)
+    return with_extra({"id": part.call_id, "type": kind, kind: inside}, extra)
 
 
 def _free_text(arguments: str) -> str:
@@ -165,76 +172,7 @@ def _free_text(arguments: str) -> str:
             return arguments
 
 
-def _content(parts: Iterable[Part], strict: bool, media: bool = True) -> str | list[dict[str, Any]]:
-    """The content of a message: a string where it is one plain text, otherwise a list of parts."""
-    content = [wire for part in parts if (wire := _part(part, strict, media)) is not None]
-    if len(content) == 1 and content[0].get("type") == "text" and content[0].keys() == {"type", "text"}:
-        text: str = content[0]["text"]
-        return text
-    return content
-
-
-def _part(part: Part, strict: bool, media: bool) -> dict[str, Any] | None:
-    match part:
-        case Text():
-            extra = {} if strict else fields_of(part.extra, NAME)
-            kind = "refusal" if extra.pop("type", None) == "refusal" else "text"
-            return _with({"type": kind, kind: part.text}, extra)
-        case Media():
-            return _media(part, strict) if media else _untold(part)
-        case Opaque():
-            return object_of(part.body) if part.format == NAME and not part.kind.startswith(TOOL_CALL) else None
-        case _:
-            return None  # Calls, results and reasoning have places of their own.
-
-
-def _media(part: Media, strict: bool) -> dict[str, Any]:
-    extra = {} if strict else fields_of(part.extra, NAME)
-    asked = extra.pop("type", None)
-    data = f"data:{part.mime};base64,{part.data}"
-    inside: dict[str, Any]
-    if part.source == "file":
-        if part.extra is not None and part.extra.format != NAME:
-            return _untold(part)  # A file kept by another provider.
-        kind, inside = "file", {"file_id": part.data}
-    elif part.source == "url":
-        if not part.is_image:
-            return _untold(part)
-        kind, inside = "image_url", {"url": part.data}
-    elif asked == "image_url" or (part.is_image and asked != "file"):
-        kind, inside = "image_url", {"url": data}
-    elif part.mime.startswith("audio/") and asked != "file":
-        kind, inside = "input_audio", {"data": part.data, "format": part.mime.removeprefix("audio/")}
-    else:
-        kind, inside = "file", {"file_data": data}
-    if kind == "file" and part.name:
-        inside["filename"] = part.name
-    nested = extra.pop(kind, None)
-    if isinstance(nested, dict):
-        _with(inside, nested)
-    return _with({"type": kind, kind: inside}, extra)
-
-
-def _untold(part: Media) -> dict[str, Any]:
-    """Words for media that this provider has no place for."""
-    what = " ".join(filter(None, (_kind(part).lower(), part.name, part.data if part.source == "url" else part.mime)))
-    return {"type": "text", "text": f"[Not shown here: {what}]"}
-
-
-def _kind(part: Media) -> str:
-    if part.is_image:
-        return "Image"
-    return "Sound" if part.mime.startswith("audio/") else "Document"
-
-
-def _showing(shown: Sequence[Media], strict: bool) -> dict[str, Any]:
+def _showing(shown: Sequence[Media], strict: bool, place: Place) -> dict[str, Any]:
     """The user message that shows what tool results could not."""
-    parts = [{"type": "text", "text": SHOWN}, *[_media(part, strict) for part in shown]]
-    return {"role": "user", "content": parts}
-
-
-def _with(wire: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
-    """The fields kept for this format, behind the ones that say what the message says now."""
-    for key, value in extra.items():
-        wire.setdefault(key, value)
-    return wire
+    content = content_of([Text(SHOWN), *shown], strict, place)
+    return {"role": "user", "content": content}

@@ -47,6 +47,11 @@ def _part(part: dict[str, Any], where: str) -> Content:
             return Media(f"audio/{form}", "base64", data, "", _extra(part, kind, inner, {"data", "format"}, where))
         case "file":
             return _file(part, where)
+        case "tool_use" | "tool_result":  # Kept as a block of unknown kind, it would never be paired.
+            raise BadMessage(
+                f"{where} is a {kind}, which is Anthropic's; in OpenAI's chat completions calls are in tool_calls and "
+                'results are messages of the role tool. Or open the conversation with format="anthropic".'
+            )
         case str():
             return Opaque(NAME, kind, text_of(unmarked(part), where))
         case _:

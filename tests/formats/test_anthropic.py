@@ -1,0 +1,686 @@
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+from format_views import IMAGE, PIXEL, entries, entry, view
+
+from foveate.core.messages import (
+    Extra,
+    Media,
+    Message,
+    Opaque,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    assistant,
+    system,
+    tool_result,
+    user,
+)
+from foveate.core.profiles import PROFILES, Profile
+from foveate.core.stamps import Usage
+from foveate.errors import BadMessage, UnknownFormat
+from foveate.formats import get_format
+from foveate.formats._anthropic_marks import MOST, STEP
+from foveate.formats._anthropic_write import NO_OUTPUT, NOTE
+from foveate.formats.anthropic import Anthropic
+from foveate.testing.bodies import check_body
+
+PROFILE = PROFILES["anthropic"]
+STRICT = msgspec.structs.replace(PROFILE, strict=True)
+MARK = {"type": "ephemeral"}
+
+
+def parse(message: object) -> tuple[Message, ...]:
+    return Anthropic().parse(message)
+
+
+def one(block: dict[str, Any], role: str = "user") -> Any:
+    """The part that a block alone in a message becomes; and the message is written back as it came."""
+    wire = {"role": role, "content": [block]}
+    (message,) = parse(wire)
+    assert Anthropic().render([message]) == [wire]
+    (part,) = message.parts
+    return part
+
+
+class Said:
+    """An object of an SDK, as far as a format can see."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.fields = fields
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        assert options == {"exclude_unset": True, "mode": "json", "by_alias": True, "warnings": False}
+        return self.fields
+
+
+# -------------------------------------------------------------------------------------------------------------- reading
+
+
+def test_text_may_be_a_string_or_blocks():
+    assert parse("hi") == parse({"role": "user", "content": "hi"}) == (user("hi"),)
+    assert parse({"role": "user", "content": [{"type": "text", "text": "hi"}]}) == (user("hi"),)
+
+
+def test_a_user_message_is_unpacked_into_its_results_and_what_stands_between():
+    wire = {
+        "role": "user",
+        "content": [
+            {"type": "tool_result", "tool_use_id": "a", "content": "one"},
+            {"type": "tool_result", "tool_use_id": "b", "content": [{"type": "text", "text": "two"}], "is_error": True},
+            {"type": "text", "text": "and now"},
+            {"type": "text", "text": "this"},
+            {"type": "tool_result", "tool_use_id": "c"},
+        ],
+    }
+    assert parse(wire) == (
+        tool_result("a", "one"),
+        tool_result("b", "two", state="error"),
+        Message("user", (Text("and now"), Text("this"))),
+        Message("tool", (ToolResult("c"),)),
+    )
+
+
+def test_a_list_of_results_is_what_the_user_says():
+    blocks = [{"type": "tool_result", "tool_use_id": "a", "content": "one"}]
+    assert parse(blocks) == (tool_result("a", "one"),)
+    assert parse([Said(type="tool_result", tool_use_id="a", content="one")]) == (tool_result("a", "one"),)
+
+
+def test_the_input_of_a_call_keeps_its_order_and_letters():
+    part = one({"type": "tool_use", "id": "a", "name": "f", "input": {"z": "héé 漢", "a": [1, 2.5, None]}}, "assistant")
+    assert part == ToolCall("a", "f", '{"z":"héé 漢","a":[1,2.5,null]}')
+
+
+def test_thinking_keeps_its_signature_and_its_cipher():
+    assert one({"type": "thinking", "thinking": "hm", "signature": "s"}, "assistant") == Reasoning(
+        "hm", "s", format="anthropic"
+    )
+    assert one({"type": "redacted_thinking", "data": "xyz"}, "assistant") == Reasoning(
+        encrypted="xyz", format="anthropic"
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "media"),
+    [
+        ({"type": "base64", "media_type": "image/png", "data": PIXEL}, IMAGE),
+        ({"type": "url", "url": "https://x.test/a.png"}, Media("", "url", "https://x.test/a.png")),
+        ({"type": "file", "file_id": "file_1"}, Media("", "file", "file_1", extra=Extra("anthropic", "{}"))),
+    ],
+)
+def test_an_image_is_media_wherever_it_is_kept(source: dict[str, Any], media: Media):
+    assert one({"type": "image", "source": source}) == media
+
+
+@pytest.mark.parametrize(
+    ("source", "mime", "data"),
+    [
+        ({"type": "base64", "media_type": "application/pdf", "data": "JVBE"}, "application/pdf", "JVBE"),
+        ({"type": "text", "media_type": "text/plain", "data": "héllo"}, "text/plain", "aMOpbGxv"),
+        ({"type": "url", "url": "https://x.test/a.pdf"}, "application/pdf", "https://x.test/a.pdf"),
+        ({"type": "file", "file_id": "file_1"}, "application/octet-stream", "file_1"),
+    ],
+)
+def test_a_document_is_media_with_its_title_as_name(source: dict[str, Any], mime: str, data: str):
+    part = one({"type": "document", "source": source, "title": "A report", "context": "c"})
+    held = source["type"] if source["type"] in ("url", "file") else "base64"
+    assert part == Media(mime, held, data, "A report", Extra("anthropic", '{"context":"c"}'))
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "document", "source": {"type": "content", "content": [{"type": "text", "text": "t"}]}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL, "new": 1}},
+        {"type": "image", "source": {"type": "hologram", "data": 3}},
+        {"type": "container_upload", "file_id": "f"},
+        {"type": "search_result", "source": "s", "title": "t", "content": []},
+    ],
+)
+def test_a_block_of_an_unknown_kind_or_source_is_kept_whole(block: dict[str, Any]):
+    assert one(block) == Opaque("anthropic", block["type"], json.dumps(block, separators=(",", ":")))
+
+
+def test_what_the_provider_ran_itself_is_kept_whole():
+    call = {"type": "server_tool_use", "id": "srv", "name": "web_search", "input": {"query": "q"}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srv", "content": [{"type": "web_search_result"}]}
+    (message,) = parse({"role": "assistant", "content": [call, found]})
+    assert [part.kind for part in message.parts if isinstance(part, Opaque)] == [call["type"], found["type"]]
+    assert Anthropic().render([message]) == [{"role": "assistant", "content": [call, found]}]
+
+
+def test_unknown_fields_return_byte_equal_and_only_to_their_format():
+    part = one({"type": "text", "text": "t", "citations": [{"type": "page", "x": 1.0, "ü": None}], "new": {"b": 1}})
+    assert part == Text("t", Extra("anthropic", '{"citations":[{"type":"page","x":1.0,"ü":null}],"new":{"b":1}}'))
+    assert get_format("openai").render([Message("user", (part,))]) == [{"role": "user", "content": "t"}]
+
+
+def test_unknown_fields_of_a_message_stay_with_the_first_of_those_it_becomes():
+    wire = {
+        "role": "user",
+        "content": [{"type": "text", "text": "t"}, {"type": "tool_result", "tool_use_id": "a"}],
+        "new": 1,
+    }
+    kept = Extra("anthropic", '{"new":1}')
+    assert parse(wire) == (Message("user", (Text("t"),), "", kept), Message("tool", (ToolResult("a"),)))
+    wire["content"].reverse()
+    assert parse({**wire, "content": wire["content"] * 2})[1:] == (
+        Message("user", (Text("t"),)),
+        Message("tool", (ToolResult("a"),)),
+        Message("user", (Text("t"),)),
+    )
+    wire["content"].reverse()
+    asked = Message("tool", (ToolResult("a", (Text("r"),)),))
+    assert [len(each["content"]) for each in Anthropic().render([asked, *parse(wire)])] == [1, 1, 1]
+    assert [len(each["content"]) for each in Anthropic().render([asked, Message("user"), user("t")])] == [1, 0, 1]
+
+
+def test_what_a_message_says_now_goes_before_what_was_kept_of_it():
+    shrunk = Message("user", (Text("now", Extra("anthropic", '{"text":"then","new":1}')),))
+    assert Anthropic().render([shrunk])[0]["content"] == [{"type": "text", "text": "now", "new": 1}]
+
+
+def test_cache_marks_are_not_part_of_what_was_said():
+    """They came back with old messages once, and a request that holds five of them is refused."""
+    marked = [
+        {"type": "text", "text": "t", "cache_control": MARK},
+        {"type": "tool_result", "tool_use_id": "a", "cache_control": MARK},
+        {"type": "image", "source": {"type": "url", "url": "https://x.test"}, "cache_control": MARK},
+        {"type": "container_upload", "file_id": "f", "cache_control": MARK},
+    ]
+    messages = parse({"role": "user", "content": marked, "cache_control": MARK})
+    assert "cache_control" not in json.dumps(Anthropic().render(messages))
+
+
+def test_the_envelope_of_a_reply_is_not_part_of_what_was_said():
+    bare = {"role": "assistant", "content": [{"type": "text", "text": "t", "citations": None}]}
+    around = {"id": "msg_1", "type": "message", "model": "m", "stop_reason": "end_turn", "stop_sequence": None}
+    assert parse({**bare, **around, "usage": {}, "new": 1}) == parse(bare) == (assistant("t"),)
+    assert parse({**bare, "new": 1})[0].extra == Extra("anthropic", '{"new":1}')
+
+
+def test_objects_of_an_sdk_are_read_by_what_they_dump():
+    block = Said(type="tool_use", id="a", name="f", input={"n": 1})
+    assert parse(Said(role="assistant", content=[block])) == (assistant("", ToolCall("a", "f", '{"n":1}')),)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (None, "message is missing or null; it has to be an object."),
+        (3, "message is a number or truth value; it has to be an object."),
+        ([], "An empty list of blocks says nothing"),
+        ({}, "message.role is missing or null; it has to be user, assistant or system."),
+        ({"type": "tool_result"}, "To hand in content blocks alone, put them in a list."),
+        ({"role": "robot", "content": "x"}, "message.role is the string 'robot'"),
+        ({"role": "tool", "content": "x"}, 'open the conversation with format="openai"'),
+        ({"role": "assistant", "content": "x", "tool_calls": [{}]}, "Anthropic's calls are tool_use blocks"),
+        ({"role": "user"}, "message.content is missing or null; it has to be a string or a list of blocks."),
+        ({"role": "user", "content": ["x"]}, "content[0] is the string 'x'; it has to be an object."),
+        ({"role": "user", "content": [{"text": "x"}]}, "content[0].type is missing or null; every content block"),
+        ({"role": "user", "content": [{"type": "text", "text": 1}]}, "content[0].text is a number"),
+        ({"role": "user", "content": [{"type": "tool_use"}]}, "content[0] is a tool_use in a message of the role user"),
+        ({"role": "assistant", "content": [{"type": "tool_result"}]}, "only the role user has such blocks"),
+        ({"role": "assistant", "content": [{"type": "tool_use", "id": "a"}]}, "content[0].name is missing or null"),
+        (
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": "{}"}]},
+            "content[0].input is the string '{}'; it has to be an object.",
+        ),
+        ([{"type": "tool_result", "tool_use_id": "a", "content": [7]}], "blocks[0].content[0] is a number"),
+        ([{"type": "tool_result", "tool_use_id": "a", "is_error": "no"}], "blocks[0].is_error is the string 'no'"),
+        ([{"type": "image"}], "blocks[0].source is missing or null; it has to be an object."),
+        ([{"type": "new", "x": float("nan")}], "blocks[0] holds a number that is not finite"),
+        ([{"type": "new", "x": "\ud83d"}], "blocks[0] holds half of a surrogate pair"),
+        ([{"type": "new", "x": object()}], "a object is not a JSON value"),
+    ],
+)
+def test_a_wrong_shape_is_named_with_its_place(wrong: object, says: str):
+    with pytest.raises(BadMessage) as caught:
+        parse(wrong)
+    assert says in str(caught.value)
+
+
+def test_endless_nesting_is_refused_by_name():
+    deep: Any = "x"
+    for _ in range(100_000):
+        deep = [deep]
+    for wrong in (deep, {"role": "user", "content": deep}, [{"type": "new", "x": deep}], {"role": "user", "x": deep}):
+        with pytest.raises(BadMessage):
+            parse(wrong)
+    for depth in (100_000, 300):
+        deep = json.loads("[" * depth + "]" * depth) if depth < 1_000 else deep
+        call = {"type": "tool_use", "id": "a", "name": "f", "input": {"x": deep}}
+        with pytest.raises(BadMessage, match=r"content\[0\]\.input is nested deeper than 200 levels"):
+            parse({"role": "assistant", "content": [call]})
+
+
+def test_an_object_that_cannot_dump_itself_is_a_bad_message():
+    class Broken:
+        def model_dump(self, **options: Any) -> dict[str, Any]:
+            raise RuntimeError("no")
+
+    with pytest.raises(BadMessage, match=r"model_dump\(\) of a Broken failed: no"):
+        parse(Broken())
+
+
+# -------------------------------------------------------------------------------------------------------------- replies
+
+
+def test_a_reply_gives_the_message_and_what_was_billed():
+    usage = {
+        "input_tokens": 5,
+        "cache_read_input_tokens": 100,
+        "cache_creation_input_tokens": 20,
+        "output_tokens": 7,
+        "output_tokens_details": {"thinking_tokens": 3},
+    }
+    reply = Said(role="assistant", type="message", content=[{"type": "text", "text": "t"}], usage=usage)
+    assert Anthropic().parse_reply(reply) == (assistant("t"), Usage(5, 100, 20, 7, 3))
+
+
+def test_what_a_reply_does_not_tell_is_unknown_never_nothing():
+    bare = {"role": "assistant", "content": "t"}
+    assert Anthropic().parse_reply(bare) == (assistant("t"), Usage())
+    assert Anthropic().parse_reply({**bare, "content": ""}) == (assistant(), Usage())
+    usage = {
+        "input_tokens": 5,
+        "cache_read_input_tokens": None,
+        "cache_creation_input_tokens": True,
+        "output_tokens": "7",
+        "output_tokens_details": {"thinking_tokens": -1},
+    }
+    assert Anthropic().parse_reply({**bare, "usage": usage})[1] == Usage(input=5)
+
+
+def test_a_reply_is_the_assistants():
+    with pytest.raises(BadMessage, match="gather a stream into its final message first"):
+        Anthropic().parse_reply({"type": "message_start"})
+    with pytest.raises(BadMessage, match="reply is missing or null"):
+        Anthropic().parse_reply(None)
+
+
+# -------------------------------------------------------------------------------------------------------------- writing
+
+
+def test_results_in_a_row_and_what_the_user_says_next_share_a_message():
+    said = [assistant("", ToolCall("a", "f"), ToolCall("b", "f")), tool_result("a", "1"), tool_result("b", "2")]
+    assert Anthropic().render([*said, user("go on"), user("please")])[1:] == [
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "a", "content": "1"},
+                {"type": "tool_result", "tool_use_id": "b", "content": "2"},
+                {"type": "text", "text": "go on"},
+            ],
+        },
+        {"role": "user", "content": [{"type": "text", "text": "please"}]},
+    ]
+
+
+def test_arguments_that_are_no_object_travel_wrapped():
+    for text in ("[1]", '{"a":', "", "NaN", '{"a":NaN}', "[" * 100_000, '{"a":' * 500 + "1" + "}" * 500):
+        (wire,) = Anthropic().render([assistant("", ToolCall("a", "f", text))])
+        assert wire["content"][0]["input"] == {"_arguments": text}
+
+
+def test_halves_of_surrogate_pairs_in_arguments_do_not_stop_a_request():
+    call = assistant("", ToolCall("a", "f", r'{"a":"\ud83d!","b":"\ud83d\ude00"}'))
+    (wire,) = Anthropic().render([call])
+    assert wire["content"][0]["input"] == {"a": "\ufffd!", "b": "😀"}
+    assert "\ufffd!".encode() in Anthropic().body(view(user("u"), call), profile=PROFILE)
+
+
+def test_a_text_with_half_a_surrogate_pair_cannot_be_sent():
+    format = Anthropic()
+    good, bad = entry(user("good")), entry(user("\ud83d"), 1)
+    with pytest.raises(BadMessage, match="half of a surrogate pair"):
+        format.rendered(view(good, bad), profile=PROFILE)
+    assert [each.entries for each in format.rendered(view(good), profile=PROFILE)] == [(good,)]
+    before, other = entries(user("u"), assistant("a"), user("v")), entry(assistant("b"), 1)
+    kept = format.rendered(view(*before), profile=PROFILE)
+    with pytest.raises(BadMessage):
+        format.rendered(view(before[0], other, bad), profile=PROFILE)
+    assert format.rendered(view(*before), profile=PROFILE) == kept
+
+
+def test_what_was_appended_in_one_turn_by_the_users_side_is_one_message():
+    first, call, result, word, later = entries(
+        user("u"), assistant("", ToolCall("a", "f")), tool_result("a", "1"), user("also"), user("much later")
+    )
+    later = entry(later.message, turn=2, position=5)
+    shown = Anthropic().rendered(view(first, call, result, word, later), profile=PROFILE)
+    assert [each.entries for each in shown] == [(first,), (call,), (result, word), (later,)]
+    assert [json.loads(each.body)["role"] for each in shown] == ["user", "assistant", "user", "user"]
+
+
+def test_results_stand_first_in_their_message():
+    note = entry(user("note"), 1)
+    result = entry(tool_result("a", "1"), 1, 2)
+    (wire,) = Anthropic().prompt(view(note, result), profile=PROFILE)["messages"]
+    assert [block["type"] for block in wire["content"]] == ["tool_result", "text"]
+
+
+def test_leading_system_messages_go_into_the_system_prompt_and_later_ones_become_notes():
+    shown = view(system("rules"), Message("system", (Text("more"), Text(" "))), user("u"), system("changed"))
+    prompt = Anthropic().prompt(shown, profile=PROFILE, system="first")
+    assert prompt == {
+        "system": [
+            {"type": "text", "text": "first"},
+            {"type": "text", "text": "rules"},
+            {"type": "text", "text": "more", "cache_control": MARK},
+        ],
+        "messages": [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "u"},
+                    {"type": "text", "text": NOTE + "changed", "cache_control": MARK},
+                ],
+            }
+        ],
+    }
+    assert [wire["role"] for wire in Anthropic().render([system("rules"), user("u"), system("changed")])] == [
+        "system",
+        "user",
+        "system",
+    ]
+
+
+def test_rendered_says_every_entry_once_system_prompts_too():
+    shown = view(system("rules"), user("u"), assistant("a"), system("note"))
+    rendered = Anthropic().rendered(shown, profile=PROFILE)
+    assert [each for wire in rendered for each in wire.entries] == list(shown.entries)
+    assert json.loads(rendered[0].body) == {"role": "system", "content": [{"type": "text", "text": "rules"}]}
+
+
+@pytest.mark.parametrize(
+    ("given", "blocks"),
+    [
+        (None, []),
+        ("", []),
+        ("s", [{"type": "text", "text": "s"}]),
+        (["s", "t"], [{"type": "text", "text": "s"}, {"type": "text", "text": "t"}]),
+        ([{"type": "text", "text": "s", "new": 1}], [{"type": "text", "text": "s", "new": 1}]),
+        ([{"role": "system", "content": "s"}], [{"type": "text", "text": "s"}]),
+        ({"role": "developer", "content": [{"type": "text", "text": "s"}]}, [{"type": "text", "text": "s"}]),
+    ],
+)
+def test_a_system_prompt_may_be_given_in_many_ways(given: object, blocks: list[dict[str, Any]]):
+    body = json.loads(Anthropic().body(view(user("u")), profile=PROFILE, system=given))
+    assert body.get("system", []) == blocks
+
+
+def test_a_system_prompt_of_a_wrong_shape_is_named():
+    with pytest.raises(BadMessage, match=r"system\[0\] is a number"):
+        Anthropic().prompt(view(user("u")), profile=PROFILE, system=[1])
+
+
+def test_tools_in_openais_shape_are_converted():
+    schema = {"type": "object", "properties": {"p": {"type": "string"}}}
+    tools = [
+        {"name": "own", "input_schema": schema},
+        {"type": "function", "function": {"name": "f", "description": "d", "parameters": schema, "strict": True}},
+        {"type": "function", "name": "g", "parameters": None},
+        {"type": "web_search_20250305", "name": "web_search"},
+        {"type": "custom", "custom": {"name": "c", "description": "d", "format": {"type": "text"}}},
+    ]
+    free = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+    assert Anthropic().prompt(view(user("u")), profile=PROFILE, system="s", tools=tools)["tools"] == [
+        tools[0],
+        {"name": "f", "description": "d", "strict": True, "input_schema": schema},
+        {"name": "g", "input_schema": {"type": "object", "properties": {}}},
+        tools[3],
+        {"name": "c", "description": "d", "input_schema": free},
+    ]
+    assert "tools" not in Anthropic().prompt(view(user("u")), profile=PROFILE)
+
+
+def test_media_that_cannot_be_sent_are_told():
+    """One picture that the provider refuses would make every later request fail."""
+    bad = [
+        Media("image/tiff", "base64", PIXEL, "scan.tiff"),
+        Media("image/png", "base64", "not base64!"),
+        Media("image/png", "url", "ftp://x.test/a.png"),
+        Media("audio/wav", "base64", PIXEL),
+        Media("", "file", "file-of-another", extra=Extra("openai", "{}")),
+    ]
+    body = json.loads(Anthropic().body(view(user("u", *bad, IMAGE)), profile=PROFILE))
+    assert [block.get("text") for block in body["messages"][0]["content"]] == [
+        "u",
+        "[Image, not shown here: scan.tiff image/tiff]",
+        "[Image, not shown here: image/png]",
+        "[Image, not shown here: ftp://x.test/a.png]",
+        "[Sound, not shown here: audio/wav]",
+        "[Image, not shown here]",
+        None,
+    ]
+    assert check_body("anthropic", body) == []
+
+
+def test_a_failure_is_told_in_text_and_is_told():
+    """`content cannot be empty if is_error is true`; `all content must be type text if is_error is true`."""
+    asked = assistant("", ToolCall("a", "f"), ToolCall("b", "f"))
+    failed = Message("tool", (ToolResult("b", (Text("  "), IMAGE), "error"),))
+    body = json.loads(
+        Anthropic().body(
+            view(user("u"), asked, Message("tool", (ToolResult("a", (), "interrupted"),)), failed), profile=PROFILE
+        )
+    )
+    assert body["messages"][2]["content"] == [
+        {"type": "tool_result", "tool_use_id": "a", "content": NO_OUTPUT, "is_error": True},
+        {"type": "tool_result", "tool_use_id": "b", "content": "[Image, not shown here: image/png]", "is_error": True},
+    ]
+    assert check_body("anthropic", body) == []
+
+
+def test_a_strict_provider_gets_no_field_it_does_not_know():
+    """F09: strict gateways refuse extra keys."""
+    said = Text("t", Extra("anthropic", '{"new":1}'))
+    call = ToolCall("a", "f", "{}", Extra("anthropic", '{"caller":{"type":"direct"}}'))
+    shown = view(
+        Message("user", (said,), extra=Extra("anthropic", '{"new":1}')),
+        Message("assistant", (said, Opaque("anthropic", "new_block", '{"type":"new_block"}'), call)),
+        Message("tool", (ToolResult("a", (said,), extra=Extra("anthropic", '{"toolset_name":"x"}')),)),
+    )
+    assert Anthropic().body(shown, profile=STRICT).count(b"new") == 0
+    assert check_body("anthropic", Anthropic().body(shown, profile=STRICT), strict=True) == []
+    assert Anthropic().body(shown, profile=PROFILE).count(b"new") == 5
+
+
+def test_foreign_reasoning_and_blocks_are_not_written():
+    parts = (
+        Reasoning("mine", format="openai"),
+        Reasoning("nobody's"),
+        Opaque("openai", "k", '{"type":"k"}'),
+        Text("t"),
+    )
+    assert Anthropic().render([Message("assistant", parts)]) == [
+        {"role": "assistant", "content": [{"type": "text", "text": "t"}]}
+    ]
+
+
+def test_an_entry_that_shows_nothing_here_has_no_message():
+    nothing = Message("assistant", (Opaque("openai", "k", '{"type":"k"}'),))
+    assert Anthropic().body(view(user("u"), nothing), profile=PROFILE).count(b"role") == 1
+
+
+# ---------------------------------------------------------------------------------------------------------- cache marks
+
+
+def marked(prompt: dict[str, Any]) -> list[int]:
+    """Places of the marked blocks, counted over the blocks of all messages."""
+    blocks = [block for message in prompt["messages"] for block in message["content"]]
+    return [place for place, block in enumerate(blocks) if "cache_control" in block]
+
+
+def loop(steps: int) -> list[Message]:
+    """A user's request and a number of calls, each with its result: two blocks a step."""
+    said = [user("u")]
+    for step in range(steps):
+        said += [assistant("", ToolCall(f"c{step}", "f")), tool_result(f"c{step}", "r")]
+    return said
+
+
+def test_marks_stand_at_the_end_and_at_most_fifteen_blocks_apart():
+    prompt = Anthropic().prompt(view(*loop(40)), profile=PROFILE, system="s")
+    assert marked(prompt) == [80 - 2 * STEP, 80 - STEP, 80]
+    assert prompt["system"][-1]["cache_control"] == MARK
+    assert check_body("anthropic", prompt) == []
+
+
+def test_a_short_prompt_is_marked_only_at_its_ends():
+    prompt = Anthropic().prompt(view(*loop(7)), profile=PROFILE, system="s")
+    assert marked(prompt) == [14]
+    assert marked(Anthropic().prompt(view(*loop(8)), profile=PROFILE)) == [1, 16]
+
+
+def test_without_a_system_prompt_the_last_tool_is_marked():
+    tools = [{"name": "a", "input_schema": {}}, {"name": "b", "input_schema": {}}]
+    deferred = {"name": "c", "input_schema": {}, "defer_loading": True}
+    prompt = Anthropic().prompt(view(user("u")), profile=PROFILE, tools=[*tools, deferred])
+    assert prompt["tools"] == [tools[0], {**tools[1], "cache_control": MARK}, deferred]
+
+
+@pytest.mark.parametrize(("own", "ours"), [(0, 4), (1, 3), (2, 2), (3, 1), (4, 0), (5, 0)])
+def test_the_callers_marks_count(own: int, ours: int):
+    rules = [{"type": "text", "text": str(n), "cache_control": {"type": "ephemeral", "ttl": "1h"}} for n in range(own)]
+    given = [*rules, {"type": "text", "text": "last"}]
+    prompt = Anthropic().prompt(view(*loop(60)), profile=PROFILE, system=given)
+    placed = len(marked(prompt)) + ("cache_control" in prompt["system"][-1])
+    assert (placed, "cache_control" in given[-1]) == (ours, False)
+    assert own > MOST or check_body("anthropic", prompt) == []
+
+
+def test_no_mark_on_thinking_or_on_blocks_of_unknown_kinds():
+    thought = Message("assistant", (Text("t"), Reasoning("hm", "s", format="anthropic")))
+    empty = view(entry(user("u")), entry(Message("assistant", (Text("t"), Text(""))), 1))
+    assert marked(Anthropic().prompt(empty, profile=PROFILE)) == [1]
+    unknown = Message("user", (Text("u"), Opaque("anthropic", "container_upload", '{"type":"container_upload"}')))
+    assert marked(Anthropic().prompt(view(user("u"), thought), profile=PROFILE)) == [1]
+    assert marked(Anthropic().prompt(view(unknown), profile=PROFILE)) == [0]
+
+
+def test_a_stretch_that_takes_no_mark_is_bridged_as_well_as_can_be():
+    thoughts = tuple(Reasoning(str(n), "s", format="anthropic") for n in range(20))
+    shown = view(user("u"), Message("assistant", (Text("a"), *thoughts, Text("b"))), *loop(4))
+    assert marked(Anthropic().prompt(shown, profile=PROFILE)) == [1, 22, 31]
+    lone = view(user("u"), Message("assistant", (*thoughts, *thoughts, Text("b"))))
+    assert marked(Anthropic().prompt(lone, profile=PROFILE)) == [0, 41]
+
+
+def test_bytes_carry_no_marks():
+    assert b"cache_control" not in Anthropic().body(view(*loop(40)), profile=PROFILE, system="s")
+
+
+# --------------------------------------------------------------------------------------------------------- what is kept
+
+
+def test_a_prompt_is_fresh_and_safe_to_change():
+    format, tools, rules = Anthropic(), [{"name": "a", "input_schema": {"x": []}}], [{"type": "text", "text": "s"}]
+    call = assistant("", ToolCall("a", "f", '{"deep":{"list":[{"n":1}]}}'))
+    shown = view(system("rules"), user("u", IMAGE), call, tool_result("a", "1", IMAGE))
+
+    def ask() -> dict[str, Any]:
+        return format.prompt(shown, profile=PROFILE, system=rules, tools=tools)
+
+    def spoil(value: Any) -> None:
+        for inner in value.values() if isinstance(value, dict) else value:
+            if isinstance(inner, dict | list):
+                spoil(inner)
+        value.clear()
+
+    before, body = json.dumps(ask()), format.body(shown, profile=PROFILE)
+    spoil(ask())
+    format.rendered(shown, profile=PROFILE).clear()
+    assert (json.dumps(ask()), format.body(shown, profile=PROFILE)) == (before, body)
+    assert (tools, rules) == ([{"name": "a", "input_schema": {"x": []}}], [{"type": "text", "text": "s"}])
+
+
+def test_a_body_says_what_the_prompt_says_without_marks():
+    shown = view(system("rules"), *loop(30))
+    tools = [{"name": "f", "input_schema": {"type": "object"}}]
+    for given in ((), (system("rules"),), tuple(shown.entries)):
+        format = Anthropic()
+        body = format.body(view(*given), profile=PROFILE, system="s", tools=tools)
+        prompt = json.loads(json.dumps(format.prompt(view(*given), profile=PROFILE, system="s", tools=tools)))
+        for block in [*prompt["system"], *prompt["tools"], *(b for m in prompt["messages"] for b in m["content"])]:
+            block.pop("cache_control", None)
+        assert json.loads(body) == prompt
+        assert list(json.loads(body)) == ["system", "tools", "messages"]
+
+
+def test_a_longer_view_extends_the_body_byte_for_byte():
+    """F27: with no new edit, each rendering extends the last one."""
+    format, shown = Anthropic(), entries(system("s"), *loop(10))
+    bodies = [format.body(view(*shown[: 3 + 2 * n]), profile=PROFILE, system="x") for n in range(1, 10)]
+    for before, after in pairwise(bodies):
+        assert after.startswith(before.removesuffix(b"]}"))
+
+
+def test_unchanged_entries_keep_their_bytes_and_changed_ones_do_not():
+    format, shown = Anthropic(), list(entries(*loop(50)))
+    before = format.rendered(view(*shown), profile=PROFILE)
+    shown[50] = entry(tool_result("c24", "[cleared]"), shown[50].stamp.turn, 51)
+    after = format.rendered(view(*shown), profile=PROFILE)
+    assert [place for place, (a, b) in enumerate(zip(before, after, strict=True)) if a is not b] == [50]
+    assert after == Anthropic().rendered(view(*shown), profile=PROFILE)
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai"])
+def test_whatever_view_was_written_before_the_bytes_are_those_of_a_new_format(name: str):
+    """The memo decides by identity; here views share, lack, repeat and regroup entries in many ways."""
+    format, profile = get_format(name), PROFILES[name]
+    pool = [
+        *entries(system("s"), system("t"), *loop(6), user("x"), system("y")),
+        entry(tool_result("late", "l", IMAGE), 3),
+    ]
+    state = 7
+    for _ in range(400):
+        state = state * 6364136223846793005 % 2**64
+        bits = state >> 40
+        picked = [each for place, each in enumerate(pool) if bits >> (place % 22) & 1 or place < bits % 9]
+        shown = view(*picked) if picked else view()
+        assert format.rendered(shown, profile=profile) == get_format(name).rendered(shown, profile=profile)
+
+
+def test_a_system_message_is_written_anew_where_it_stops_leading():
+    format, said, rule = Anthropic(), entry(user("u")), entry(system("rule"), 1)
+    assert "system" in format.prompt(view(rule), profile=PROFILE)
+    assert "system" not in format.prompt(view(said, rule), profile=PROFILE)
+
+
+def test_another_profile_forgets_what_was_written_for_the_last():
+    format = Anthropic()
+    shown = view(Message("user", (Text("t", Extra("anthropic", '{"new":1}')),)))
+    assert b"new" in format.body(shown, profile=PROFILE)
+    assert b"new" not in format.body(shown, profile=STRICT)
+    assert b"new" in format.body(shown, profile=PROFILE)
+
+
+def test_what_is_remembered_stays_near_the_size_of_the_view():
+    format = Anthropic()
+    for turn in range(300):
+        format.rendered(view(entry(user(str(turn)), turn), entry(assistant("a"), turn)), profile=PROFILE)
+    assert len(format._memo._known) <= 2 * 2 + 64 + 2
+
+
+# ----------------------------------------------------------------------------------------------------------- get_format
+
+
+def test_each_conversation_gets_a_format_of_its_own():
+    assert [get_format(name).name for name in ("openai", "openai_chat", "anthropic")] == [
+        "openai",
+        "openai",
+        "anthropic",
+    ]
+    assert get_format("anthropic") is not get_format("anthropic")
+    with pytest.raises(UnknownFormat, match="Known: openai, anthropic"):
+        get_format("gemini")
+    assert isinstance(PROFILE, Profile)

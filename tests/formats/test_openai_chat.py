@@ -1,0 +1,496 @@
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+from format_views import IMAGE, PIXEL, entries, view
+
+from foveate.core.messages import (
+    Extra,
+    Media,
+    Message,
+    Opaque,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    assistant,
+    system,
+    tool_result,
+    user,
+)
+from foveate.core.profiles import PROFILES
+from foveate.core.stamps import Usage
+from foveate.errors import BadMessage
+from foveate.formats._openai_write import SHOWN
+from foveate.formats.openai_chat import OpenAIChat
+from foveate.testing.bodies import check_body
+
+PROFILE = PROFILES["openai"]
+STRICT = msgspec.structs.replace(PROFILE, strict=True)
+
+
+def parse(message: object) -> Message:
+    (parsed,) = OpenAIChat().parse(message)
+    return parsed
+
+
+def whole(wire: dict[str, Any]) -> Message:
+    """The message in a wire message; and it is written back as it came."""
+    message = parse(wire)
+    assert OpenAIChat().render([message]) == [wire]
+    return message
+
+
+def call(**fields: Any) -> dict[str, Any]:
+    return {"role": "assistant", "content": None, "tool_calls": [fields]}
+
+
+class Said:
+    """An object of an SDK, as far as a format can see."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.fields = fields
+
+    def model_dump(self, *, exclude_unset: bool = False) -> dict[str, Any]:
+        assert exclude_unset
+        return self.fields
+
+
+# -------------------------------------------------------------------------------------------------------------- reading
+
+
+def test_every_role_is_read():
+    assert parse("hi") == whole({"role": "user", "content": "hi"}) == user("hi")
+    assert whole({"role": "system", "content": "rules"}) == system("rules")
+    developer = Message("system", (Text("rules"),), extra=Extra("openai", '{"role":"developer"}'))
+    assert whole({"role": "developer", "content": "rules"}) == developer
+    assert whole({"role": "assistant", "content": "yes"}) == assistant("yes")
+    assert whole({"role": "tool", "tool_call_id": "a", "content": "ok"}) == tool_result("a", "ok")
+
+
+def test_names_are_kept():
+    assert whole({"role": "user", "content": "hi", "name": "ann"}).name == "ann"
+    named = whole({"role": "tool", "tool_call_id": "a", "content": "ok", "name": "grep"})
+    assert named == tool_result("a", "ok", name="grep")
+
+
+def test_an_assistant_that_says_nothing_beside_its_calls_has_no_text():
+    asked = assistant("", ToolCall("a", "f", '{"n": 1}'))
+    function = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"n": 1}'}}
+    assert whole(call(**function)) == asked
+    assert parse({**call(**function), "content": ""}) == asked
+    assert parse({"role": "assistant", "tool_calls": [function]}) == asked
+    blank = Message("assistant", (Text(""),))  # Is not the same, and stays what it is.
+    assert whole({"role": "assistant", "content": [{"type": "text", "text": ""}]}) == blank
+
+
+def test_what_an_api_fills_in_says_nothing():
+    filled = {"refusal": None, "audio": None, "function_call": None, "tool_calls": None, "annotations": [], "parsed": 1}
+    assert parse({"role": "assistant", "content": "yes", **filled}) == assistant("yes")
+
+
+def test_the_arguments_of_a_call_are_kept_byte_for_byte():
+    for arguments in ('{"b": 1,  "a": 2}', "", "not json", '{"a":'):
+        function = {"name": "f", "arguments": arguments}
+        assert whole(call(id="a", type="function", function=function)).calls[0].arguments == arguments
+
+
+def test_calls_of_loose_servers_are_read():
+    assert parse(call(function={"name": "f", "arguments": {"z": 1, "a": "é"}})).calls == (
+        ToolCall("", "f", '{"z":1,"a":"é"}'),
+    )
+    assert parse(call(id=None, function={"name": "f"})).calls == (ToolCall("", "f", "{}"),)
+
+
+def test_unknown_fields_of_a_call_stay_with_it_at_every_depth():
+    google = {"google": {"thought_signature": "x"}}
+    wire = call(id="a", type="function", function={"name": "f", "arguments": "{}", "new": 1}, extra_content=google)
+    kept = '{"function":{"new":1},"extra_content":{"google":{"thought_signature":"x"}}}'
+    assert whole(wire).calls == (ToolCall("a", "f", "{}", Extra("openai", kept)),)
+
+
+def test_a_custom_call_is_a_call_whose_text_is_a_field():
+    wire = call(id="a", type="custom", custom={"name": "sh", "input": 'echo "1"'})
+    asked = whole(wire)
+    assert asked.calls == (ToolCall("a", "sh", '{"input":"echo \\"1\\""}', Extra("openai", '{"type":"custom"}')),)
+    broken = Message("assistant", (msgspec.structs.replace(asked.calls[0], arguments="cut off"),))
+    (again,) = OpenAIChat().render([broken])
+    assert again["tool_calls"][0]["custom"] == {"name": "sh", "input": "cut off"}
+
+
+def test_a_call_of_an_unknown_kind_stays_among_the_calls():
+    wire = call(id="a", type="telepathy", telepathy={"to": "b"})
+    body = '{"id":"a","type":"telepathy","telepathy":{"to":"b"}}'
+    assert whole(wire).parts == (Opaque("openai", "tool_call:telepathy", body),)
+
+
+def test_the_legacy_shape_becomes_a_call_and_its_result():
+    asked = parse({"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}})
+    told = parse({"role": "function", "name": "f", "content": "ok"})
+    assert (asked, told) == (assistant("", ToolCall("f", "f")), tool_result("f", "ok", name="f"))
+
+
+def test_a_refusal_is_a_text_that_remembers_it_was_one():
+    refused = Text("no", Extra("openai", '{"type":"refusal"}'))
+    assert whole({"role": "assistant", "content": None, "refusal": "no"}).parts == (refused,)
+    parts = [{"type": "text", "text": "well"}, {"type": "refusal", "refusal": "no"}]
+    assert whole({"role": "assistant", "content": parts}).parts == (Text("well"), refused)
+    assert parse({"role": "assistant", "content": "well", "refusal": "no"}).parts == (Text("well"), refused)
+
+
+def test_reasoning_goes_back_in_the_field_it_came_in():
+    for field, extra in (("reasoning_content", None), ("reasoning", Extra("openai", '{"type":"reasoning"}'))):
+        message = whole({"role": "assistant", "content": "yes", field: "hm"})
+        assert message.parts == (Reasoning("hm", format="openai", extra=extra), Text("yes"))
+    assert whole({"role": "assistant", "content": "yes", "reasoning_details": [{"x": 1}]}).extra is not None
+
+
+@pytest.mark.parametrize(
+    ("part", "media"),
+    [
+        ({"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}, IMAGE),
+        ({"type": "image_url", "image_url": {"url": "https://x.test/a"}}, Media("", "url", "https://x.test/a")),
+        (
+            {"type": "image_url", "image_url": {"url": "https://x.test/a", "detail": "low"}, "new": 1},
+            Media("", "url", "https://x.test/a", "", Extra("openai", '{"image_url":{"detail":"low"},"new":1}')),
+        ),
+        (
+            {"type": "image_url", "image_url": {"url": "data:application/pdf;base64,JVBE"}},
+            Media("application/pdf", "base64", "JVBE", "", Extra("openai", '{"type":"image_url"}')),
+        ),
+        (
+            {"type": "input_audio", "input_audio": {"data": "UklG", "format": "wav"}},
+            Media("audio/wav", "base64", "UklG"),
+        ),
+        (
+            {"type": "file", "file": {"file_data": "data:application/pdf;base64,JVBE", "filename": "a.pdf"}},
+            Media("application/pdf", "base64", "JVBE", "a.pdf"),
+        ),
+        (
+            {"type": "file", "file": {"file_id": "file_1"}},
+            Media("application/octet-stream", "file", "file_1", "", Extra("openai", "{}")),
+        ),
+        (
+            {"type": "file", "file": {"file_data": f"data:image/png;base64,{PIXEL}", "filename": "a.png"}},
+            Media("image/png", "base64", PIXEL, "a.png", Extra("openai", '{"type":"file"}')),
+        ),
+        ({"type": "image_url", "image_url": {"url": "data:,hi"}}, Media("", "url", "data:,hi")),
+    ],
+)
+def test_media_are_read_wherever_they_are_kept(part: dict[str, Any], media: Media):
+    assert whole({"role": "user", "content": [part]}).parts == (media,)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "video_url", "video_url": {"url": "https://x.test"}},
+        {"type": "file", "file": {"file_id": "a", "file_data": "b"}},
+        {"type": "file", "file": {"file_data": "no data URL"}},
+    ],
+)
+def test_a_part_of_an_unknown_kind_is_kept_whole(part: dict[str, Any]):
+    kept = Opaque("openai", part["type"], json.dumps(part, separators=(",", ":")))
+    assert whole({"role": "user", "content": [{"type": "text", "text": "t"}, part]}).parts == (Text("t"), kept)
+
+
+def test_unknown_fields_return_byte_equal_and_marks_of_the_cache_do_not():
+    part = {"type": "text", "text": "t", "new": {"ü": [1.5, None]}}
+    message = whole({"role": "user", "content": [part], "id": "x"})
+    assert message == Message(
+        "user", (Text("t", Extra("openai", '{"new":{"ü":[1.5,null]}}')),), "", Extra("openai", '{"id":"x"}')
+    )
+    marked = {**part, "cache_control": {"type": "ephemeral"}, "prompt_cache_breakpoint": {"mode": "explicit"}}
+    assert parse({"role": "user", "content": [marked], "id": "x", "cache_control": {}}) == message
+
+
+def test_a_tool_that_says_nothing_says_an_empty_text():
+    for content in (None, [], ""):
+        assert parse({"role": "tool", "tool_call_id": "a", "content": content}) == tool_result("a", "")
+    assert OpenAIChat().render([tool_result("a", "")])[0]["content"] == ""
+
+
+def test_objects_of_an_sdk_are_read_by_what_they_dump():
+    inner = Said(id="a", type="function", function={"name": "f", "arguments": "{}"})
+    assert parse(Said(role="assistant", content=None, tool_calls=[inner])) == assistant("", ToolCall("a", "f"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (None, "message is missing or null; it has to be an object."),
+        ([{"role": "user", "content": "x"}], "message is a list; it has to be an object."),
+        ({"role": ["user"]}, "message.role is a list; it has to be system, developer, user,"),
+        ({"role": "user", "content": None}, "A message of the role user has no content; give it a string or a list"),
+        ({"role": "user", "content": {"text": "x"}}, "message.content is an object with the keys 'text'"),
+        ({"role": "user", "content": ["x"]}, "content[0] is the string 'x'; it has to be an object."),
+        ({"role": "user", "content": [{"type": "text"}]}, "content[0].text is missing or null; it has to be a string."),
+        ({"role": "user", "content": [{"type": "image_url", "image_url": 3}]}, "content[0].image_url is a number"),
+        ({"role": "user", "content": [{"type": "tool_result"}]}, 'open the conversation with format="anthropic"'),
+        ({"role": "user", "content": [{}]}, "content[0].type is missing or null; every part of a content has a type"),
+        ({"role": "assistant", "tool_calls": {}}, "tool_calls is an object without keys; it has to be a list."),
+        (call(id="a"), "tool_calls[0].type is missing or null; a tool call has the type function or custom."),
+        (call(id=1, function={"name": "f"}), "tool_calls[0].id is a number or truth value; it has to be a string."),
+        (call(function={"arguments": "{}"}), "tool_calls[0].function.name is missing or null"),
+        (call(function={"name": "f", "arguments": [1]}), "tool_calls[0].function.arguments is a list"),
+        (call(type="custom", custom={"name": "f"}), "tool_calls[0].custom.input is missing or null"),
+        ({"role": "assistant", "refusal": True}, "message.refusal is a number or truth value; it has to be a string."),
+        ({"role": "assistant", "function_call": "f"}, "function_call is the string 'f'; it has to be an object."),
+        ({"role": "tool", "tool_call_id": 7, "content": ""}, "message.tool_call_id is a number"),
+        ({"role": "user", "content": "x", "new": float("inf")}, "message holds a number that is not finite"),
+    ],
+)
+def test_a_wrong_shape_is_named_with_its_place(wrong: object, says: str):
+    with pytest.raises(BadMessage) as caught:
+        parse(wrong)
+    assert says in str(caught.value)
+
+
+def test_endless_nesting_is_refused_by_name():
+    deep: Any = {}
+    for _ in range(100_000):
+        deep = {"x": deep}
+    for wrong in (deep, {"role": "user", "content": [deep]}, call(function={"name": "f", "arguments": deep})):
+        with pytest.raises(BadMessage):
+            parse(wrong)
+    with pytest.raises(BadMessage, match="message is nested deeper than 200 levels"):
+        parse({"role": "user", "content": "x", "new": deep})
+
+
+# -------------------------------------------------------------------------------------------------------------- replies
+
+
+def test_the_billed_input_is_what_was_neither_read_from_nor_written_to_the_cache():
+    usage = {
+        "prompt_tokens": 100,
+        "completion_tokens": 20,
+        "prompt_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 10},
+        "completion_tokens_details": {"reasoning_tokens": 5},
+    }
+    reply = Said(choices=[{"index": 0, "message": {"content": "yes"}}], usage=usage)
+    assert OpenAIChat().parse_reply(reply) == (assistant("yes"), Usage(30, 60, 10, 20, 5))
+
+
+@pytest.mark.parametrize(
+    ("usage", "read"),
+    [
+        (None, Usage()),
+        ({}, Usage()),
+        ({"prompt_tokens": 100, "prompt_tokens_details": None}, Usage(input=100)),
+        ({"prompt_tokens": 100, "prompt_tokens_details": {"cached_tokens": 0}}, Usage(input=100, cache_read=0)),
+        ({"prompt_tokens": 100, "prompt_cache_hit_tokens": 60}, Usage(input=40, cache_read=60)),
+        ({"prompt_tokens": 10, "prompt_tokens_details": {"cached_tokens": 60}}, Usage(input=10, cache_read=60)),
+        ({"prompt_tokens": True, "completion_tokens": -1}, Usage()),
+    ],
+)
+def test_what_a_reply_does_not_tell_is_unknown_never_nothing(usage: object, read: Usage):
+    reply = {"choices": [{"message": {"role": "assistant", "content": "yes"}}], "usage": usage}
+    assert OpenAIChat().parse_reply(reply) == (assistant("yes"), read)
+
+
+def test_a_message_alone_is_a_reply_too():
+    assert OpenAIChat().parse_reply({"role": "assistant", "content": "yes"}) == (assistant("yes"), Usage())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"choices": []}, "reply.choices is empty"),
+        ({"choices": [{"delta": {}}]}, "one chunk of a stream"),
+        ({"choices": [{}]}, "reply.choices[0].message is missing or null"),
+        ({"choices": 3}, "reply.choices is a number"),
+        ({"role": "user", "content": "x"}, "The role of a reply is the string 'user'; it has to be assistant."),
+        ("yes", "reply is the string 'yes'; it has to be an object."),
+    ],
+)
+def test_what_is_no_reply_is_named(wrong: object, says: str):
+    with pytest.raises(BadMessage) as caught:
+        OpenAIChat().parse_reply(wrong)
+    assert says in str(caught.value)
+
+
+# -------------------------------------------------------------------------------------------------------------- writing
+
+
+def test_media_of_results_follow_the_last_result_in_a_row():
+    """Between the calls of an assistant and their answers no other role may speak."""
+    asked = assistant("", ToolCall("a", "f"), ToolCall("b", "f"))
+    answers = (tool_result("a", "seen", IMAGE), tool_result("b", "read"))
+    shown = view(user("u"), asked, *answers, assistant("done"))
+    wires = OpenAIChat().prompt(shown, profile=PROFILE)["messages"]
+    assert wires[2:] == [
+        {"role": "tool", "tool_call_id": "a", "content": "seen\n[Image: shown in the next user message]"},
+        {"role": "tool", "tool_call_id": "b", "content": "read"},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": SHOWN},
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}},
+            ],
+        },
+        {"role": "assistant", "content": "done"},
+    ]
+    assert OpenAIChat().render([user("u"), asked, *answers, assistant("done")]) == wires
+    rendered = OpenAIChat().rendered(shown, profile=PROFILE)
+    assert [[each.position for each in wire.entries] for wire in rendered] == [[1], [2], [3], [4], [], [5]]
+
+
+def test_media_stay_in_their_result_where_the_profile_says_so():
+    profile = msgspec.structs.replace(PROFILE, media_in_results=True)
+    shown = view(user("u"), assistant("", ToolCall("a", "f")), tool_result("a", "seen", IMAGE))
+    wires = OpenAIChat().prompt(shown, profile=profile)["messages"]
+    assert [wire["role"] for wire in wires] == ["user", "assistant", "tool"]
+    assert [part["type"] for part in wires[2]["content"]] == ["text", "image_url"]
+
+
+def test_media_that_cannot_be_sent_are_told():
+    """One picture that the provider refuses would make every later request fail."""
+    bad = [
+        Media("image/tiff", "base64", PIXEL, "scan.tiff"),
+        Media("image/png", "base64", "not base64!"),
+        Media("application/pdf", "url", "https://x.test/a.pdf"),
+        Media("", "file", "file-of-another", extra=Extra("anthropic", "{}")),
+    ]
+    told = [
+        "[Image, not shown here: scan.tiff image/tiff]",
+        "[Image, not shown here: image/png]",
+        "[Document, not shown here: https://x.test/a.pdf]",
+        "[Image, not shown here]",
+    ]
+    asked = assistant("", ToolCall("a", "f"))
+    body = json.loads(OpenAIChat().body(view(user("u", *bad), asked, tool_result("a", "t", *bad)), profile=PROFILE))
+    assert [part["text"] for part in body["messages"][0]["content"]] == ["u", *told]
+    assert body["messages"][2:] == [{"role": "tool", "tool_call_id": "a", "content": "\n".join(["t", *told])}]
+    assert check_body("openai", body) == []
+
+
+def test_only_the_users_side_shows_media():
+    shown = view(Message("system", (Text("s"), IMAGE)), user("u"), Message("assistant", (Text("a"), IMAGE)))
+    assert check_body("openai", OpenAIChat().body(shown, profile=PROFILE)) == []
+    exported = OpenAIChat().render([entry.message for entry in shown])
+    assert [part["type"] for part in exported[2]["content"]] == ["text", "image_url"]
+
+
+def test_only_an_assistant_refuses():
+    refused = Text("no", Extra("openai", '{"type":"refusal"}'))
+    shown = view(Message("system", (Text("s"), refused)), Message("user", (Text("u"), refused)), assistant("a"))
+    assert check_body("openai", OpenAIChat().body(shown, profile=PROFILE)) == []
+
+
+def test_a_strict_server_gets_no_field_it_does_not_know():
+    """F09: strict gateways refuse extra keys."""
+    noted = Text("t", Extra("openai", '{"new":1}'))
+    asked = ToolCall("a", "f", '{"input":"x"}', Extra("openai", '{"type":"custom","new":1}'))
+    shown = view(
+        Message("system", (noted,), extra=Extra("openai", '{"role":"developer","new":1}')),
+        Message("user", (noted, Media("", "url", "https://x.test", "", Extra("openai", '{"image_url":{"new":1}}')))),
+        Message("user", (Text("t"), Opaque("openai", "new_part", '{"type":"new_part"}'))),
+        Message("assistant", (Reasoning("hm", format="openai"), noted, asked), extra=Extra("openai", '{"new":1}')),
+        Message("tool", (ToolResult("a", (noted,), name="f"),), extra=Extra("openai", '{"new":1}')),
+    )
+    assert check_body("openai", OpenAIChat().body(shown, profile=STRICT), strict=True) == []
+    assert b"new" not in OpenAIChat().body(shown, profile=STRICT)
+    assert OpenAIChat().body(shown, profile=PROFILE).count(b"new") == 10
+
+
+def test_reasoning_is_written_only_to_where_it_came_from():
+    foreign = (
+        Reasoning("theirs", "s", format="anthropic"),
+        Reasoning("nobody's"),
+        Reasoning(encrypted="x", format="openai"),
+    )
+    assert OpenAIChat().render([Message("assistant", (*foreign, Text("t")))]) == [{"role": "assistant", "content": "t"}]
+
+
+def test_a_name_the_provider_would_refuse_is_made_plain_in_a_request():
+    named = Message("user", (Text("u"),), "Ann <ann@x.test>")
+    assert OpenAIChat().prompt(view(named), profile=PROFILE)["messages"][0]["name"] == "Ann__ann@x.test_"
+    assert OpenAIChat().render([named])[0]["name"] == "Ann <ann@x.test>"
+
+
+def test_an_entry_that_shows_nothing_here_has_no_message():
+    nothing = Message("assistant", (Opaque("anthropic", "k", '{"type":"k"}'),))
+    assert OpenAIChat().body(view(user("u"), nothing), profile=PROFILE).count(b"role") == 1
+
+
+# -------------------------------------------------------------------------------------------------------------- prompts
+
+
+@pytest.mark.parametrize(
+    ("given", "messages"),
+    [
+        (None, []),
+        ("", []),
+        ("s", [{"role": "system", "content": "s"}]),
+        (["s", "t"], [{"role": "system", "content": "s"}, {"role": "system", "content": "t"}]),
+        ([{"type": "text", "text": "s", "cache_control": {}}], [{"role": "system", "content": "s"}]),
+        ([{"role": "developer", "content": "s"}], [{"role": "developer", "content": "s"}]),
+        ({"role": "system", "content": "s"}, [{"role": "system", "content": "s"}]),
+    ],
+)
+def test_the_system_prompt_goes_first_and_the_views_own_after_it(given: object, messages: list[dict[str, Any]]):
+    shown = view(system("own"), user("u"))
+    expected = [*messages, {"role": "system", "content": "own"}, {"role": "user", "content": "u"}]
+    assert OpenAIChat().prompt(shown, profile=PROFILE, system=given) == {"messages": expected}
+
+
+def test_tools_in_anthropics_shape_are_converted():
+    schema = {"type": "object", "properties": {"p": {"type": "string"}}}
+    tools = [
+        {"type": "function", "function": {"name": "own", "parameters": schema}},
+        {"name": "f", "description": "d", "input_schema": schema, "cache_control": {"type": "ephemeral"}},
+        {"type": "function", "name": "g", "parameters": schema, "strict": None},
+    ]
+    assert OpenAIChat().prompt(view(user("u")), profile=PROFILE, tools=tools)["tools"] == [
+        tools[0],
+        {"type": "function", "function": {"name": "f", "description": "d", "parameters": schema}},
+        {"type": "function", "function": {"name": "g", "parameters": schema}},
+    ]
+
+
+def test_a_tool_of_a_wrong_shape_is_named():
+    with pytest.raises(BadMessage, match=r"tools\[0\] is the string 'grep'"):
+        OpenAIChat().prompt(view(user("u")), profile=PROFILE, tools=["grep"])  # type: ignore[list-item]
+
+
+def test_a_body_says_what_the_prompt_says():
+    shown = view(system("s"), user("u", IMAGE), assistant("", ToolCall("a", "f")), tool_result("a", "ok", IMAGE))
+    tools = [{"name": "f", "input_schema": {"type": "object"}}]
+    for given in (shown, view()):
+        for extra in ({}, {"system": "x"}, {"tools": tools}, {"system": "x", "tools": tools}):
+            body = OpenAIChat().body(given, profile=PROFILE, **extra)  # type: ignore[arg-type]
+            assert json.loads(body) == OpenAIChat().prompt(given, profile=PROFILE, **extra)  # type: ignore[arg-type]
+
+
+def test_a_prompt_is_fresh_and_safe_to_change():
+    format, tools = OpenAIChat(), [{"type": "function", "function": {"name": "f", "parameters": {"x": []}}}]
+    shown = view(user("u", IMAGE), assistant("", ToolCall("a", "f")), tool_result("a", "1", IMAGE))
+    rules = [{"role": "system", "content": [{"type": "text", "text": "s"}]}]
+
+    def ask() -> dict[str, Any]:
+        return format.prompt(shown, profile=PROFILE, system=rules, tools=tools)
+
+    def spoil(value: Any) -> None:
+        for inner in value.values() if isinstance(value, dict) else value:
+            if isinstance(inner, dict | list):
+                spoil(inner)
+        value.clear()
+
+    before = json.dumps([ask(), tools, rules])
+    spoil(ask())
+    assert json.dumps([ask(), tools, rules]) == before
+
+
+def test_a_longer_view_extends_the_body_byte_for_byte():
+    """F27: with no new edit, each rendering extends the last one."""
+    said = [user("u")]
+    for step in range(20):
+        said += [assistant("", ToolCall(f"c{step}", "f")), tool_result(f"c{step}", "r", IMAGE)]
+    format, shown = OpenAIChat(), entries(*said)
+    bodies = [format.body(view(*shown[: 1 + 2 * n]), profile=PROFILE, system="x") for n in range(1, 20)]
+    for before, after in pairwise(bodies):
+        assert after.startswith(before.removesuffix(b"]}"))

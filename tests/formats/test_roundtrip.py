@@ -1,0 +1,364 @@
+"""What a format carries comes back as it was, whatever it is; what it cannot carry is named here."""
+
+from __future__ import annotations
+
+import json
+import random
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+
+import pytest
+from format_views import view
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foveate.core.messages import (
+    Content,
+    Extra,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from foveate.core.profiles import PROFILES
+from foveate.errors import BadMessage
+from foveate.formats import get_format
+from foveate.formats._json import encode, object_of, text_of
+
+FORMATS = ["openai", "anthropic"]
+
+words = st.text(max_size=12)
+ids = st.text("abcXYZ019_-", min_size=1, max_size=8)
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | words,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=6,
+)
+objects = st.dictionaries(words, values, max_size=3)
+
+
+def back(name: str, messages: list[Message]) -> list[Message]:
+    """The messages after a trip over the wire: written, sent as JSON, read."""
+    format = get_format(name)
+    wires = json.loads(encode(format.render(messages)))
+    return [message for wire in wires for message in format.parse(wire)]
+
+
+def extras(name: str) -> st.SearchStrategy[Extra | None]:
+    """Unknown fields, of this format."""
+    fields = st.dictionaries(st.sampled_from(["new", "x-1", "ü"]), values, min_size=1, max_size=2)
+    return st.none() | fields.map(lambda given: Extra(name, text_of(given, "here")))
+
+
+def opaques(name: str) -> st.SearchStrategy[Opaque]:
+    """Blocks of an unknown kind, of this format."""
+    kinds = st.sampled_from(["hologram", "scent"])
+    return st.builds(
+        lambda kind, extra: Opaque(name, kind, text_of({"type": kind, **extra}, "here")), kinds, st.just({}) | objects_x
+    )
+
+
+objects_x = st.dictionaries(st.sampled_from(["a", "b", "source"]), values, max_size=2)
+base64 = st.binary(min_size=1, max_size=6).map(lambda raw: b64encode(raw).decode())
+urls = words.map(lambda path: f"https://x.test/{path}")
+
+
+# --------------------------------------------------------------------------------------------- what Anthropic can carry
+
+
+def anthropic_media() -> st.SearchStrategy[Media]:
+    name, more = "anthropic", extras("anthropic")
+    kept = more.map(lambda extra: extra or Extra(name, "{}"))
+    none = st.just("")
+    return st.one_of(
+        st.builds(Media, st.sampled_from(["image/png", "image/x"]), st.just("base64"), base64, none, more),
+        st.builds(Media, st.just(""), st.just("url"), urls, none, more),
+        st.builds(Media, st.just(""), st.just("file"), ids, none, kept),
+        st.builds(Media, st.sampled_from(["application/pdf", "text/plain"]), st.just("base64"), base64, words, more),
+        st.builds(Media, st.just("application/pdf"), st.just("url"), urls, words, more),
+        st.builds(Media, st.just("application/octet-stream"), st.just("file"), ids, words, kept),
+    )
+
+
+def anthropic_messages() -> st.SearchStrategy[Message]:
+    more = extras("anthropic")
+    content: st.SearchStrategy[Content] = st.builds(Text, words, more) | anthropic_media() | opaques("anthropic")
+    thoughts = st.builds(Reasoning, words, words, st.just(""), st.just("anthropic"), more) | st.builds(
+        Reasoning, st.just(""), st.just(""), ids, st.just("anthropic"), more
+    )
+    arguments = objects.map(lambda given: text_of(given, "here"))
+    calls = st.builds(ToolCall, words, words, arguments, more)
+    results = st.builds(
+        ToolResult, words, st.lists(content, max_size=3).map(tuple), st.sampled_from(["ok", "error"]), st.just(""), more
+    )
+    parts: st.SearchStrategy[Part] = content | thoughts | calls
+    none = st.just("")
+    return st.one_of(
+        st.builds(Message, st.just("system"), st.lists(st.builds(Text, words, more)).map(tuple), none, more),
+        st.builds(Message, st.just("user"), st.lists(content, max_size=3).map(tuple), none, more),
+        st.builds(Message, st.just("assistant"), st.lists(parts, max_size=4).map(tuple), none, more),
+        st.builds(lambda result, extra: Message("tool", (result,), "", extra), results, more),
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(anthropic_messages(), max_size=5))
+def test_what_anthropic_can_carry_comes_back(messages: list[Message]):
+    assert back("anthropic", messages) == messages
+
+
+# ------------------------------------------------------------------------------------------------ what OpenAI can carry
+
+
+def openai_media() -> st.SearchStrategy[Media]:
+    name, more = "openai", extras("openai")
+    kept = more.map(lambda extra: extra or Extra(name, "{}"))
+    nested = st.just(Extra(name, '{"image_url":{"detail":"low"}}'))
+    none = st.just("")
+    return st.one_of(
+        st.builds(Media, st.sampled_from(["image/png", ""]), st.just("base64"), base64, none, more | nested),
+        st.builds(Media, st.just(""), st.just("url"), urls, none, more | nested),
+        st.builds(Media, st.sampled_from(["audio/wav", "audio/x"]), st.just("base64"), base64, none, more),
+        st.builds(Media, st.just("application/pdf"), st.just("base64"), base64, words, more),
+        st.builds(Media, st.just("application/octet-stream"), st.just("file"), ids, words, kept),
+    )
+
+
+def openai_messages() -> st.SearchStrategy[Message]:
+    more = extras("openai")
+    text = st.builds(Text, words, more)
+    content: st.SearchStrategy[Content] = text | openai_media() | opaques("openai")
+    refusal = words.map(lambda said: Text(said, Extra("openai", '{"type":"refusal"}')))
+    custom = st.builds(
+        lambda call_id, name, said: ToolCall(
+            call_id, name, text_of({"input": said}, "here"), Extra("openai", '{"type":"custom"}')
+        ),
+        words,
+        words,
+        words,
+    )
+    calls = st.builds(ToolCall, words, words, words, more) | custom
+    thoughts = st.sampled_from([None, Extra("openai", '{"type":"reasoning"}')]).flatmap(
+        lambda extra: words.map(lambda said: [Reasoning(said, "", "", "openai", extra)])
+    )
+
+    def answer(thought: list[Part], said: list[Part], asked: list[Part], name: str, extra: Extra | None) -> Message:
+        return Message("assistant", (*thought, *said, *asked), name, extra)
+
+    developer = st.just(Extra("openai", '{"role":"developer"}'))
+    result = st.builds(
+        lambda call_id, said, name: ToolResult(call_id, tuple(said), "ok", name),
+        words,
+        st.lists(text | opaques("openai"), min_size=1, max_size=3),
+        words,
+    )
+    return st.one_of(
+        st.builds(Message, st.just("system"), st.lists(text).map(tuple), words, more | developer),
+        st.builds(Message, st.just("user"), st.lists(content, max_size=3).map(tuple), words, more),
+        st.builds(
+            answer,
+            st.just([]) | thoughts,
+            st.lists(content | refusal, max_size=3),
+            st.lists(calls, max_size=2),
+            words,
+            more,
+        ),
+        st.builds(lambda result, extra: Message("tool", (result,), "", extra), result, more),
+    )
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(openai_messages(), max_size=5))
+def test_what_openai_can_carry_comes_back(messages: list[Message]):
+    assert back("openai", messages) == messages
+
+
+def test_what_openai_cannot_carry_is_known():
+    image = Media("image/png", "base64", "AAAA")
+    cannot = {
+        "an error": (ToolResult("a", (Text("t"),), "error"), ToolResult("a", (Text("t"),))),
+        "a result without content": (ToolResult("a"), ToolResult("a", (Text(""),))),
+        "a signature": (Reasoning("hm", "s", format="openai"), Reasoning("hm", format="openai")),
+    }
+    for said, heard in cannot.values():
+        role: Any = "tool" if isinstance(said, ToolResult) else "assistant"
+        assert back("openai", [Message(role, (said,))]) == [Message(role, (heard,))]
+    shown = back("openai", [Message("tool", (ToolResult("a", (image,)),))])
+    assert [message.role for message in shown] == ["tool", "user"]
+    assert list(shown[1].media()) == [image]
+    swapped = back("openai", [Message("assistant", (ToolCall("a", "f"), Text("t")))])
+    assert swapped == [Message("assistant", (Text("t"), ToolCall("a", "f")))]
+
+
+def test_what_anthropic_cannot_carry_is_known():
+    cut = back("anthropic", [Message("assistant", (ToolCall("a", "f", '{"x":'),))])
+    assert cut == [Message("assistant", (ToolCall("a", "f", '{"_arguments":"{\\"x\\":"}'),))]
+    stopped = back("anthropic", [Message("tool", (ToolResult("a", (Text("t"),), "interrupted", "grep"),))])
+    assert stopped == [Message("tool", (ToolResult("a", (Text("t"),), "error"),))]
+    named = back("anthropic", [Message("user", (Text("t"),), "ann")])
+    assert named == [Message("user", (Text("t"),))]
+
+
+# ------------------------------------------------------------------------------------------------ from one to the other
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(anthropic_messages() | openai_messages(), max_size=4))
+def test_every_message_can_be_written_in_every_format_and_nothing_foreign_leaks(messages: list[Message]):
+    """Extras and unknown blocks of one format never reach the other; calls, results and text do."""
+    for name in FORMATS:
+        told = back(name, messages)
+        assert [call.call_id for m in told for call in m.calls] == [call.call_id for m in messages for call in m.calls]
+        for message in told:
+            for part in (message, *message.parts):
+                assert not isinstance(part, Opaque) or part.format == name
+                assert getattr(part, "extra", None) is None or part.extra.format == name  # type: ignore[union-attr]
+        view_of = view(*messages) if messages else view()
+        get_format(name).body(view_of, profile=PROFILES[name], system="s")
+
+
+def test_a_conversation_of_anthropics_survives_a_visit_to_openai():
+    wires: list[dict[str, Any]] = [
+        {"role": "user", "content": [{"type": "text", "text": "why?"}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "hm", "signature": "s"},
+                {"type": "text", "text": "I look."},
+                {"type": "tool_use", "id": "a", "name": "read", "input": {"path": "ü.py", "lines": [1, 2]}},
+            ],
+        },
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "x = 1"}]},
+    ]
+    messages = [message for wire in wires for message in get_format("anthropic").parse(wire)]
+    assert get_format("openai").render(messages) == [
+        {"role": "user", "content": "why?"},
+        {
+            "role": "assistant",
+            "content": "I look.",
+            "tool_calls": [
+                {
+                    "id": "a",
+                    "type": "function",
+                    "function": {"name": "read", "arguments": '{"path":"ü.py","lines":[1,2]}'},
+                }
+            ],
+        },
+        {"role": "tool", "tool_call_id": "a", "content": "x = 1"},
+    ]
+    visited = back("openai", messages)
+    del wires[1]["content"][0]  # Reasoning is the provider's own.
+    assert get_format("anthropic").render(visited) == wires
+
+
+# ---------------------------------------------------------------------------------------------------- anything comes in
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(), max_size=4), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+NAMES = [
+    *("role", "content", "type", "text", "thinking", "signature", "data", "id", "name", "input", "tool_use_id"),
+    *("is_error", "source", "title", "media_type", "url", "file_id", "citations", "cache_control", "image_url", "file"),
+    *("input_audio", "refusal", "function", "custom", "arguments", "tool_calls", "function_call", "tool_call_id"),
+    *("reasoning", "reasoning_content", "parsed", "annotations", "usage", "file_data", "filename", "format", "new"),
+]
+KINDS = [
+    *("text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document", "image_url", "file"),
+    *("input_audio", "refusal", "function", "custom", "base64", "url", "content", "message", "hologram", "user"),
+    *("assistant", "system", "developer", "tool", "data:image/png;base64,AA", "data:a/b;base64,AA=", "text/plain"),
+]
+
+
+def nodes(value: Any) -> list[tuple[Any, Any]]:
+    """Every place inside a JSON value: a container, and a key or an index in it."""
+    keys = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else []
+    return [place for key in keys for place in ((value, key), *nodes(value[key]))]
+
+
+@st.composite
+def nearly_right(draw: st.DrawFn) -> Any:
+    """A wire message of either provider that is right but for a few places, where it holds something else."""
+    name = draw(st.sampled_from(FORMATS))
+    messages = draw(
+        st.lists(anthropic_messages() if name == "anthropic" else openai_messages(), min_size=1, max_size=2)
+    )
+    wire = json.loads(encode(get_format(name).render(messages)))[0]
+    for _ in range(draw(st.integers(0, 3))):
+        places = nodes(wire)
+        container, key = draw(st.sampled_from(places))
+        other, at = draw(st.sampled_from(places))
+        match draw(st.integers(0, 4)):
+            case 0:
+                del container[key]
+            case 1:
+                container[key] = draw(anything)
+            case 2:
+                container[key] = draw(st.sampled_from(KINDS))
+            case 3:
+                container[key] = json.loads(json.dumps(other[at]))
+            case _ if isinstance(container, dict):
+                container[draw(st.sampled_from(NAMES))] = json.loads(json.dumps(other[at]))
+        if not wire:
+            break
+    return wire
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@settings(max_examples=80, deadline=None)
+@given(wire=nearly_right() | anything)
+def test_whatever_comes_in_is_read_or_refused_and_what_is_read_comes_back(name: str, wire: Any):
+    format = get_format(name)
+    for reading in (format.parse_reply, format.parse):
+        try:
+            read = reading(wire)
+        except BadMessage:
+            read = ()
+    messages = [message for message in read if isinstance(message, Message)]
+    again = [message for wire in format.render(messages) for message in format.parse(wire)]
+    if name == "anthropic" or not any(list(message.media()) for message in messages if message.role == "tool"):
+        assert again == messages
+
+
+@settings(max_examples=100, deadline=None)
+@given(anything)
+def test_json_text_of_whatever_can_be_written_is_read_back(value: Any):
+    try:
+        text = text_of({"x": value}, "here")
+    except BadMessage:
+        return
+    assert text_of(object_of(text), "there") == text
+
+
+# ---------------------------------------------------------------------------------------------------- recorded messages
+
+
+def test_recorded_chat_completions_come_back(transcripts: Path):
+    files = sorted((transcripts / "neutral").glob("*/*.jsonl"))
+    for path in random.Random(1).sample(files, 8):
+        format = get_format("openai")
+        recorded = [json.loads(line) for line in path.read_text().splitlines()]
+        messages = [message for wire in recorded for message in format.parse(wire)]
+        assert len(messages) == len(recorded)
+        assert back("openai", messages) == messages, path
+
+
+def test_recorded_messages_of_anthropic_come_back(transcripts: Path):
+    for path in sorted((transcripts / "raw" / "claude_code").glob("*.jsonl")):
+        format = get_format("anthropic")
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        recorded = [line["message"] for line in lines if isinstance(line.get("message"), dict)]
+        messages = [message for wire in recorded for message in format.parse(wire)]
+        assert len(messages) >= len(recorded) > 0
+        assert back("anthropic", messages) == messages, path
+        replies = [format.parse_reply(wire) for wire in recorded if "usage" in wire]
+        assert all(usage.prompt_tokens is not None for _, usage in replies)
