@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foveate.core.messages import Media, Message
+from foveate.core.messages import Media, Message, ToolCall, assistant, tool_result, user
 from foveate.core.stamps import Origin, Stamp
 from foveate.core.view import Budget, Entry, View
 
@@ -34,3 +34,11 @@ def view(*shown: Message | Entry) -> View:
         shown = entries(*(each for each in shown if isinstance(each, Message)))
     made = tuple(each for each in shown if isinstance(each, Entry))
     return View(made, turn=1 + max((each.stamp.turn for each in made), default=0), budget=BUDGET)
+
+
+def loop(steps: int) -> list[Message]:
+    """A user's request and a number of calls, each with its result: two blocks a step."""
+    said = [user("u")]
+    for step in range(steps):
+        said += [assistant("", ToolCall(f"c{step}", "f")), tool_result(f"c{step}", "r")]
+    return said

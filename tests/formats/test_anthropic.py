@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -22,11 +21,10 @@ from foveate.core.messages import (
     tool_result,
     user,
 )
-from foveate.core.profiles import PROFILES, Profile
+from foveate.core.profiles import PROFILES
 from foveate.core.stamps import Usage
-from foveate.errors import BadMessage, UnknownFormat
+from foveate.errors import BadMessage
 from foveate.formats import get_format
-from foveate.formats._anthropic_marks import MOST, STEP
 from foveate.formats._anthropic_write import NO_OUTPUT, NOTE
 from foveate.formats.anthropic import Anthropic
 from foveate.testing.bodies import check_body
@@ -509,178 +507,3 @@ def test_foreign_reasoning_and_blocks_are_not_written():
 def test_an_entry_that_shows_nothing_here_has_no_message():
     nothing = Message("assistant", (Opaque("openai", "k", '{"type":"k"}'),))
     assert Anthropic().body(view(user("u"), nothing), profile=PROFILE).count(b"role") == 1
-
-
-# ---------------------------------------------------------------------------------------------------------- cache marks
-
-
-def marked(prompt: dict[str, Any]) -> list[int]:
-    """Places of the marked blocks, counted over the blocks of all messages."""
-    blocks = [block for message in prompt["messages"] for block in message["content"]]
-    return [place for place, block in enumerate(blocks) if "cache_control" in block]
-
-
-def loop(steps: int) -> list[Message]:
-    """A user's request and a number of calls, each with its result: two blocks a step."""
-    said = [user("u")]
-    for step in range(steps):
-        said += [assistant("", ToolCall(f"c{step}", "f")), tool_result(f"c{step}", "r")]
-    return said
-
-
-def test_marks_stand_at_the_end_and_at_most_fifteen_blocks_apart():
-    prompt = Anthropic().prompt(view(*loop(40)), profile=PROFILE, system="s")
-    assert marked(prompt) == [80 - 2 * STEP, 80 - STEP, 80]
-    assert prompt["system"][-1]["cache_control"] == MARK
-    assert check_body("anthropic", prompt) == []
-
-
-def test_a_short_prompt_is_marked_only_at_its_ends():
-    prompt = Anthropic().prompt(view(*loop(7)), profile=PROFILE, system="s")
-    assert marked(prompt) == [14]
-    assert marked(Anthropic().prompt(view(*loop(8)), profile=PROFILE)) == [1, 16]
-
-
-def test_without_a_system_prompt_the_last_tool_is_marked():
-    tools = [{"name": "a", "input_schema": {}}, {"name": "b", "input_schema": {}}]
-    deferred = {"name": "c", "input_schema": {}, "defer_loading": True}
-    prompt = Anthropic().prompt(view(user("u")), profile=PROFILE, tools=[*tools, deferred])
-    assert prompt["tools"] == [tools[0], {**tools[1], "cache_control": MARK}, deferred]
-
-
-@pytest.mark.parametrize(("own", "ours"), [(0, 4), (1, 3), (2, 2), (3, 1), (4, 0), (5, 0)])
-def test_the_callers_marks_count(own: int, ours: int):
-    rules = [{"type": "text", "text": str(n), "cache_control": {"type": "ephemeral", "ttl": "1h"}} for n in range(own)]
-    given = [*rules, {"type": "text", "text": "last"}]
-    prompt = Anthropic().prompt(view(*loop(60)), profile=PROFILE, system=given)
-    placed = len(marked(prompt)) + ("cache_control" in prompt["system"][-1])
-    assert (placed, "cache_control" in given[-1]) == (ours, False)
-    assert own > MOST or check_body("anthropic", prompt) == []
-
-
-def test_no_mark_on_thinking_or_on_blocks_of_unknown_kinds():
-    thought = Message("assistant", (Text("t"), Reasoning("hm", "s", format="anthropic")))
-    empty = view(entry(user("u")), entry(Message("assistant", (Text("t"), Text(""))), 1))
-    assert marked(Anthropic().prompt(empty, profile=PROFILE)) == [1]
-    unknown = Message("user", (Text("u"), Opaque("anthropic", "container_upload", '{"type":"container_upload"}')))
-    assert marked(Anthropic().prompt(view(user("u"), thought), profile=PROFILE)) == [1]
-    assert marked(Anthropic().prompt(view(unknown), profile=PROFILE)) == [0]
-
-
-def test_a_stretch_that_takes_no_mark_is_bridged_as_well_as_can_be():
-    thoughts = tuple(Reasoning(str(n), "s", format="anthropic") for n in range(20))
-    shown = view(user("u"), Message("assistant", (Text("a"), *thoughts, Text("b"))), *loop(4))
-    assert marked(Anthropic().prompt(shown, profile=PROFILE)) == [1, 22, 31]
-    lone = view(user("u"), Message("assistant", (*thoughts, *thoughts, Text("b"))))
-    assert marked(Anthropic().prompt(lone, profile=PROFILE)) == [0, 41]
-
-
-def test_bytes_carry_no_marks():
-    assert b"cache_control" not in Anthropic().body(view(*loop(40)), profile=PROFILE, system="s")
-
-
-# --------------------------------------------------------------------------------------------------------- what is kept
-
-
-def test_a_prompt_is_fresh_and_safe_to_change():
-    format, tools, rules = Anthropic(), [{"name": "a", "input_schema": {"x": []}}], [{"type": "text", "text": "s"}]
-    call = assistant("", ToolCall("a", "f", '{"deep":{"list":[{"n":1}]}}'))
-    shown = view(system("rules"), user("u", IMAGE), call, tool_result("a", "1", IMAGE))
-
-    def ask() -> dict[str, Any]:
-        return format.prompt(shown, profile=PROFILE, system=rules, tools=tools)
-
-    def spoil(value: Any) -> None:
-        for inner in value.values() if isinstance(value, dict) else value:
-            if isinstance(inner, dict | list):
-                spoil(inner)
-        value.clear()
-
-    before, body = json.dumps(ask()), format.body(shown, profile=PROFILE)
-    spoil(ask())
-    format.rendered(shown, profile=PROFILE).clear()
-    assert (json.dumps(ask()), format.body(shown, profile=PROFILE)) == (before, body)
-    assert (tools, rules) == ([{"name": "a", "input_schema": {"x": []}}], [{"type": "text", "text": "s"}])
-
-
-def test_a_body_says_what_the_prompt_says_without_marks():
-    shown = view(system("rules"), *loop(30))
-    tools = [{"name": "f", "input_schema": {"type": "object"}}]
-    for given in ((), (system("rules"),), tuple(shown.entries)):
-        format = Anthropic()
-        body = format.body(view(*given), profile=PROFILE, system="s", tools=tools)
-        prompt = json.loads(json.dumps(format.prompt(view(*given), profile=PROFILE, system="s", tools=tools)))
-        for block in [*prompt["system"], *prompt["tools"], *(b for m in prompt["messages"] for b in m["content"])]:
-            block.pop("cache_control", None)
-        assert json.loads(body) == prompt
-        assert list(json.loads(body)) == ["system", "tools", "messages"]
-
-
-def test_a_longer_view_extends_the_body_byte_for_byte():
-    """F27: with no new edit, each rendering extends the last one."""
-    format, shown = Anthropic(), entries(system("s"), *loop(10))
-    bodies = [format.body(view(*shown[: 3 + 2 * n]), profile=PROFILE, system="x") for n in range(1, 10)]
-    for before, after in pairwise(bodies):
-        assert after.startswith(before.removesuffix(b"]}"))
-
-
-def test_unchanged_entries_keep_their_bytes_and_changed_ones_do_not():
-    format, shown = Anthropic(), list(entries(*loop(50)))
-    before = format.rendered(view(*shown), profile=PROFILE)
-    shown[50] = entry(tool_result("c24", "[cleared]"), shown[50].stamp.turn, 51)
-    after = format.rendered(view(*shown), profile=PROFILE)
-    assert [place for place, (a, b) in enumerate(zip(before, after, strict=True)) if a is not b] == [50]
-    assert after == Anthropic().rendered(view(*shown), profile=PROFILE)
-
-
-@pytest.mark.parametrize("name", ["anthropic", "openai"])
-def test_whatever_view_was_written_before_the_bytes_are_those_of_a_new_format(name: str):
-    """The memo decides by identity; here views share, lack, repeat and regroup entries in many ways."""
-    format, profile = get_format(name), PROFILES[name]
-    pool = [
-        *entries(system("s"), system("t"), *loop(6), user("x"), system("y")),
-        entry(tool_result("late", "l", IMAGE), 3),
-    ]
-    state = 7
-    for _ in range(400):
-        state = state * 6364136223846793005 % 2**64
-        bits = state >> 40
-        picked = [each for place, each in enumerate(pool) if bits >> (place % 22) & 1 or place < bits % 9]
-        shown = view(*picked) if picked else view()
-        assert format.rendered(shown, profile=profile) == get_format(name).rendered(shown, profile=profile)
-
-
-def test_a_system_message_is_written_anew_where_it_stops_leading():
-    format, said, rule = Anthropic(), entry(user("u")), entry(system("rule"), 1)
-    assert "system" in format.prompt(view(rule), profile=PROFILE)
-    assert "system" not in format.prompt(view(said, rule), profile=PROFILE)
-
-
-def test_another_profile_forgets_what_was_written_for_the_last():
-    format = Anthropic()
-    shown = view(Message("user", (Text("t", Extra("anthropic", '{"new":1}')),)))
-    assert b"new" in format.body(shown, profile=PROFILE)
-    assert b"new" not in format.body(shown, profile=STRICT)
-    assert b"new" in format.body(shown, profile=PROFILE)
-
-
-def test_what_is_remembered_stays_near_the_size_of_the_view():
-    format = Anthropic()
-    for turn in range(300):
-        format.rendered(view(entry(user(str(turn)), turn), entry(assistant("a"), turn)), profile=PROFILE)
-    assert len(format._memo._known) <= 2 * 2 + 64 + 2
-
-
-# ----------------------------------------------------------------------------------------------------------- get_format
-
-
-def test_each_conversation_gets_a_format_of_its_own():
-    assert [get_format(name).name for name in ("openai", "openai_chat", "anthropic")] == [
-        "openai",
-        "openai",
-        "anthropic",
-    ]
-    assert get_format("anthropic") is not get_format("anthropic")
-    with pytest.raises(UnknownFormat, match="Known: openai, anthropic"):
-        get_format("gemini")
-    assert isinstance(PROFILE, Profile)

@@ -21,19 +21,18 @@ from ._blocks import Place, fields_of, with_extra
 from ._json import object_of
 from ._media import IMAGES, is_sendable, untold
 
-__all__ = ["NOTE", "NO_OUTPUT", "cut", "system_blocks", "write", "write_view"]
+__all__ = ["NOTE", "NO_OUTPUT", "cut", "write", "write_view"]
 
 NOTE = "[System note]\n"
 """Before a system message in the middle of a conversation, which the API takes as a user's."""
+
+NO_OUTPUT = "[It failed and said nothing.]"
+"""What a failed call says that said nothing."""
 
 _READ = IMAGES | {"application/pdf", "text/plain"}
 """What the API reads when it is sent along."""
 _LARGEST = 10 * 1024 * 1024
 """Characters of base64 that it takes."""
-
-
-NO_OUTPUT = "[It failed and said nothing.]"
-"""What a failed call says that said nothing."""
 
 
 def write(messages: Iterable[Message]) -> list[dict[str, Any]]:
@@ -79,7 +78,7 @@ def write_view(
     """The wire messages of one group, each with the entries it shows."""
     strict = profile.strict
     if start == 0 and entries[0].message.role == "system":
-        leading = [({"role": "system", "content": system_blocks(e.message, strict)}, (e,)) for e in entries]
+        leading = [({"role": "system", "content": _system_blocks(e.message, strict)}, (e,)) for e in entries]
         return [each for each in leading if each[0]["content"]]
     role = "assistant" if entries[0].message.role == "assistant" else "user"
     blocks: list[dict[str, Any]] = []
@@ -87,7 +86,7 @@ def write_view(
     for entry in entries:
         message = entry.message
         if message.role == "system":
-            blocks += _note(system_blocks(message, strict))
+            blocks += _note(_system_blocks(message, strict))
         else:
             blocks += _blocks(message.parts, strict, "assistant" if role == "assistant" else "user")
         if message.extra is not None and not strict:
@@ -99,7 +98,7 @@ def write_view(
     return [(with_extra({"role": role, "content": blocks}, extra), entries)]
 
 
-def system_blocks(message: Message, strict: bool) -> list[dict[str, Any]]:
+def _system_blocks(message: Message, strict: bool) -> list[dict[str, Any]]:
     """The blocks of a system prompt: text alone."""
     blocks = _blocks([part for part in message.parts if isinstance(part, Text | Media)], strict, "system")
     return [block for block in blocks if block["text"].strip()]

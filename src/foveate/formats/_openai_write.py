@@ -25,7 +25,6 @@ __all__ = ["SHOWN", "cut", "write", "write_view"]
 SHOWN = "[From the tool results above]"
 """What a user message begins with that shows the media of tool results."""
 
-
 _UNNAMABLE = re.compile(r"[\s<|\\/>]")
 """Characters that a speaker's name may not have."""
 

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+import pytest
+from format_views import IMAGE, entries, entry, loop, view
+
+from foveate.core.messages import (
+    Extra,
+    Message,
+    Text,
+    ToolCall,
+    assistant,
+    system,
+    tool_result,
+    user,
+)
+from foveate.core.profiles import PROFILES
+from foveate.errors import UnknownFormat
+from foveate.formats import get_format
+from foveate.formats.anthropic import Anthropic
+
+PROFILE = PROFILES["anthropic"]
+STRICT = msgspec.structs.replace(PROFILE, strict=True)
+
+
+def test_a_prompt_is_fresh_and_safe_to_change():
+    format, tools, rules = Anthropic(), [{"name": "a", "input_schema": {"x": []}}], [{"type": "text", "text": "s"}]
+    call = assistant("", ToolCall("a", "f", '{"deep":{"list":[{"n":1}]}}'))
+    shown = view(system("rules"), user("u", IMAGE), call, tool_result("a", "1", IMAGE))
+
+    def ask() -> dict[str, Any]:
+        return format.prompt(shown, profile=PROFILE, system=rules, tools=tools)
+
+    def spoil(value: Any) -> None:
+        for inner in value.values() if isinstance(value, dict) else value:
+            if isinstance(inner, dict | list):
+                spoil(inner)
+        value.clear()
+
+    before, body = json.dumps(ask()), format.body(shown, profile=PROFILE)
+    spoil(ask())
+    format.rendered(shown, profile=PROFILE).clear()
+    assert (json.dumps(ask()), format.body(shown, profile=PROFILE)) == (before, body)
+    assert (tools, rules) == ([{"name": "a", "input_schema": {"x": []}}], [{"type": "text", "text": "s"}])
+
+
+def test_a_body_says_what_the_prompt_says_without_marks():
+    shown = view(system("rules"), *loop(30))
+    tools = [{"name": "f", "input_schema": {"type": "object"}}]
+    for given in ((), (system("rules"),), tuple(shown.entries)):
+        format = Anthropic()
+        body = format.body(view(*given), profile=PROFILE, system="s", tools=tools)
+        prompt = json.loads(json.dumps(format.prompt(view(*given), profile=PROFILE, system="s", tools=tools)))
+        for block in [*prompt["system"], *prompt["tools"], *(b for m in prompt["messages"] for b in m["content"])]:
+            block.pop("cache_control", None)
+        assert json.loads(body) == prompt
+        assert list(json.loads(body)) == ["system", "tools", "messages"]
+
+
+def test_a_longer_view_extends_the_body_byte_for_byte():
+    """F27: with no new edit, each rendering extends the last one."""
+    format, shown = Anthropic(), entries(system("s"), *loop(10))
+    bodies = [format.body(view(*shown[: 3 + 2 * n]), profile=PROFILE, system="x") for n in range(1, 10)]
+    for before, after in pairwise(bodies):
+        assert after.startswith(before.removesuffix(b"]}"))
+
+
+def test_unchanged_entries_keep_their_bytes_and_changed_ones_do_not():
+    format, shown = Anthropic(), list(entries(*loop(50)))
+    before = format.rendered(view(*shown), profile=PROFILE)
+    shown[50] = entry(tool_result("c24", "[cleared]"), shown[50].stamp.turn, 51)
+    after = format.rendered(view(*shown), profile=PROFILE)
+    assert [place for place, (a, b) in enumerate(zip(before, after, strict=True)) if a is not b] == [50]
+    assert after == Anthropic().rendered(view(*shown), profile=PROFILE)
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai"])
+def test_whatever_view_was_written_before_the_bytes_are_those_of_a_new_format(name: str):
+    """The memo decides by identity; here views share, lack, repeat and regroup entries in many ways."""
+    format, profile = get_format(name), PROFILES[name]
+    pool = [
+        *entries(system("s"), system("t"), *loop(6), user("x"), system("y")),
+        entry(tool_result("late", "l", IMAGE), 3),
+    ]
+    state = 7
+    for _ in range(400):
+        state = state * 6364136223846793005 % 2**64
+        bits = state >> 40
+        picked = [each for place, each in enumerate(pool) if bits >> (place % 22) & 1 or place < bits % 9]
+        shown = view(*picked) if picked else view()
+        assert format.rendered(shown, profile=profile) == get_format(name).rendered(shown, profile=profile)
+
+
+def test_a_system_message_is_written_anew_where_it_stops_leading():
+    format, said, rule = Anthropic(), entry(user("u")), entry(system("rule"), 1)
+    assert "system" in format.prompt(view(rule), profile=PROFILE)
+    assert format.rendered(view(said, rule), profile=PROFILE) == Anthropic().rendered(view(said, rule), profile=PROFILE)
+
+
+def test_another_profile_forgets_what_was_written_for_the_last():
+    format = Anthropic()
+    shown = view(Message("user", (Text("t", Extra("anthropic", '{"new":1}')),)))
+    assert b"new" in format.body(shown, profile=PROFILE)
+    assert b"new" not in format.body(shown, profile=STRICT)
+    assert b"new" in format.body(shown, profile=PROFILE)
+
+
+def test_what_is_remembered_stays_near_the_size_of_the_view():
+    format = Anthropic()
+    for turn in range(300):
+        format.rendered(view(entry(user(str(turn)), turn), entry(assistant("a"), turn)), profile=PROFILE)
+    assert len(format._memo._known) <= 2 * 2 + 64 + 2
+
+
+def test_each_conversation_gets_a_format_of_its_own():
+    assert [get_format(name).name for name in ("openai", "openai_chat", "anthropic")] == [
+        "openai",
+        "openai",
+        "anthropic",
+    ]
+    assert get_format("anthropic") is not get_format("anthropic")
+    with pytest.raises(UnknownFormat, match="Known: openai, anthropic"):
+        get_format("gemini")
