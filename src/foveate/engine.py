@@ -8,7 +8,7 @@ waits. State changes only after the store has said yes: a failure anywhere leave
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -88,31 +88,26 @@ class Engine:
 
     def _load(self) -> Step[None]:
         found = yield partial(self.store.snapshot, self.head)
-        self.projection = Projection(self.profile, self.counter)
+        projection = Projection(self.profile, self.counter)
         if found:
             snapshot = Snapshot.decode(found[2])
             rows = yield partial(self.store.pick, self.head, snapshot.positions())
-            self.projection = Projection.resume(snapshot, map(_row, rows), self.profile, self.counter)
+            projection = Projection.resume(snapshot, map(_row, rows), self.profile, self.counter)
             self._saved = snapshot.position + snapshot.number
-        yield from self._catch_up()
+        self.projection = yield from self._caught_up(projection)
 
-    def _catch_up(self) -> Step[None]:
-        """Take in what the store has beyond the projection: messages and records in the order they came."""
-        projection = self.projection
+    def _caught_up(self, projection: Projection) -> Step[Projection]:
+        """The same projection with what the store has beyond it."""
         rows = yield partial(self.store.messages, self.head, projection.position + 1, self.head.position)
         records = yield partial(self.store.records, self.head, projection.number)
+        for one in _in_order(rows, [record for _, record in records]):
+            if isinstance(one, Record):
+                yield from self._fold(projection, one)
+            else:
+                projection.append(_row(one))
         if any(row.stamp.origin == "assistant" for row in rows):
-            self._asked = None
-        waiting = iter(rows)
-        row = next(waiting, None)
-        for _, record in records:
-            while row is not None and row.position <= record.position:
-                projection.append(_row(row))
-                row = next(waiting, None)
-            yield from self._fold(projection, record)
-        while row is not None:
-            projection.append(_row(row))
-            row = next(waiting, None)
+            self._asked = None  # somebody has answered
+        return projection
 
     def _fold(self, projection: Projection, record: Record) -> Step[None]:
         """Apply one record, fetching what it names or restores and the projection does not hold."""
@@ -120,25 +115,31 @@ class Engine:
         where: dict[str, int] = {}
         if named:
             where = yield partial(self.store.locate, self.head, named)
-        runs = projection.needs(record)
+        runs = projection.needs(record, where)
         projection.apply(record, where)
-        for edit in record.edits:
-            if isinstance(edit, Restore):
-                runs.extend(_run(target, where) for target in edit.targets)
         missing = sorted({position for first, last in runs for position in projection.missing(first, last)})
         if missing:
             rows = yield partial(self.store.pick, self.head, missing)
             earlier = yield partial(self.store.records, self.head)
-            past = [old for _, old in earlier if old.first < record.first]
-            projection.reveal(map(_row, rows), [*past, record], record.turn)
+            records = [*(old for _, old in earlier if old.first < record.first), record]
+            ends = _named(Restore(edit.targets) for old in records for edit in old.edits if isinstance(edit, Restore))
+            where = yield partial(self.store.locate, self.head, ends)
+            projection.reveal(map(_row, rows), records, where)
 
     def refresh(self) -> Step[None]:
         """Take in what other writers did."""
         self.head = yield partial(self.store.open, self.head.tenant, self.head.name, create=False)
-        if self.head.position < self.projection.position or self.head.number < self.projection.number:
-            yield from self._load()  # moved to another branch
+        yield from self._follow_head()
+
+    def _follow_head(self) -> Step[None]:
+        """Bring the projection to where the head is: after another writer, or after a failure in between."""
+        here = (self.projection.position, self.projection.number)
+        if here == (self.head.position, self.head.number):
+            return
+        if here[0] > self.head.position or here[1] > self.head.number:
+            yield from self._load()  # The conversation moved to another branch.
         else:
-            yield from self._catch_up()
+            self.projection = yield from self._caught_up(self.projection.copy())
 
     # -------------------------------------------------------------------------------------------------- appending
 
@@ -154,6 +155,7 @@ class Engine:
         """Add messages at the tip; after `after`, if named, where what is there already is not added twice."""
         if not messages:
             return ()
+        yield from self._follow_head()
         bodies = [wire.encode_message(message) for message in messages]
         for _ in range(_ATTEMPTS):
             if after is not None and after != self.head.tip:
@@ -306,6 +308,7 @@ class Engine:
     def settle(self) -> Step[View]:
         """Plan, commit and check: the view for the next model call, which begins with it."""
         self._require_window()
+        yield from self._follow_head()
         for _ in range(_ATTEMPTS):
             plan, draft = draw_up(self.projection, self.frame, self.policies, self.floor)
             if plan:
@@ -358,8 +361,7 @@ class Engine:
         self.head = yield partial(self.store.commit, self.head, record, record_id)
         self.projection = draft
         draft.number = record.last
-        if self.head.position > draft.position:
-            yield from self._catch_up()
+        yield from self._follow_head()
         yield from self._maybe_snapshot()
         return record
 
@@ -380,6 +382,7 @@ class Engine:
         """Commit edits made by hand. Raises BadEdit, and changes nothing, where one cannot apply."""
         if not edits:
             raise BadEdit("There is no edit to commit.")
+        yield from self._follow_head()
         for _ in range(_ATTEMPTS):
             yield from self._validate(edits)
             before = self.view()
@@ -486,17 +489,12 @@ class Engine:
         rows = yield partial(self.store.messages, self.head, 1, self.head.position)
         records = yield partial(self.store.records, self.head)
         past = Projection(self.profile, self.counter)
-        seen = iter([row for row in rows if row.stamp.turn < turn])
-        row = next(seen, None)
-        for _, record in records:
-            while row is not None and row.position <= record.position:
-                past.append(_row(row))
-                row = next(seen, None)
-            if record.turn <= turn:
-                yield from self._fold(past, record)
-        while row is not None:
-            past.append(_row(row))
-            row = next(seen, None)
+        seen = [row for row in rows if row.stamp.turn < turn]
+        for one in _in_order(seen, [record for _, record in records if record.turn <= turn]):
+            if isinstance(one, Record):
+                yield from self._fold(past, one)
+            else:
+                past.append(_row(one))
         return View(past.entries(), turn, self.budget())
 
     # ---------------------------------------------------------------------------------------------- the provider
@@ -544,6 +542,17 @@ def _row(row: Appended) -> Row:
     return Row(row.position, row.id, message, row.stamp, len(row.body))
 
 
+def _in_order(rows: Sequence[Appended], records: Sequence[Record]) -> Iterator[Appended | Record]:
+    """Messages and records as they came: each record after the messages that were there when it was planned."""
+    taken = 0
+    for record in records:
+        while taken < len(rows) and rows[taken].position <= record.position:
+            yield rows[taken]
+            taken += 1
+        yield record
+    yield from rows[taken:]
+
+
 def _named(edits: Iterable[Edit]) -> list[str]:
     """Ids of all messages that these edits name."""
     named: list[str] = []
@@ -566,11 +575,6 @@ def _span_of(edit: Edit) -> Span | None:
             return span
         case _:
             return None
-
-
-def _run(target: Target | Span, where: Mapping[str, int]) -> tuple[int, int]:
-    first, last = (target.first, target.last) if isinstance(target, Span) else (target.message, target.message)
-    return where.get(first, 1), where.get(last, 0)
 
 
 def _undone_by(restore: Restore, number: int, numbered: Mapping[int, Edit]) -> list[Edit]:
