@@ -8,7 +8,7 @@ waits. State changes only after the store has said yes: a failure anywhere leave
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ import msgspec
 from .core import ids, wire
 from .core.budget import default_reserve
 from .core.counting import tokens_of
-from .core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
+from .core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin, named_by
 from .core.handles import Handle, parse_handle
 from .core.journal import Record
 from .core.messages import Message
@@ -111,7 +111,7 @@ class Engine:
 
     def _fold(self, projection: Projection, record: Record) -> Step[None]:
         """Apply one record, fetching what it names or restores and the projection does not hold."""
-        named = [id for id in _named(record.edits) if not projection.holds(id)]
+        named = [id for id in named_by(record.edits) if not projection.holds(id)]
         where: dict[str, int] = {}
         if named:
             where = yield partial(self.store.locate, self.head, named)
@@ -122,7 +122,7 @@ class Engine:
             rows = yield partial(self.store.pick, self.head, missing)
             earlier = yield partial(self.store.records, self.head)
             records = [*(old for _, old in earlier if old.first < record.first), record]
-            ends = _named(Restore(edit.targets) for old in records for edit in old.edits if isinstance(edit, Restore))
+            ends = named_by(Restore(edit.targets) for old in records for edit in old.edits if isinstance(edit, Restore))
             where = yield partial(self.store.locate, self.head, ends)
             projection.reveal(map(_row, rows), records, where)
 
@@ -396,7 +396,7 @@ class Engine:
         raise StalePlan(f"Other writers kept changing the view of {self.head.name!r}; try again later.")
 
     def _validate(self, edits: Sequence[Edit]) -> Step[None]:
-        wanted = _named(edits)
+        wanted = named_by(edits)
         where = yield partial(self.store.locate, self.head, wanted)
         unknown = [id for id in wanted if id not in where]
         if unknown:
@@ -553,22 +553,6 @@ def _in_order(rows: Sequence[Appended], records: Sequence[Record]) -> Iterator[A
     yield from rows[taken:]
 
 
-def _named(edits: Iterable[Edit]) -> list[str]:
-    """Ids of all messages that these edits name."""
-    named: list[str] = []
-    for edit in edits:
-        match edit:
-            case Restore(targets=targets):
-                pass
-            case Summarize(span=span):
-                targets = (span,)
-            case Replace(target=target) | Hide(target=target) | Pin(target=target) | Unpin(target=target):
-                targets = (target,)
-        for target in targets:
-            named.extend((target.first, target.last) if isinstance(target, Span) else (target.message,))
-    return list(dict.fromkeys(named))
-
-
 def _span_of(edit: Edit) -> Span | None:
     match edit:
         case Summarize(span=span) | Hide(target=Span() as span):
@@ -586,7 +570,7 @@ def _undone_by(restore: Restore, number: int, numbered: Mapping[int, Edit]) -> l
         if n in restore.edits:
             return True
         is_of_a_part = isinstance(edit, Replace) or (isinstance(edit, Hide) and isinstance(edit.target, Target))
-        return is_of_a_part and n < number and n not in cancelled and not ends.isdisjoint(_named([edit]))
+        return is_of_a_part and n < number and n not in cancelled and not ends.isdisjoint(named_by([edit]))
 
     return [edit for n, edit in numbered.items() if was_taken_out(n, edit)]
 

@@ -6,11 +6,13 @@ later append, edit or fork. What it names but this conversation does not have, i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from .messages import Media, Text
 
-__all__ = ["Edit", "Hide", "Path", "Pin", "Replace", "Restore", "Span", "Summarize", "Target", "Unpin"]
+__all__ = ["Edit", "Hide", "Path", "Pin", "Replace", "Restore", "Span", "Summarize", "Target", "Unpin", "named_by"]
 
 Path = tuple[int, ...]
 """Where in a message: `()` the whole of it, `(i,)` its part i, `(i, j)` part j inside the tool result that is part
@@ -95,3 +97,19 @@ class Unpin(Struct, frozen=True, gc=False, tag="unpin", omit_defaults=True):
 
 
 Edit = Replace | Hide | Summarize | Restore | Pin | Unpin
+
+
+def named_by(edits: Iterable[Edit]) -> list[str]:
+    """Ids of all messages that these edits name, each once, in order."""
+    named: list[str] = []
+    for edit in edits:
+        match edit:
+            case Restore(targets=targets):
+                pass
+            case Summarize(span=span):
+                targets = (span,)
+            case Replace(target=target) | Hide(target=target) | Pin(target=target) | Unpin(target=target):
+                targets = (target,)
+        for target in targets:
+            named.extend((target.first, target.last) if isinstance(target, Span) else (target.message,))
+    return list(dict.fromkeys(named))

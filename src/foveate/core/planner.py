@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ..errors import DoesNotFit
 from .budget import is_over
-from .edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
+from .edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin, named_by
 from .journal import Record
 from .projection import Projection
 from .view import Entry, View
@@ -58,14 +58,16 @@ def draw_up(
 
     def attempt(policy: Policy) -> tuple[Projection, View, list[Edit]]:
         asked_for = list(policy(view))
-        entries = _by_id(view) if asked_for else {}
+        if not asked_for:
+            return draft, view, []
+        entries = _touched(view, asked_for)
         wanted = [edit for edit in asked_for if _is_allowed(edit, draft, entries)]
         if not wanted:
             return draft, view, []
         trial = draft.copy()
         trial.apply(Record(draft.number + 1, tuple(wanted), view.turn, view.moment.now, "", draft.position))
         after = frame(trial.entries())
-        return trial, after, _measured(wanted, view, after)
+        return trial, after, _measured(wanted, view, entries, _touched(after, wanted))
 
     for policy in policies:
         draft, view, made = attempt(policy)
@@ -100,8 +102,10 @@ def _does_not_fit(view: View, unit: str) -> DoesNotFit:
     return DoesNotFit(view.images, budget.max_images, unit)
 
 
-def _by_id(view: View) -> dict[str, Entry]:
-    return {entry.id: entry for entry in view.entries if entry.kind != "stand-in"}
+def _touched(view: View, edits: Iterable[Edit]) -> dict[str, Entry]:
+    """The entries that edits name, or whose place a summary takes, by id."""
+    named = set(named_by(edits))
+    return {entry.id: entry for entry in view.entries if entry.id in named and entry.kind != "stand-in"}
 
 
 def _is_allowed(edit: Edit, projection: Projection, entries: dict[str, Entry]) -> bool:
@@ -113,9 +117,8 @@ def _is_allowed(edit: Edit, projection: Projection, entries: dict[str, Entry]) -
             return True
 
 
-def _measured(edits: list[Edit], before: View, after: View) -> list[Edit]:
+def _measured(edits: list[Edit], before: View, was: dict[str, Entry], now: dict[str, Entry]) -> list[Edit]:
     """The edits with the tokens of what they touch, before and after."""
-    was, now = _by_id(before), _by_id(after)
 
     def measure(edit: Edit) -> Edit:
         match edit:
