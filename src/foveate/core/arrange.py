@@ -94,8 +94,8 @@ class Arrangement:
         head, followers = (unit[0], unit[1:]) if _opens(unit[0]) else (None, unit)
         opening = head.entry(self._profile, self._count) if head else None
         waiting: dict[str, list[str]] = {}  # the ids that calls had -> the ids they are shown under
-        if opening and opening.message.calls:
-            opening, waiting = self._with_own_ids(opening)
+        if head and opening and opening.message.calls:
+            opening, waiting = self._with_own_ids(head, opening)
         answers: list[Entry] = []
         rest: list[Entry] = []
         for slot in followers:
@@ -106,21 +106,17 @@ class Arrangement:
             if result is None:
                 rest.append(entry)
             elif head and waiting.get(result.call_id) and slot.stamp.turn == head.stamp.turn:
-                answer = self._under_id(entry, result, waiting[result.call_id].pop(0))
-                if rest and not answer.mended:
-                    answer = reshaped(
-                        answer, answer.message, "an answer stands right behind its call, whenever it came", self._count
-                    )
-                answers.append(answer)
+                call_id = waiting[result.call_id].pop(0)
+                answers.append(self._as_answer(slot, entry, result, call_id, moved=bool(rest)))
             else:
-                rest.append(self._as_note(entry, result, known=self._is_shown(result.call_id)))
-        if opening:
+                rest.append(self._as_note(slot, entry, result, known=self._is_shown(result.call_id)))
+        if head and opening:
             yield opening
             yield from answers
-            yield from (self._stand_in(opening, call_id) for ids in waiting.values() for call_id in ids)
+            yield from (self._stand_in(head, opening, call_id) for ids in waiting.values() for call_id in ids)
         yield from rest
 
-    def _with_own_ids(self, entry: Entry) -> tuple[Entry, dict[str, list[str]]]:
+    def _with_own_ids(self, slot: Slot, entry: Entry) -> tuple[Entry, dict[str, list[str]]]:
         """The assistant's entry with an id of its own for every call, and which of its former ids became which."""
         waiting: dict[str, list[str]] = {}
         own: dict[int, ToolCall] = {}
@@ -136,15 +132,17 @@ class Arrangement:
             return entry, waiting
         parts = tuple(own.get(i, part) for i, part in enumerate(entry.message.parts))
         message = Message(entry.message.role, parts, entry.message.name, entry.message.extra)
-        return reshaped(entry, message, "a call id was empty, used before or malformed", self._count), waiting
+        why, form = "a call id was empty, used before or malformed", ("calls", *(own[i].call_id for i in own))
+        return slot.once(form, lambda: reshaped(entry, message, why, self._count)), waiting
 
     def _own_id(self, call_id: str, place: str) -> str:
-        plain = self._plain(call_id)
-        if not plain:
-            return f"call_{place}"
-        # The place, not a running number, makes it unique: it stays the same whatever becomes of the earlier use.
-        is_too_long = len(plain) > MAX_CALL_ID
-        return f"{plain[: MAX_CALL_ID // 2]}_{place}" if is_too_long or self._is_shown(call_id) else plain
+        own = self._plain(call_id)
+        if not own or len(own) > MAX_CALL_ID or self._is_shown(own):
+            # The place, not a running number, makes it unique: it stays the same whatever becomes of the earlier use.
+            own = f"{own[: MAX_CALL_ID // 2] or 'call'}_{place}"
+        while self._is_shown(own):  # Somebody's own id looks like one of these.
+            own += "_"
+        return own
 
     def _plain(self, call_id: str) -> str:
         return _NOT_PLAIN.sub("_", call_id) if self._profile.plain_call_ids else call_id
@@ -153,23 +151,29 @@ class Arrangement:
         plain = self._plain(call_id)
         return plain in self._taken or plain in self._fresh
 
-    def _under_id(self, entry: Entry, result: ToolResult, call_id: str) -> Entry:
-        if result.call_id == call_id:
-            return entry
-        renamed = ToolResult(call_id, result.content, result.state, result.name, result.extra)
-        return reshaped(entry, Message("tool", (renamed,)), "its call is shown under another id", self._count)
+    def _as_answer(self, slot: Slot, entry: Entry, result: ToolResult, call_id: str, *, moved: bool) -> Entry:
+        if result.call_id != call_id:
+            renamed = ToolResult(call_id, result.content, result.state, result.name, result.extra)
+            message, why = Message("tool", (renamed,)), "its call is shown under another id"
+            return slot.once(("answer", call_id), lambda: reshaped(entry, message, why, self._count))
+        if moved and not entry.mended:
+            why = "an answer stands right behind its call, whenever it came"
+            return slot.once(("moved",), lambda: reshaped(entry, entry.message, why, self._count))
+        return entry
 
-    def _as_note(self, entry: Entry, result: ToolResult, *, known: bool) -> Entry:
+    def _as_note(self, slot: Slot, entry: Entry, result: ToolResult, *, known: bool) -> Entry:
         tool = f" of {entry.tool}" if entry.tool else ""
         about = f"call {result.call_id}{tool}" if result.call_id else f"a call{tool}"
         head = f"[Result for {about}, which came late]" if known else f"[Result for {about}, which is not shown]"
         why = "it came late, or its call was answered already" if known else "its call is not shown"
-        return reshaped(entry, Message("user", (Text(head), *result.content)), why, self._count, kind="note")
+        message = Message("user", (Text(head), *result.content))
+        return slot.once(("note", head), lambda: reshaped(entry, message, why, self._count, kind="note"))
 
-    def _stand_in(self, opening: Entry, call_id: str) -> Entry:
+    def _stand_in(self, slot: Slot, opening: Entry, call_id: str) -> Entry:
         message = Message("tool", (ToolResult(call_id, (Text(NO_ANSWER),), "interrupted"),))
+        why = "a call without an answer is refused"
         bare = Entry(opening.position, opening.id, message, None, opening.stamp, "stand-in", last=opening.position)
-        return reshaped(bare, message, "a call without an answer is refused", self._count)
+        return slot.once(("stand-in", call_id), lambda: reshaped(bare, message, why, self._count))
 
 
 def _opens(slot: Slot) -> bool:

@@ -8,19 +8,20 @@ is a view.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from .arrange import Arrangement
 from .counting import tokens_of
-from .edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
+from .edits import Edit, Hide, Path, Pin, Replace, Restore, Span, Summarize, Target, Unpin
 from .journal import Record
-from .messages import Message, Reasoning, Text
+from .messages import Message, Text
 from .profiles import Profile
 from .slots import Counter, Slot
 from .stamps import Stamp
+from .standing import Standing, meet, path_of
 from .view import Entry
 from .wire import encode_message
 
@@ -38,7 +39,7 @@ class Row(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Bytes of its canonical form."""
 
 
-class Cover(msgspec.Struct, array_like=True):
+class Cover(msgspec.Struct, frozen=True, array_like=True):
     """A hidden or summarised run of positions."""
 
     number: int
@@ -47,11 +48,11 @@ class Cover(msgspec.Struct, array_like=True):
     edit: Hide | Summarize
     turn: int
     time: int
-    holes: list[int] = []
+    holes: tuple[int, ...] = ()
     """Positions inside that stay visible: pinned, protected, or restored one by one."""
 
-    def hides(self, position: int) -> bool:
-        return self.first <= position <= self.last and position not in self.holes
+    def lies_in(self, first: int, last: int) -> bool:
+        return first <= self.first and self.last <= last
 
 
 class _Kept(msgspec.Struct, array_like=True):
@@ -101,6 +102,8 @@ class Snapshot(msgspec.Struct, array_like=True):
     kept: list[_Kept]
     covers: list[Cover]
     facts: Facts
+    edited: int = 0
+    """The newest turn whose view was changed by an edit."""
 
     def positions(self) -> list[int]:
         """All visible positions, in order."""
@@ -130,6 +133,8 @@ class Projection:
         self._dirty = 0  # index of the first slot that is not as it was when entries were last arranged
         self._entries: tuple[Entry, ...] = ()
         self._current = True  # whether _entries shows all slots
+        self._edited = 0  # newest turn whose view an edit changed: replies of earlier ones followed another past
+        self._void: tuple[int, int] | None = None  # order of the earliest change that reasoning was not yet told of
         self.facts = Facts()
         self.position = 0
         """Position of the newest message seen."""
@@ -141,10 +146,10 @@ class Projection:
         twin = Projection(self._profile, self._count)
         twin._slots = list(self._slots)
         twin._by_id = dict(self._by_id)
-        twin._covers = [msgspec.structs.replace(cover, holes=list(cover.holes)) for cover in self._covers]
+        twin._covers = list(self._covers)
         twin._arrangement = self._arrangement.copy()
         twin._dirty, twin._entries, twin._current = self._dirty, self._entries, self._current
-        twin.facts = self.facts
+        twin.facts, twin._edited = self.facts, self._edited
         twin.position, twin.number = self.position, self.number
         return twin
 
@@ -176,21 +181,32 @@ class Projection:
                     return call.name
         return ""
 
-    def is_protected(self, position: int) -> bool:
-        """Whether no edit may touch this place: system prompts and the last user input are shown as they were said."""
-        index = self._index(position)
-        is_system = index is not None and self._slots[index].message.role == "system"
-        return is_system or position == self.facts.last_input
+    def is_protected(self, position: int, tip: int | None = None) -> bool:
+        """Whether no edit may touch this place: system prompts and the last user input are shown as they were said.
 
-    def covering(self, position: int) -> Cover | None:
-        """The newest cover that hides this position, if one does."""
-        return next((cover for cover in reversed(self._covers) if cover.hides(position)), None)
+        `tip`: the position of the newest message when the edit was made, if newer ones came since.
+        """
+        index = self._index((position, 1))
+        is_system = index is not None and self._slots[index].message.role == "system"
+        return is_system or position == self._last_input(self.position if tip is None else tip)
+
+    def _last_input(self, tip: int) -> int:
+        if self.facts.last_input <= tip:
+            return self.facts.last_input
+        inputs = (slot.position for slot in reversed(self._slots) if slot.is_input and slot.position <= tip)
+        return next(inputs, 0)
+
+    def place_of(self, id: str) -> int | None:
+        """Position of a message that is visible, or that begins or ends a hidden run; None for any other id."""
+        return self._position_of(id, {})
 
     # -------------------------------------------------------------------------------------------------------- growing
 
     def append(self, row: Row) -> None:
         """Take one more message at the end."""
-        self._place(Slot(row.position, row.id, row.message, row.stamp, row.size))
+        slot = Slot(row.position, row.id, row.message, row.stamp, row.size)
+        slot.stale = row.stamp.turn < self._edited and slot.thinks  # The view was edited before this reply to it came.
+        self._place(slot)
         self.position = row.position
         self.facts = self.facts.after(row.position, row.message, row.stamp)
 
@@ -205,32 +221,34 @@ class Projection:
 
     # -------------------------------------------------------------------------------------------------------- editing
 
-    def needs(self, record: Record) -> list[tuple[int, int]]:
-        """Runs of hidden positions that `reveal` must bring back when this record is applied."""
+    def needs(self, record: Record, positions: Mapping[str, int] | None = None) -> list[tuple[int, int]]:
+        """Runs of positions that this record shows again: once it is applied, `missing` tells which must be brought."""
+        where = positions or {}
         runs: list[tuple[int, int]] = []
         for edit in record.edits:
             if isinstance(edit, Restore):
-                runs.extend((c.first, c.last) for c in self._covers if c.number in edit.edits)
+                runs.extend((cover.first, cover.last) for cover in self._covers if cover.number in edit.edits)
+                runs.extend(run for named in edit.targets if (run := self._run_of(named, where)))
         return runs
 
-    def apply(self, record: Record, positions: dict[str, int] | None = None) -> None:
+    def apply(self, record: Record, positions: Mapping[str, int] | None = None) -> None:
         """Fold one record in. `positions` tells where hidden messages stand that its edits name."""
         where = positions or {}
         for number, edit in record.numbered():
             self._fold(number, edit, record, where)
             self.number = number
+        self._void_reasoning(record.turn)
 
-    def _fold(self, number: int, edit: Edit, record: Record, where: dict[str, int]) -> None:
+    def _fold(self, number: int, edit: Edit, record: Record, where: Mapping[str, int]) -> None:
         match edit:
             case Replace(target=target) | Hide(target=Target(path=(_, *_)) as target):
                 slot = self._by_id.get(target.message)
-                if slot and not self.is_protected(slot.position):
+                if slot and not self.is_protected(slot.position, record.position):
                     self._changing(slot, voids=True).edits += ((number, edit),)
-            case Hide(target=target):
-                span = target if isinstance(target, Span) else Span(target.message, target.message)
-                self._cover(number, span, edit, record, where)
-            case Summarize(span=span):
-                self._cover(number, span, edit, record, where)
+            case Hide(target=named):
+                self._cover(number, named, edit, record, where)
+            case Summarize(span=named):
+                self._cover(number, named, edit, record, where)
             case Restore():
                 for cancelled in edit.edits:
                     self._cancel(cancelled, record.turn)
@@ -245,62 +263,83 @@ class Projection:
         """A copy of the slot in the slot's place, to be changed. `voids`: reasoning bound to what is shown here is
         void.
         """
-        index = bisect_left(self._slots, slot.order, key=lambda placed: placed.order)
+        index = bisect_left(self._slots, slot.order, key=_order)
         twin = slot.copy()
         self._slots[index] = twin
         self._by_id[slot.id] = twin
         self._touched(index)
         if voids:
-            self._void_after(index)
+            self._void_after(slot.order)
         return twin
 
-    def _void_after(self, index: int) -> None:
-        for i in range(index + 1, len(self._slots)):
+    def _void_after(self, order: tuple[int, int]) -> None:
+        self._void = min(self._void or order, order)
+
+    def _void_reasoning(self, turn: int) -> None:
+        """Mark the reasoning behind the earliest change, in replies to calls before `turn`, as bound to another past.
+
+        By turn, not by place alone: a reply may arrive after an edit that its call did not see.
+        """
+        if self._void is None:
+            return
+        for i in range(bisect_right(self._slots, self._void, key=_order), len(self._slots)):
             slot = self._slots[i]
-            if not slot.stale and any(isinstance(part, Reasoning) for part in slot.message.parts):
-                self._slots[i] = self._by_id[slot.id] = twin = slot.copy()
+            if slot.stamp.turn < turn and not slot.stale and slot.thinks:
+                binds = self._profile.binds_reasoning
+                self._slots[i] = self._by_id[slot.id] = twin = slot.copy(changes=binds)
                 twin.stale = True
-                if self._profile.binds_reasoning:
+                if binds:
                     self._touched(i)
+        self._void, self._edited = None, max(self._edited, turn)
 
-    def _index(self, position: int, slot: Slot | None = None) -> int | None:
-        key = slot.order if slot else (position, 1)
-        index = bisect_left(self._slots, key, key=lambda placed: placed.order)
-        return index if index < len(self._slots) and self._slots[index].order == key else None
+    def _index(self, order: tuple[int, int]) -> int | None:
+        index = bisect_left(self._slots, order, key=_order)
+        return index if index < len(self._slots) and self._slots[index].order == order else None
 
-    def _position_of(self, id: str, where: dict[str, int]) -> int | None:
+    def _position_of(self, id: str, where: Mapping[str, int]) -> int | None:
         slot = self._by_id.get(id)
         if slot:
             return slot.position
-        for cover in self._covers:  # The ends of a span that is hidden already can still be named.
+        if id in where:
+            return where[id]
+        for cover in reversed(self._covers):  # The ends of a span that is hidden already can still be named.
             span = cover.edit.span if isinstance(cover.edit, Summarize) else cover.edit.target
             if isinstance(span, Span) and id in (span.first, span.last):
                 return cover.first if id == span.first else cover.last
-        return where.get(id)
+        return None
 
-    def _cover(self, number: int, span: Span, edit: Hide | Summarize, record: Record, where: dict[str, int]) -> None:
-        first, last = self._position_of(span.first, where), self._position_of(span.last, where)
-        if first is None or last is None or first > last:
+    def _run_of(self, named: Target | Span, where: Mapping[str, int]) -> tuple[int, int] | None:
+        """First and last position of what is named; None where an end is unknown or the last comes before the first."""
+        ends = (named.first, named.last) if isinstance(named, Span) else (named.message, named.message)
+        first, last = self._position_of(ends[0], where), self._position_of(ends[1], where)
+        return None if first is None or last is None or first > last else (first, last)
+
+    def _cover(
+        self, number: int, named: Target | Span, edit: Hide | Summarize, record: Record, where: Mapping[str, int]
+    ) -> None:
+        run = self._run_of(named, where)
+        if run is None:
             return
-        cover = Cover(number, first, last, edit, record.turn, record.time)
-        low = bisect_left(self._slots, (first, 0), key=lambda slot: slot.order)
-        high = bisect_left(self._slots, (last + 1, 0), key=lambda slot: slot.order)
+        first, last = run
+        low = bisect_right(self._slots, (first - 1, 1), key=_order)
+        high = bisect_right(self._slots, (last, 1), key=_order)
         kept: list[Slot] = []
         for slot in self._slots[low:high]:
-            if slot.span is None and (slot.pinned or self.is_protected(slot.position)):
-                cover.holes.append(slot.position)
-                kept.append(slot)
-            elif slot.span is not None and slot.last > last:
+            if slot.span is not None:
+                stays = slot.last > last
+            else:
+                stays = slot.pinned or self.is_protected(slot.position, record.position)
+            if stays:
                 kept.append(slot)
             elif slot.span is None:
                 del self._by_id[slot.id]
-        if len(kept) == high - low and not isinstance(edit, Summarize):
-            return
+        holes = tuple(slot.position for slot in kept if slot.span is None)
+        cover = Cover(number, first, last, edit, record.turn, record.time, holes)
         self._slots[low:high] = kept
         self._covers.append(cover)
         self._touched(low)
         self._show_summary(cover)
-        self._void_after(low - 1)
+        self._void_after((first - 1, 1))
 
     def _show_summary(self, cover: Cover) -> None:
         if not isinstance(cover.edit, Summarize):
@@ -317,9 +356,6 @@ class Projection:
             last=cover.last,
         )
         slot.edits = ((cover.number, cover.edit),)
-        at = self._index(cover.first, slot)
-        if at is not None:  # An older summary that begins at the same message gives way.
-            self._slots.pop(at)
         self._place(slot)
 
     # ------------------------------------------------------------------------------------------------------ restoring
@@ -339,85 +375,78 @@ class Projection:
         for index in [i for i, slot in enumerate(self._slots) if slot.span and slot.edits[0][0] == cover.number]:
             del self._slots[index]
             self._touched(index)
-            self._void_after(index - 1)
+        self._void_after((cover.first - 1, 1))
         for older in self._covers:
-            if cover.first <= older.first and older.last <= cover.last and self._is_topmost(older):
+            if older.number < cover.number and older.lies_in(cover.first, cover.last) and self._is_topmost(older):
                 self._show_summary(older)
 
     def _is_topmost(self, cover: Cover) -> bool:
-        return not any(
-            newer.number > cover.number and newer.first <= cover.first and cover.last <= newer.last
-            for newer in self._covers
-        )
+        """Whether no newer run hides all that this one hides, its summary included."""
+        for newer in reversed(self._covers):  # The newest first: a window that moves on swallows all before it.
+            if newer.number <= cover.number:
+                return True
+            if cover.lies_in(newer.first, newer.last):
+                return False
+        return True
 
-    def _restore(self, named: Target | Span, turn: int, where: dict[str, int]) -> None:
-        if isinstance(named, Span):
-            first, last = self._position_of(named.first, where), self._position_of(named.last, where)
-            if first is None or last is None:
-                return
-            self._open_holes(first, last)
-            targets = [slot for slot in self._slots if slot.span is None and first <= slot.position <= last]
-            for slot in targets:
-                self._renew(slot, (), turn)
+    def _restore(self, named: Target | Span, turn: int, where: Mapping[str, int]) -> None:
+        run = self._run_of(named, where)
+        if run is None:
             return
-        position = self._position_of(named.message, where)
-        if position is None:
-            return
-        self._open_holes(position, position)
-        found = self._by_id.get(named.message)
-        if found:
-            self._renew(found, named.path, turn)
+        self._open_holes(*run)
+        path = named.path if isinstance(named, Target) else ()
+        low = bisect_left(self._slots, (run[0], 1), key=_order)
+        high = bisect_right(self._slots, (run[1], 1), key=_order)
+        for slot in self._slots[low:high]:
+            if slot.span is None:
+                self._renew(slot, path, turn)
 
     def _open_holes(self, first: int, last: int) -> None:
         for cover in list(self._covers):
-            if first <= cover.first and cover.last <= last:
+            if cover.lies_in(first, last):
                 self._uncover(cover)
-                continue
-            inside = range(max(first, cover.first), min(last, cover.last) + 1)
-            cover.holes.extend(position for position in inside if position not in cover.holes)
+            elif cover.first <= last and first <= cover.last:
+                inside = range(max(first, cover.first), min(last, cover.last) + 1)
+                holes = tuple(dict.fromkeys((*cover.holes, *inside)))
+                self._covers[self._covers.index(cover)] = msgspec.structs.replace(cover, holes=holes)
 
-    def _renew(self, slot: Slot, path: tuple[int, ...], turn: int) -> None:
+    def _renew(self, slot: Slot, path: Path, turn: int) -> None:
         if not slot.edits and slot.renewed == turn:
             return
         twin = self._changing(slot, voids=bool(slot.edits))
-        twin.edits = tuple((n, edit) for n, edit in slot.edits if path and _path(edit)[: len(path)] != path)
+        twin.edits = tuple((n, edit) for n, edit in slot.edits if not meet(path_of(edit), path))
         twin.renewed = turn
 
     def missing(self, first: int, last: int) -> list[int]:
         """Positions in this run that are visible by the journal but not held: what `reveal` must bring."""
         held = {slot.position for slot in self._slots if slot.span is None and first <= slot.position <= last}
-        return [p for p in range(first, min(last, self.position) + 1) if p not in held and not self.covering(p)]
+        wanted = [p for p in range(first, min(last, self.position) + 1) if p not in held]
+        for cover in self._covers:
+            if cover.first <= last and first <= cover.last:
+                holes = set(cover.holes)
+                wanted = [p for p in wanted if not cover.first <= p <= cover.last or p in holes]
+        return wanted
 
-    def reveal(self, rows: Iterable[Row], records: Sequence[Record], turn: int) -> None:
-        """Take back messages that were hidden, with what the journal `records` still say of them."""
+    def reveal(
+        self, rows: Iterable[Row], records: Sequence[Record], positions: Mapping[str, int] | None = None
+    ) -> None:
+        """Take back messages that were hidden, with what the journal says of them: `records`, the newest one last.
+
+        `positions` tells where the spans stand that its `Restore` edits name.
+        """
         revealed = {row.id: Slot(row.position, row.id, row.message, row.stamp, row.size) for row in rows}
-        cancelled: set[int] = set()
-        for record in records:
-            for number, edit in record.numbered():
-                match edit:
-                    case Replace(target=target) | Hide(target=Target(path=(_, *_)) as target):
-                        if target.message in revealed:
-                            revealed[target.message].edits += ((number, edit),)
-                    case Restore(targets=targets, edits=numbers):
-                        cancelled.update(numbers)
-                        for named in targets:
-                            if isinstance(named, Target) and named.message in revealed:
-                                slot = revealed[named.message]
-                                slot.edits = tuple(
-                                    (n, e)
-                                    for n, e in slot.edits
-                                    if named.path and _path(e)[: len(named.path)] != named.path
-                                )
-                    case Pin(target=target) | Unpin(target=target) if target.message in revealed:
-                        revealed[target.message].pinned = isinstance(edit, Pin)
-                    case _:
-                        pass
-        for slot in sorted(revealed.values(), key=lambda slot: slot.position):
-            slot.edits = tuple((n, edit) for n, edit in slot.edits if n not in cancelled)
-            slot.renewed = turn
-            slot.stale = True
+        edits = [numbered for record in records for numbered in record.numbered()]
+        about = [(n, edit) for n, edit in edits if isinstance(edit, Restore) or _message_of(edit) in revealed]
+        where = {**(positions or {}), **{slot.id: slot.position for slot in revealed.values()}}
+        standing = Standing(about, where)
+        pins = {edit.target.message: isinstance(edit, Pin) for _, edit in about if isinstance(edit, Pin | Unpin)}
+        turn = records[-1].turn if records else 0
+        for slot in sorted(revealed.values(), key=_order):
+            slot.edits = tuple(standing.parts.get(slot.id, {}).items())
+            slot.pinned, slot.renewed, slot.stale = pins.get(slot.id, False), turn, slot.thinks
             self._place(slot)
-            self._void_after(self._index(slot.position, slot) or 0)
+            self._void_after(slot.order)
+        self._void_reasoning(turn)
 
     # ------------------------------------------------------------------------------------------------------- snapshots
 
@@ -434,8 +463,7 @@ class Projection:
                 runs.append((slot.position, slot.position))
             if slot.edits or slot.pinned or slot.renewed or slot.stale:
                 kept.append(_Kept(slot.position, list(slot.edits), slot.pinned, slot.renewed, slot.stale))
-        covers = [msgspec.structs.replace(cover, holes=list(cover.holes)) for cover in self._covers]
-        return Snapshot(_VERSION, self.position, self.number, runs, kept, covers, self.facts)
+        return Snapshot(_VERSION, self.position, self.number, runs, kept, list(self._covers), self.facts, self._edited)
 
     @classmethod
     def resume(cls, snapshot: Snapshot, rows: Iterable[Row], profile: Profile, count: Counter) -> Projection:
@@ -454,12 +482,17 @@ class Projection:
         for cover in projection._covers:
             if projection._is_topmost(cover):
                 projection._show_summary(cover)
-        projection.facts = snapshot.facts
+        projection.facts, projection._edited = snapshot.facts, snapshot.edited
         projection.position, projection.number = snapshot.position, snapshot.number
         projection._current = False
         return projection
 
 
-def _path(edit: Edit) -> tuple[int, ...]:
+def _order(slot: Slot) -> tuple[int, int]:
+    return slot.order
+
+
+def _message_of(edit: Edit) -> str | None:
+    """The one message that an edit concerns, where it does."""
     target = getattr(edit, "target", None)
-    return target.path if isinstance(target, Target) else ()
+    return target.message if isinstance(target, Target) else None

@@ -101,17 +101,22 @@ class CallIdsAreOwn(_Alone):
 
 
 class NothingIsEmpty(_Alone):
-    """No message without content, no blank text."""
+    """No message without content, no blank text, no error that says nothing."""
 
     provider = "anthropic"
-    breaks = "messages must have non-empty content; text content blocks must contain non-whitespace text"
+    breaks = (
+        "messages must have non-empty content; text content blocks must contain non-whitespace text; content cannot be "
+        "empty if is_error is true"
+    )
 
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
-        parts = entry.message.parts
-        if entry.message.role != "tool" and all(isinstance(part, Reasoning) for part in parts):
+        parts, result = entry.message.parts, entry.message.result
+        if all(isinstance(part, Reasoning) for part in parts):
             yield "has no content"
-        if any(isinstance(part, Text) and not part.text.strip() for part in parts):
+        if any(isinstance(part, Text) and not part.text.strip() for part in (result.content if result else parts)):
             yield "has a blank text"
+        if result is not None and result.state == "error" and not result.content:
+            yield "is an error that says nothing"
 
 
 class ArgumentsAreObjects(_Alone):
@@ -124,7 +129,7 @@ class ArgumentsAreObjects(_Alone):
         for call in entry.message.calls:
             try:
                 whole = isinstance(msgspec.json.decode(call.arguments), dict)
-            except (msgspec.DecodeError, RecursionError):
+            except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
                 whole = False
             if not whole:
                 yield f"calls {call.name} with arguments that are not a JSON object"
@@ -178,7 +183,8 @@ class ForeignBlocksStayAway(_Alone):
     breaks = "an unknown block type is refused"
 
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
-        for part in entry.message.parts:
+        result = entry.message.result
+        for part in result.content if result else entry.message.parts:
             if isinstance(part, Opaque) and part.format != profile.format:
                 yield f"holds a block of kind {part.kind!r} that {profile.format} does not know"
 

@@ -17,7 +17,7 @@ from .edits import Edit, Hide, Path, Replace, Target
 from .messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
 
-__all__ = ["Shown", "edited", "mended"]
+__all__ = ["NO_ERROR_TEXT", "Shown", "applies", "edited", "mended"]
 
 NO_ERROR_TEXT = "[The tool failed and said nothing.]"
 """Stands in an error without content, which Anthropic refuses."""
@@ -55,6 +55,11 @@ def edited(message: Message, edits: Sequence[tuple[int, Edit]]) -> Shown:
     if not content:
         return Shown(message)
     return Shown(_rebuilt(message, content), tuple(content), tuple(numbers))
+
+
+def applies(message: Message, edit: Replace | Hide) -> bool:
+    """Whether this edit of a message's content can do anything: its path exists and its target can be what it asks."""
+    return bool(edited(message, ((1, edit),)).edits)
 
 
 def _narrowed(message: Message, target: Target) -> Path:

@@ -6,18 +6,18 @@ copies the ones it changes.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .counting import images_of, tokens_of
 from .edits import Edit, Span
-from .messages import Message
+from .messages import Message, Reasoning
 from .profiles import Profile
 from .showing import Shown, edited, mended
 from .stamps import Stamp
 from .view import Entry, Kind
 from .wire import encode_message
 
-__all__ = ["Counter", "Slot"]
-
-from collections.abc import Callable
+__all__ = ["Counter", "Slot", "reshaped"]
 
 Counter = Callable[[str], int]
 
@@ -27,6 +27,7 @@ class Slot:
 
     __slots__ = (
         "_base",
+        "_forms",
         "edits",
         "id",
         "last",
@@ -57,28 +58,44 @@ class Slot:
         self.pinned = False
         self.renewed = 0
         self.stale = False
-        self._base: Entry | bool | None = False
+        self._base: Entry | bool | None = False  # False: not worked out yet
+        self._forms: dict[tuple[str, ...], Entry] | None = None
 
     @property
     def order(self) -> tuple[int, int]:
-        """Sorting key: a summary stands before what is shown of its own span."""
-        return (self.position, 0 if self.span else 1)
+        """Sorting key: a summary stands before what is shown of its own span, and a wider one before a narrower."""
+        return (self.position, -self.last if self.span else 1)
 
-    def copy(self) -> Slot:
-        """A slot that may be changed without changing this one."""
+    @property
+    def is_input(self) -> bool:
+        """Whether the user said this, and said something."""
+        return self.stamp.origin == "user" and self.message.says_something
+
+    @property
+    def thinks(self) -> bool:
+        """Whether there is reasoning in it, which may be bound to what came before."""
+        return any(isinstance(part, Reasoning) for part in self.message.parts)
+
+    def copy(self, *, changes: bool = True) -> Slot:
+        """A slot that may be changed without changing this one. `changes`: so that it may show something else."""
         twin = Slot(self.position, self.id, self.message, self.stamp, self.size, span=self.span, last=self.last)
         twin.edits, twin.pinned, twin.renewed, twin.stale = self.edits, self.pinned, self.renewed, self.stale
+        if not changes:
+            twin._base, twin._forms = self._base, self._forms
         return twin
-
-    def changed(self) -> None:
-        """Say that edits, pin or staleness changed: what it shows is worked out anew."""
-        self._base = False
 
     def entry(self, profile: Profile, count: Counter) -> Entry | None:
         """What this place shows, before its neighbours have a say; None where nothing is left to show."""
         if isinstance(self._base, bool):
             self._base = self._shown(profile, count)
         return self._base
+
+    def once(self, form: tuple[str, ...], make: Callable[[], Entry]) -> Entry:
+        """What its neighbours made of this place, made only once for each form: the same form is the same entry."""
+        forms = self._forms = self._forms or {}
+        if form not in forms:
+            forms[form] = make()
+        return forms[form]
 
     def _shown(self, profile: Profile, count: Counter) -> Entry | None:
         shown = edited(self.message, self.edits) if self.edits else Shown(self.message)

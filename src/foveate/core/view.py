@@ -66,6 +66,11 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
         return f"m{self.position}"
 
     @property
+    def is_input(self) -> bool:
+        """Whether the user said this, and said something."""
+        return self.stamp.origin == "user" and self.source is not None and self.source.says_something
+
+    @property
     def result(self) -> ToolResult | None:
         """The tool result that was appended, whatever is shown of it now."""
         return self.source.result if self.source else None
@@ -137,6 +142,12 @@ class View(Struct, frozen=True, eq=False):
 
     def __len__(self) -> int:
         return len(self.entries)
+
+    @property
+    def last_input(self) -> int:
+        """Position of the last user input that is shown, which no edit may touch; 0 if there is none."""
+        inputs = (entry.position for entry in reversed(self.entries) if entry.is_input)
+        return next(inputs, 0)
 
     @property
     def tokens(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import BadMessage
+from ..errors import BadEdit, BadMessage
 from .journal import Record
 from .messages import Message
 from .stamps import Stamp
@@ -61,8 +61,13 @@ def decode_message(body: bytes) -> Message:
 
 
 def encode_record(record: Record) -> bytes:
-    """The canonical bytes of a journal record."""
-    return _json.encode(record)
+    """The canonical bytes of a journal record. Raises BadEdit where a text holds half of a surrogate pair."""
+    try:
+        return _json.encode(record)
+    except UnicodeEncodeError as error:
+        raise BadEdit(
+            "A text or a reason of an edit holds half of a surrogate pair, which cannot be stored."
+        ) from error
 
 
 def decode_record(body: bytes) -> Record:
