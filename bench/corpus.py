@@ -1,7 +1,7 @@
 """Conversations to measure with: real recordings where they are at hand, otherwise the project's own demo recording.
 
-Messages are never repeated word for word: each round through the recordings numbers what it says, so that neither a cache
-nor a compressor sees the same text twice.
+Messages are never repeated word for word: each one is numbered, so that neither a cache nor a compressor sees the same
+text twice.
 """
 
 from __future__ import annotations

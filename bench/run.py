@@ -1,13 +1,12 @@
 """What foveate costs, measured in one run: `make bench`, or `python bench/run.py [NAME ...] [--json] [--quick]`.
 
-CPU time, medians and 99th percentiles. Shared machines are noisy, so every figure stands beside a floor that is measured
-in the same run: what a program would need at least that does the bare work and nothing else. Quote the ratios.
+CPU time, medians and 99th percentiles. Shared machines are noisy, so figures stand beside a floor that is measured in
+the same run: what a program would need that does the bare work and nothing else. Quote the ratios.
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
 import resource
@@ -15,6 +14,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -25,11 +25,11 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from corpus import messages, turns  # noqa: E402
+from corpus import messages, turns
 
-from foveate import Conversation, Message, Span, Summarize, open_conversation  # noqa: E402
-from foveate.core.wire import encode_message  # noqa: E402
-from foveate.stores.sqlite import SqliteStore  # noqa: E402
+from foveate import Conversation, Message, Span, Summarize, open_conversation
+from foveate.core.wire import encode_message
+from foveate.formats import get_format
 
 HUGE = 1_000_000_000
 
@@ -68,7 +68,7 @@ def windowed(chat: Conversation, live: int) -> None:
 
 
 def take_turns(chat: Conversation, count: int) -> list[float]:
-    """CPU milliseconds of each of so many turns: record a call, append its result, plan, commit, check, render to bytes."""
+    """CPU milliseconds of so many turns: record a call, append its result, plan, commit, check, render to bytes."""
     took = []
     for call, result in islice(turns(), count):
         began = process_time()
@@ -80,14 +80,15 @@ def take_turns(chat: Conversation, count: int) -> list[float]:
     return took
 
 
-def bare_turns(said: list[Message], count: int) -> list[float]:
-    """The floor of a turn: keep a list of rendered messages, encode what is new, and join them."""
-    bodies = [encode_message(message) for message in said]
+def plain_turns(said: list[Message], count: int) -> list[float]:
+    """What a program pays that keeps a plain list, manages nothing, and writes it as JSON for each request."""
+    format = get_format("openai")
+    sent = format.render(said)
     took = []
     for call, result in islice(turns(), count):
+        sent += format.render([call, result])
         began = process_time()
-        bodies += [encode_message(call), encode_message(result)]
-        b"[" + b",".join(bodies) + b"]"
+        json.dumps({"messages": sent}, ensure_ascii=False).encode()
         took.append((process_time() - began) * 1000)
     return took
 
@@ -95,8 +96,9 @@ def bare_turns(said: list[Message], count: int) -> list[float]:
 def turn(folder: Path, quick: bool) -> Iterator[Figure]:
     """A turn on a view of 1,000 messages, in memory and on SQLite, and with 100 times the history behind it."""
     count = 60 if quick else 200
-    floor = bare_turns(list(islice(messages(), 1_000)), count)
+    floor = plain_turns(list(islice(messages(), 1_000)), count)
     low, high = percentile(floor, 0.5), percentile(floor, 0.99)
+    yield Figure("a plain list as JSON, 1,000 messages, p50", low, "ms", None, None, "the floor of what follows")
     medians = {}
     for policy in ("none", "prune", "keep-last-5"):
         for store, aim in (("memory:", 2.0), (f"sqlite:///{folder}/turn-{policy}.db", 4.0)):
@@ -151,7 +153,7 @@ def append(folder: Path, quick: bool) -> Iterator[Figure]:
 
 
 def resume(folder: Path, quick: bool) -> Iterator[Figure]:
-    """Opening a long conversation anew, in a process of its own: CPU and memory that come on top of the imports."""
+    """Opening a long conversation anew, in a process of its own: CPU, and the peak of what is allocated for it."""
     history = 10_000 if quick else 100_000
     store = f"sqlite:///{folder}/resume.db"
     with filled(opened(store), history) as chat:
@@ -168,18 +170,22 @@ def resume(folder: Path, quick: bool) -> Iterator[Figure]:
 
 def resumed(store: str) -> None:
     """The child of `resume`: prints CPU milliseconds, megabytes and entries."""
-    with open_conversation("warm-up", store="memory:", window=HUGE) as chat:
-        chat.append("hi")
-        chat.settle()
-    gc.collect()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with tempfile.TemporaryDirectory() as folder:
+        for store_of_another in 2 * [f"sqlite:///{folder}/warm-up.db"]:  # What is imported on demand is imported now.
+            with opened(store_of_another) as chat:
+                chat.append("hi")
+                chat.settle()
+                chat._do(chat._engine.save_snapshot())
     began = process_time()
     chat = opened(store)
     view = chat.view
     cpu = (process_time() - began) * 1000
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    print(json.dumps([cpu, grown / (1024 * 1024 if sys.platform == "darwin" else 1024), len(view)]))
     chat.close()
+    tracemalloc.start()
+    with opened(store) as chat:
+        view = chat.view
+        peak = tracemalloc.get_traced_memory()[1]
+    print(json.dumps([cpu, peak / 1_000_000, len(view)]))
 
 
 def disk(folder: Path, quick: bool) -> Iterator[Figure]:
