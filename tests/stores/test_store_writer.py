@@ -1,4 +1,4 @@
-"""The one thread that writes: what it groups, what it keeps apart, and what it does when it is told to stop."""
+"""How writes are committed: what is grouped, what is kept apart, and what becomes of them when one is told to stop."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def behind_a_commit(
     watched.said.clear()
     for queued, thread in enumerate(threads[1:], 1):
         thread.start()
-        while writer._queue.qsize() < queued:
+        while len(writer._queue) < queued:
             threading.Event().wait(0.001)
     then()
     watched.gate.set()
@@ -148,13 +148,7 @@ def test_what_was_accepted_is_committed_before_the_writer_ends(
     path: Path, writer: Writer, watched: type[Watched]
 ) -> None:
     closing = threading.Thread(target=writer.close)
-
-    def close() -> None:
-        closing.start()
-        while writer._open:
-            threading.Event().wait(0.001)
-
-    assert behind_a_commit(writer, watched, jobs(writer, "a", "b", "c"), then=close) == ["a", "b", "c"]
+    assert behind_a_commit(writer, watched, jobs(writer, "a", "b", "c"), then=closing.start) == ["a", "b", "c"]
     closing.join()
     assert lines(path) == ["a", "b", "c"]
     with pytest.raises(StoreError, match="closed"):
@@ -194,3 +188,68 @@ def test_threads_that_write_at_once_share_commits_and_lose_nothing(tmp_path: Pat
         assert [head.position for head in heads] == [20] * 8
         assert watched.said.count("COMMIT") < 160
         assert [store.verify(store.open("acme", f"talk {n}")) for n in range(8)] == [[]] * 8
+
+
+class Interrupted(sqlite3.Connection):
+    """Meets Ctrl-C before the statements that begin with these words, once each."""
+
+    before: list[str]
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        if self.before and sql.strip().startswith(self.before[0]):
+            self.before.pop(0)
+            raise KeyboardInterrupt
+        return super().execute(sql, parameters)
+
+
+@pytest.mark.parametrize("before", [["BEGIN IMMEDIATE"], ["UPDATE branch"], ["COMMIT"], ["COMMIT", "ROLLBACK"]])
+def test_ctrl_c_leaves_the_state_before_and_a_store_that_goes_on(tmp_path: Path, before: list[str]) -> None:
+    Interrupted.before = []
+    with SqliteStore(tmp_path / "chat.db", connection=Interrupted) as store:
+        head = store.open("acme", "one")
+        rows = chain([user("hi")], head)
+        Interrupted.before = [*before]
+        with pytest.raises(KeyboardInterrupt):
+            store.append(head, rows)
+        assert Interrupted.before == []
+        assert store.open("acme", "one") == head
+        now = store.append(head, rows)
+        assert store.messages(now, 1, 9) == rows
+        assert store.verify(now) == []
+
+
+def test_ctrl_c_in_one_thread_costs_another_nothing(path: Path) -> None:
+    """The interrupted one had the other's job in its transaction; its owner does it again."""
+    Interrupted.before = ["COMMIT"]
+    writer = Writer(lambda: sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=Interrupted))
+    with writer._turn:
+        outcomes: list[str] = []
+        other = threading.Thread(target=lambda: outcomes.append(writer.run(add("other"))))
+        other.start()
+        while not writer._queue:
+            threading.Event().wait(0.001)
+        group = writer._waiting()
+        with pytest.raises(KeyboardInterrupt):
+            writer._group(group)
+        assert lines(path) == []
+    other.join()
+    assert outcomes == ["other"]
+    assert lines(path) == ["other"]
+    writer.close()
+
+
+def test_who_gives_up_waiting_gets_nothing_written_later(path: Path, writer: Writer, watched: type[Watched]) -> None:
+    class NeverMyTurn:
+        def __enter__(self) -> None:
+            raise KeyboardInterrupt
+
+        def __exit__(self, *exception: object) -> None:
+            raise AssertionError
+
+    watched.gate.set()
+    turn, writer._turn = writer._turn, NeverMyTurn()  # type: ignore[assignment]
+    with pytest.raises(KeyboardInterrupt):
+        writer.run(add("given up"))
+    writer._turn = turn
+    assert writer.run(add("later")) == "later"
+    assert lines(path) == ["later"]

@@ -1,8 +1,8 @@
 """SQLite: the embedded default. One file (and its write-ahead log beside it), no server.
 
-Writing is done by one thread (`sqlite_writer.py`), reading by as many as there are, each with a connection of its own
-while it reads. Other processes may use the same file; the folder must be on a disk of this computer, since the log is
-shared through memory. Nothing here knows a table.
+Writing is done by one at a time, for all who wait (`sqlite_writer.py`); reading by as many as there are, each with a
+connection of its own while it reads. Other processes may use the same file; the folder must be on a disk of this
+computer, since the log is shared through memory. Nothing here knows a table.
 """
 
 from __future__ import annotations

@@ -1,9 +1,12 @@
-"""The one thread that writes to a SQLite file, and how it commits many writes at once.
+"""The one connection that writes to a SQLite file, and how it commits many writes at once.
 
-Jobs that arrive while a commit is on its way to the disk wait in a queue and are committed together in the next
-transaction, each in a savepoint of its own, so that one that fails takes no other with it. A job that comes alone is
-committed at once: nothing ever waits for a timer. A thread of its own also means that Ctrl-C in a caller never stops a
-transaction half-way.
+Whoever wants to write puts a job into a queue and waits for its turn with the connection. Whose turn it is does all the
+jobs that wait, in one transaction and one commit, each in a savepoint of its own, so that one that fails takes no other
+with it; the others then find theirs done. So writers that come together share the price of a commit, and one that comes
+alone pays for no thread and waits for no timer.
+
+Ctrl-C may strike anywhere in here. It undoes the transaction; jobs of other threads that were in it are done again by
+their owners.
 
 It knows connections and transactions, no table.
 """
@@ -11,9 +14,9 @@ It knows connections and transactions, no table.
 from __future__ import annotations
 
 import sqlite3
-import threading
+from collections import deque
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
+from threading import Lock
 from typing import Any, TypeVar
 
 from ..errors import StoreError
@@ -28,21 +31,21 @@ _GROUP_MAX = 256
 
 
 class _Job:
-    """One piece of work, and what became of it once `done` is released."""
+    """One piece of work, and what became of it once it is done."""
 
-    __slots__ = ("done", "error", "result", "work")
+    __slots__ = ("error", "is_done", "result", "work")
 
     def __init__(self, work: Callable[[sqlite3.Connection], Any]) -> None:
         self.work = work
-        self.done = threading.Lock()
-        self.done.acquire()
+        self.is_done = False
+        """Committed, failed, or given up by its owner."""
         self.result: Any = None
-        self.error: BaseException | None = None
+        self.error: Exception | None = None
 
     def run(self, connection: sqlite3.Connection) -> None:
         try:
             self.result, self.error = self.work(connection), None
-        except BaseException as error:  # Whatever it is, it belongs to the caller, not to this thread.
+        except Exception as error:  # It belongs to the owner, who may be another thread.
             self.error = error
 
 
@@ -51,27 +54,28 @@ class _Broken(Exception):
 
 
 class Writer:
-    """Runs jobs on the connection that `connect` opens. `run` may be called from any thread of the process that made
-    it.
-    """
+    """Runs jobs on the connection that `connect` opens. Any thread of the process that made it may call `run`."""
 
     def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
         self._connect = connect
         self._connection: sqlite3.Connection | None = connect()
-        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
-        self._lock = threading.Lock()
-        self._open = True
-        self._thread = threading.Thread(target=self._loop, name="foveate-sqlite-writer", daemon=True)
-        self._thread.start()
+        self._queue: deque[_Job] = deque()
+        self._turn = Lock()
+        """Held by whoever uses the connection."""
+        self._is_open = True
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """What `work` returns, once it is committed; or what it raises, once it is undone."""
         job = _Job(work)
-        with self._lock:
-            if not self._open:
-                raise StoreError(CLOSED)
-            self._queue.put(job)
-        job.done.acquire()
+        self._queue.append(job)
+        try:
+            with self._turn:
+                if not job.is_done:
+                    if not self._is_open:
+                        raise StoreError(CLOSED)
+                    self._group(self._waiting(job))
+        finally:
+            job.is_done = True  # Who gave up waiting gets nothing written behind their back.
         if job.error is not None:
             raise job.error
         result: T = job.result
@@ -79,65 +83,48 @@ class Writer:
 
     def close(self) -> None:
         """Commit what was accepted, then close the connection. Doing it again does nothing."""
-        with self._lock:
-            closing, self._open = self._open, False
-        if closing:
-            self._queue.put(None)
-        if threading.current_thread() is not self._thread:
-            self._thread.join()
+        with self._turn:
+            while jobs := self._waiting():
+                self._group(jobs)
+            self._is_open = False
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
-    # ------------------------------------------------------------------------------------------------ the thread
+    # ------------------------------------------------------------------------------------- by whoever has the turn
 
-    def _loop(self) -> None:
-        while self._serve():
-            pass
-        if self._connection is not None:
-            self._connection.close()
-
-    def _serve(self) -> bool:
-        """Do the jobs there are; whether any can come after. Keeps none of them, nor what they hold on to."""
-        jobs, going = self._next()
-        try:
-            self._group(jobs)
-        except BaseException as error:  # Nobody may be left waiting.
-            for job in jobs:
-                job.error = job.error or error
-        for job in jobs:
-            job.done.release()
-        return going
-
-    def _next(self) -> tuple[list[_Job], bool]:
-        """All the jobs there are, at least one; and whether any can come after them."""
+    def _waiting(self, own: _Job | None = None) -> list[_Job]:
+        """The jobs that wait, in order. Among them the caller's own, even if one who was interrupted had taken it."""
         jobs: list[_Job] = []
-        job = self._queue.get()
-        while job is not None:
-            jobs.append(job)
-            if len(jobs) == _GROUP_MAX:
-                return jobs, True
-            try:
-                job = self._queue.get_nowait()
-            except Empty:
-                return jobs, True
-        return jobs, False
+        while self._queue and len(jobs) < _GROUP_MAX:
+            job = self._queue.popleft()
+            if not job.is_done:
+                jobs.append(job)
+        return jobs if own is None or own in jobs else [*jobs, own]
 
     def _group(self, jobs: list[_Job]) -> None:
-        if not jobs:
-            return
         try:
             self._transaction(jobs)
         except _Broken as broken:
             # One job broke the transaction of all, and nothing of it was committed: each gets one of its own.
             for job in jobs if len(jobs) > 1 else ():
                 self._group([job])
-            if len(jobs) == 1:
+            if len(jobs) == 1 and isinstance(broken.__cause__, Exception):
                 jobs[0].error = jobs[0].error or broken.__cause__
         except Exception as error:
             self._recover()
             for job in jobs:
                 job.error = error
+        except BaseException:
+            self._recover()
+            raise
+        for job in jobs:
+            job.is_done = True
 
     def _transaction(self, jobs: list[_Job]) -> None:
         """Run and commit these jobs. Raises _Broken where nothing was committed, others where it may have been."""
+        if self._connection is not None and self._connection.in_transaction:
+            self._recover()  # Left by who was interrupted twice.
         if self._connection is None:
             self._connection = self._connect()
         connection = self._connection
@@ -169,7 +156,7 @@ class Writer:
         try:
             if connection is not None and connection.in_transaction:
                 connection.execute("ROLLBACK")
-        except sqlite3.Error:
+        except Exception:
             self._connection = None
             if connection is not None:
                 connection.close()
