@@ -21,7 +21,7 @@ from .core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Targ
 from .core.handles import Handle, parse_handle
 from .core.journal import Record
 from .core.messages import Message
-from .core.planner import Plan, Policy, draw_up
+from .core.planner import Plan, Policy, Rung, draw_up
 from .core.profiles import Profile
 from .core.projection import Projection, Row, Snapshot
 from .core.rules import Checker
@@ -59,7 +59,7 @@ class Engine:
         clock: Clock,
         *,
         policies: Sequence[Policy],
-        floor: Sequence[Policy],
+        floor: Sequence[Rung],
         window: int | None,
         reserve: int | None,
         prices: Prices,
@@ -387,7 +387,8 @@ class Engine:
             yield from self._validate(edits)
             before = self.view()
             draft = self.projection.copy()
-            trial = Record(self.head.number + 1, tuple(edits), self._begun() + 1, 0, "", draft.position)
+            now = before.moment.now
+            trial = Record(self.head.number + 1, tuple(edits), self._begun() + 1, now, "", draft.position)
             yield from self._fold(draft, trial)
             try:
                 return (yield from self._commit(edits, author, draft, before, self.frame(draft.entries())))

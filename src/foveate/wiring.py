@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .conversation import Conversation
 from .core.events import Event
-from .core.planner import Policy
+from .core.planner import Policy, Rung
 from .core.profiles import Profile, profile_for, window_of
 from .core.view import Prices
 from .counters.estimate import EstimatingCounter
@@ -173,7 +173,7 @@ def _format(format: str | Format) -> Format:
     return get_format(format)
 
 
-def _policies(policy: str | Policy | Sequence[Policy]) -> tuple[Sequence[Policy], Sequence[Policy]]:
+def _policies(policy: str | Policy | Sequence[Policy]) -> tuple[Sequence[Policy], Sequence[Rung]]:
     if isinstance(policy, str):
         return named(policy)
     if callable(policy):

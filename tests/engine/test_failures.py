@@ -164,7 +164,7 @@ def test_f08_arguments_that_are_shrunk_stay_valid_json(provider):
         given = json.loads(c.arguments)
         assert set(given) == {"path", "content", "mode"}
         assert given["mode"] == {"flags": [1, 2]}
-        assert "[cut: 400 of 6,000 characters]" in given["content"]
+        assert "[cut: 400 of 6,000 characters; expand(" in given["content"]
 
 
 @PROVIDERS

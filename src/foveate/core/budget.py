@@ -7,10 +7,11 @@ message does not trigger again, and the prefix that was rewritten is read from t
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from .view import Budget, View
+from .view import View
 
-__all__ = ["TARGET", "Excess", "default_reserve", "is_over", "to_free"]
+__all__ = ["TARGET", "Excess", "aimed", "default_reserve", "is_over"]
 
 TARGET = 0.75
 """Share of the usable budget that a view is brought down to once it is over."""
@@ -34,24 +35,25 @@ def default_reserve(window: int) -> int:
 
 def is_over(view: View) -> Excess:
     """By how much this view is over what is usable."""
-    return _beyond(view, view.budget, 1.0)
-
-
-def to_free(view: View) -> Excess:
-    """What has to go to bring this view to the target, if it is over in that unit; 0 in the units in which it is
-    not.
-    """
-    over, aim = is_over(view), _beyond(view, view.budget, TARGET)
+    budget = view.budget
     return Excess(
-        aim.tokens if over.tokens else 0,
-        aim.bytes if over.bytes else 0,
-        aim.images if over.images else 0,
+        max(0, view.tokens - budget.usable),
+        max(0, view.bytes - budget.usable_bytes),
+        max(0, view.images - budget.max_images),
     )
 
 
-def _beyond(view: View, budget: Budget, share: float) -> Excess:
-    return Excess(
-        max(0, view.tokens - int(budget.usable * share)),
-        max(0, view.bytes - int(budget.usable_bytes * share)),
-        max(0, view.images - int(budget.max_images * share)),
-    )
+def aimed(view: View, over: Excess) -> View:
+    """The same view under a budget lowered to the target in every unit in which it was over."""
+    budget = view.budget
+    if over.tokens:
+        budget = replace(budget, window=_target(budget.usable), reserve=0, overhead=0, scale=1.0)
+    if over.bytes:
+        budget = replace(budget, max_bytes=_target(budget.usable_bytes), overhead_bytes=0)
+    if over.images:
+        budget = replace(budget, max_images=_target(budget.max_images))
+    return View(view.entries, view.turn, budget, view.moment)
+
+
+def _target(usable: int) -> int:
+    return min(usable, int(usable * TARGET))  # What is usable may be less than nothing.

@@ -1,28 +1,40 @@
 """From a view and its policies to a plan: the edits to commit, tried out and measured, nothing changed.
 
 Policies run one after the other, each on the view that the edits before it would leave. Then, if the view is over its
-budget, the rungs of the floor are climbed until it is not; each must make the view smaller or is passed over. What a
-policy may not touch (pinned, system prompts, the last user input) or what changes nothing is left out of the plan.
+budget, the rungs of the floor are climbed until it is at its target; each must make the view smaller or is passed
+over. What a policy may not touch (pinned, system prompts, the last user input), what it does not see and what changes
+nothing is left out of the plan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..errors import DoesNotFit
-from .budget import is_over
+from .budget import aimed, is_over
 from .edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin, named_by
 from .journal import Record
 from .projection import Projection
+from .showing import applies
 from .view import Entry, View
 
-__all__ = ["Plan", "Policy", "draw_up"]
+__all__ = ["Plan", "Policy", "Rung", "draw_up"]
 
 Policy = Callable[[View], Iterable[Edit]]
 """Looks at a view and returns edits, with a reason. Must return the same edits for the same view."""
+
+
+class Rung(Struct, frozen=True):
+    """One step of the floor, climbed if those before were not enough."""
+
+    free: Policy
+    """Frees what it can of what is over the budget of the view that it is given."""
+    drastic: bool = False
+    """Climbed only while the view does not fit; other rungs are climbed until it is at its target."""
 
 
 class Plan(Struct, frozen=True, eq=False):
@@ -45,7 +57,7 @@ def draw_up(
     projection: Projection,
     frame: Callable[[tuple[Entry, ...]], View],
     policies: Sequence[Policy],
-    floor: Sequence[Policy] = (),
+    floor: Sequence[Rung] = (),
 ) -> tuple[Plan, Projection]:
     """The plan for the view that `projection` shows now, and the projection as the plan would leave it.
 
@@ -56,27 +68,30 @@ def draw_up(
     draft = projection
     edits: list[Edit] = []
 
-    def attempt(policy: Policy) -> tuple[Projection, View, list[Edit]]:
-        asked_for = list(policy(view))
-        if not asked_for:
-            return draft, view, []
-        entries = _touched(view, asked_for)
-        wanted = [edit for edit in asked_for if _is_allowed(edit, draft, entries)]
-        if not wanted:
-            return draft, view, []
-        trial = draft.copy()
-        trial.apply(Record(draft.number + 1, tuple(wanted), view.turn, view.moment.now, "", draft.position))
-        after = frame(trial.entries())
-        return trial, after, _measured(wanted, view, entries, _touched(after, wanted))
+    def attempt(asked_for: list[Edit]) -> tuple[Projection, View, list[Edit]]:
+        was = _touched(view, asked_for) if asked_for else {}
+        wanted = [edit for edit in asked_for if _is_allowed(edit, draft, was)]
+        while wanted:
+            trial = draft.copy()
+            trial.apply(Record(draft.number + 1, tuple(wanted), view.turn, view.moment.now, "", draft.position))
+            after = frame(trial.entries())
+            change = _Change(view, after, was, _touched(after, wanted), trial)
+            effective = [edit for edit in wanted if change.is_made_by(edit)]
+            if len(effective) == len(wanted):
+                return trial, after, [change.measured(edit) for edit in wanted]
+            wanted = effective  # Once more without what changed nothing: edits are numbered without gaps.
+        return draft, view, []
 
     for policy in policies:
-        draft, view, made = attempt(policy)
+        draft, view, made = attempt(list(policy(view)))
         edits += made
-    for rung in floor:
-        if not is_over(view):
-            break
-        trial, after, made = attempt(rung)
-        if made and _is_smaller(after, view):
+    over = is_over(view)
+    for rung in floor if over else ():
+        goal = view if rung.drastic else aimed(view, over)
+        if not is_over(goal):
+            continue
+        trial, after, made = attempt(list(rung.free(goal)))
+        if made and _is_smaller(after, goal):
             draft, view = trial, after
             edits += made
     if floor and (over := is_over(view)):
@@ -87,9 +102,13 @@ def draw_up(
 def _is_smaller(after: View, before: View) -> bool:
     """Progress: less of something that is over, and more of nothing that is."""
     over = is_over(before)
-    sizes = [(over.tokens, after.tokens, before.tokens), (over.bytes, after.bytes, before.bytes)]
-    sizes.append((over.images, after.images, before.images))
-    return any(excess and now < then for excess, now, then in sizes)
+    sizes = [
+        (over.tokens, before.tokens, after.tokens),
+        (over.bytes, before.bytes, after.bytes),
+        (over.images, before.images, after.images),
+    ]
+    changes = [now - then for excess, then, now in sizes if excess]
+    return min(changes, default=0) < 0 and max(changes, default=0) <= 0
 
 
 def _does_not_fit(view: View, unit: str) -> DoesNotFit:
@@ -112,33 +131,58 @@ def _is_allowed(edit: Edit, projection: Projection, entries: dict[str, Entry]) -
     match edit:
         case Replace(target=target) | Hide(target=Target() as target):
             entry = entries.get(target.message)
-            return entry is not None and not entry.pinned and not projection.is_protected(entry.position)
-        case Hide() | Summarize() | Restore() | Pin() | Unpin():
-            return True
+            if entry is None or entry.source is None or entry.pinned or projection.is_protected(entry.position):
+                return False
+            return (isinstance(edit, Hide) and not target.path) or applies(entry.source, edit)
+        case Hide(target=span) | Summarize(span=span):
+            says_something = isinstance(edit, Hide) or bool(edit.text.strip())
+            return says_something and projection.run_of(span) is not None
+        case Restore(targets=targets):  # What is hidden comes back only where the store is at hand: `expand`, `undo`.
+            is_known = all(projection.run_of(named) is not None for named in targets)
+            shown = projection.needs(Record(0, (edit,), 0, 0, "", projection.position))
+            return is_known and all(projection.holds_all(first, last) for first, last in shown)
+        case Pin(target=target) | Unpin(target=target):
+            return projection.holds(target.message)
 
 
-def _measured(edits: list[Edit], before: View, was: dict[str, Entry], now: dict[str, Entry]) -> list[Edit]:
-    """The edits with the tokens of what they touch, before and after."""
+class _Change(NamedTuple):
+    """What a plan makes of a view."""
 
-    def measure(edit: Edit) -> Edit:
+    before: View
+    after: View
+    was: dict[str, Entry]
+    now: dict[str, Entry]
+    trial: Projection
+
+    def is_made_by(self, edit: Edit) -> bool:
+        """Whether the edit had a share in it; where several may have, all are taken to."""
+        match edit:
+            case Replace(target=target) | Hide(target=Target() as target) | Pin(target=target) | Unpin(target=target):
+                return _look(self.was.get(target.message)) != _look(self.now.get(target.message))
+            case Hide(target=span) | Summarize(span=span):
+                return self._within(self.before, span) != self._within(self.after, span)
+            case Restore():
+                return [_look(entry) for entry in self.before] != [_look(entry) for entry in self.after]
+
+    def measured(self, edit: Edit) -> Edit:
+        """The edit with the tokens of what it touches, before and after."""
         match edit:
             case Replace(target=target) | Hide(target=Target() as target):
-                old, new = was.get(target.message), now.get(target.message)
+                old, new = self.was.get(target.message), self.now.get(target.message)
                 tokens = (old.tokens if old else 0, new.tokens if new else 0)
             case Summarize(span=span) | Hide(target=Span() as span):
-                inside = _between(before, span)
-                new = now.get(span.first)
-                tokens = (sum(entry.tokens for entry in inside), new.tokens if new and new.kind == "summary" else 0)
+                sizes = [[entry.tokens for entry in self._within(view, span)] for view in (self.before, self.after)]
+                tokens = (sum(sizes[0]), sum(sizes[1]))
             case _:
                 return edit
-        return msgspec.structs.replace(edit, tokens_before=tokens[0], tokens_after=tokens[1])
+        return replace(edit, tokens_before=tokens[0], tokens_after=tokens[1])
 
-    return [measure(edit) for edit in edits]
+    def _within(self, view: View, span: Target | Span) -> list[Entry]:
+        first, last = self.trial.run_of(span) or (1, 0)
+        return [entry for entry in view.entries if first <= entry.position <= last]
 
 
-def _between(view: View, span: Span) -> list[Entry]:
-    ids = [entry.id for entry in view.entries]
-    if span.first not in ids or span.last not in ids:
-        return []
-    first, last = ids.index(span.first), len(ids) - 1 - ids[::-1].index(span.last)
-    return list(view.entries[first : last + 1])
+def _look(entry: Entry | None) -> tuple[object, ...] | None:
+    if entry is None:
+        return None
+    return entry.id, entry.kind, entry.message, entry.shrunk, entry.pinned, entry.renewed

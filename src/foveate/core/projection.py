@@ -196,9 +196,19 @@ class Projection:
         inputs = (slot.position for slot in reversed(self._slots) if slot.is_input and slot.position <= tip)
         return next(inputs, 0)
 
-    def place_of(self, id: str) -> int | None:
-        """Position of a message that is visible, or that begins or ends a hidden run; None for any other id."""
-        return self._position_of(id, {})
+    def holds_all(self, first: int, last: int) -> bool:
+        """Whether nothing in this run of positions is hidden."""
+        low, high = bisect_left(self._slots, (first, 1), key=_order), bisect_right(self._slots, (last, 1), key=_order)
+        return sum(slot.span is None for slot in self._slots[low:high]) == last - first + 1
+
+    def run_of(self, named: Target | Span, positions: Mapping[str, int] | None = None) -> tuple[int, int] | None:
+        """First and last position of what is named; None where an end is unknown or the last comes before the first.
+
+        Known are messages that are visible, those at the ends of hidden runs, and those in `positions`.
+        """
+        ends = (named.first, named.last) if isinstance(named, Span) else (named.message, named.message)
+        first, last = self._position_of(ends[0], positions or {}), self._position_of(ends[1], positions or {})
+        return None if first is None or last is None or first > last else (first, last)
 
     # -------------------------------------------------------------------------------------------------------- growing
 
@@ -228,7 +238,7 @@ class Projection:
         for edit in record.edits:
             if isinstance(edit, Restore):
                 runs.extend((cover.first, cover.last) for cover in self._covers if cover.number in edit.edits)
-                runs.extend(run for named in edit.targets if (run := self._run_of(named, where)))
+                runs.extend(run for named in edit.targets if (run := self.run_of(named, where)))
         return runs
 
     def apply(self, record: Record, positions: Mapping[str, int] | None = None) -> None:
@@ -308,16 +318,10 @@ class Projection:
                 return cover.first if id == span.first else cover.last
         return None
 
-    def _run_of(self, named: Target | Span, where: Mapping[str, int]) -> tuple[int, int] | None:
-        """First and last position of what is named; None where an end is unknown or the last comes before the first."""
-        ends = (named.first, named.last) if isinstance(named, Span) else (named.message, named.message)
-        first, last = self._position_of(ends[0], where), self._position_of(ends[1], where)
-        return None if first is None or last is None or first > last else (first, last)
-
     def _cover(
         self, number: int, named: Target | Span, edit: Hide | Summarize, record: Record, where: Mapping[str, int]
     ) -> None:
-        run = self._run_of(named, where)
+        run = self.run_of(named, where)
         if run is None:
             return
         first, last = run
@@ -390,7 +394,7 @@ class Projection:
         return True
 
     def _restore(self, named: Target | Span, turn: int, where: Mapping[str, int]) -> None:
-        run = self._run_of(named, where)
+        run = self.run_of(named, where)
         if run is None:
             return
         self._open_holes(*run)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from ..core.planner import Policy
+from ..core.planner import Policy, Rung
 from ..errors import BadSetting
 from .filter_tool_results import filter_tool_results
 from .ladder import FLOOR
@@ -21,7 +21,7 @@ leaves the floor alone; N is a number.
 """
 
 
-def named(name: str) -> tuple[tuple[Policy, ...], tuple[Policy, ...]]:
+def named(name: str) -> tuple[tuple[Policy, ...], tuple[Rung, ...]]:
     """The policies and the floor behind a name. Raises BadSetting for a name that is not in `KNOWN`."""
     if name == "off":
         return (), ()

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from ..core.edits import Edit
 from ..core.planner import Policy
-from ..core.view import View
+from ..core.view import Entry, View
 from ..errors import BadSetting
-from .placeholders import OMITTED, fill, replacement
+from .placeholders import OMITTED, fill, is_whole, replacement
 
 __all__ = ["filter_tool_results"]
 
@@ -33,12 +33,15 @@ def filter_tool_results(*, keep: int, batch: int = 1, placeholder: str = OMITTED
     def policy(view: View) -> Iterator[Edit]:
         results = [entry for entry in view.entries if entry.is_result]
         old = results[: len(results) - keep] if keep and len(results) > keep else []
-        due = [entry for entry in old if not entry.shrunk and not entry.pinned and entry.renewed < view.turn]
-        if len(due) < batch:
-            return
-        for entry in due:
-            text = fill(placeholder, entry)
-            if any(True for _ in entry.message.media()) or len(text) < len(entry.message.text):
-                yield replacement(entry, text, name, reason)
+        due = [entry for entry in old if is_whole(entry) and not entry.pinned and entry.renewed < view.turn]
+        texts = {entry.handle: fill(placeholder, entry) for entry in due}
+        due = [entry for entry in due if _is_longer(entry, texts[entry.handle])]
+        if len(due) >= batch:
+            for entry in due:
+                yield replacement(entry, texts[entry.handle], name, reason)
 
     return policy
+
+
+def _is_longer(entry: Entry, text: str) -> bool:
+    return len(entry.message.text) > len(text) or any(True for _ in entry.message.media())

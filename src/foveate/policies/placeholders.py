@@ -13,7 +13,7 @@ from ..core.edits import Path, Replace, Target
 from ..core.messages import Text
 from ..core.view import Entry
 
-__all__ = ["CLEARED", "OMITTED", "cut", "fill", "handle", "replacement", "shrink_arguments"]
+__all__ = ["CLEARED", "OMITTED", "cut", "fill", "handle", "is_whole", "replacement", "shrink_arguments"]
 
 OMITTED = '[Omitted: expand("{handle}")]'
 """For a filtered tool result. A template without `{handle}` is used as it is, such as the plain `[Omitted]`."""
@@ -32,6 +32,11 @@ def fill(template: str, entry: Entry, path: Path = ()) -> str:
     return template.replace("{handle}", handle(entry, path))
 
 
+def is_whole(entry: Entry) -> bool:
+    """Whether the content of a result was not replaced yet; an image in it may have been."""
+    return (0,) not in entry.shrunk
+
+
 def replacement(entry: Entry, text: str, policy: str, reason: str, path: Path = ()) -> Replace:
     """Show `text` in place of the message's content, or of one part of it."""
     return Replace(Target(entry.id, path), (Text(text),), policy, reason)
@@ -42,13 +47,19 @@ def cut(text: str, keep: int, name: str) -> str:
     return f'{text[:keep]}\n[cut: {keep:,} of {len(text):,} characters; expand("{name}") shows all]'
 
 
-def shrink_arguments(arguments: str, keep: int) -> str:
-    """The same JSON object with every string longer than `keep` cut, leaf by leaf: it stays valid JSON."""
+def shrink_arguments(arguments: str, keep: int, name: str) -> str:
+    """The same JSON object with every string longer than `keep` cut, leaf by leaf: it stays valid JSON.
+
+    Arguments that are no JSON object, or nested too deeply to be walked through, become one that holds their beginning.
+    """
+
+    def shortened(text: str) -> str:
+        return f'{text[:keep]} [cut: {keep:,} of {len(text):,} characters; expand("{name}") shows all]'
 
     def shrink(value: Any) -> Any:
         match value:
             case str() if len(value) > keep:
-                return f"{value[:keep]} [cut: {keep:,} of {len(value):,} characters]"
+                return shortened(value)
             case dict():
                 return {key: shrink(nested) for key, nested in value.items()}
             case list():
@@ -56,4 +67,9 @@ def shrink_arguments(arguments: str, keep: int) -> str:
             case _:
                 return value
 
-    return json.dumps(shrink(json.loads(arguments)), ensure_ascii=False, separators=(",", ":"))
+    try:
+        given = json.loads(arguments)
+        small = shrink(given) if isinstance(given, dict) else {"invalid_arguments": shortened(arguments)}
+        return json.dumps(small, ensure_ascii=False, separators=(",", ":"))
+    except (ValueError, RecursionError):
+        return json.dumps({"invalid_arguments": shortened(arguments)}, ensure_ascii=False, separators=(",", ":"))

@@ -14,7 +14,7 @@ from ..core.edits import Edit
 from ..core.planner import Policy
 from ..core.view import Entry, View
 from ..errors import BadSetting
-from .placeholders import CLEARED, fill, replacement
+from .placeholders import CLEARED, fill, is_whole, replacement
 
 __all__ = ["MINIMUM", "PART_MAX", "PROTECT", "prune_tool_outputs"]
 
@@ -51,8 +51,8 @@ def prune_tool_outputs(
     def policy(view: View) -> Iterator[Edit]:
         old = _older_than(view, protect, part_max, everything=protect_counts == "all")
         if protect_current_turn:
-            old = [entry for entry in old if entry.position < _last_input(view)]
-        whole = [entry for entry in old if entry.is_result and not entry.shrunk]
+            old = [entry for entry in old if entry.position < view.last_input]
+        whole = [entry for entry in old if entry.is_result and is_whole(entry)]
         due = [entry for entry in whole if _is_prunable(entry, spared, view.turn) and _shrinks(entry, placeholder)]
         if sum(min(entry.tokens, part_max) for entry in due) > minimum:
             for entry in due:
@@ -82,7 +82,3 @@ def _is_prunable(entry: Entry, spared: frozenset[str], turn: int) -> bool:
 def _shrinks(entry: Entry, placeholder: str) -> bool:
     is_long = entry.tokens > len(placeholder)  # characters: well above what the placeholder can come to
     return is_long or entry.images > 0 or len(entry.message.text) > len(fill(placeholder, entry))
-
-
-def _last_input(view: View) -> int:
-    return max((entry.position for entry in view.entries if entry.stamp.origin == "user"), default=0)
