@@ -13,7 +13,7 @@ import pytest
 from foveate.core.messages import user
 from foveate.errors import StoreError, TipMoved
 from foveate.stores.sqlite import SqliteStore
-from foveate.stores.sqlite_writer import Writer
+from foveate.stores.sqlite_writer import Writer, _Job
 from foveate.testing.rows import chain
 
 
@@ -153,6 +153,14 @@ def test_what_was_accepted_is_committed_before_the_writer_ends(
     assert lines(path) == ["a", "b", "c"]
     with pytest.raises(StoreError, match="closed"):
         writer.run(add("late"))
+
+
+def test_closing_does_what_waits(path: Path, writer: Writer, watched: type[Watched]) -> None:
+    """Its owners are threads that have not had their turn yet."""
+    watched.gate.set()
+    writer._queue.extend(_Job(add(text)) for text in "abc")
+    writer.close()
+    assert lines(path) == ["a", "b", "c"]
 
 
 def test_of_two_in_one_group_at_one_tip_the_first_wins(tmp_path: Path, watched: type[Watched]) -> None:

@@ -7,6 +7,7 @@ neither is taken on trust. Hashes and numbers only; nothing here knows where row
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ..core import ids, wire
@@ -29,6 +30,7 @@ __all__ = [
 CLOSED = "This store was closed. Open it again."
 
 _NAME_MAX = 500
+_HASH = re.compile("[0-9a-f]{40}")
 
 
 def check_keys(tenant: str, name: str) -> None:
@@ -52,6 +54,8 @@ def check_rows(head: Head, rows: Sequence[Appended]) -> None:
         problem = ""
         if row.position != position:
             problem = f"it says it is message {row.position}"
+        elif not _HASH.fullmatch(row.body_hash):
+            problem = "its body's hash is not one"
         elif row.body and ids.body_hash(row.body) != row.body_hash:
             problem = "its body has another hash than it says"
         elif ids.message_id(tip, row.body_hash) != row.id:

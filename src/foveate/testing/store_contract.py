@@ -142,6 +142,7 @@ class StoreContract:
         assert store.locate(head, [rows[6].id, "ab" * 20, rows[0].id]) == {rows[6].id: 7, rows[0].id: 1}
         assert store.locate(head, [row.id for row in rows]) == {row.id: row.position for row in rows}
         assert store.locate(head, []) == {}
+        assert store.locate(head, ["", "m7", "no id at all", rows[6].id[:39], rows[6].id.upper(), "é"]) == {}
 
     def test_appending_nothing_changes_nothing(self, store: Store) -> None:
         head, _ = self._talk(store, 3)
@@ -189,6 +190,7 @@ class StoreContract:
             structs.replace(good[1], position=7),
             structs.replace(good[1], body=good[0].body),
             structs.replace(good[1], body_hash=good[0].body_hash, body=b""),
+            structs.replace(good[1], body_hash="no hash", body=b""),
             structs.replace(good[1], id=good[0].id),
             structs.replace(good[1], seal=good[0].seal),
             structs.replace(good[1], stamp=structs.replace(good[1].stamp, turn=99)),
