@@ -65,7 +65,7 @@ def test_f30_a_killed_writer_loses_nothing_that_was_acknowledged(tmp_path: Path)
 
 @pytest.mark.slow
 def test_f30_however_often_a_writer_is_killed(tmp_path: Path) -> None:
-    check_killed_writers(tmp_path / "chat.db", kills=30, seed=2)
+    check_killed_writers(tmp_path / "chat.db", kills=60, seed=2)
 
 
 def test_two_processes_write_one_conversation_and_lose_nothing(tmp_path: Path) -> None:
