@@ -67,7 +67,7 @@ class AsyncConversation(Shell):
     async def plan(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Plan:
         """See `Conversation.plan`."""
         async with self._lock:
-            self._engine.weigh(system, tools)
+            self._engine.limits.weigh(system, tools, self._engine.counter)
             return self._engine.plan()
 
     async def settle(

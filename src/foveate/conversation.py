@@ -69,7 +69,7 @@ class Conversation(Shell):
     def plan(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Plan:
         """A dry run: the edits the next prompt would commit, and the views before and after. Changes nothing."""
         with self._lock:
-            self._engine.weigh(system, tools)
+            self._engine.limits.weigh(system, tools, self._engine.counter)
             return self._engine.plan()
 
     def settle(

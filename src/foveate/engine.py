@@ -7,17 +7,15 @@ waits. State changes only after the store has said yes: a failure anywhere leave
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 
 from .core import ids, wire
-from .core.budget import default_reserve
 from .core.counting import tokens_of
-from .core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin, named_by
+from .core.edits import Edit, Hide, Replace, Restore, Span, Summarize, Target, Unpin, named_by
 from .core.handles import Handle, parse_handle
 from .core.journal import Record
 from .core.messages import Message
@@ -25,9 +23,12 @@ from .core.planner import Plan, Policy, Rung, draw_up
 from .core.profiles import Profile
 from .core.projection import Projection, Row, Snapshot
 from .core.rules import Checker
+from .core.showing import applies
 from .core.stamps import Origin, Stamp, Usage
-from .core.view import Budget, Entry, Moment, Prices, View
-from .errors import BadEdit, BadInput, BadSetting, IllegalView, Refused, StalePlan, TipMoved, UnknownHandle
+from .core.standing import Standing, way_back
+from .core.view import Entry, Moment, Prices, View
+from .errors import BadEdit, BadInput, BadSetting, IllegalView, StalePlan, TipMoved, UnknownHandle
+from .limits import Limits
 from .ports import Appended, Clock, Format, Head, Store, TokenCounter
 
 __all__ = ["Effect", "Engine", "Step"]
@@ -43,8 +44,6 @@ _ATTEMPTS = 5
 _SNAPSHOT_EVERY = 256
 """Messages and edits after which a snapshot is due, at least."""
 _ORIGINS: dict[str, Origin] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
-_TOO_LONG = re.compile(r"too (?:long|large|many)|context.{0,10}(?:length|window)|maximum.{0,20}tokens", re.IGNORECASE)
-_NUMBER = re.compile(r"\d[\d,_]{2,}")
 
 
 class Engine:
@@ -60,23 +59,19 @@ class Engine:
         *,
         policies: Sequence[Policy],
         floor: Sequence[Rung],
-        window: int | None,
-        reserve: int | None,
+        limits: Limits,
         prices: Prices,
     ) -> None:
         self.store, self.format, self.profile, self.counter, self.clock = store, format, profile, counter, clock
         self.policies, self.floor, self.prices = tuple(policies), tuple(floor), prices
-        self.window, self.reserve = window, reserve
-        self.max_bytes, self.max_images = profile.max_bytes, profile.max_images
+        self.limits = limits
         self.head: Head
         self.projection = Projection(profile, counter)
-        self.overhead = (0, 0)  # tokens and bytes of system prompt and tools of the last prompt
         self._checker = Checker(profile)
         self._turn = 0  # number of the model call that was begun last
         self._asked: tuple[str, int] | None = None  # tip and newest edit that the last, still unanswered call saw
         self._requested: int | None = None  # when the last request was made
-        self._estimate = 0  # of the last prompt, by the counter
-        self._refusals = 0
+        self._branch: int | None = None  # that the projection shows
         self._saved = 0  # position + number at the last snapshot
 
     # ---------------------------------------------------------------------------------------------------- opening
@@ -95,6 +90,12 @@ class Engine:
             projection = Projection.resume(snapshot, map(_row, rows), self.profile, self.counter)
             self._saved = snapshot.position + snapshot.number
         self.projection = yield from self._caught_up(projection)
+        self._measure()
+
+    def _measure(self) -> None:
+        """Let the newest measured prompt correct the estimates."""
+        self.limits.measured(self.projection.facts.measured, self.projection.facts.estimated)
+        self._branch, self._asked = self.head.branch, None
 
     def _caught_up(self, projection: Projection) -> Step[Projection]:
         """The same projection with what the store has beyond it."""
@@ -133,12 +134,9 @@ class Engine:
 
     def _follow_head(self) -> Step[None]:
         """Bring the projection to where the head is: after another writer, or after a failure in between."""
-        here = (self.projection.position, self.projection.number)
-        if here == (self.head.position, self.head.number):
-            return
-        if here[0] > self.head.position or here[1] > self.head.number:
-            yield from self._load()  # The conversation moved to another branch.
-        else:
+        if self._branch != self.head.branch:  # The conversation departed from the past that is shown.
+            yield from self._load()
+        elif (self.projection.position, self.projection.number) != (self.head.position, self.head.number):
             self.projection = yield from self._caught_up(self.projection.copy())
 
     # -------------------------------------------------------------------------------------------------- appending
@@ -170,6 +168,7 @@ class Engine:
                 self.projection.append(Row(row.position, row.id, message, row.stamp, len(row.body)))
             if any(message.role == "assistant" for message in messages):
                 self._asked = None
+                self._measure()
             yield from self._maybe_snapshot()
             return tuple(row.id for row in rows)
         raise TipMoved(f"Other writers kept extending {self.head.name!r}; {_ATTEMPTS} attempts did not get through.")
@@ -234,7 +233,7 @@ class Engine:
                 origin or _ORIGINS[message.role],
                 source,
                 usage if is_reply else None,
-                self._estimate if is_reply else 0,
+                self.limits.estimate if is_reply else 0,
             )
             digest = ids.body_hash(body)
             parent = ids.message_id(parent, digest)
@@ -253,52 +252,24 @@ class Engine:
         """Number of the model call a view is for: the last one's again only if nothing changed since it was made."""
         return self._begun() if self._asked == (self.head.tip, self.head.number) else self._begun() + 1
 
-    def budget(self) -> Budget:
-        """The budget as far as it is known; without a window nothing is ever over it."""
-        if self.window is None:
-            return Budget(10**12, 0, 10**15, 10**9, *self.overhead)
-        reserve = default_reserve(self.window) if self.reserve is None else self.reserve
-        facts = self.projection.facts
-        scale = facts.measured / facts.estimated if facts.measured and facts.estimated else 1.0
-        return Budget(
-            self.window,
-            min(reserve, self.window // 2),
-            self.max_bytes,
-            self.max_images,
-            self.overhead[0],
-            self.overhead[1],
-            max(0.25, min(4.0, scale)),
-        )
-
     def frame(self, entries: tuple[Entry, ...]) -> View:
         """Entries as a view with the facts of this moment."""
         now = self.clock()
         last = self._requested or self.projection.facts.replied
         return View(
-            entries, self.next_turn(), self.budget(), Moment(now, (now - last) / 1000 if last else None, self.prices)
+            entries,
+            self.next_turn(),
+            self.limits.budget(),
+            Moment(now, (now - last) / 1000 if last else None, self.prices),
         )
 
     def view(self) -> View:
         """What the model would see without any new edit."""
         return self.frame(self.projection.entries())
 
-    def weigh(self, system: object, tools: Sequence[Mapping[str, Any]]) -> None:
-        """Note the size of what travels beside the view."""
-        if system is None and not tools:
-            self.overhead = (0, 0)
-            return
-        try:
-            body = msgspec.json.encode([system, list(tools)], enc_hook=_plain)
-        except (TypeError, UnicodeEncodeError, RecursionError) as error:
-            raise BadInput(f"The system prompt or the tools cannot be written as JSON: {error}.") from error
-        self.overhead = (self.counter(body.decode()), len(body))
-
     def _require_window(self) -> None:
-        if self.window is None and self.floor:
-            raise BadSetting(
-                "How large may a prompt be? Pass window=200_000 (tokens), or model= with the name of a model whose "
-                "window is known."
-            )
+        if self.floor:
+            self.limits.require_window()
 
     def plan(self) -> Plan:
         """A dry run: what `settle` would commit now, and what the model would see. Changes nothing."""
@@ -327,14 +298,14 @@ class Engine:
         if violations:
             raise IllegalView(violations)
         self._turn, self._asked, self._requested = view.turn, (self.head.tip, self.head.number), view.moment.now
-        self._estimate = view.tokens + self.overhead[0]
+        self.limits.estimated(view)
         return view
 
     def plan_after_reply(self) -> Step[None]:
         """Let policies act once a reply is recorded, so that those that count do so at their count. No floor:
         nothing is sent.
         """
-        if not self.policies or self.window is None:
+        if not self.policies or self.limits.window is None:
             return
         plan, draft = draw_up(self.projection, self.frame, self.policies)
         if plan:
@@ -402,6 +373,7 @@ class Engine:
         unknown = [id for id in wanted if id not in where]
         if unknown:
             raise BadEdit(f"This conversation has no message {unknown[0]!r}.")
+        unpinned = {edit.target.message for edit in edits if isinstance(edit, Unpin)}
         for edit in edits:
             if isinstance(edit, Replace | Hide) and isinstance(edit.target, Target):
                 position = where[edit.target.message]
@@ -410,11 +382,26 @@ class Engine:
                         f"m{position} is a system prompt or the last user input, which the model must see as it was "
                         "said."
                     )
+                if isinstance(edit, Replace) or edit.target.path:
+                    yield from self._require_effect(edit, position)
+                elif self.projection.is_pinned(edit.target.message) and edit.target.message not in unpinned:
+                    raise BadEdit(f"m{position} is pinned; unpin it first.")
+            if isinstance(edit, Summarize) and not edit.text.strip():
+                raise BadEdit("A summary needs a text. To show nothing in place of a span, hide it.")
             span = _span_of(edit)
             if span and where[span.first] > where[span.last]:
                 raise BadEdit(f"The span m{where[span.first]}-m{where[span.last]} ends before it begins.")
             if isinstance(edit, Restore) and any(not 1 <= number <= self.head.number for number in edit.edits):
                 raise BadEdit(f"The journal has edits 1 to {self.head.number}; {edit.edits} are not all among them.")
+
+    def _require_effect(self, edit: Replace | Hide, position: int) -> Step[None]:
+        (row,) = yield partial(self.store.messages, self.head, position, position)
+        if not applies(_row(row).message, edit):
+            raise BadEdit(
+                f"m{position} cannot be edited so. Either it has no such part, or it is reasoning, which stays with "
+                "the calls it led to; a call or a result is hidden only with its message; a call's new arguments are "
+                "one text, a JSON object."
+            )
 
     def named(self, handle: str) -> Step[tuple[Handle, list[Appended]]]:
         """The messages behind a handle, as appended."""
@@ -434,26 +421,16 @@ class Engine:
     def undo(self, first: int, last: int) -> Step[Record]:
         """Take back the edits with these numbers: what they changed is shown as it was without them."""
         records = yield partial(self.store.records, self.head)
-        numbered = {number: edit for _, record in records for number, edit in record.numbered()}
-        if not all(number in numbered for number in range(first, last + 1)) or first > last:
+        numbered = [pair for _, record in records for pair in record.numbered()]
+        if not 1 <= first <= last <= len(numbered):
             raise BadEdit(f"The journal has edits 1 to {self.head.number}, not all of {first} to {last}.")
-        back: list[Edit] = []
-        cancelled: list[int] = []
-        for number in range(last, first - 1, -1):
-            match numbered[number]:
-                case Pin(target=target):
-                    back.append(Unpin(target, reason=f"undoes edit {number}"))
-                case Unpin(target=target):
-                    back.append(Pin(target, reason=f"undoes edit {number}"))
-                case Restore() as restore:
-                    back.extend(_undone_by(restore, number, numbered))
-                case _:
-                    cancelled.append(number)
-        if cancelled:
-            back.insert(0, Restore((), tuple(sorted(cancelled)), reason=f"undoes edits {first} to {last}"))
+        where = yield partial(self.store.locate, self.head, named_by(edit for _, edit in numbered))
+        undone = range(first, last + 1)
+        back = way_back(Standing(numbered, where), Standing(numbered, where, without=undone))
         if not back:
             raise BadEdit(f"Edits {first} to {last} changed nothing that could be taken back.")
-        return (yield from self.edit(back, "undo"))
+        said = f"undoes edits {first} to {last}" if first < last else f"undoes edit {first}"
+        return (yield from self.edit([edit if edit.reason else replace(edit, reason=said) for edit in back], "undo"))
 
     # ------------------------------------------------------------------------------------------- another past
 
@@ -496,46 +473,7 @@ class Engine:
                 yield from self._fold(past, one)
             else:
                 past.append(_row(one))
-        return View(past.entries(), turn, self.budget())
-
-    # ---------------------------------------------------------------------------------------------- the provider
-
-    def refused(self, error: BaseException) -> None:
-        """Learn from a provider's refusal of a prompt that was too long. Raises Refused at the second one in a row."""
-        text = f"{error} {getattr(error, 'body', '')}"
-        status = getattr(error, "status_code", None)
-        if not (_TOO_LONG.search(text) or status == 413):
-            raise error
-        if self._refusals:
-            raise Refused(f"The provider refused the prompt again after it was made smaller: {error}") from error
-        self._refusals += 1
-        view = self.view()
-        if status == 413 or "bytes" in text or "request_too_large" in text:
-            self.max_bytes = min(self.max_bytes, int((view.bytes + self.overhead[1]) * 0.8))
-            return
-        numbers = sorted({int(re.sub(r"[,_]", "", found)) for found in _NUMBER.findall(text)})
-        estimate = max(1, self._estimate or view.tokens + self.overhead[0])
-        plausible = [number for number in numbers if number >= 1_000]
-        if len(plausible) >= 2:
-            limit, sent = plausible[-2], plausible[-1]
-            self.window = limit if self.window is None else min(self.window, limit)
-            facts = self.projection.facts
-            self.projection.facts = msgspec.structs.replace(facts, measured=sent, estimated=estimate)
-        elif plausible:
-            self.window = plausible[0] if self.window is None else min(self.window, plausible[0])
-            self._shrink_below(estimate)
-        else:
-            self._shrink_below(estimate)
-
-    def _shrink_below(self, estimate: int) -> None:
-        """The sizes are unknown: aim at four fifths of what was refused."""
-        reserve = self.reserve if self.reserve is not None else default_reserve(self.window or estimate)
-        scaled = int(estimate * self.budget().scale * 0.8) + reserve
-        self.window = scaled if self.window is None else min(self.window, scaled)
-
-    def answered(self) -> None:
-        """A reply was recorded: refusals are counted anew."""
-        self._refusals = 0
+        return View(past.entries(), turn, self.limits.budget())
 
 
 def _row(row: Appended) -> Row:
@@ -560,24 +498,3 @@ def _span_of(edit: Edit) -> Span | None:
             return span
         case _:
             return None
-
-
-def _undone_by(restore: Restore, number: int, numbered: Mapping[int, Edit]) -> list[Edit]:
-    """The edits that a Restore took out, to be made again."""
-    cancelled = {n for edit in numbered.values() if isinstance(edit, Restore) for n in edit.edits}
-    ends = {target.message for target in restore.targets if isinstance(target, Target)}
-
-    def was_taken_out(n: int, edit: Edit) -> bool:
-        if n in restore.edits:
-            return True
-        is_of_a_part = isinstance(edit, Replace) or (isinstance(edit, Hide) and isinstance(edit.target, Target))
-        return is_of_a_part and n < number and n not in cancelled and not ends.isdisjoint(named_by([edit]))
-
-    return [edit for n, edit in numbered.items() if was_taken_out(n, edit)]
-
-
-def _plain(value: Any) -> Any:
-    dump = getattr(value, "model_dump", None)
-    if dump is None:
-        raise TypeError(f"{type(value).__name__} is neither JSON nor an SDK object")
-    return dump()

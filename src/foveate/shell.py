@@ -97,7 +97,7 @@ class Shell:
     @property
     def budget(self) -> Budget:
         """What a request may hold, as far as it is known by now."""
-        return self._engine.budget()
+        return self._engine.limits.budget()
 
     @property
     def view(self) -> View:
@@ -142,7 +142,7 @@ class Shell:
         if messages is not None:
             yield from self._follow(messages)
         self._asked_with = (system, tools)
-        self._engine.weigh(system, tools)
+        self._engine.limits.weigh(system, tools, self._engine.counter)
         before = self._engine.head.number
         view = yield from self._engine.settle()
         yield from self._tell_edits(before)
@@ -176,7 +176,7 @@ class Shell:
         ids = yield from self._append(message, None, None, None, billed)
         if self._mirror is not None and mirrored:
             self._mirror.recorded(message, self.tip)
-        self._engine.answered()
+        self._engine.limits.answered()
         before = self._engine.head.number
         yield from self._engine.plan_after_reply()
         yield from self._tell_edits(before)
@@ -253,7 +253,7 @@ class Shell:
         return self._engine.format.prompt(view, profile=self.profile, system=system, tools=tools)
 
     def _refused(self, error: BaseException) -> Step[View]:
-        self._engine.refused(error)
+        self._engine.limits.refused(error, self.view)
         return (yield from self._settle(*self._asked_with, None))
 
     def _verify(self) -> Step[list[Finding]]:

@@ -14,6 +14,7 @@ from .core.view import Prices
 from .counters.estimate import EstimatingCounter
 from .engine import Engine
 from .errors import BadSetting
+from .limits import Limits
 from .policies import FLOOR, named
 from .ports import Clock, Format, Store, TokenCounter
 
@@ -110,16 +111,16 @@ class _Made(NamedTuple):
             raise BadSetting(f"reserve= is a number of tokens of 0 or more, not {self.reserve!r}.")
         policies, floor = _policies(self.policy)
         format = _format(self.format)
+        profile = self.profile or profile_for(format.name, self.model)
         return Engine(
             open_store(self.store) if isinstance(self.store, str) else self.store,
             format,
-            self.profile or profile_for(format.name, self.model),
+            profile,
             self.counter or EstimatingCounter(),
             self.clock or _wall_clock,
             policies=policies,
             floor=floor,
-            window=self.window if self.window is not None else window_of(self.model),
-            reserve=self.reserve,
+            limits=Limits(self.window if self.window is not None else window_of(self.model), self.reserve, profile),
             prices=self.prices or Prices(),
         )
 
