@@ -173,6 +173,10 @@ class Projection:
         """Whether the message with this id is visible (whole or shrunk)."""
         return id in self._by_id
 
+    def is_pinned(self, id: str) -> bool:
+        """Whether the message with this id is visible and pinned."""
+        return id in self._by_id and self._by_id[id].pinned
+
     def tool_of(self, call_id: str) -> str:
         """The name of the tool behind the newest visible call with this id; "" if there is none."""
         for slot in reversed(self._slots):
@@ -443,11 +447,10 @@ class Projection:
         about = [(n, edit) for n, edit in edits if isinstance(edit, Restore) or _message_of(edit) in revealed]
         where = {**(positions or {}), **{slot.id: slot.position for slot in revealed.values()}}
         standing = Standing(about, where)
-        pins = {edit.target.message: isinstance(edit, Pin) for _, edit in about if isinstance(edit, Pin | Unpin)}
         turn = records[-1].turn if records else 0
         for slot in sorted(revealed.values(), key=_order):
             slot.edits = tuple(standing.parts.get(slot.id, {}).items())
-            slot.pinned, slot.renewed, slot.stale = pins.get(slot.id, False), turn, slot.thinks
+            slot.pinned, slot.renewed, slot.stale = slot.id in standing.pinned, turn, slot.thinks
             self._place(slot)
             self._void_after(slot.order)
         self._void_reasoning(turn)
