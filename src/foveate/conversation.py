@@ -190,7 +190,7 @@ class Conversation(Shell):
         self._do(self._engine.refresh())
 
     def close(self) -> None:
-        """Save a snapshot and let go of the store, if this conversation opened it."""
+        """Let go of the store, if this conversation opened it. What was appended is in it already."""
         if self._owns_store:
             self._engine.store.close()
 
