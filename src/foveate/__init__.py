@@ -55,7 +55,7 @@ from .errors import (
     UnknownFormat,
     UnknownHandle,
 )
-from .policies import filter_tool_results, prune_tool_outputs
+from .policies import filter_tool_results, prune_tool_outputs, recap_batches, recap_settings
 from .shell import Historic, Mend, Repaired
 from .wiring import open_async_conversation, open_conversation, open_store
 
@@ -126,6 +126,8 @@ __all__ = [
     "open_conversation",
     "open_store",
     "prune_tool_outputs",
+    "recap_batches",
+    "recap_settings",
     "system",
     "tool_result",
     "user",

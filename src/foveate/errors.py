@@ -87,7 +87,7 @@ class BadEdit(BadInput):
     """An edit names nothing in this conversation, or asks for what its target cannot be."""
 
 
-class BadSetting(BadInput):
+class BadSetting(BadInput, ValueError):
     """A setting is missing or has a value that is not allowed."""
 
 
