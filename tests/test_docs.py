@@ -18,6 +18,8 @@ from typing import Any
 import pytest
 
 from foveate.core.rules import RULES
+from foveate.formats.sniff import READERS
+from foveate.replay.columns import COLUMNS
 from foveate.testing import StubAnthropic, StubOpenAI, answer, call, say
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -76,6 +78,13 @@ def test_the_page_of_rules_has_every_rule_as_the_code_states_it():
         assert f"`{rule.__name__}`" in page
         assert rule.__doc__ is not None
         assert rule.__doc__.splitlines()[0] in page
+
+
+def test_the_page_of_replay_names_every_figure_and_every_reader():
+    page = (ROOT / "docs" / "replay.md").read_text(encoding="utf-8")
+    titles = [column.title.removesuffix(" p50 / p99").replace("ms", "milliseconds") for column in COLUMNS]
+    assert [title for title in titles if title not in page] == []
+    assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == [reader.name for reader in READERS]
 
 
 def test_every_page_is_listed_on_the_start_page():

@@ -87,9 +87,10 @@ def base_install(tmp_path):
 
 
 def base_path(folder: Path) -> str:
-    """A search path that holds msgspec and this checkout, and nothing else; for a Python run with -S."""
-    (folder / "msgspec").symlink_to(Path(msgspec.__file__).parent)
-    return os.pathsep.join([str(SOURCE), str(folder)])
+    """A search path that holds msgspec and foveate, and nothing else; for a Python run with -S."""
+    for package in (foveate, msgspec):
+        (folder / package.__name__).symlink_to(Path(package.__file__).parent)
+    return str(folder)
 
 
 def python(*arguments: str, path: str = str(SOURCE)) -> subprocess.CompletedProcess[str]:

@@ -39,7 +39,8 @@ def test_a_command_that_there_is_not_is_refused_with_a_hint(run):
         (["replay", "x", "--colour"], "--colour"),
         (["replay", "x", "--provider", "acme"], "acme"),
         (["repair", "x"], "--provider"),
-        (["check"], "--file requires an argument"),
+        (["check"], "FILE requires an argument"),
+        (["check", "x", "y"], "There is no place for 'y'"),
     ],
 )
 def test_wrong_usage_is_named(run, arguments, said):

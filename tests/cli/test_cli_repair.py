@@ -110,7 +110,7 @@ def test_a_disk_that_fails_leaves_nothing_half_written(run, recording, tmp_path,
     copy = tmp_path / "copy.jsonl"
     code, _, err = run("repair", recording, "--provider", "openai", "-o", copy)
     assert (code, sorted(tmp_path.iterdir())) == (2, [recording])
-    assert "No space left" in err
+    assert err == f"foveate: {copy} cannot be written: No space left on device.\n"
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])

@@ -10,6 +10,7 @@ import pytest
 from conftest import call, write
 
 from foveate.cli import replay as command
+from foveate.errors import StoreError
 from foveate.replay.result import Row
 
 
@@ -162,6 +163,8 @@ def test_bad_input_is_named_and_nothing_is_written(run, tmp_path, arguments, con
     [
         (["--policy", "prnue"], "There is no policy 'prnue'. Known: off, none, keep-last-N, prune"),
         (["--compare", "none,keep-last-0"], "keep-last-0"),
+        (["--compare", "none,"], "There is no policy ''"),
+        (["--policy", ""], "There is no policy ''"),
         (["--prices", "1"], "--prices"),
         (["--prices", "-1,2"], "--prices"),
         (["--prices", "nan,2"], "--prices"),
@@ -195,6 +198,22 @@ def test_damaged_lines_are_skipped_and_counted_where_asked(run, recording):
     code, out, _ = run("replay", recording, "--lenient")
     assert code == 0
     assert "Beside plain messages the recording holds 1 damaged line." in out
+
+
+def test_a_folder_that_takes_no_file_is_named_before_anything_is_replayed(run, recording, tmp_path, monkeypatch):
+    monkeypatch.setattr("foveate.cli._files.os.access", lambda path, mode: False)
+    report = tmp_path / "report.html"
+    said = f"foveate: {report} cannot be written: nothing may be written to its folder.\n"
+    assert run("replay", recording, "--html", report, "--policy", "prune") == (2, "", said)
+
+
+def test_a_store_that_cannot_be_opened_is_no_fault_of_foveate(run, recording, tmp_path, monkeypatch):
+    def closed(*args, **kwargs):
+        raise StoreError("chats.db cannot be opened for writing.")
+
+    monkeypatch.setattr("foveate.replay.corpus.replay", closed)
+    code, _, err = run("replay", recording, "--db", tmp_path / "chats.db")
+    assert (code, err) == (2, f"foveate: {recording} (prune): chats.db cannot be opened for writing.\n")
 
 
 def test_a_database_of_something_else_is_left_alone(run, recording, tmp_path):
@@ -231,5 +250,5 @@ def test_a_window_too_small_for_the_request_is_said_to_be(run, tmp_path):
         [{"role": "system", "content": "x" * 50_000}, {"role": "user", "content": "hi"}, call("a", "ls", {})],
     )
     code, out, err = run("replay", path, "--window", "1000")
-    assert (code, out) == (1, "")
+    assert (code, out) == (2, "")
     assert "usable" in err

@@ -120,7 +120,7 @@ def test_a_line_beyond_the_limit_is_named_or_passed_over(tmp_path: Path) -> None
     with pytest.raises(BadTranscript) as stopped:
         read_recording(path, line_limit=100_000)
     assert str(stopped.value) == (
-        f"{path}, line 2: the line is longer than the limit of 100,000 bytes. Raise line_limit, or: {SKIPS}"
+        f"{path}, line 2: the line is longer than the limit of 100,000 bytes (line_limit of read_recording). {SKIPS}"
     )
     passed = read_recording(path, line_limit=100_000, lenient=True)
     assert ([entry.line for entry in passed.messages], passed.notes) == ([1, 3], {"damaged lines": 1})
@@ -218,7 +218,7 @@ def test_a_file_that_is_no_text_is_told_what_it_is(tmp_path: Path, body: bytes, 
 def test_a_missing_file_a_folder_and_a_pipe_are_told_apart(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     refusals = {}
-    for name in ("missing.jsonl", "", "pipe", "a\0b"):
+    for name in ("missing.jsonl", "", "pipe", "a\0b", "a\ud800b"):
         with pytest.raises(BadTranscript) as stopped:
             read_recording(str(tmp_path / name))
         refusals[name] = stopped.value.problem
@@ -226,7 +226,8 @@ def test_a_missing_file_a_folder_and_a_pipe_are_told_apart(tmp_path: Path) -> No
         "missing.jsonl": "there is no such file.",
         "": "it is a folder, not a file.",
         "pipe": "it is not a regular file.",
-        "a\0b": "it cannot be read: embedded null byte.",
+        "a\0b": "no file can have this name.",
+        "a\ud800b": "no file can have this name.",
     }
 
 

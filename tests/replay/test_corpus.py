@@ -106,7 +106,7 @@ def test_a_recording_that_cannot_be_read_stops_no_other(tmp_path):
     corpus = replay_files([damaged, good], jobs=1)
     assert [row.transcript for row in corpus.rows] == ["good"]
     (failure,) = corpus.failures
-    assert (failure.path, failure.policy, failure.bad_input) == (str(damaged), "", True)
+    assert (failure.path, failure.policy, failure.unexpected) == (str(damaged), "", False)
     assert f"{damaged}, line 2" in failure.error
 
 
@@ -117,7 +117,7 @@ def test_a_policy_that_fails_is_named_with_what_it_raised(tmp_path):
     corpus = replay_files([write(tmp_path / "a.jsonl", 1)], policies=[broken, "none"])
     assert [row.policy for row in corpus.rows] == ["none"]
     assert corpus.failures == (
-        Failure(str(tmp_path / "a.jsonl"), "broken", "ZeroDivisionError: by design", bad_input=False),
+        Failure(str(tmp_path / "a.jsonl"), "broken", "ZeroDivisionError: by design", unexpected=True),
     )
 
 
@@ -135,11 +135,11 @@ def test_a_setting_that_is_wrong_for_every_recording_is_raised(tmp_path, wrong, 
         replay_files(files, jobs=jobs, **wrong)
 
 
-def test_a_window_that_is_too_small_is_no_fault_of_the_recording(tmp_path):
+def test_a_window_that_is_too_small_is_no_fault_of_foveate(tmp_path):
     path = tmp_path / "long.jsonl"
     path.write_text("\n".join(json.dumps({"role": role, "content": "x" * 9_000}) for role in ("user", "assistant")))
     (failure,) = replay_files([path], window=1_000).failures
-    assert (failure.policy, failure.bad_input) == ("prune", False)
+    assert (failure.policy, failure.unexpected) == ("prune", False)
 
 
 def test_transcripts_are_called_by_as_much_of_their_path_as_tells_them_apart(tmp_path):

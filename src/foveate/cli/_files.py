@@ -13,17 +13,30 @@ __all__ = ["folder_of", "write_whole"]
 
 
 def folder_of(path: Path) -> Path:
-    """The folder a file is to be written to. Raises BadSetting if there is none, or the path names a folder."""
+    """The folder a file is to be written to. Raises BadSetting where nothing can be written to that place."""
     if path.is_dir():
         raise BadSetting(f"{path} is a folder; name a file in it.")
     if not path.parent.is_dir():
         raise BadSetting(f"There is no folder {path.parent} to write {path.name} to.")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise BadSetting(f"{path} cannot be written: nothing may be written to its folder.")
     return path.parent
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file beside its place, then put it there: whoever looks sees the old file or the whole new one."""
-    handle, beside = tempfile.mkstemp(dir=folder_of(path), prefix=f".{path.name}.", suffix=".tmp")
+    """Write a file beside its place, then put it there: whoever looks sees the old file or the whole new one.
+
+    Raises BadSetting where it cannot be written; then there is nothing new.
+    """
+    folder = folder_of(path)
+    try:
+        _write_beside(folder, path, content)
+    except OSError as error:
+        raise BadSetting(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def _write_beside(folder: Path, path: Path, content: bytes) -> None:
+    handle, beside = tempfile.mkstemp(dir=folder, prefix=f".{path.name}.", suffix=".tmp")
     try:
         with open(handle, "wb") as file:
             file.write(content)

@@ -15,7 +15,8 @@ Provider = Literal["anthropic", "openai"]
 
 def policies_of(policy: str | None, compare: str | None) -> list[str]:
     """The policies asked for, each once, `prune` where none is. Raises BadSetting for one that there is not."""
-    asked = ([policy] if policy else []) + [name.strip() for name in (compare or "").split(",") if name.strip()]
+    asked = [] if policy is None else [policy]
+    asked += [] if compare is None else [name.strip() for name in compare.split(",")]
     names = list(dict.fromkeys(asked)) or ["prune"]
     for name in names:
         named(name)

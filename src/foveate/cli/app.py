@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from inspect import getdoc
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from ..errors import FoveateError
 from .check import check
@@ -57,6 +57,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
+    except UnusedCliTokensError as error:
+        unused = " ".join(error.unused_tokens or ())
+        return _refuse(f"There is no place for {unused!r} in this command.\nfoveate --help shows how it is used.")
     except CycloptsError as error:
         return _refuse(f"{error}\nfoveate --help shows how it is used.")
     except BrokenPipeError:

@@ -22,6 +22,7 @@ __all__ = ["check"]
 
 def check(
     file: Path,
+    /,
     *,
     provider: Provider = "anthropic",
     as_json: Annotated[bool, Parameter(name="--json")] = False,
@@ -43,7 +44,7 @@ def check(
     as_json
         Print one JSON object.
     reader
-        How to read the file, if it is not to be found out.
+        The format of the file, if it is not to be found out: a name such as codex (an unknown one lists them).
     lenient
         Skip damaged lines and count them, instead of stopping.
     """
@@ -114,7 +115,7 @@ class Spending(Struct, frozen=True):
 # ------------------------------------------------------------------------------------------------------------- legality
 
 _MENDS = {
-    "pairing": "gives the call an answer right behind it, or tells a late answer as a note",
+    "pairing": "gives the call an answer right behind it, and tells an answer that is late or has no call as a note",
     "order": "puts the answers first, right behind their calls",
     "first": "lets a user speak first",
     "empty": "leaves the empty piece out",

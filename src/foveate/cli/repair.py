@@ -26,6 +26,7 @@ __all__ = ["repair"]
 
 def repair(
     file: Path,
+    /,
     *,
     provider: Provider,
     output: Annotated[Path, Parameter(name=["--output", "-o"])],
@@ -51,7 +52,7 @@ def repair(
     force
         Overwrite it if it exists.
     reader
-        How to read the recording, if it is not to be found out.
+        The format of the recording, if it is not to be found out: a name such as codex (an unknown one lists them).
     lenient
         Skip damaged lines and count them, instead of stopping.
     """

@@ -51,7 +51,8 @@ def replay(
     Parameters
     ----------
     files
-        Recordings: Claude Code, Codex, OpenCode, ATIF, or chat completions as JSON or JSON Lines.
+        Recordings: Claude Code, Codex, OpenCode, pi, SWE-agent, OpenHands, ATIF, or chat completions as JSON or
+        JSON Lines.
     last
         Take the newest recording of Claude Code or Codex on this computer.
     policy
@@ -73,7 +74,7 @@ def replay(
     db
         Keep the replayed conversations in this SQLite file, to look at with `foveate show`.
     reader
-        How to read the files, if it is not to be found out.
+        The format of the files, if it is not to be found out: a name such as codex (an unknown one lists them).
     lenient
         Skip damaged lines and count them, instead of stopping.
     jobs
@@ -201,6 +202,6 @@ def _exit_code(corpus: Corpus) -> int:
     """1 where foveate is to blame, 2 where what was given is."""
     from ..replay.report import sound
 
-    if not sound(corpus.rows) or any(not failure.bad_input for failure in corpus.failures):
+    if not sound(corpus.rows) or any(failure.unexpected for failure in corpus.failures):
         return 1
     return 2 if corpus.failures else 0

@@ -24,6 +24,7 @@ __all__ = ["show"]
 def show(
     file: Path,
     name: str | None = None,
+    /,
     *,
     turn: int | None = None,
     policy: str = "prune",
@@ -54,7 +55,7 @@ def show(
     full
         Show all of every message.
     reader
-        How to read a recording, if it is not to be found out.
+        The format of a recording, if it is not to be found out: a name such as codex (an unknown one lists them).
     lenient
         Skip damaged lines of a recording and count them.
     """

@@ -134,8 +134,10 @@ def check_kind(path: str) -> None:
             head = file.read(4096)
     except FileNotFoundError as error:
         raise refuse("there is no such file.") from error
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the path.
-        raise refuse(f"it cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+    except OSError as error:
+        raise refuse(f"it cannot be read: {error.strerror or error}.") from error
+    except ValueError as error:  # A NUL in the path, or half of a surrogate pair.
+        raise refuse("no file can have this name.") from error
     if not head:
         raise refuse("the file is empty.", "There is no recording in it.")
     for magic, problem, remedy in _MAGIC:

@@ -98,8 +98,8 @@ class Source:
         """Each line's number, from 1, and value. Blank lines are left out."""
         for number, body in self._raw():
             if body is None:
-                limit = f"{self.line_limit:,} bytes"
-                self.damage(number, f"the line is longer than the limit of {limit}.", f"Raise line_limit, or: {SKIPS}")
+                limit = f"{self.line_limit:,} bytes (line_limit of read_recording)"
+                self.damage(number, f"the line is longer than the limit of {limit}.", SKIPS)
                 continue
             try:
                 yield number, decode(body)
@@ -116,9 +116,8 @@ class Source:
             with open(self.path, "rb") as file:
                 body = file.read(limit + 1)
             if len(body) > limit:
-                raise BadTranscript(
-                    self.path, 0, f"the document is longer than the limit of {limit:,} bytes.", "Raise line_limit."
-                )
+                whose = f"{limit:,} bytes (four times line_limit of read_recording)"
+                raise BadTranscript(self.path, 0, f"the document is longer than the limit of {whose}.")
             self._document = self._whole(body.removeprefix(UTF8_MARK))
         return self._document
 

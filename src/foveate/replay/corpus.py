@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..core.view import Prices
-from ..errors import BadInput, BadSetting, FoveateError
+from ..errors import BadSetting, FoveateError, IllegalView
 from ..formats.sniff import read_recording
 from .measure import DEFAULT_PRICES, share
 from .result import Replayed, Row
@@ -38,8 +38,8 @@ class Failure(Struct, frozen=True):
     """The policy under which it failed; empty where it could not be read at all."""
     error: str
     """What happened, in a sentence."""
-    bad_input: bool = False
-    """Whether the recording is to blame: otherwise its window is too small for it, or foveate has a bug."""
+    unexpected: bool = False
+    """Whether it is more than the recording, its window or the store: a bug of foveate, or a process that was ended."""
 
 
 class Corpus(Struct, frozen=True):
@@ -226,7 +226,7 @@ def _in_processes(tasks: Sequence[_Task], workers: int) -> Iterator[tuple[int, _
                 yield index, future.result()
             except BrokenProcessPool:
                 problem = "The process that replayed it, or one beside it, was ended from outside (too little memory?)."
-                yield index, _Outcome((), (Failure(tasks[index].path, "", problem),))
+                yield index, _Outcome((), (Failure(tasks[index].path, "", problem, True),))
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -265,7 +265,7 @@ def _work(task: _Task) -> _Outcome:
 def _failure(path: str, policy: str, error: Exception) -> Failure:
     expected = isinstance(error, FoveateError | OSError)
     said = str(error) if expected else f"{type(error).__name__}: {error}"
-    return Failure(path, policy, said, isinstance(error, BadInput | OSError))
+    return Failure(path, policy, said, not expected or isinstance(error, IllegalView))
 
 
 def _size(path: str) -> int:
