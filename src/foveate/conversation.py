@@ -69,7 +69,7 @@ class Conversation(Shell):
     def plan(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Plan:
         """A dry run: the edits the next prompt would commit, and the views before and after. Changes nothing."""
         with self._lock:
-            self._engine.limits.weigh(system, tools, self._engine.counter)
+            self._engine.limits.weigh(system, tools or (), self._engine.counter)
             return self._engine.plan()
 
     def settle(
@@ -94,8 +94,7 @@ class Conversation(Shell):
     def body(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> bytes:
         """Like `prompt`, as the JSON bytes of the request body, without cache marks."""
         with self._lock:
-            view = self._do(self._settle(system, tools, None))
-            return self.format.body(view, profile=self.profile, system=system, tools=tools)
+            return self._bodied(self._do(self._settle(system, tools, None)))
 
     def record(self, reply: object, *, usage: Usage | None = None) -> str:
         """Add the model's answer and what it was billed; returns its id.
@@ -143,7 +142,7 @@ class Conversation(Shell):
 
     def fork(self, name: str, *, at: int | None = None) -> Conversation:
         """A new conversation that shares the past up to message number `at` (default: all of it)."""
-        self._do(self._engine.fork(name, at))
+        self._do(self._fork(name, at))
         if self._reopen is None:
             raise BadSetting("This conversation was put together by hand; open the fork by its name.")
         return self._reopen(name)
@@ -166,7 +165,7 @@ class Conversation(Shell):
 
     def as_of(self, turn: int) -> View:
         """What the model saw at call number `turn`."""
-        return self._do(self._engine.as_of(turn))
+        return self._do(self._as_of(turn))
 
     def explain(self, handle: str) -> str:
         """Why the message behind a handle looks as it does in the view, in sentences."""

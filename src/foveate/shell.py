@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from . import given
 from .core import wire
 from .core.edits import Edit, Pin, Target, Unpin
 from .core.events import Event, added, of_record
@@ -30,6 +31,8 @@ from .ports import Appended, Finding, Format, Head
 __all__ = ["Historic", "Mend", "Repaired", "Shell"]
 
 _log = logging.getLogger("foveate")
+_DEPTH = 2
+"""Lists in lists that are still taken for messages: tools often return a list each."""
 
 
 class Historic(Struct, frozen=True):
@@ -114,22 +117,30 @@ class Shell:
 
     # What follows are steps and readings that both shells perform in their own way.
 
-    def _read(self, given: object) -> list[Message]:
-        if isinstance(given, Message):
-            return [given]
-        if isinstance(given, list | tuple) and not _is_blocks(given):
-            return [message for item in given for message in self._read(item)]
-        return list(self._engine.format.parse(given))
+    def _read(self, said: object, depth: int = 0) -> list[Message]:
+        if isinstance(said, Message):
+            return [given.message(said)]
+        if isinstance(said, list | tuple) and not _is_blocks(said):
+            if depth > _DEPTH:
+                raise BadMessage("The messages are lists in lists in lists. Hand in one list of messages.")
+            return [message for item in said for message in self._read(item, depth + 1)]
+        return list(self._engine.format.parse(said))
 
     def _append(
         self,
-        given: object,
+        said: object,
         after: str | None,
         time: int | None,
         origin: Origin | None,
         usage: Usage | None = None,
     ) -> Step[tuple[str, ...]]:
-        messages = self._read(given)
+        if after is not None:
+            given.text("after= (the id of a message)", after)
+        if time is not None:
+            given.whole("time= (milliseconds since 1970)", time)
+        if origin is not None:
+            given.origin(origin)
+        messages = self._read(said)
         _check_results(messages)
         before = self._engine.head.position
         ids = yield from self._engine.append(messages, after=after, time=time, origin=origin, usage=usage)
@@ -141,22 +152,22 @@ class Shell:
     def _settle(self, system: object, tools: Sequence[Mapping[str, Any]], messages: object) -> Step[View]:
         if messages is not None:
             yield from self._follow(messages)
-        self._asked_with = (system, tools)
-        self._engine.limits.weigh(system, tools, self._engine.counter)
+        self._asked_with = (system, tools or ())  # An SDK's caller may say None for no tools.
+        self._engine.limits.weigh(*self._asked_with, self._engine.counter)
         before = self._engine.head.number
         view = yield from self._engine.settle()
         yield from self._tell_edits(before)
         return view
 
-    def _follow(self, given: object) -> Step[None]:
-        """Make the history hold the whole list `given`: append its new tail, fork where it departs."""
-        if not isinstance(given, list | tuple):
-            raise BadMessage(f"messages= takes the whole list of messages, not {type(given).__name__}.")
+    def _follow(self, said: object) -> Step[None]:
+        """Make the history hold the whole list `said`: append its new tail, fork where it departs."""
+        if not isinstance(said, list | tuple):
+            raise BadMessage(f"messages= takes the whole list of messages, not {type(said).__name__}.")
         if self._mirror is None or self._mirror.tip != self.tip:
             rows = yield lambda: self._engine.store.messages(self.head, 1, self.head.position)
             self._mirror = Mirror([_decoded(row) for row in rows], self.tip)
         mirror, self._mirror = self._mirror, None  # Read anew if anything below fails.
-        shared, tail = mirror.compare(given, self._read)
+        shared, tail = mirror.compare(said, self._read)
         if shared < self._engine.head.position:
             kept = yield from self._engine.depart(shared)
             _log.info("%s departs from its past after m%d; the former course is kept as %s", self.name, shared, kept)
@@ -165,6 +176,8 @@ class Shell:
         self._mirror = mirror
 
     def _record(self, reply: object, usage: Usage | None) -> Step[str]:
+        if usage is not None:
+            given.instance("usage=", usage, Usage, "a Usage")
         if isinstance(reply, Message):
             message, billed = reply, usage
         else:
@@ -183,6 +196,7 @@ class Shell:
         return ids[-1]
 
     def _edit(self, edits: Sequence[Edit], author: str) -> Step[Receipt]:
+        given.edits(tuple(edits))
         record = yield from self._engine.edit(edits, author)
         self._tell(of_record(record))
         return receipt_of(record)
@@ -204,17 +218,29 @@ class Shell:
         return (yield from self._edit([edit(Target(row.id), reason=f"{handle} was named") for row in rows], name))
 
     def _undo(self, what: Receipt | int) -> Step[Receipt]:
-        first, last = (what, what) if isinstance(what, int) else (what.first, what.last)
+        if not isinstance(what, Receipt):
+            given.whole("What undo() takes, if not a Receipt,", what, 1)
+        first, last = (what.first, what.last) if isinstance(what, Receipt) else (what, what)
         record = yield from self._engine.undo(first, last)
         self._tell(of_record(record))
         return receipt_of(record)
+
+    def _fork(self, name: str, at: int | None) -> Step[Head]:
+        given.text("The name of a fork", name)
+        if at is not None:
+            given.whole("at= (the number of a message)", at)
+        return (yield from self._engine.fork(name, at))
+
+    def _as_of(self, turn: int) -> Step[View]:
+        return (yield from self._engine.as_of(given.whole("A turn", turn, 1)))
 
     def _records(self) -> Step[list[Record]]:
         found = yield lambda: self._engine.store.records(self.head)
         return [record for _, record in found]
 
     def _history(self, first: int, last: int | None) -> Step[list[Historic]]:
-        end = self.head.position if last is None else last
+        end = self.head.position if last is None else given.whole("The last message of a history", last)
+        given.whole("The first message of a history", first)
         rows = yield lambda: self._engine.store.messages(self.head, first, end)
         return [Historic(row.position, row.id, _decoded(row), row.stamp) for row in rows]
 
@@ -228,6 +254,7 @@ class Shell:
         return "\n".join(explain(entry, by_number) for entry in entries)
 
     def _events(self, since: int) -> Step[list[Event]]:
+        given.whole("since= (milliseconds since 1970)", since)
         rows = yield lambda: self._engine.store.messages(self.head, 1, self.head.position)
         records = yield from self._records()
         events = [added(row.position, row.id, row.stamp) for row in rows]
@@ -252,7 +279,12 @@ class Shell:
         system, tools = self._asked_with
         return self._engine.format.prompt(view, profile=self.profile, system=system, tools=tools)
 
+    def _bodied(self, view: View) -> bytes:
+        system, tools = self._asked_with
+        return self._engine.format.body(view, profile=self.profile, system=system, tools=tools)
+
     def _refused(self, error: BaseException) -> Step[View]:
+        given.instance("What refused() takes", error, BaseException, "the exception that the SDK raised")
         self._engine.limits.refused(error, self.view)
         return (yield from self._settle(*self._asked_with, None))
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from . import given
 from .conversation import Conversation
 from .core.events import Event
 from .core.planner import Policy, Rung
@@ -78,6 +79,7 @@ async def open_async_conversation(
 
 def open_store(url: str) -> Store:
     """The store behind a URL: `memory:` or `sqlite:///PATH`. Raises BadSetting for another one."""
+    given.text("The URL of a store", url)
     if url in ("memory:", "memory://"):
         from .stores.memory import MemoryStore
 
@@ -105,10 +107,7 @@ class _Made(NamedTuple):
 
     def engine(self) -> Engine:
         """An engine of these parts. Raises BadSetting, before the store is opened, for values that are not allowed."""
-        if self.window is not None and (isinstance(self.window, bool) or self.window < 1):
-            raise BadSetting(f"window= is a number of tokens above 0, not {self.window!r}.")
-        if self.reserve is not None and (isinstance(self.reserve, bool) or self.reserve < 0):
-            raise BadSetting(f"reserve= is a number of tokens of 0 or more, not {self.reserve!r}.")
+        self._check()
         policies, floor = _policies(self.policy)
         format = _format(self.format)
         profile = self.profile or profile_for(format.name, self.model)
@@ -117,12 +116,32 @@ class _Made(NamedTuple):
             format,
             profile,
             self.counter or EstimatingCounter(),
-            self.clock or _wall_clock,
+            _whole(self.clock) if self.clock else _wall_clock,
             policies=policies,
             floor=floor,
             limits=Limits(self.window if self.window is not None else window_of(self.model), self.reserve, profile),
             prices=self.prices or Prices(),
         )
+
+    def _check(self) -> None:
+        if not isinstance(self.store, str):
+            given.like("store=", self.store, ("open", "append", "commit"), "a URL such as sqlite:///chat.db or a Store")
+        if not isinstance(self.format, str):
+            given.like("format=", self.format, ("parse", "prompt"), "the name of a format or a Format")
+        given.text("model=", self.model)
+        if self.window is not None:
+            given.whole("window= (tokens)", self.window, 1)
+        if self.reserve is not None:
+            given.whole("reserve= (tokens)", self.reserve)
+        if self.profile is not None:
+            given.instance("profile=", self.profile, Profile, "a Profile")
+        if self.prices is not None:
+            given.instance("prices=", self.prices, Prices, "a Prices")
+        if self.clock is not None:
+            given.callable_("clock=", self.clock)
+        if self.counter is not None:
+            given.callable_("counter=", self.counter)
+            given.whole("What counter= returns (tokens)", self.counter("four"))
 
     def beside(self, engine: Engine) -> _Made:
         """The same parts for another conversation in the store that `engine` has open."""
@@ -131,6 +150,7 @@ class _Made(NamedTuple):
 
 
 def _open(name: str, tenant: str, made: _Made, on_event: Callable[[Event], object] | None) -> Conversation:
+    _check_opening(name, tenant, on_event)
     engine = made.engine()
 
     def reopen(fork: str) -> Conversation:
@@ -151,6 +171,7 @@ async def _open_async(
 ) -> AsyncConversation:
     from .async_conversation import AsyncConversation
 
+    _check_opening(name, tenant, on_event)
     engine = made.engine()
 
     async def reopen(fork: str) -> AsyncConversation:
@@ -166,6 +187,13 @@ async def _open_async(
     return conversation
 
 
+def _check_opening(name: object, tenant: object, on_event: object) -> None:
+    given.text("The name of a conversation", name)
+    given.text("tenant=", tenant)
+    if on_event is not None:
+        given.callable_("on_event=", on_event)
+
+
 def _format(format: str | Format) -> Format:
     if not isinstance(format, str):
         return format
@@ -179,7 +207,16 @@ def _policies(policy: str | Policy | Sequence[Policy]) -> tuple[Sequence[Policy]
         return named(policy)
     if callable(policy):
         return (policy,), FLOOR
+    if not isinstance(policy, list | tuple):
+        raise BadSetting(f"policy= is a name, a policy or a list of policies, not {policy!r:.100}.")
+    for one in policy:
+        given.callable_("A policy", one)
     return tuple(policy), FLOOR
+
+
+def _whole(clock: Clock) -> Clock:
+    """A clock whose wrong answers are refused, since a time that is no whole number could not be read again."""
+    return lambda: given.whole("What clock= returns (milliseconds since 1970)", clock())
 
 
 def _wall_clock() -> int:

@@ -112,7 +112,7 @@ def test_wrong_settings_are_named_with_what_is_allowed():
     for options, says in (
         ({"policy": "magic"}, "off, none, keep-last-N, prune"),
         ({"store": "mysql://x"}, "sqlite:///PATH"),
-        ({"window": 0}, "above 0"),
+        ({"window": 0}, "1 or more"),
         ({"reserve": -1}, "0 or more"),
         ({"format": "smoke"}, "openai"),
     ):

@@ -163,8 +163,12 @@ def _usable(path: str | Path) -> Path:
         raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old; 3.35 or newer is needed. Use a newer Python.")
     if str(path) == ":memory:":
         raise StoreError("A SQLite store keeps a file. For one that is gone with the process use MemoryStore.")
-    full = Path(path).expanduser().resolve()
-    if full.is_dir():
+    try:
+        full = Path(path).expanduser().resolve()
+        is_folder = full.is_dir()
+    except (OSError, ValueError, RuntimeError) as error:  # Too long, a NUL in it, the home of nobody.
+        raise StoreError(f"No file can be called {str(path)!r:.200}: {error}. Name another one.") from error
+    if is_folder:
         raise StoreError(f"{path} is a folder. Name a file in it.")
     if not full.parent.is_dir():
         raise StoreError(f"There is no folder {full.parent}. Create it, or name a file elsewhere.")

@@ -1,0 +1,91 @@
+"""What users hand in, looked at before anything is done with it: settings, arguments, messages and edits made by hand.
+
+Python takes any value for any argument, and a store keeps what it is given: a time that is no number or a part that is
+no text would be found out when the conversation is opened the next time, too late. So each wrong kind of value is
+refused here, by the name of the argument. Wire messages are looked at by the formats.
+"""
+
+from __future__ import annotations
+
+import reprlib
+from typing import Any, TypeVar, get_args
+
+import msgspec
+
+from .core import wire
+from .core.edits import Edit
+from .core.journal import Record
+from .core.messages import Message
+from .core.stamps import Origin
+from .errors import BadEdit, BadMessage, BadSetting
+
+__all__ = ["callable_", "edits", "instance", "like", "message", "origin", "text", "whole"]
+
+T = TypeVar("T")
+_MOST = 2**63 - 1
+"""The largest whole number that every store can keep."""
+
+
+def whole(what: str, value: object, least: int = 0) -> int:
+    """A whole number of at least `least`."""
+    if type(value) is int and least <= value <= _MOST:
+        return value
+    raise BadSetting(f"{what} is a whole number of {least} or more, not {reprlib.repr(value)}.")
+
+
+def text(what: str, value: object) -> str:
+    """A string."""
+    return instance(what, value, str, "a string")
+
+
+def instance(what: str, value: object, kind: type[T], wanted: str) -> T:
+    """A value of this kind. `wanted` says so in words."""
+    if isinstance(value, kind):
+        return value
+    raise BadSetting(f"{what} is {wanted}, not {reprlib.repr(value)}.")
+
+
+def callable_(what: str, value: object) -> None:
+    """Something to be called."""
+    if not callable(value):
+        raise BadSetting(f"{what} is something that can be called, such as a function, not {reprlib.repr(value)}.")
+
+
+def like(what: str, value: object, methods: tuple[str, ...], wanted: str) -> None:
+    """An object, not a class, with these methods."""
+    if isinstance(value, type) or not all(callable(getattr(value, method, None)) for method in methods):
+        raise BadSetting(f"{what} is {wanted}, not {reprlib.repr(value)}.")
+
+
+def origin(value: object) -> None:
+    """Where a message came from."""
+    if value not in get_args(Origin):
+        raise BadSetting(f"origin= is one of {', '.join(get_args(Origin))}, not {reprlib.repr(value)}.")
+
+
+def message(value: Message) -> Message:
+    """The message as it will be read again. Raises BadMessage where a field of it is of the wrong kind."""
+    try:
+        return wire.decode_message(wire.encode_message(value))
+    except BadMessage:
+        raise
+    except Exception as error:
+        raise BadMessage(f"A Message made by hand has a field of the wrong kind: {_said(error)}.") from error
+
+
+def edits(values: tuple[Any, ...]) -> None:
+    """Edits, whatever they name. Raises BadEdit."""
+    for value in values:
+        if not isinstance(value, Edit):
+            known = ", ".join(kind.__name__ for kind in get_args(Edit))
+            raise BadEdit(f"{reprlib.repr(value)} is not an edit. Edits are: {known}.")
+        try:
+            wire.decode_record(wire.encode_record(Record(1, (value,), 1, 0, "", 0)))
+        except BadEdit:
+            raise
+        except Exception as error:
+            raise BadEdit(f"An edit has a field of the wrong kind: {_said(error)}.") from error
+
+
+def _said(error: Exception) -> str:
+    return str(error) if isinstance(error, msgspec.MsgspecError | TypeError) else f"{type(error).__name__} {error}"

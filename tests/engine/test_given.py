@@ -1,0 +1,135 @@
+"""Wrong kinds of values: refused by the name of the argument before anything is stored, and nothing is changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from foveate import (
+    BadEdit,
+    BadMessage,
+    BadSetting,
+    FoveateError,
+    Message,
+    Replace,
+    StoreError,
+    Target,
+    Text,
+    assistant,
+    open_conversation,
+    user,
+)
+
+from .shells import opened
+
+ODD: list[Any] = [None, True, -1, 1.5, float("nan"), "", "x", b"x", [], {}, object(), int, lambda: None, 10**30]
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["store", "format", "model", "window", "reserve", "policy", "profile", "prices", "counter", "tenant", "on_event"],
+)
+def test_a_setting_of_the_wrong_kind_is_named(setting):
+    said = []
+    for value in ODD:
+        if (setting in ("policy", "counter", "on_event") and callable(value)) or (setting, value) == ("policy", []):
+            continue  # What such a callable does is its own affair.
+        try:
+            open_conversation("c", **{"window": 1_000, setting: value})
+        except FoveateError as error:
+            said.append(str(error))
+    assert len(said) >= 9
+    assert max(map(len, said)) < 300
+
+
+@pytest.mark.parametrize("name", [None, 5, b"x", [], object()])
+def test_a_name_is_a_string(name):
+    with pytest.raises(BadSetting, match="name of a conversation is a string"):
+        open_conversation(name, window=1_000)
+    with pytest.raises(BadSetting, match="name of a fork is a string"):
+        opened().fork(name)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [("time", 1.5), ("time", "now"), ("time", -1), ("time", 2**70), ("time", True), ("origin", "me"), ("after", b"x")],
+)
+def test_what_could_not_be_read_again_is_not_appended(tmp_path, argument, value):
+    store = f"sqlite:///{tmp_path / 'c.db'}"
+    with opened(store=store) as one:
+        one.append("hi")
+        with pytest.raises(BadSetting, match=f"{argument}="):
+            one.append("and", **{argument: value})
+    with opened(store=store) as again:
+        assert [row.message.text for row in again.history()] == ["hi"]
+
+
+@pytest.mark.parametrize("said", [Message("user", "hi"), Message("user", (Text(5),)), Message("king", (Text("hi"),))])
+def test_a_message_made_by_hand_of_wrong_fields_is_refused(said):
+    one = opened()
+    with pytest.raises(BadMessage, match="wrong kind"):
+        one.append(said)
+    assert len(one) == 0
+
+
+@pytest.mark.parametrize("clock", [lambda: 1.5, lambda: None, lambda: "now"])
+def test_a_clock_or_a_counter_that_gives_no_whole_number_is_refused(clock):
+    one = open_conversation("c", window=1_000, clock=clock)
+    with pytest.raises(BadSetting, match="clock="):
+        one.append("hi")
+    with pytest.raises(BadSetting, match="counter="):
+        open_conversation("c", window=1_000, counter=lambda text: len(text) / 4)
+
+
+def test_an_edit_of_wrong_fields_is_refused():
+    one = opened()
+    ids = one.append([user("a"), assistant("b"), user("c")])
+    for wrong in (None, "m1", Replace(Target(ids[1]), "short"), Replace(ids[1], (Text("short"),)), Target(ids[1])):
+        with pytest.raises(BadEdit):
+            one.edit(wrong)
+    assert one.receipts() == []
+
+
+@pytest.mark.parametrize("value", [None, "x", 1.5, b"x", [], object()])
+def test_numbers_of_turns_edits_and_messages_are_whole(value):
+    one = opened()
+    one.append([user("a"), assistant("b"), user("c")])
+    for wrong in (
+        lambda: one.as_of(value),
+        lambda: one.undo(value),
+        lambda: one.history(value),
+        lambda: one.events(value),
+        lambda: one.refused(value),
+        lambda: one.record(assistant("x"), usage=value or 5),
+        lambda: one.fork("f", at=value or ""),
+        lambda: one.history(1, value or ""),
+    ):
+        with pytest.raises(BadSetting):
+            wrong()
+    assert len(one) == 3
+
+
+def test_no_tools_may_be_said_as_none():
+    one = opened()
+    one.append("hi")
+    assert one.prompt(system="s", tools=None) == one.prompt(system="s")
+    assert one.body(system="s", tools=None) == one.body(system="s")
+    assert not one.plan(system="s", tools=None)
+
+
+def test_lists_in_lists_in_lists_are_no_messages():
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    one = opened()
+    with pytest.raises(BadMessage, match="lists in lists"):
+        one.append(deep)
+    one.append([[{"role": "user", "content": "a list each"}]])
+    assert len(one) == 1
+
+
+@pytest.mark.parametrize("path", ["a\0b.db", "x" * 5_000 + ".db", "~nobody-of-that-name/x.db"])
+def test_a_path_that_no_file_can_have_is_a_store_error(path):
+    with pytest.raises(StoreError, match="No file can be called"):
+        open_conversation("c", store=f"sqlite:///{path}", window=1_000)
