@@ -45,18 +45,27 @@ class AsyncConversation(Shell):
             return await self._perform(step)
 
     async def _perform(self, step: Step[T]) -> T:
+        result: Any = None
+        cancelled: asyncio.CancelledError | None = None
         try:
             effect = next(step)
-            while True:
+            while cancelled is None:
+                work = asyncio.ensure_future(asyncio.to_thread(effect))
+                cancelled = await _finished(work)
                 try:
-                    # Shielded: a cancelled task must not leave a write done in the store and unknown to the engine.
-                    answer = await asyncio.shield(asyncio.to_thread(effect))
+                    answer = work.result()
                 except Exception as error:
                     effect = step.throw(error)
                 else:
                     effect = step.send(answer)
         except StopIteration as done:
-            return done.value  # type: ignore[no-any-return]
+            result = done.value
+        except Exception:
+            if cancelled is None:
+                raise
+        if cancelled is not None:
+            raise cancelled
+        return result  # type: ignore[no-any-return]
 
     async def append(
         self, message: object, *, after: str | None = None, time: int | None = None, origin: Origin | None = None
@@ -67,7 +76,7 @@ class AsyncConversation(Shell):
     async def plan(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Plan:
         """See `Conversation.plan`."""
         async with self._lock:
-            self._engine.limits.weigh(system, tools, self._engine.counter)
+            self._engine.limits.weigh(system, tools or (), self._engine.counter)
             return self._engine.plan()
 
     async def settle(
@@ -86,8 +95,7 @@ class AsyncConversation(Shell):
     async def body(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> bytes:
         """See `Conversation.body`."""
         async with self._lock:
-            view = await self._perform(self._settle(system, tools, None))
-            return self.format.body(view, profile=self.profile, system=system, tools=tools)
+            return self._bodied(await self._perform(self._settle(system, tools, None)))
 
     async def record(self, reply: object, *, usage: Usage | None = None) -> str:
         """See `Conversation.record`."""
@@ -128,7 +136,7 @@ class AsyncConversation(Shell):
 
     async def fork(self, name: str, *, at: int | None = None) -> AsyncConversation:
         """See `Conversation.fork`."""
-        await self._do(self._engine.fork(name, at))
+        await self._do(self._fork(name, at))
         if self._reopen is None:
             raise BadSetting("This conversation was put together by hand; open the fork by its name.")
         return await self._reopen(name)
@@ -151,7 +159,7 @@ class AsyncConversation(Shell):
 
     async def as_of(self, turn: int) -> View:
         """See `Conversation.as_of`."""
-        return await self._do(self._engine.as_of(turn))
+        return await self._do(self._as_of(turn))
 
     async def explain(self, handle: str) -> str:
         """See `Conversation.explain`."""
@@ -184,3 +192,18 @@ class AsyncConversation(Shell):
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
+
+
+async def _finished(work: asyncio.Future[Any]) -> asyncio.CancelledError | None:
+    """Wait for a call of the store to end, even if the task is cancelled meanwhile; the cancellation is returned.
+
+    A thread cannot be stopped: a task that left it behind would let the next one begin before what was written is
+    known.
+    """
+    cancelled = None
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    return cancelled
