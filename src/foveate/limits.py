@@ -16,8 +16,18 @@ from .ports import TokenCounter
 
 __all__ = ["Limits"]
 
-_TOO_LONG = re.compile(r"too (?:long|large|many)|context.{0,10}(?:length|window)|maximum.{0,20}tokens", re.IGNORECASE)
-_NUMBER = re.compile(r"\d[\d,_]{2,}")
+_TOO_LONG = re.compile(
+    r"too (?:long|large)|too many (?:\w+ )?tokens|context.{0,10}(?:length|window|size|limit)|maximum.{0,20}tokens",
+    re.IGNORECASE,
+)
+_NOT_THE_PROMPT = re.compile(r"(?:string|array|name|image|max\w*tokens\W*(?:is)?) too (?:long|large)", re.IGNORECASE)
+"""What is too large here is a field of the request, and a shorter conversation would not mend it."""
+_NUMBER = re.compile(r"(?<![\w.-])\d[\d,_]{2,}(?!\w)")
+"""A number that stands alone: those in the names of models and requests say nothing."""
+_COMPARED = re.compile(r"(\d[\d,]*)(?: \+ (\d[\d,]*))?(?: tokens?)? > (\d[\d,]*)")
+"""The prompt, the answer asked for, and the limit, as Anthropic says it."""
+_CONTEXT_IS = re.compile(r"context length (?:is|of) (\d[\d,]*)")
+_ANSWER_IS = re.compile(r"(\d[\d,]*) in the completion")
 _LEAST = 1_000
 """Smaller numbers in a refusal are status codes and the like."""
 _SHARE = 0.8
@@ -93,7 +103,7 @@ class Limits:
         """Learn from the refusal of a prompt. Raises Refused at the second in a row, and `error` if it is none."""
         text = f"{error} {getattr(error, 'body', '')}"
         status = getattr(error, "status_code", None)
-        if not (_TOO_LONG.search(text) or status == 413):
+        if not _is_too_long(text, status):
             raise error
         if self._refusals:
             raise Refused(f"The provider refused the prompt again after it was made smaller: {error}") from error
@@ -101,20 +111,49 @@ class Limits:
         if status == 413 or "bytes" in text or "request_too_large" in text:
             self._bytes = min(self._bytes, int((view.bytes + self._overhead[1]) * _SHARE))
             return
-        found = sorted({int(re.sub(r"[,_]", "", number)) for number in _NUMBER.findall(text)})
-        told = [number for number in found if number >= _LEAST]
         estimate = max(1, self._estimate or self.estimated(view))
-        if len(told) >= 2:
-            self.measured(told[-1], estimate)
-            self._narrow(told[-2])
+        prompt, limit, answer = _told(text)
+        if prompt and limit:
+            self.measured(prompt, estimate)
+            self._narrow(limit)
+            if answer:  # The provider counts the answer too, at the length that was asked for.
+                self._reserve = max(answer, self._reserve or default_reserve(limit))
         else:
             reserve = self._reserve if self._reserve is not None else default_reserve(self.window or estimate)
             self._narrow(int(estimate * self.budget().scale * _SHARE) + reserve)
-            if told:
-                self._narrow(told[0])
+            if limit:
+                self._narrow(limit)
 
     def _narrow(self, window: int) -> None:
         self.window = window if self.window is None else min(self.window, window)
+
+
+def _is_too_long(text: str, status: object) -> bool:
+    if status == 413:
+        return True
+    if status == 429:  # A rate: only a single request that is above it gets through by being smaller.
+        return "request too large" in text.lower()
+    return bool(_TOO_LONG.search(text)) and not _NOT_THE_PROMPT.search(text)
+
+
+def _told(text: str) -> tuple[int, int, int]:
+    """The tokens of the prompt, the limit and the answer asked for, as far as a refusal tells; 0 where it does not."""
+    if compared := _COMPARED.search(text):
+        prompt, answer, limit = (_number(number or "0") for number in compared.groups())
+        return prompt, limit, answer
+    found = sorted({_number(number) for number in _NUMBER.findall(text)})
+    told = [number for number in found if number >= _LEAST]
+    context, completion = _CONTEXT_IS.search(text), _ANSWER_IS.search(text)
+    if context and completion and told:
+        answer = _number(completion[1])
+        return told[-1] - answer, _number(context[1]), answer
+    if len(told) >= 2:
+        return told[-1], told[-2], 0
+    return 0, (told[0] if told else 0), 0
+
+
+def _number(text: str) -> int:
+    return int(re.sub(r"[,_]", "", text))
 
 
 def _plain(value: Any) -> Any:

@@ -1,0 +1,76 @@
+"""The providers' own words for a prompt that is too long, and what is learnt from them; and words for another thing."""
+
+from __future__ import annotations
+
+import pytest
+
+from foveate import Conversation
+from foveate.testing import answer, call, text_of, user
+
+from .shells import opened
+
+
+class Said(Exception):
+    """An SDK's error as far as it matters here."""
+
+    def __init__(self, status_code: int, text: str) -> None:
+        self.status_code = status_code
+        self.body = {"error": {"message": text}, "request_id": "req_011CSHoEeqs5C35K2UUqR7Fy"}
+        super().__init__(f"Error code: {status_code} - {self.body}")
+
+
+def asked(provider: str) -> Conversation:
+    one = opened(provider=provider, window=1_000_000)
+    one.append([user("go"), *(m for i in range(40) for m in (call(f"c{i}"), answer(f"c{i}", text_of(1_000, i))))])
+    one.prompt()
+    return one
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "window", "reserve"),
+    [
+        (400, "prompt is too long: 45123 tokens > 20000 maximum", 20_000, 2_000),
+        (400, "input length and `max_tokens` exceed context limit: 40000 + 8000 > 30000, decrease one", 30_000, 8_000),
+        (
+            400,
+            "This model's maximum context length is 16385 tokens. However, your messages resulted in 45321 tokens.",
+            16_385,
+            1_638,
+        ),
+        (
+            400,
+            "This model's maximum context length is 16384 tokens. However, you requested 42000 tokens (40000 in the "
+            "messages, 2000 in the completion).",
+            16_384,
+            2_000,
+        ),
+        (400, "prompt is too long for claude-sonnet-4-20250514: 45,123 tokens > 20,000 maximum", 20_000, 2_000),
+        (429, "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 45000.", 30_000, 3_000),
+        (400, "The input token count (45000) exceeds the maximum number of tokens allowed (30000).", 30_000, 3_000),
+    ],
+)
+def test_a_limit_is_learnt_from_the_providers_words(status, text, window, reserve):
+    one = asked("openai")
+    one.refused(Said(status, text))
+    assert (one.budget.window, one.budget.reserve) == (window, reserve)
+    assert one.view.tokens * one.budget.scale <= window - reserve
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        (429, "Too many requests: this would exceed the rate limit of 40,000 input tokens per minute."),
+        (400, "max_tokens is too large: 100000. This model supports at most 16384 completion tokens."),
+        (400, "Invalid 'tools': array too long. Expected an array with maximum length 128, but got 200."),
+        (400, "Invalid 'messages[1].tool_calls[0].id': string too long. Expected maximum length 40, but got 4500."),
+        (529, "Overloaded"),
+    ],
+)
+def test_a_refusal_of_something_else_is_raised_and_teaches_nothing(status, text):
+    one = asked("openai")
+    before = one.budget
+    error = Said(status, text)
+    with pytest.raises(Said) as caught:
+        one.refused(error)
+    assert caught.value is error
+    assert one.budget == before
