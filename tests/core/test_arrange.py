@@ -1,0 +1,373 @@
+"""What has to differ from what was appended so that a provider takes it, case by case; nothing is ever dropped."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from foveate.core.arrange import MAX_CALL_ID, NO_ANSWER, OPENING
+from foveate.core.counting import images_of, tokens_of
+from foveate.core.edits import Hide, Replace, Span, Target
+from foveate.core.messages import Extra, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, assistant
+from foveate.core.rules import check
+from foveate.core.showing import NO_ERROR_TEXT
+from foveate.core.view import Entry
+from foveate.core.wire import encode_message
+from foveate.testing import answer, call, calls, say, system, thought, user
+from foveate.testing.strategies import histories
+
+from .story import ANTHROPIC, BINDING, OPENAI, Story, texts
+
+PROVIDERS = pytest.mark.parametrize("profile", [OPENAI, ANTHROPIC])
+PIXEL = Media("image/png", "base64", "AAAA")
+SIGNED = Reasoning("hm", "c2ln", format="anthropic")
+GO = user("go")
+MANY = settings(max_examples=settings.default.max_examples * 4)
+
+
+def shown(*said: Message, profile=ANTHROPIC) -> list[Entry]:
+    """Entries behind a first user's message."""
+    story = Story(GO, *said, profile=profile)
+    assert check(story.projection.entries(), profile) == []
+    return list(story.projection.entries()[1:])
+
+
+def alone(said: Message, profile=ANTHROPIC) -> Entry:
+    (entry, *rest) = shown(said, profile=profile)
+    assert {one.kind for one in rest} <= {"stand-in"}
+    return entry
+
+
+# -------------------------------------------------------------------------------------------------- one message alone
+
+
+@PROVIDERS
+def test_what_nothing_is_wrong_with_is_the_message_itself(profile):
+    said = Message("assistant", (Text("well"), ToolCall("a", "t", '{"a": 1}')), "bot", Extra("other", "{}"))
+    entry = alone(said, profile)
+    assert entry.message is entry.source is said
+    assert entry.mended == ""
+
+
+@PROVIDERS
+def test_blank_text_goes_and_the_rest_stays(profile):
+    entry = alone(Message("user", (Text(" \n"), Text("words"), Text(""), PIXEL)), profile)
+    assert entry.message == Message("user", (Text("words"), PIXEL))
+    assert entry.mended == "blank text is refused"
+
+
+@PROVIDERS
+@pytest.mark.parametrize("parts", [(), (Text(""),), (Text(" "), Text("\n")), (SIGNED,), (Reasoning(),)])
+def test_a_message_of_which_nothing_is_left_is_not_shown(parts, profile):
+    assert shown(Message("assistant", parts), say("ok"), profile=profile)[0].message == say("ok")
+
+
+def test_white_space_at_the_end_of_an_answer_goes_only_where_it_is_refused():
+    said = assistant("so: \n", ToolCall("a", "t"))
+    assert alone(said).message == assistant("so:", ToolCall("a", "t"))
+    assert alone(said).mended == "white space at the end of the assistant's text is refused"
+    assert alone(said, OPENAI).message is said
+    assert alone(user("so: \n")).message == user("so: \n")
+
+
+def test_what_is_said_or_thought_behind_a_call_moves_before_it_only_where_it_is_refused():
+    one, two = ToolCall("a", "t"), ToolCall("b", "t")
+    said = Message("assistant", (one, Text("and"), SIGNED, two, Text("then")))
+    assert alone(said).message.parts == (Text("and"), SIGNED, Text("then"), one, two)
+    assert alone(said).mended == "what stands behind a call is refused"
+    assert alone(Message("assistant", (Text("x"), one, two))).mended == ""
+    assert alone(Message("assistant", (one, Text("and"), two)), OPENAI).mended == ""
+
+
+@pytest.mark.parametrize(
+    ("thoughts", "why"),
+    [
+        (Reasoning("hm", "c2ln", format="openai"), "another provider's reasoning is refused"),
+        (Reasoning("hm", "c2ln"), "another provider's reasoning is refused"),
+        (Reasoning("hm", format="anthropic"), "unsigned reasoning is refused"),
+        (Reasoning(format="anthropic"), "unsigned reasoning is refused"),
+        (SIGNED, ""),
+        (Reasoning(encrypted="eHg=", format="anthropic"), ""),
+    ],
+)
+def test_reasoning_is_sent_back_only_to_who_thought_it_and_only_signed(thoughts, why):
+    entry = alone(Message("assistant", (thoughts, Text("so"))))
+    assert entry.message.parts == ((Text("so"),) if why else (thoughts, Text("so")))
+    assert (entry.mended, entry.source.parts[0]) == (why, thoughts)
+
+
+def test_unsigned_reasoning_returns_to_a_provider_that_signs_nothing():
+    said = Message("assistant", (Reasoning("hm", format="openai"), Text("so")))
+    assert alone(said, OPENAI).message is said
+
+
+def test_f05_stale_reasoning_is_left_out_and_says_why():
+    story = Story(GO, thought("one", call("a")), answer("a"), thought("two", call("b")), answer("b"), profile=BINDING)
+    story.edit(Replace(Target(story.id(3)), (Text("x"),)))
+    first, *_, last = [entry for entry in story.projection.entries() if entry.message.calls]
+    assert (first.message, first.mended) == (story.rows[1].message, "")
+    assert last.message == call("b")
+    assert last.mended == "reasoning bound to an earlier form of the conversation is refused"
+    assert last.source == story.rows[3].message
+
+
+@PROVIDERS
+@pytest.mark.parametrize("arguments", ['{"path": "src/a', "[1, 2]", '"text"', "null", "7", "NaN", '{"half":"\\ud83d"}'])
+def test_arguments_that_are_no_object_are_wrapped_in_one_and_kept(arguments, profile):
+    (shown_call,) = alone(Message("assistant", (ToolCall("a", "t", arguments),)), profile).message.calls
+    assert json.loads(shown_call.arguments) == {"invalid_arguments": arguments}
+
+
+@PROVIDERS
+def test_blank_arguments_are_an_empty_object(profile):
+    for arguments in ("", " \n"):
+        entry = alone(Message("assistant", (ToolCall("a", "t", arguments),)), profile)
+        assert entry.message.calls[0].arguments == "{}"
+        assert entry.mended == "its call had arguments or a name that are refused"
+
+
+def test_names_of_tools_are_made_plain_and_cut_to_what_the_provider_takes():
+    for name, plain in (("functions.bash", "functions_bash"), ("read file", "read_file"), ("", "unnamed_tool")):
+        assert alone(Message("assistant", (ToolCall("a", name),))).message.calls[0].name == plain
+    long = Message("assistant", (ToolCall("a", "t" * 200),))
+    assert alone(long, OPENAI).message.calls[0].name == "t" * 64
+    assert alone(long, ANTHROPIC).message.calls[0].name == "t" * 128
+
+
+@PROVIDERS
+def test_an_error_without_content_says_so_and_other_empty_results_stay_empty(profile):
+    for state, content in (("error", (Text(NO_ERROR_TEXT),)), ("ok", ()), ("interrupted", ())):
+        for said in ((), (Text(" "),)):
+            entry = shown(call("a"), Message("tool", (ToolResult("a", said, state),)), profile=profile)[1]
+            assert entry.message.result == ToolResult("a", content, state)
+
+
+def test_blocks_of_other_providers_are_left_out_of_messages_and_results():
+    own, foreign = Opaque("anthropic", "own", "{}"), Opaque("openai", "foreign", "{}")
+    assert alone(Message("user", (Text("see"), own, foreign))).message.parts == (Text("see"), own)
+    result = Message("tool", (ToolResult("a", (foreign, Text("x"), own), name="t", extra=Extra("other", "{}")),))
+    assert shown(call("a"), result)[1].message.result == ToolResult(
+        "a", (Text("x"), own), name="t", extra=Extra("other", "{}")
+    )
+
+
+def test_names_and_unknown_fields_survive_a_mend():
+    said = Message("assistant", (Text("so ", Extra("anthropic", "{}")),), "bot", Extra("openai", '{"x":1}'))
+    assert alone(said).message == replace(said, parts=(Text("so", Extra("anthropic", "{}")),))
+
+
+# ------------------------------------------------------------------------------------------------------- calls and ids
+
+
+@PROVIDERS
+def test_long_and_empty_ids_are_replaced_in_call_and_answer(profile):
+    (asked, first, second) = shown(
+        calls("x" * 90, ""), answer("", "of empty"), answer("x" * 90, "of long"), profile=profile
+    )
+    ids = [one.call_id for one in asked.message.calls]
+    assert ids == ["x" * 32 + "_2_0", "call_2_1"]
+    assert all(len(id) <= MAX_CALL_ID for id in ids)
+    assert [(e.message.result.call_id, e.message.result.text) for e in (first, second)] == [
+        (ids[1], "of empty"),
+        (ids[0], "of long"),
+    ]
+    assert asked.mended == "a call id was empty, used before or malformed"
+    assert first.mended == "its call is shown under another id"
+    assert [one.call_id for one in asked.source.calls] == ["x" * 90, ""]
+
+
+def test_odd_ids_are_made_plain_only_where_they_are_refused_and_stay_apart():
+    said = (calls("call 3", "call_3", "call#3"), *(answer(id, id) for id in ("call_3", "call#3", "call 3")))
+    asked, *answers = shown(*said)
+    ids = [one.call_id for one in asked.message.calls]
+    assert ids == ["call_3", "call_3_2_1", "call_3_2_2"]
+    assert {e.message.result.call_id: e.message.text for e in answers} == dict(
+        zip(ids, ["call 3", "call_3", "call#3"], strict=True)
+    )
+    assert [entry.message for entry in shown(*said, profile=OPENAI)] == list(said)
+
+
+@PROVIDERS
+def test_a_reused_id_is_told_apart_by_its_place(profile):
+    entries = shown(call("a"), answer("a", "1"), calls("a", "a"), answer("a", "2"), answer("a", "3"), profile=profile)
+    assert [one.call_id for entry in entries for one in entry.message.calls] == ["a", "a_4_0", "a_4_1"]
+    assert [(e.message.result.call_id, e.message.text) for e in entries if e.message.result] == [
+        ("a", "1"),
+        ("a_4_0", "2"),
+        ("a_4_1", "3"),
+    ]
+
+
+@PROVIDERS
+@pytest.mark.parametrize("before", [True, False])
+def test_an_id_that_looks_like_one_of_ours_is_no_second_use(before, profile):
+    """It was: a server that numbers its calls call_4_0 and one empty id made a view that was refused."""
+    own = [call("call_4_0"), answer("call_4_0")] if before else [call("z"), answer("z")]
+    later = [] if before else [call("call_4_0"), answer("call_4_0")]
+    entries = shown(*own, call(""), answer(""), *later, profile=profile)
+    ids = [one.call_id for entry in entries for one in entry.message.calls]
+    assert len(set(ids)) == len(ids)
+    assert [e.message.result.call_id for e in entries if e.message.result] == ids
+
+
+# ---------------------------------------------------------------------------------------------------- calls and answers
+
+
+@PROVIDERS
+def test_answers_stand_behind_their_calls_and_what_was_said_between_behind_them(profile):
+    entries = shown(calls("a", "b"), user("hurry"), answer("b", "2"), system("rule"), answer("a", "1"), profile=profile)
+    assert [entry.message.text for entry in entries] == ["", "2", "1", "hurry", "rule"]
+    assert [entry.position for entry in entries] == [2, 4, 6, 3, 5]
+    assert {e.mended for e in entries if e.message.result} == {
+        "an answer stands right behind its call, whenever it came"
+    }
+
+
+@PROVIDERS
+def test_a_call_without_an_answer_gets_a_stand_in_until_the_answer_comes(profile):
+    story = Story(GO, calls("a", "b"), answer("b", "2"), profile=profile)
+    stand_in = story.projection.entries()[-1]
+    assert stand_in.message == Message("tool", (ToolResult("a", (Text(NO_ANSWER),), "interrupted"),))
+    assert (stand_in.kind, stand_in.handle, stand_in.source, stand_in.is_result) == ("stand-in", "m2", None, False)
+    story.say(answer("a", "1"))
+    assert texts(story.projection) == ["go", "", "2", "1"]
+
+
+@PROVIDERS
+def test_an_answer_that_comes_after_the_model_was_asked_again_is_told_as_a_note(profile):
+    story = Story(GO, call("a", "grep"), profile=profile)
+    story.say(answer("a", "found"), turn=2)
+    *_, stand_in, note = story.projection.entries()
+    assert (stand_in.kind, note.kind, note.mended) == (
+        "stand-in",
+        "note",
+        "it came late, or its call was answered already",
+    )
+    assert note.message == Message("user", (Text("[Result for call a, which came late]"), Text("found")))
+    assert (note.is_result, note.result.call_id, note.position) == (True, "a", 3)
+
+
+@PROVIDERS
+def test_second_answers_and_answers_to_nobody_are_told_as_notes_with_all_they_hold(profile):
+    entries = shown(
+        call("a"),
+        answer("a", "1"),
+        answer("a", "2", PIXEL),
+        answer("zz", "lost"),
+        answer("", "of nothing"),
+        profile=profile,
+    )
+    assert [entry.kind for entry in entries] == ["message", "message", "note", "note", "note"]
+    assert [entry.message.parts for entry in entries[2:]] == [
+        (Text("[Result for call a, which came late]"), Text("2"), PIXEL),
+        (Text("[Result for call zz, which is not shown]"), Text("lost")),
+        (Text("[Result for a call, which is not shown]"), Text("of nothing")),
+    ]
+    assert [entry.mended for entry in entries[3:]] == ["its call is not shown"] * 2
+    assert entries[2].images == 1
+
+
+def test_a_note_names_the_tool_where_it_is_known():
+    story = Story(GO, profile=ANTHROPIC)
+    story.say(answer("a", "x"))
+    story.projection.append(
+        replace(story.rows[-1], position=3, id="1" * 40, stamp=replace(story.rows[-1].stamp, source="grep"))
+    )
+    assert texts(story.projection)[2] == "[Result for call a of grep, which is not shown]\nx"
+
+
+@PROVIDERS
+def test_what_is_hidden_around_a_pair_never_leaves_half_of_it_refused(profile):
+    said = [GO, calls("a", "b"), answer("a", "1"), answer("b", "2"), call("c"), answer("c", "3"), user("on")]
+    for first in range(2, 7):
+        for last in range(first, 7):
+            story = Story(*said, profile=profile)
+            story.edit(Hide(Span(story.id(first), story.id(last))))
+            assert check(story.projection.entries(), profile) == []
+
+
+# -------------------------------------------------------------------------------------------------------- who is first
+
+
+def test_a_view_that_would_begin_with_the_assistant_begins_with_a_note_where_that_is_refused():
+    story = Story(system("rules"), say("hello"), user("hi"), profile=ANTHROPIC)
+    rules, opener, hello, _ = story.projection.entries()
+    assert opener.message == user(OPENING)
+    assert (opener.kind, opener.position, opener.id, opener.mended) == (
+        "stand-in",
+        0,
+        "",
+        "the first message must be a user's",
+    )
+    assert (rules.position, hello.position) == (1, 2)
+    story.say(say("well"))
+    assert story.projection.entries()[1] is opener
+    assert texts(Story(say("hello"), user("hi"), profile=OPENAI).projection) == ["hello", "hi"]
+
+
+def test_no_note_where_the_user_is_first_or_nobody_speaks():
+    assert texts(Story(user("hi"), say("hello"), profile=ANTHROPIC).projection) == ["hi", "hello"]
+    assert texts(Story(system("rules"), profile=ANTHROPIC).projection) == ["rules"]
+    assert texts(Story(profile=ANTHROPIC).projection) == []
+
+
+def test_a_view_whose_first_user_input_is_hidden_begins_with_the_note():
+    story = Story(user("old"), say("hello"), user("hi"), profile=ANTHROPIC)
+    story.edit(Hide(Target(story.id(1))))
+    assert texts(story.projection) == [OPENING, "hello", "hi"]
+
+
+# ---------------------------------------------------------------------------------------------------------- everything
+
+
+@MANY
+@given(history=histories(), profile=st.sampled_from([OPENAI, ANTHROPIC]))
+def test_nothing_that_can_be_told_is_dropped_or_told_twice(history, profile):
+    story = Story(*history, profile=profile)
+    entries = story.projection.entries()
+    positions = [entry.position for entry in entries if entry.kind != "stand-in"]
+    assert len(set(positions)) == len(positions)
+    for row in story.rows:
+        content = row.message.result.content if row.message.result else row.message.parts
+        said = {part.text.strip() for part in content if isinstance(part, Text) and part.text.strip()}
+        told = {
+            part.text.strip()
+            for entry in entries
+            if entry.position == row.position
+            for part in (entry.message.result.content if entry.message.result else entry.message.parts)
+            if isinstance(part, Text)
+        }
+        assert said <= told
+        names = [len(entry.message.calls) for entry in entries if entry.position == row.position]
+        assert max(names, default=0) == len(row.message.calls)
+
+
+@MANY
+@given(history=histories(), profile=st.sampled_from([OPENAI, ANTHROPIC]))
+def test_the_sizes_of_an_entry_are_those_of_what_it_shows(history, profile):
+    story = Story(*history, profile=profile)
+    story.edit(*(Replace(Target(row.id), (Text("[cleared]"),)) for row in story.rows[::3]))
+    for entry in story.projection.entries():
+        sizes = (tokens_of(entry.message), len(encode_message(entry.message)), images_of(entry.message))
+        assert (entry.tokens, entry.bytes, entry.images) == sizes
+    view = story.view()
+    assert (view.tokens, view.bytes, view.images) == tuple(
+        sum(getattr(entry, size) for entry in view) for size in ("tokens", "bytes", "images")
+    )
+
+
+@MANY
+@given(history=histories(), profile=st.sampled_from([OPENAI, ANTHROPIC]))
+def test_what_is_shown_never_moves_when_more_is_said(history, profile):
+    """Only a stand-in gives way, to the answer that it stood in for; an answer moves to its call within its turn."""
+    story = Story(profile=profile)
+    for message in history:
+        before = [entry for entry in story.projection.entries() if entry.kind != "stand-in"]
+        story.say(message)
+        after = [entry for entry in story.projection.entries() if entry.kind != "stand-in"]
+        added = [entry for entry in after if entry.position == len(story.rows)]
+        assert [e.message for e in after if e not in added] == [e.message for e in before]

@@ -1,0 +1,333 @@
+"""Each rule sees its violation, by name and place, and lets the mended view pass; what views may be cut at."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from foveate.core import rules
+from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult
+from foveate.core.rules import RULES, Checker, Violation, check, cut_points
+from foveate.core.stamps import Stamp
+from foveate.core.view import Budget, Entry, View
+from foveate.testing import answer, call, calls, say, system, thought, user
+from foveate.testing.strategies import edits, histories, messages
+
+from .story import ANTHROPIC, BINDING, OPENAI, Story
+
+PIXEL = Media("image/png", "base64", "AAAA")
+FOREIGN = Opaque("openai", "video_url", "{}")
+OWN = Opaque("anthropic", "container_upload", "{}")
+MANY = settings(max_examples=settings.default.max_examples * 2)
+
+
+def entries(*said: Message, **changes: object) -> tuple[Entry, ...]:
+    """Entries made by hand, one for each message, numbered from 1, as if nothing had looked after them."""
+    return tuple(
+        Entry(
+            n, f"{n:040}", message, message, Stamp(n, n, 9, message.role), is_result=message.role == "tool", **changes
+        )
+        for n, message in enumerate(said, 1)
+    )
+
+
+def broken(view: tuple[Entry, ...], profile=ANTHROPIC) -> list[tuple[str, int]]:
+    """Name and position of each violation."""
+    return [(violation.rule, violation.position) for violation in check(view, profile)]
+
+
+GO = user("go")
+
+
+# ------------------------------------------------------------------------------------------------- CallsAreAnswered
+
+
+@pytest.mark.parametrize("profile", [OPENAI, ANTHROPIC])
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ([GO, call("a"), user("on")], [("CallsAreAnswered", 3)]),
+        ([GO, call("a")], [("CallsAreAnswered", 2)]),
+        ([GO, calls("a", "b"), answer("b"), user("on")], [("CallsAreAnswered", 4)]),
+        ([GO, calls("a", "b"), answer("b")], [("CallsAreAnswered", 3)]),
+        ([GO, answer("a"), user("on")], [("CallsAreAnswered", 2)]),
+        ([GO, call("a"), answer("a"), answer("a")], [("CallsAreAnswered", 4)]),
+        ([GO, call("a"), answer("b")], [("CallsAreAnswered", 3), ("CallsAreAnswered", 3)]),
+        ([GO, call("a"), user("hurry"), answer("a")], [("CallsAreAnswered", 3), ("CallsAreAnswered", 4)]),
+        ([GO, call("a"), call("b"), answer("b")], [("CallsAreAnswered", 3)]),
+        ([GO, call("a"), answer("a")], []),
+        ([GO, calls("a", "b", "c"), answer("c"), answer("a"), answer("b"), call("d"), answer("d")], []),
+    ],
+)
+def test_every_call_is_answered_right_behind_it_and_once(said, found, profile):
+    assert broken(entries(*said), profile) == found
+
+
+def test_a_violation_says_what_is_wrong_in_words():
+    view = entries(GO, calls("b", "a"), user("on"), answer("b"))
+    first, second = check(view, OPENAI)
+    assert first == Violation("CallsAreAnswered", 3, "leaves calls unanswered before it: a, b")
+    assert str(second) == "message 4: answers call 'b', which is not open here (CallsAreAnswered)"
+
+
+# ---------------------------------------------------------------------------------------------------- CallIdsAreOwn
+
+
+def test_a_call_id_is_used_once_and_never_empty():
+    twice = entries(GO, call("a"), answer("a"), call("a"), answer("a"), calls("b", "b"), answer("b"))
+    assert broken(twice) == [("CallIdsAreOwn", 4), ("CallIdsAreOwn", 6)]
+    assert broken(entries(GO, call(""), answer(""))) == [("CallIdsAreOwn", 2)]
+    assert broken(entries(GO, call("a"), answer("a"), calls("b", "c"), answer("b"), answer("c"))) == []
+
+
+# -------------------------------------------------------------------------------------------------- NothingIsEmpty
+
+
+@pytest.mark.parametrize(
+    ("said", "is_bad"),
+    [
+        (Message("user"), True),
+        (Message("assistant", (Reasoning("hm", "c2ln", format="anthropic"),)), True),
+        (Message("assistant", (Text(" \n"),)), True),
+        (Message("user", (Text("words"), Text(""))), True),
+        (Message("user", (PIXEL,)), False),
+        (Message("user", (OWN,)), False),
+        (Message("user", (Text("words"), PIXEL)), False),
+    ],
+)
+def test_no_message_is_empty_and_no_text_blank(said, is_bad):
+    assert broken(entries(GO, said)) == ([("NothingIsEmpty", 2)] if is_bad else [])
+
+
+def test_no_result_holds_a_blank_text_and_no_error_says_nothing():
+    for content, state, is_bad in (
+        ((Text("  "),), "ok", True),
+        ((PIXEL, Text("")), "ok", True),
+        ((), "error", True),
+        ((), "ok", False),
+        ((), "interrupted", False),
+        ((Text("no such file"),), "error", False),
+    ):
+        view = entries(GO, call("a"), Message("tool", (ToolResult("a", content, state),)))
+        assert broken(view) == ([("NothingIsEmpty", 3)] if is_bad else [])
+    assert broken(entries(GO, Message("tool"))) == [("NothingIsEmpty", 2)]
+
+
+# ---------------------------------------------------------------------------------------------- ArgumentsAreObjects
+
+
+@pytest.mark.parametrize("profile", [OPENAI, ANTHROPIC])
+def test_arguments_are_json_objects(profile):
+    for arguments in (
+        "",
+        "nonsense",
+        '{"a": 1',
+        "[1]",
+        '"text"',
+        "null",
+        '{"half":"\\ud83d"}',
+        "\ud800",
+        "[" * 100_000,
+    ):
+        view = entries(GO, Message("assistant", (ToolCall("a", "t", arguments),)), answer("a"))
+        assert broken(view, profile) == [("ArgumentsAreObjects", 2)]
+    for arguments in ("{}", '{"a": [1, {"b": null}]}', ' {"é": 1.50e3}\n'):
+        view = entries(GO, Message("assistant", (ToolCall("a", "t", arguments),)), answer("a"))
+        assert broken(view, profile) == []
+
+
+# -------------------------------------------------------------------------------------------------- UserSpeaksFirst
+
+
+def test_a_user_speaks_first_where_the_provider_asks_for_it_and_somebody_speaks_everywhere():
+    assert broken(entries(system("rules"), say("hello"), GO)) == [("UserSpeaksFirst", 2)]
+    assert broken(entries(system("rules"), say("hello"), GO), OPENAI) == []
+    assert broken(entries(system("rules"), GO, say("hello"))) == []
+    assert broken(entries(system("rules"), system("more")), OPENAI) == [("UserSpeaksFirst", 2)]
+    assert broken((), OPENAI) == [("UserSpeaksFirst", 0)]
+
+
+# -------------------------------------------------------------------------------------------------- ReasoningIsWhole
+
+
+def test_reasoning_is_of_this_provider_and_signed():
+    for thoughts, is_bad in (
+        (Reasoning("hm", "c2ln", format="openai"), True),
+        (Reasoning("hm", "c2ln"), True),
+        (Reasoning("hm", format="anthropic"), True),
+        (Reasoning(encrypted="eHg=", format="anthropic"), False),
+        (Reasoning("hm", "c2ln", format="anthropic"), False),
+    ):
+        view = entries(GO, Message("assistant", (thoughts, Text("so"))))
+        assert broken(view) == ([("ReasoningIsWhole", 2)] if is_bad else [])
+    unsigned = Message("assistant", (Reasoning("hm", format="openai"), Text("so")))
+    assert broken(entries(GO, unsigned), OPENAI) == []
+
+
+def test_reasoning_goes_with_the_calls_it_led_to_unless_the_model_binds_it_to_the_past():
+    whole = entries(GO, thought("hm", call("a")), answer("a"))
+    assert broken(whole) == []
+    bare = replace(whole[1], message=call("a"))
+    assert broken((whole[0], bare, whole[2])) == [("ReasoningIsWhole", 2)]
+    assert broken((whole[0], bare, whole[2]), BINDING) == []
+    said = entries(GO, thought("hm", say("so")))
+    assert broken((said[0], replace(said[1], message=say("so")))) == []
+
+
+def test_reasoning_that_its_provider_would_not_take_is_not_missed():
+    said = entries(GO, thought("hm", call("a"), signature=""), answer("a"))
+    assert broken((said[0], replace(said[1], message=call("a")), said[2])) == []
+
+
+# ------------------------------------------------------------------------------------------------ ForeignBlocksStayAway
+
+
+def test_blocks_of_other_providers_stay_away_also_from_inside_a_result():
+    assert broken(entries(Message("user", (Text("see"), FOREIGN)))) == [("ForeignBlocksStayAway", 1)]
+    assert broken(entries(Message("user", (Text("see"), OWN)))) == []
+    for nested, found in ((FOREIGN, [("ForeignBlocksStayAway", 3)]), (OWN, [])):
+        view = entries(GO, call("a"), Message("tool", (ToolResult("a", (Text("see"), nested)),)))
+        assert broken(view) == found
+
+
+# -------------------------------------------------------------------------------------------------- PromptsAreIntact
+
+
+def test_system_prompts_and_the_last_user_input_are_shown_as_they_were_said():
+    view = entries(system("rules"), user("old"), say("ok"), user("new"), say("ok"))
+    assert broken(view) == []
+    assert broken((replace(view[0], shrunk=((0,),)), *view[1:])) == [("PromptsAreIntact", 1)]
+    assert broken((view[0], replace(view[1], shrunk=((0,),)), *view[2:])) == []
+    (violation,) = check((*view[:3], replace(view[3], shrunk=((0,),)), view[4]), ANTHROPIC)
+    assert violation == Violation("PromptsAreIntact", 5, "the last user input, m4, is not shown as it was said")
+
+
+def test_a_result_or_a_summary_is_no_user_input():
+    view = entries(user("go"), call("a"), answer("a"))
+    note = replace(view[2], message=user("note"), kind="note", shrunk=((0,),))
+    told = replace(
+        view[2], position=4, message=user("told"), source=None, kind="summary", stamp=Stamp(1, 1, 1, "summary")
+    )
+    assert broken((view[0], note, told)) == []
+
+
+# --------------------------------------------------------------------------------------------------------- all of them
+
+
+def test_every_rule_names_who_needs_it_and_what_breaks_without_it_and_is_checked():
+    written = {value for value in vars(rules).values() if isinstance(value, type) and "breaks" in vars(value)}
+    assert set(RULES) == written
+    assert all(rule.__doc__ and rule.provider and rule.breaks for rule in written)
+
+
+def test_a_view_and_its_entries_are_checked_alike():
+    view = entries(GO, call("a"))
+    assert check(View(view, 1, Budget(9, 0, 9, 9)), OPENAI) == check(view, OPENAI) != []
+
+
+# ------------------------------------------------------------------------------------------------------------- Checker
+
+
+@st.composite
+def changes(draw: st.DrawFn, made: list[Message]) -> list[tuple[int, int, int]]:
+    return draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 90), st.integers(0, len(made) - 1)), max_size=14))
+
+
+@MANY
+@given(made=st.lists(messages(), min_size=1, max_size=8), profile=st.sampled_from([OPENAI, ANTHROPIC]), data=st.data())
+def test_a_checker_that_goes_along_finds_what_a_fresh_one_finds(made, profile, data):
+    """Views that grow, are cut, are changed anywhere and shrink, legal and not, over many of the checker's marks."""
+    checker = Checker(profile)
+    pool = entries(*made, GO, call("a"), answer("a"), calls("b", "c"), answer("c"), say("ok"))
+    view: list[Entry] = [pool[n % len(pool)] for n in range(data.draw(st.integers(0, 700)))]
+    for kind, place, choice in data.draw(changes(made)):
+        at = place * len(view) // 91
+        match kind:
+            case 0:
+                view += [replace(pool[(choice + n) % len(pool)], position=len(view) + n) for n in range(place)]
+            case 1 if view:
+                view[at] = replace(view[at], message=pool[choice].message)
+            case 2:
+                view = view[:at]
+            case _:
+                view = [*view[:at], *view[at + choice :]]
+        assert checker.check(view) == check(view, profile)
+
+
+@MANY
+@given(history=histories(), profile=st.sampled_from([OPENAI, ANTHROPIC, BINDING]), data=st.data())
+def test_what_a_projection_shows_is_legal_and_the_checker_that_goes_along_agrees(history, profile, data):
+    story, checker = Story(profile=profile), Checker(profile)
+    for message in history:
+        story.say(message)
+        if data.draw(st.integers(0, 3)) == 0:
+            story.edit(*data.draw(edits([row.id for row in story.rows], max_size=2)))
+        view = story.projection.entries()
+        if any(entry.message.role != "system" for entry in view):
+            assert checker.check(view) == check(view, profile) == []
+
+
+# ----------------------------------------------------------------------------------------------------------- cut_points
+
+
+def points(*said: Message) -> list[int]:
+    return cut_points(Story(*said).projection.entries())
+
+
+def test_a_view_is_cut_between_units_and_at_both_ends():
+    assert points() == [0]
+    assert points(user("a"), say("b"), user("c")) == [0, 1, 2, 3]
+    assert cut_points(Story(user("a")).view()) == [0, 1]
+
+
+def test_parallel_calls_and_their_answers_are_one_unit_in_any_order():
+    assert points(GO, calls("a", "b"), answer("b"), answer("a"), say("ok")) == [0, 1, 4, 5]
+    # What the user said in between stands behind the answers, and may be cut off there.
+    assert points(GO, calls("a", "b"), answer("b"), user("hurry"), answer("a"), say("ok")) == [0, 1, 4, 5, 6]
+
+
+def test_a_late_answer_is_a_note_of_its_own_and_the_stand_in_stays_with_its_call():
+    story = Story(GO, call("a"), call("b"), answer("b"), answer("a"))
+    assert [entry.kind for entry in story.projection.entries()] == [
+        "message",
+        "message",
+        "stand-in",
+        "message",
+        "message",
+        "note",
+    ]
+    assert cut_points(story.projection.entries()) == [0, 1, 3, 5, 6]
+
+
+def test_a_dead_call_at_the_end_keeps_its_stand_in():
+    assert points(GO, calls("a", "b"), answer("a")) == [0, 1, 4]
+
+
+def test_reused_and_empty_ids_do_not_run_into_each_other():
+    assert points(GO, call("a"), answer("a"), calls("a", "a"), answer("a"), answer("a"), call(""), answer("")) == [
+        0,
+        1,
+        3,
+        6,
+        8,
+    ]
+
+
+def test_reasoning_is_never_cut_from_what_it_led_to():
+    story = Story(GO, thought("hm", call("a")), answer("a"), thought("so", say("ok")), profile=ANTHROPIC)
+    assert cut_points(story.projection.entries()) == [0, 1, 3, 4]
+
+
+@MANY
+@given(history=histories(), data=st.data())
+def test_both_sides_of_a_cut_are_legal_by_themselves(history, data):
+    view = Story(*history).projection.entries()
+    where = cut_points(view)
+    assert where == sorted(set(where))
+    assert {0, len(view)} <= set(where)
+    cut = data.draw(st.sampled_from(where))
+    for side in (view[:cut], view[cut:]):
+        found = {violation.rule for violation in check(side, OPENAI)}
+        assert found <= {"UserSpeaksFirst"}
