@@ -36,7 +36,10 @@ class Mirror:
             if old[0] != now or shared + old[1] > len(self._said):
                 break
             known, shared = known + 1, shared + old[1]
-        fresh = [(copy.deepcopy(item), read(item)) for item in given[known:]]
+        read_now = [
+            (item, read(item)) for item in given[known:]
+        ]  # All are read before one is copied: some may be wrong.
+        fresh = [(copy.deepcopy(item), messages) for item, messages in read_now]
         tail = [message for _, messages in fresh for message in messages]
         while tail and shared < len(self._said) and _said(tail[0]) == self._said[shared]:
             shared += 1

@@ -264,8 +264,8 @@ class Projection:
             case Summarize(span=named):
                 self._cover(number, named, edit, record, where)
             case Restore():
-                for cancelled in edit.edits:
-                    self._cancel(cancelled, record.turn)
+                if edit.edits:
+                    self._cancel(frozenset(edit.edits), record.turn)
                 for named in edit.targets:
                     self._restore(named, record.turn, where)
             case Pin(target=target) | Unpin(target=target):
@@ -368,14 +368,14 @@ class Projection:
 
     # ------------------------------------------------------------------------------------------------------ restoring
 
-    def _cancel(self, number: int, turn: int) -> None:
-        """Take the edit with this number out of the fold. What it had hidden comes back by `reveal`."""
-        for slot in [slot for slot in self._slots if any(n == number for n, _ in slot.edits)]:
+    def _cancel(self, numbers: frozenset[int], turn: int) -> None:
+        """Take the edits with these numbers out of the fold. What they had hidden comes back by `reveal`."""
+        for slot in [slot for slot in self._slots if slot.edits and any(n in numbers for n, _ in slot.edits)]:
             if slot.span is None:
                 twin = self._changing(slot, voids=True)
-                twin.edits = tuple((n, edit) for n, edit in twin.edits if n != number)
+                twin.edits = tuple((n, edit) for n, edit in twin.edits if n not in numbers)
                 twin.renewed = turn
-        for cover in [cover for cover in self._covers if cover.number == number]:
+        for cover in [cover for cover in self._covers if cover.number in numbers]:
             self._uncover(cover)
 
     def _uncover(self, cover: Cover) -> None:

@@ -1,0 +1,58 @@
+"""Long conversations: what a step costs grows with what it touches, not with the square of it. CPU time, with room."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from foveate import BadMessage, Replace, Target, Text, assistant
+from foveate.formats import get_format
+from foveate.testing import agent_run
+
+from .shells import opened
+
+
+def seconds(step: Callable[[], object]) -> float:
+    began = time.process_time()
+    step()
+    return time.process_time() - began
+
+
+def test_a_thousand_edits_are_undone_at_once():
+    one = opened(window=10_000_000)
+    one.append(agent_run(1_800, seed=3, result_chars=(50, 100)))
+    results = [row for row in one.history() if row.message.role == "tool"][:1_000]
+    receipt = one.edit(*(Replace(Target(row.id), (Text("short"),)) for row in results))
+    assert seconds(lambda: one.undo(receipt)) < 0.5
+    assert all(entry.shrunk == () for entry in one.view)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_list_of_two_thousand_messages_is_recognised_quickly(provider):
+    one = opened(provider=provider, window=10_000_000)
+    mine = get_format(provider).render(agent_run(1_400, seed=1, result_chars=(50, 400)))[:2_000]
+    one.prompt(messages=mine)
+
+    def turn(n: int) -> None:
+        mine.append({"role": "user", "content": f"and {n}?"})
+        one.prompt(messages=mine)
+        one.record(assistant(f"{n}."))
+        mine.append({"role": "assistant", "content": f"{n}."})
+
+    assert min(seconds(lambda n=n: turn(n)) for n in range(8)) < 0.06  # 10 ms on a computer of its own
+    assert len(one) == len([message for item in mine for message in one.format.parse(item)])
+
+
+def test_a_list_with_a_message_that_is_no_message_leaves_all_as_it_was():
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    one = opened()
+    mine: list[dict[str, object]] = [{"role": "user", "content": "go"}]
+    one.prompt(messages=mine)
+    with pytest.raises(BadMessage, match="nested deeper"):
+        one.prompt(messages=[*mine, {"role": "user", "content": "x", "more": deep}])
+    assert len(one) == 1
+    assert one.prompt(messages=mine)["messages"] == mine
