@@ -494,3 +494,11 @@ def test_a_longer_view_extends_the_body_byte_for_byte():
     bodies = [format.body(view(*shown[: 1 + 2 * n]), profile=PROFILE, system="x") for n in range(1, 20)]
     for before, after in pairwise(bodies):
         assert after.startswith(before.removesuffix(b"]}"))
+
+
+def test_the_place_of_a_call_in_the_stream_it_was_gathered_from_is_not_sent_back():
+    call = {"id": "a", "type": "function", "function": {"name": "grep", "arguments": "{}"}}
+    gathered = {"role": "assistant", "content": None, "tool_calls": [{**call, "index": 0}]}
+    chat = OpenAIChat()
+    (said,) = chat.parse(gathered)
+    assert chat.render([said]) == [{"role": "assistant", "content": None, "tool_calls": [call]}]

@@ -26,7 +26,7 @@ TOOL_CALL = "tool_call:"
 _MESSAGE = MARKS | {"role", "content"}
 _ASSISTANT = _MESSAGE | {"parsed"}  # The SDK's own reading of the content.
 _TOOL = _MESSAGE | {"tool_call_id"}
-_CALL = MARKS | {"id", "type"}
+_CALL = MARKS | {"id", "type", "index"}  # A call's index is its place in the stream that it was gathered from.
 
 # Fields whose null (or empty list) says what their absence says; the API fills them in.
 _NULLABLE = ("name", "refusal", "audio", "annotations", "function_call", "tool_calls", "reasoning_content", "reasoning")
