@@ -1,8 +1,8 @@
 """Values to bytes and back, version 1. These bytes are what is hashed and stored.
 
 Messages and journal records are JSON, so that a person can read a database; stamps, which are many and small, are
-MessagePack arrays. An unknown field is ignored on reading, an unknown kind of part becomes `Opaque`, so that a newer
-foveate's conversation stays readable.
+MessagePack arrays. An unknown field is ignored on reading, a part of an unknown kind, or one that says something new,
+becomes `Opaque`, so that a newer foveate's conversation stays readable.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 from ..errors import BadEdit, BadMessage
 from .journal import Record
-from .messages import Message
+from .messages import Message, Part
 from .stamps import Stamp
 
 __all__ = [
@@ -35,8 +35,6 @@ _record = msgspec.json.Decoder(Record)
 _pack = msgspec.msgpack.Encoder()
 _stamp = msgspec.msgpack.Decoder(Stamp)
 
-_KINDS = {"text", "media", "reasoning", "tool_call", "tool_result", "opaque"}
-
 
 def encode_message(message: Message) -> bytes:
     """The canonical bytes of a message.
@@ -53,11 +51,14 @@ def encode_message(message: Message) -> bytes:
 
 
 def decode_message(body: bytes) -> Message:
-    """The message with these canonical bytes."""
+    """The message with these canonical bytes. Raises msgspec.DecodeError where they are none."""
     try:
         return _message.decode(body)
     except msgspec.ValidationError:
-        return msgspec.convert(_with_unknown_kinds(json.loads(body)), Message)
+        message = json.loads(body)
+        if not isinstance(message, dict) or not isinstance(message.get("parts", []), list):
+            raise
+        return msgspec.convert(_with_unknown_parts(message), Message)
 
 
 def encode_record(record: Record) -> bytes:
@@ -85,14 +86,17 @@ def decode_stamp(body: bytes) -> Stamp:
     return _stamp.decode(body)
 
 
-def _with_unknown_kinds(message: dict[str, Any]) -> dict[str, Any]:
-    """The same message, its parts of unknown kinds (of a later version) wrapped as Opaque."""
+def _with_unknown_parts(message: dict[str, Any]) -> dict[str, Any]:
+    """The same message, its parts that only a later version understands wrapped as Opaque."""
 
-    def known(part: dict[str, Any]) -> dict[str, Any]:
-        if part.get("type") in _KINDS:
-            content = part.get("content")
-            return {**part, "content": [known(nested) for nested in content]} if isinstance(content, list) else part
-        body = json.dumps(part, ensure_ascii=False, separators=(",", ":"))
-        return {"type": "opaque", "format": "foveate", "kind": str(part.get("type")), "body": body}
+    def known(part: Any) -> Any:
+        kind, content = (part.get("type"), part.get("content")) if isinstance(part, dict) else ("", None)
+        whole = {**part, "content": [known(nested) for nested in content]} if isinstance(content, list) else part
+        try:
+            msgspec.convert(whole, Part)
+        except msgspec.ValidationError:
+            body = json.dumps(part, ensure_ascii=False, separators=(",", ":"))
+            return {"type": "opaque", "format": "foveate", "kind": str(kind), "body": body}
+        return whole
 
     return {**message, "parts": [known(part) for part in message.get("parts", [])]}
