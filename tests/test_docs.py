@@ -19,6 +19,7 @@ import pytest
 
 from foveate.core.rules import RULES
 from foveate.formats.sniff import READERS
+from foveate.policies import KNOWN
 from foveate.replay.columns import COLUMNS
 from foveate.testing import StubAnthropic, StubOpenAI, answer, call, say
 
@@ -80,8 +81,9 @@ def test_the_page_of_rules_has_every_rule_as_the_code_states_it():
         assert rule.__doc__.splitlines()[0] in page
 
 
-def test_the_page_of_replay_names_every_figure_and_every_reader():
+def test_the_page_of_replay_names_every_policy_figure_and_reader():
     page = (ROOT / "docs" / "replay.md").read_text(encoding="utf-8")
+    assert [name for name in KNOWN if f"`{name}`" not in page] == []
     titles = [column.title.removesuffix(" p50 / p99").replace("ms", "milliseconds") for column in COLUMNS]
     assert [title for title in titles if title not in page] == []
     assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == [reader.name for reader in READERS]

@@ -11,6 +11,7 @@ import pytest
 import foveate
 from foveate.cli import app as module
 from foveate.errors import BadSetting
+from foveate.policies import KNOWN
 
 
 @pytest.mark.parametrize("command", [[], ["replay"], ["show"], ["check"], ["repair"]])
@@ -19,6 +20,10 @@ def test_help_is_plain_and_ends_well(run, command):
     assert (code, err) == (0, "")
     assert "Usage: foveate" in out
     assert not command or "Example: foveate" in out
+
+
+def test_the_help_of_replay_names_every_policy(run):
+    assert [name for name in KNOWN if name not in run("replay", "--help")[1]] == []
 
 
 def test_the_version_is_told(run):

@@ -249,6 +249,6 @@ def test_a_window_too_small_for_the_request_is_said_to_be(run, tmp_path):
         tmp_path / "big.jsonl",
         [{"role": "system", "content": "x" * 50_000}, {"role": "user", "content": "hi"}, call("a", "ls", {})],
     )
-    code, out, err = run("replay", path, "--window", "1000")
-    assert (code, out) == (2, "")
+    code, out, err = run("replay", path, "--window", "1000", "--db", tmp_path / "chats.db")
+    assert (code, out, sorted(tmp_path.iterdir())) == (2, "", [path])
     assert "usable" in err

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import BadSetting
 
-__all__ = ["folder_of", "write_whole"]
+__all__ = ["folder_of", "remove_database", "write_whole"]
 
 
 def folder_of(path: Path) -> Path:
@@ -33,6 +33,12 @@ def write_whole(path: Path, content: bytes) -> None:
         _write_beside(folder, path, content)
     except OSError as error:
         raise BadSetting(f"{path} cannot be written: {error.strerror or error}.") from error
+
+
+def remove_database(path: Path) -> None:
+    """Take away a SQLite file that this run has made and that holds nothing whole, with what SQLite keeps beside it."""
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def _write_beside(folder: Path, path: Path, content: bytes) -> None:

@@ -13,7 +13,7 @@ import msgspec
 from cyclopts import Parameter
 
 from ..errors import BadSetting
-from ._files import folder_of, write_whole
+from ._files import folder_of, remove_database, write_whole
 from ._options import Provider, policies_of, prices_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def replay(
     last
         Take the newest recording of Claude Code or Codex on this computer.
     policy
-        The policy: prune (the default), keep-last-N, none (only what keeps a request within its window), off.
+        The policy: prune (the default), keep-last-N, recap, none (only what keeps a request within its window), off.
     compare
         Several policies, parted by commas.
     window
@@ -96,6 +96,7 @@ def replay(
             folder_of(written)
     if db is not None and db.exists():
         open_store(f"sqlite:///{db}").close()  # Says what is wrong with it before anything is done.
+    is_new = db is not None and not db.exists()
     with progress("Replaying", len(paths)) as tell:
         corpus = replay_files(
             paths,
@@ -110,6 +111,8 @@ def replay(
             jobs=jobs,
             progress=tell,
         )
+    if db is not None and is_new and not corpus.replayed:
+        remove_database(db)
     totals = _totals(corpus.rows, names)
     if html and corpus.replayed:
         write_whole(html, _page(corpus, totals, billed).encode())
