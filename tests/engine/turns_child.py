@@ -1,0 +1,57 @@
+"""A process that runs whole turns until it is killed: run with the path of a database and a seed.
+
+It prints what was acknowledged, a line at a time: `message POSITION ID`, `edit NUMBER`. A policy edits at nearly every
+turn, now and then an edit is made by hand, expanded, pinned or undone.
+"""
+
+from __future__ import annotations
+
+import sys
+from random import Random
+
+from foveate import BadEdit, assistant, open_conversation
+from foveate.testing import answer, call, text_of
+
+
+def main(path: str, seed: int) -> None:
+    random = Random(seed)
+    with open_conversation("one", store=f"sqlite:///{path}", window=6_000, policy="keep-last-2") as chat:
+
+        def told(ids: tuple[str, ...]) -> None:
+            for position, id in enumerate(ids, len(chat) - len(ids) + 1):
+                print("message", position, id, flush=True)
+
+        told(chat.append(f"request {len(chat)}"))
+        while True:
+            n = len(chat)
+            chat.prompt()
+            print("edit", chat.head.number, flush=True)
+            chat.record(call(f"call{n}", "read", n=n))
+            told((chat.tip,))
+            told(chat.append(answer(f"call{n}", text_of(random.randrange(1, 700), n))))
+            if random.random() < 0.2:
+                chat.record(assistant(f"answer {n}"))
+                told((chat.tip,))
+                told(chat.append(f"request {n}"))
+            if random.random() < 0.3:
+                by_hand(chat, random)
+                print("edit", chat.head.number, flush=True)
+
+
+def by_hand(chat, random: Random) -> None:
+    handle = f"m{random.randrange(1, len(chat) + 1)}"
+    try:
+        match random.randrange(4):
+            case 0:
+                chat.expand(handle)
+            case 1:
+                chat.pin(handle)
+                chat.unpin(handle)
+            case _:
+                chat.undo(random.choice(chat.receipts()[-3:]))
+    except (BadEdit, IndexError):  # Nothing there to take back.
+        pass
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))
