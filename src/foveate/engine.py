@@ -41,6 +41,8 @@ Step = Generator[Effect, Any, T]
 
 _ATTEMPTS = 5
 """How often an append or a plan is tried anew after another writer came first."""
+_STEM = 480
+"""Characters of a name that the name of its former course begins with: stores take 500."""
 _SNAPSHOT_EVERY = 256
 """Messages and edits after which a snapshot is due, at least."""
 _ORIGINS: dict[str, Origin] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
@@ -448,7 +450,8 @@ class Engine:
         number = yield from self._number_at(position)
         taken = set((yield partial(self.store.names, self.head.tenant)))
         tries = range(1, len(taken) + 2)
-        keep = next(f"{self.head.name}~{n}" for n in tries if f"{self.head.name}~{n}" not in taken)
+        stem = self.head.name[:_STEM]
+        keep = next(f"{stem}~{n}" for n in tries if f"{stem}~{n}" not in taken)
         self.head = yield partial(self.store.repoint, self.head, position, number, keep)
         yield from self._load()
         self._asked = None

@@ -22,6 +22,7 @@ from .errors import BadEdit, BadMessage, BadSetting
 __all__ = ["callable_", "edits", "instance", "like", "message", "origin", "text", "whole"]
 
 T = TypeVar("T")
+_message = msgspec.json.Decoder(Message)  # Strict: what a store reads as written by a later version is a mistake here.
 _MOST = 2**63 - 1
 """The largest whole number that every store can keep."""
 
@@ -66,7 +67,7 @@ def origin(value: object) -> None:
 def message(value: Message) -> Message:
     """The message as it will be read again. Raises BadMessage where a field of it is of the wrong kind."""
     try:
-        return wire.decode_message(wire.encode_message(value))
+        return _message.decode(wire.encode_message(value))
     except BadMessage:
         raise
     except Exception as error:

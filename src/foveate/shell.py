@@ -24,13 +24,14 @@ from .core.receipts import Receipt, receipt_of
 from .core.stamps import Origin, Stamp, Usage
 from .core.view import Budget, View
 from .engine import Engine, Step
-from .errors import BadMessage, UnknownHandle
+from .errors import BadInput, BadMessage, UnknownHandle
 from .mirror import Mirror
 from .ports import Appended, Finding, Format, Head
 
 __all__ = ["Historic", "Mend", "Repaired", "Shell"]
 
 _log = logging.getLogger("foveate")
+_NESTED = "The system prompt or the tools are nested too deeply to be sent. Flatten them."
 _DEPTH = 2
 """Lists in lists that are still taken for messages: tools often return a list each."""
 
@@ -277,11 +278,17 @@ class Shell:
 
     def _prompted(self, view: View) -> dict[str, Any]:
         system, tools = self._asked_with
-        return self._engine.format.prompt(view, profile=self.profile, system=system, tools=tools)
+        try:
+            return self._engine.format.prompt(view, profile=self.profile, system=system, tools=tools)
+        except RecursionError:
+            raise BadInput(_NESTED) from None
 
     def _bodied(self, view: View) -> bytes:
         system, tools = self._asked_with
-        return self._engine.format.body(view, profile=self.profile, system=system, tools=tools)
+        try:
+            return self._engine.format.body(view, profile=self.profile, system=system, tools=tools)
+        except RecursionError:
+            raise BadInput(_NESTED) from None
 
     def _refused(self, error: BaseException) -> Step[View]:
         given.instance("What refused() takes", error, BaseException, "the exception that the SDK raised")

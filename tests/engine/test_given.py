@@ -8,6 +8,7 @@ import pytest
 
 from foveate import (
     BadEdit,
+    BadInput,
     BadMessage,
     BadSetting,
     FoveateError,
@@ -20,6 +21,7 @@ from foveate import (
     open_conversation,
     user,
 )
+from foveate.stores.memory import MemoryStore
 
 from .shells import opened
 
@@ -133,3 +135,26 @@ def test_lists_in_lists_in_lists_are_no_messages():
 def test_a_path_that_no_file_can_have_is_a_store_error(path):
     with pytest.raises(StoreError, match="No file can be called"):
         open_conversation("c", store=f"sqlite:///{path}", window=1_000)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize("levels", [600, 100_000])
+def test_tools_nested_too_deeply_are_refused(provider, levels):
+    deep: dict[str, Any] = {}
+    for _ in range(levels):
+        deep = {"properties": [deep]}
+    one = opened(provider=provider)
+    one.append("hi")
+    for ask in (one.prompt, one.body):
+        with pytest.raises(BadInput, match="The system prompt or the tools"):
+            ask(tools=[{"name": "grep", "input_schema": deep}])
+    assert one.prompt(tools=[])["messages"]
+
+
+def test_a_departure_from_the_longest_name_is_kept_under_a_shorter_one():
+    store = MemoryStore()
+    one = opened("n" * 500, store=store)
+    for text in "ab":
+        one.prompt(messages=[{"role": "user", "content": text}])
+    assert [len(name) for name in store.names("")] == [500, 482]
+    assert len(one) == 1
