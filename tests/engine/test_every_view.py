@@ -13,7 +13,7 @@ from foveate import Conversation, Message, open_conversation
 from foveate.core.edits import Edit
 from foveate.core.rules import check
 from foveate.errors import BadEdit, BadInput, BadMessage, DoesNotFit
-from foveate.policies import filter_tool_results, prune_tool_outputs
+from foveate.policies import filter_tool_results, prune_tool_outputs, recap_batches
 from foveate.stores.memory import MemoryStore
 from foveate.testing.bodies import check_body
 from foveate.testing.strategies import edits, histories
@@ -25,6 +25,9 @@ POLICIES = {
     "keep-last-1": "keep-last-1",
     "keep-last-2, by threes": (filter_tool_results(keep=2, batch=3),),
     "prune": (prune_tool_outputs(protect=40, minimum=20),),
+    "recap": (recap_batches(recap_prefix="src"),),
+    "recap, each turn": (recap_batches(min_preserved_assistant_messages=1, batch_size=1, recap_prefix="src"),),
+    "recap, turns with calls": (recap_batches(min_preserved_assistant_messages=0, batch_size=2, recap_prefix="Toge"),),
     "both": (prune_tool_outputs(protect=40, minimum=20), filter_tool_results(keep=2)),
 }
 MANY = settings(max_examples=settings.default.max_examples * 2)

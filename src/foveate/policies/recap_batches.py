@@ -38,6 +38,7 @@ NOTE = '[Earlier: {recap}; expand("{handle}")]'
 """What stands for a turn with calls. A user's note cannot be taken for a request if it is marked as what it is."""
 
 _NAME = "recap"
+_WHY = "an old turn, as its recap"
 _log = logging.getLogger("foveate")
 
 
@@ -91,10 +92,9 @@ def recap_batches(
         due = (len(turns) - keep) // batch * batch
         if due < 1:
             return ()
-        trigger = turns[due + keep - 1]
-        old = turns[:due]
-        going = _inputs_due(view, old, trigger, form, keep_first_user) if hide_users else []
-        taken = sorted([*_hidden(going), *_shrunk(view, old, trigger, form, going)], key=lambda taken: taken.position)
+        batches = _Batches(view, turns[:due], turns[due + keep - 1], form)
+        hidden = list(batches.inputs_due(keep_first_user)) if hide_users else []
+        taken = sorted([*hidden, *batches.shrunk({step.position for step in hidden})], key=lambda step: step.position)
         if taken:
             before = sum(_size(entry.message) for entry in view.entries)
             _log.info(ratio_line(before, before - sum(step.saved for step in taken)))
@@ -135,13 +135,6 @@ class _Form(Struct, frozen=True):
         lines = (line.strip() for line in message.text.split("\n"))
         return next((line for line in lines if line.startswith(self.prefix)), "")
 
-    def is_shown_by(self, entry: Entry) -> bool:
-        """Whether the entry shows its recap already."""
-        if entry.source is None:
-            return entry.kind == "summary"
-        line = self.line_of(entry.source) if entry.shrunk else ""
-        return bool(line) and entry.message.text == _filled(self.template, line, entry.handle)
-
 
 def _turns(view: View) -> list[Entry]:
     """What the assistant said, oldest first, a recap in the place of what it stands for.
@@ -160,53 +153,85 @@ def _turns(view: View) -> list[Entry]:
     return list(turns.values())
 
 
-def _inputs_due(view: View, old: Sequence[Entry], trigger: Entry, form: _Form, keep_first: bool) -> list[Entry]:
-    """User inputs before the newest recap, but for the last one before the trigger: it was being answered then."""
-    newest = next((turn.position for turn in reversed(old) if _has_recap(turn, view, form)), 0)
-    inputs = [entry for entry in view.entries if entry.is_input and entry.position < trigger.position]
-    return [
-        entry
-        for entry in inputs[int(keep_first) : -1]
-        if entry.position < newest and entry.message.role == "user" and _is_free(entry, view)
-    ]
+class _Batches:
+    """The turns of a view that are due, the oldest first, and what can be done about them."""
 
+    def __init__(self, view: View, due: Sequence[Entry], trigger: Entry, form: _Form) -> None:
+        self._view, self._due, self._trigger, self._form = view, due, trigger, form
+        sources = ((turn.id, turn.source) for turn in due if turn.source is not None)
+        self._brought_back = [entry for entry in view.entries if entry.renewed]
+        self._lines = {id: line for id, source in sources if (line := form.line_of(source))}
 
-def _has_recap(turn: Entry, view: View, form: _Form) -> bool:
-    """Whether the turn shows its recap, or may."""
-    if form.is_shown_by(turn):
-        return True
-    return _is_free(turn, view) and turn.source is not None and bool(form.line_of(turn.source))
+    def inputs_due(self, keep_first: bool) -> Iterator[_Step]:
+        """Hide user inputs before the newest recap, but for the last one before the trigger: it was being answered."""
+        newest = next((turn.position for turn in reversed(self._due) if self._has_recap(turn)), 0)
+        inputs = [entry for entry in self._view.entries if entry.is_input and entry.position < self._trigger.position]
+        for entry in inputs[int(keep_first) : -1]:
+            if entry.position < newest and entry.message.role == "user" and _is_free(entry, self._view):
+                edit = Hide(Target(entry.id), _NAME, "the turns that followed are shown as recaps")
+                yield _Step(entry.position, edit, _size(entry.message))
 
+    def shrunk(self, hidden: Container[int]) -> Iterator[_Step]:
+        """Make recaps of turns. `hidden`: positions of the inputs that are hidden in the same plan."""
+        for turn in self._due:
+            line = self._lines.get(turn.id, "")
+            if turn.span is not None:
+                yield from self._covered_again(turn)
+            elif not line or not _is_free(turn, self._view):
+                continue
+            elif turn.message.calls:
+                answers = self._answers(turn, hidden)
+                yield from _note([turn, *answers], line, self._form.note) if answers else ()
+            elif self._form.as_note:
+                yield from _note([turn], line, self._form.template)
+            else:
+                yield from _recap(turn, line, self._form.template)
 
-def _hidden(entries: Sequence[Entry]) -> Iterator[_Step]:
-    for entry in entries:
-        edit = Hide(Target(entry.id), _NAME, "the turns that followed are shown as recaps")
-        yield _Step(entry.position, edit, _size(entry.message))
-
-
-def _shrunk(view: View, old: Sequence[Entry], trigger: Entry, form: _Form, going: Sequence[Entry]) -> Iterator[_Step]:
-    """The steps that make recaps of those of the old turns that can be."""
-    hidden = {entry.id for entry in going}
-    places = {entry: index for index, entry in enumerate(view.entries)}
-    for turn in old:
+    def _has_recap(self, turn: Entry) -> bool:
+        """Whether the turn shows its recap, or may."""
         if turn.span is not None:
-            yield from _covered_again(turn, view)
-        elif turn.source is not None and _is_free(turn, view) and (line := form.line_of(turn.source)):
-            if not turn.message.calls:
-                yield from _recap(turn, line, form)
-            elif turn is not trigger:  # Nobody has read its results yet.
-                answers = _answers(view, places[turn], hidden)
-                yield from _note([turn, *answers], line, form.note) if answers else ()
+            return True
+        line = self._lines.get(turn.id, "")
+        shows_it = bool(turn.shrunk) and turn.message.text == _filled(self._form.template, line, turn.handle)
+        return bool(line) and (shows_it or _is_free(turn, self._view))
+
+    def _answers(self, turn: Entry, hidden: Container[int]) -> list[Entry]:
+        """The answers to all calls of a turn; none where not all of the turn can go, or somebody else spoke inside."""
+        if turn is self._trigger:  # Nobody has read them yet.
+            return []
+        answers: list[Entry] = []
+        others: list[Entry] = []
+        for entry in self._view.entries[self._view.entries.index(turn) + 1 :]:
+            if entry.message.role == "assistant" or entry.kind == "summary":
+                break
+            (answers if entry.message.result else others).append(entry)
+        last = max((answer.position for answer in answers), default=0)
+        if any(entry.position < last and entry.position not in hidden for entry in others):
+            return []
+        return answers if all(one.kind == "message" and _may_go(one, self._view) for one in answers) else []
+
+    def _covered_again(self, recap: Entry) -> Iterator[_Step]:
+        """Put a recap back in the place of what was expanded from behind it, once that has been seen."""
+        back = [
+            entry
+            for entry in self._brought_back
+            if entry.kind in ("message", "note")
+            and recap.position <= entry.position <= recap.last
+            and not entry.pinned
+            and entry.position != self._view.last_input
+            and entry.message.role != "system"
+        ]
+        if back and recap.span and all(_may_go(entry, self._view) for entry in back):
+            edit = Summarize(recap.span, recap.message.text, _NAME, _WHY)
+            yield _Step(recap.position, edit, sum(_size(entry.message) for entry in back))
 
 
-def _recap(turn: Entry, line: str, form: _Form) -> Iterator[_Step]:
-    if form.as_note:
-        yield from _note([turn], line, form.template)
-        return
-    text = _filled(form.template, line, turn.handle)
+def _recap(turn: Entry, line: str, template: str) -> Iterator[_Step]:
+    """What the assistant said, cut to its recap."""
+    text = _filled(template, line, turn.handle)
     saved = _size(turn.message) - len(text)
     if saved > 0 or (saved == 0 and len(turn.message.parts) > 1):
-        yield _Step(turn.position, replacement(turn, text, _NAME, "an old turn, as its recap"), saved)
+        yield _Step(turn.position, replacement(turn, text, _NAME, _WHY), saved)
 
 
 def _note(unit: Sequence[Entry], line: str, template: str) -> Iterator[_Step]:
@@ -216,38 +241,7 @@ def _note(unit: Sequence[Entry], line: str, template: str) -> Iterator[_Step]:
     text = _filled(template, line, handle)
     saved = sum(_size(entry.message) for entry in unit) - len(text)
     if saved >= 0:
-        edit = Summarize(Span(first.id, last.id), text, _NAME, "an old turn, as its recap")
-        yield _Step(first.position, edit, saved)
-
-
-def _answers(view: View, index: int, hidden: Container[str]) -> list[Entry]:
-    """The answers to all calls of the turn at this index; none where not all of the turn can go."""
-    answers: list[Entry] = []
-    others: list[Entry] = []
-    for entry in view.entries[index + 1 :]:
-        if entry.message.role == "assistant" or entry.kind == "summary":
-            break
-        (answers if entry.message.result else others).append(entry)
-    last = max((answer.position for answer in answers), default=0)
-    between = [entry for entry in others if entry.position < last and entry.id not in hidden]
-    can_go = all(answer.kind == "message" and not answer.pinned and answer.renewed < view.turn for answer in answers)
-    return answers if can_go and not between else []
-
-
-def _covered_again(recap: Entry, view: View) -> Iterator[_Step]:
-    """Put a recap back in the place of what was expanded from behind it, once that has been seen."""
-    back = [
-        entry
-        for entry in view.entries
-        if entry.kind in ("message", "note")
-        and recap.position <= entry.position <= recap.last
-        and not entry.pinned
-        and entry.position != view.last_input
-        and entry.message.role != "system"
-    ]
-    if back and recap.span and all(entry.renewed < view.turn for entry in back):
-        edit = Summarize(recap.span, recap.message.text, _NAME, "an old turn, as its recap")
-        yield _Step(recap.position, edit, sum(_size(entry.message) for entry in back))
+        yield _Step(first.position, Summarize(Span(first.id, last.id), text, _NAME, _WHY), saved)
 
 
 def _is_recap(entry: Entry) -> bool:
@@ -256,7 +250,11 @@ def _is_recap(entry: Entry) -> bool:
 
 def _is_free(entry: Entry, view: View) -> bool:
     """Whether the entry may be shrunk: others have not, nobody pinned it, nobody asked to see it whole."""
-    return entry.span is None and not entry.shrunk and not entry.pinned and entry.renewed < view.turn
+    return not entry.shrunk and _may_go(entry, view)
+
+
+def _may_go(entry: Entry, view: View) -> bool:
+    return not entry.pinned and entry.renewed < view.turn
 
 
 def _size(message: Message) -> int:

@@ -1,0 +1,455 @@
+"""Recaps in batches: the scenarios of section 4.4 of the semantics, then what must hold of any conversation."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from foveate import Conversation, Message, Text, assistant, open_conversation, recap_batches, recap_settings, user
+from foveate.core.edits import Hide, Replace, Span, Summarize, Target
+from foveate.core.messages import Reasoning
+from foveate.core.rules import check
+from foveate.core.view import View
+from foveate.errors import BadInput, BadSetting
+from foveate.policies import Policy, filter_tool_results, named
+from foveate.policies.recap_batches import ratio_line
+from foveate.policies.recap_settings import RecapSettings
+from foveate.testing import answer, call, chat, say, system
+from foveate.testing.bodies import check_body
+from foveate.testing.strategies import histories
+
+ENABLED = "LLM_COMPACTION_ENABLED"
+MINIMUM = "LLM_COMPACTION_MIN_PRESERVED_ASSISTANT_MESSAGES"
+BATCH = "LLM_COMPACTION_BATCH_SIZE"
+
+
+def asked(i: int) -> Message:
+    return user(f"question {i}")
+
+
+def reply(i: int) -> Message:
+    return assistant(f"recap - step {i}\nplan…")
+
+
+def pairs(count: int) -> list[Message]:
+    return [message for i in range(1, count + 1) for message in (asked(i), reply(i))]
+
+
+def opened(policy: Policy | str, said: Iterable[Message] = (), *, format: str = "openai") -> Conversation:
+    """A conversation in which all of this was said, planned before each call as an agent does."""
+    ticks = iter(range(1, 10**9))
+    talk = open_conversation("c", window=100_000, format=format, policy=policy, clock=lambda: next(ticks))
+    for message in said:
+        if message.role == "assistant" and len(talk):
+            talk.settle()
+        talk.append(message)
+    return talk
+
+
+def shown(view: View) -> list[str]:
+    """Each entry in short: `a1` a recap, `A1` a reply in full, `U1` a question; anything else as its text."""
+    known = {f"recap - step {i}": f"a{i}" for i in range(1, 30)}
+    known |= {reply(i).text: f"A{i}" for i in range(1, 30)} | {asked(i).text: f"U{i}" for i in range(1, 30)}
+    return [known.get(entry.message.text, entry.message.text) for entry in view]
+
+
+def split(short: str) -> list[str]:
+    return short.split()
+
+
+def after(count: int, **options: object) -> str:
+    return " ".join(shown(opened(recap_batches(**options), pairs(count)).settle()))  # type: ignore[arg-type]
+
+
+# ------------------------------------------------------------------------------------------------------- the scenarios
+
+
+def test_4_4_01_nothing_comes_of_nothing_and_nothing_happens_while_it_is_switched_off():
+    empty = opened(recap_batches())
+    assert (bool(empty.plan()), shown(empty.plan().after)) == (False, [])
+    assert after(20, enabled=False) == " ".join(f"U{i} A{i}" for i in range(1, 21))
+
+
+def test_4_4_02_the_seventh_reply_shrinks_the_oldest_four():
+    assert after(6) == "U1 A1 U2 A2 U3 A3 U4 A4 U5 A5 U6 A6"
+    talk = opened(recap_batches(), pairs(7))
+    assert shown(talk.settle()) == split("a1 a2 a3 a4 U5 A5 U6 A6 U7 A7")
+    assert [entry.message.role for entry in talk.view][:5] == ["assistant"] * 4 + ["user"]
+    assert talk.prompt()["messages"][0] == {"role": "assistant", "content": "recap - step 1"}
+
+
+def test_4_4_03_between_two_batches_each_view_begins_with_the_last_one():
+    views = [after(n) for n in (7, 8, 9, 10)]
+    assert views[0] == "a1 a2 a3 a4 U5 A5 U6 A6 U7 A7"
+    assert [view.count(" ") + 1 for view in views] == [10, 12, 14, 16]
+    assert [later.startswith(earlier) for earlier, later in pairwise(views)] == [True] * 3
+
+
+def test_4_4_04_the_eleventh_reply_shrinks_four_more():
+    assert after(11) == "a1 a2 a3 a4 a5 a6 a7 a8 U9 A9 U10 A10 U11 A11"
+
+
+def test_4_4_05_at_fifteen_replies_twelve_are_recaps():
+    assert after(15) == " ".join(f"a{i}" for i in range(1, 13)) + " U13 A13 U14 A14 U15 A15"
+
+
+def test_4_4_06_the_question_that_waits_for_its_answer_stays():
+    assert shown(opened(recap_batches(), [*pairs(7), asked(8)]).settle())[-3:] == ["U7", "A7", "U8"]
+
+
+def test_4_4_07_the_system_prompt_and_what_others_put_in_stay_first_and_whole():
+    talk = opened(recap_batches(), [system("Be brief.")])
+    talk.append(user("You are agent 7."), origin="plugin")
+    for message in pairs(7):
+        talk.append(message)
+    assert shown(talk.settle()) == ["Be brief.", "You are agent 7.", *split("a1 a2 a3 a4 U5 A5 U6 A6 U7 A7")]
+
+
+def test_4_4_08_a_reply_without_a_recap_stays_whole_among_those_that_shrink():
+    said = pairs(7)
+    said[3] = say("nothing to sum up")
+    expected = ["a1", "nothing to sum up", "a3", "a4", *split("U5 A5 U6 A6 U7 A7")]
+    assert shown(opened(recap_batches(), said).settle()) == expected
+
+
+def test_4_4_09_a_recap_is_found_on_any_line_and_stripped():
+    said = pairs(7)
+    said[1] = say("I looked.\nThen I wrote.\n   recap - step 1 \r\nplan…")
+    assert shown(opened(recap_batches(), said).settle())[0] == "a1"
+
+
+def test_4_4_10_the_first_of_two_recaps_is_taken():
+    said = pairs(7)
+    said[1] = say("plan…\nrecap - step 1\nrecap - step 2")
+    assert shown(opened(recap_batches(), said).settle())[:2] == ["a1", "a2"]
+
+
+def test_4_4_11_two_of_four_with_two_preserved_and_batches_of_two():
+    assert after(4, min_preserved_assistant_messages=2, batch_size=2) == "a1 a2 U3 A3 U4 A4"
+
+
+def test_4_4_12_too_few_replies_change_nothing():
+    assert after(2, min_preserved_assistant_messages=2, batch_size=2) == "U1 A1 U2 A2"
+
+
+def test_4_4_13_with_none_preserved_all_shrink_but_the_last_question_stays():
+    assert after(4, min_preserved_assistant_messages=0, batch_size=4) == "a1 a2 a3 U4 a4"
+
+
+def test_4_4_14_a_batch_of_one_shrinks_one():
+    assert after(4, batch_size=1) == "a1 U2 A2 U3 A3 U4 A4"
+
+
+def test_4_4_15_numbers_that_are_too_small_are_refused_and_the_old_name_is_taken():
+    for wrong in ({"batch_size": 0}, {"min_preserved_assistant_messages": -1}, {"batch_size": True}):
+        with pytest.raises(ValueError, match="0 or more and batch_size of 1 or more"):
+            recap_batches(**wrong)
+    with pytest.raises(BadSetting, match="recap_prefix"):
+        recap_batches(recap_prefix=" ")
+    with pytest.raises(BadSetting, match=r"\{recap\} in template"):
+        recap_batches(note="[gone]")
+    with pytest.warns(DeprecationWarning, match="is now called min_preserved_assistant_messages"):
+        policy = recap_batches(min_preserved_pairs=2, batch_size=1)
+    assert shown(opened(policy, pairs(4)).settle()) == split("a1 a2 U3 A3 U4 A4")
+    with pytest.warns(DeprecationWarning, match="is now"), pytest.raises(ValueError, match="not -1 and 4"):
+        recap_batches(min_preserved_pairs=-1)
+
+
+def test_4_4_16_an_environment_can_switch_it_off_and_set_its_numbers():
+    def shown_under(environ: dict[str, str]) -> str:
+        return after(7, **recap_settings(environ))
+
+    assert recap_settings({}) == RecapSettings(enabled=True, min_preserved_assistant_messages=3, batch_size=4)
+    assert shown_under({ENABLED: "false"}) == " ".join(f"U{i} A{i}" for i in range(1, 8))
+    assert shown_under({MINIMUM: "5", BATCH: "2"}) == "a1 a2 U3 A3 U4 A4 U5 A5 U6 A6 U7 A7"
+    for value, enabled in {
+        "1": True,
+        "Yes": True,
+        " on": True,
+        "TRUE": True,
+        "0": False,
+        "off": False,
+        "": True,
+    }.items():
+        assert recap_settings({ENABLED: value})["enabled"] is enabled
+    for name, value, says in (
+        (MINIMUM, "-1", "0 or more"),
+        (MINIMUM, "3.5", "0 or more"),
+        (BATCH, "0", "1 or more"),
+        (BATCH, "four", "1 or more"),
+        (BATCH, "1_0", "1 or more"),
+        (ENABLED, "maybe", "one of 1, true"),
+    ):
+        with pytest.raises(ValueError, match=says) as refused:
+            recap_settings({name: value})
+        assert str(refused.value).startswith(f"{name} is {value!r}; ")
+
+
+def test_4_4_17_what_was_said_is_unchanged_and_a_second_look_comes_to_the_same():
+    said = pairs(7)
+    talk = opened(recap_batches(), said)
+    first = talk.prompt()
+    assert first == talk.prompt()
+    assert [row.message for row in talk.history()] == said == pairs(7)
+    policy, view = recap_batches(), opened("none", said).settle()
+    entries = [entry.message for entry in view]
+    assert policy(view) == policy(view) != ()
+    assert [entry.message for entry in view] == entries
+
+
+def test_4_4_18_a_reply_that_calls_tools_goes_with_their_results_or_not_at_all():
+    said = pairs(7)
+    looks = replace(call("t1", "look"), parts=(Text("recap - step 2\nplan…"), *call("t1", "look").parts))
+    with_recap = chat(said[:3], looks, answer("t1", "a result of some length, as results are"), said[4:])
+    talk = opened(recap_batches(), with_recap)
+    expected = ["a1", '[Earlier: recap - step 2; expand("m4-m5")]', *split("a3 a4 U5 A5 U6 A6 U7 A7")]
+    assert shown(talk.settle()) == expected
+    assert [entry.message.role for entry in talk.view][:3] == ["assistant", "user", "assistant"]
+    without = chat(said[:3], call("t1", "look"), answer("t1", "found"), said[4:])
+    assert shown(opened(recap_batches(), without).settle())[:4] == ["a1", "", "found", "a3"]
+
+
+def test_4_4_19_the_ratio_is_logged_where_something_shrank(caplog):
+    with caplog.at_level(logging.INFO, logger="foveate"):
+        talk = opened(recap_batches(), pairs(6))
+        assert caplog.messages == []
+        for message in (asked(7), reply(7)):
+            talk.append(message)
+        before = sum(len(entry.message.text) for entry in talk.view)
+        now = sum(len(entry.message.text) for entry in talk.settle())
+    assert caplog.messages == [f"LLM Context: {before} -> {now} chars ({now / before:.2%})"]
+    assert ratio_line(0, 0) == "LLM Context: 0 -> 0 chars (100.00%)"
+
+
+# ----------------------------------------------------------------------------------------------- options, neighbours
+
+
+def test_9_4_recaps_can_be_notes_of_role_user():
+    talk = opened(recap_batches(as_note=True), pairs(7), format="anthropic")
+    talk.settle()
+    assert [(entry.message.role, entry.message.text) for entry in talk.view][:4] == [
+        ("user", f"recap - step {i}") for i in range(1, 5)
+    ]
+    assert [entry.kind for entry in talk.view] == ["summary"] * 4 + ["message"] * 6
+
+
+def test_the_first_question_can_be_kept_and_all_of_them_too():
+    assert after(7, keep_first_user=True) == "U1 a1 a2 a3 a4 U5 A5 U6 A6 U7 A7"
+    assert after(7, hide_users=False) == "U1 a1 U2 a2 U3 a3 U4 a4 U5 A5 U6 A6 U7 A7"
+    (policy,), _ = named("recap")
+    assert " ".join(shown(opened(policy, pairs(7)).settle())) == after(7, keep_first_user=True)
+
+
+def test_a_recap_may_begin_otherwise_and_be_shown_otherwise():
+    said = [message for i in range(1, 8) for message in (asked(i), say(f"# recap: step {i}\n" + "plan…" * 20))]
+    policy = recap_batches(recap_prefix="# recap:", template='{recap} (expand "{handle}")')
+    assert shown(opened(policy, said).settle())[:2] == [
+        '# recap: step 1 (expand "m2")',
+        '# recap: step 2 (expand "m4")',
+    ]
+
+
+def test_without_any_recap_nothing_is_hidden():
+    """An agent that was never told to write recaps would lose its requests and get nothing for them."""
+    said = [message for i in range(1, 20) for message in (asked(i), say(f"answer {i}"))]
+    assert not opened(recap_batches(), said).records()
+
+
+def test_no_recap_is_longer_than_what_it_stands_for():
+    said = pairs(7)
+    said[1], said[3] = say("recap - step 1"), say("recap - step 2 ")
+    talk = opened(recap_batches(), said)
+    assert shown(talk.settle())[:4] == ["a1", "a2", "a3", "a4"]
+    assert [type(edit) for edit in talk.records()[0].edits] == [Hide, Hide, Replace, Hide, Replace, Hide, Replace]
+    wordy = recap_batches(template="[An old turn of which this recap is left: {recap}]", hide_users=False)
+    assert not opened(wordy, pairs(7)).records()
+
+
+def test_pinned_and_shrunk_messages_stay_as_they_are():
+    talk = opened(recap_batches(), pairs(6))
+    talk.pin("m3")
+    talk.pin("m6")
+    talk.edit(Replace(Target(talk.history()[3].id), (Text("recap - a secret was here\nplan…"),)))
+    talk.append(asked(7))
+    talk.append(reply(7))
+    expected = ["a1", "U2", "recap - a secret was here\nplan…", "A3", "a4"]
+    assert shown(talk.settle())[:5] == expected
+    talk.unpin("m6")
+    assert shown(talk.settle())[:5] == [*expected[:3], "a3", "a4"]
+
+
+def test_a_question_behind_the_newest_recap_stays_until_a_newer_recap_comes():
+    said = pairs(11)
+    said[7] = say("no recap here")
+    assert shown(opened(recap_batches(), said[:14]).settle())[:6] == ["a1", "a2", "a3", "U4", "no recap here", "U5"]
+    assert shown(opened(recap_batches(), said).settle())[:5] == ["a1", "a2", "a3", "no recap here", "a5"]
+
+
+def test_the_question_that_was_being_answered_goes_with_the_next_batch_and_not_in_between():
+    """Hidden as soon as another question came, it would have broken the cached prefix between two batches."""
+    talk = opened(recap_batches(min_preserved_assistant_messages=1, batch_size=2), [asked(1), *map(reply, range(1, 4))])
+    assert shown(talk.settle()) == ["U1", "a1", "a2", "A3"]
+    talk.append(asked(2))
+    assert shown(talk.settle()) == ["U1", "a1", "a2", "A3", "U2"]
+    for i in (4, 5):
+        talk.append(reply(i))
+    assert shown(talk.settle()) == ["a1", "a2", "a3", "U2", "a4", "A5"]
+
+
+def test_results_that_nobody_has_read_stay():
+    says = replace(call("t1", "look"), parts=(Text("recap - step 1"), *call("t1", "look").parts))
+    policy = recap_batches(min_preserved_assistant_messages=0, batch_size=1)
+    talk = opened(policy, [asked(1), says, answer("t1", "found " * 20)])
+    assert shown(talk.settle()) == ["U1", "a1", "found " * 20]
+    assert talk.records() == []
+    talk.append(reply(2))
+    assert shown(talk.settle()) == ["U1", '[Earlier: recap - step 1; expand("m2-m3")]', "a2"]
+
+
+def test_a_turn_with_an_unanswered_call_a_pinned_result_or_a_question_inside_stays_whole():
+    says = replace(call("t1", "look"), parts=(Text("recap - step 1\n" + "plan…" * 20), *call("t1", "look").parts))
+    rest = pairs(9)[2:]
+    unanswered = opened(recap_batches(), [asked(1), says, *rest])
+    assert [call.call_id for call in unanswered.settle().entries[0].message.calls] == ["t1"]
+    pinned = opened(recap_batches(), [asked(1), says, answer("t1"), *rest[:4]])
+    pinned.pin("m3")
+    for message in rest[4:]:
+        pinned.append(message)
+    assert [call.call_id for call in pinned.settle().entries[0].message.calls] == ["t1"]
+    between = opened(recap_batches(), [asked(1), says])
+    between.append(user("A hint."), origin="plugin")
+    for message in [answer("t1"), *rest]:
+        between.append(message)
+    assert shown(between.settle())[1:4] == ["ok", "A hint.", "a2"]
+
+
+def test_results_that_another_policy_shrank_go_with_their_turn():
+    says = replace(call("t1", "look"), parts=(Text("recap - step 1\n" + "plan…" * 20), *call("t1", "look").parts))
+    said = [asked(1), says, answer("t1", "found " * 50), call("t2"), answer("t2"), *pairs(9)[2:]]
+    ticks = iter(range(1, 10**9))
+    both = (recap_batches(), filter_tool_results(keep=1))
+    talk = open_conversation("c", window=100_000, policy=both, clock=lambda: next(ticks))
+    for message in said:
+        talk.settle() if message.role == "assistant" else None
+        talk.append(message)
+    assert shown(talk.settle())[:3] == ['[Earlier: recap - step 1; expand("m2-m3")]', "", "ok"]
+
+
+def test_what_was_expanded_is_seen_once_and_goes_again():
+    says = replace(call("t1", "look"), parts=(Text("recap - step 1\n" + "plan…" * 20), *call("t1", "look").parts))
+    said = [asked(1), says, answer("t1", "found " * 50), *pairs(7)[2:]]
+    note = '[Earlier: recap - step 1; expand("m2-m3")]'
+    for handle, seen in (
+        ("m2-m3", [says.text, "found " * 50, "a2"]),
+        ("m3", [note, "[Result for call t1 of look, which is not shown]\n" + "found " * 50, "a2"]),
+        ("m1", ["U1", note, "a2"]),
+        ("m5", [note, "A2", "a3"]),
+    ):
+        talk = opened(recap_batches(), said)
+        before = shown(talk.settle())
+        assert before[:2] == [note, "a2"]
+        talk.expand(handle)
+        assert shown(talk.settle())[:3] == seen
+        talk.append(reply(8))
+        assert shown(talk.settle()) == [*before, "A8"]
+
+
+def test_reasoning_goes_with_the_turn_it_led_to():
+    thinks = Message("assistant", (Reasoning("Hm.", "c2ln", format="anthropic"), Text("recap - step 1\nplan…")))
+    talk = opened(recap_batches(), [asked(1), thinks, *pairs(7)[2:]], format="anthropic")
+    assert talk.settle().entries[1].message == assistant("recap - step 1")
+
+
+# ------------------------------------------------------------------------------------------------- any conversation
+
+OPENER = 14  # tokens of what stands for the user where a provider wants one to speak first
+SHAPES = st.fixed_dictionaries(
+    {
+        "min_preserved_assistant_messages": st.integers(0, 3),
+        "batch_size": st.integers(1, 4),
+        "as_note": st.booleans(),
+        "keep_first_user": st.booleans(),
+        "hide_users": st.booleans(),
+    }
+)
+MANY = settings(max_examples=settings.default.max_examples * 2)
+
+
+@st.composite
+def recapped(draw: st.DrawFn) -> list[Message]:
+    """Any history in which most of what the assistant says has a recap line."""
+    without = draw(st.sets(st.integers(0, 30), max_size=4))
+    said: list[Message] = []
+    for i, message in enumerate(draw(histories())):
+        if message.role == "assistant" and message.parts and i not in without:
+            thought = [part for part in message.parts if isinstance(part, Reasoning)]
+            rest = [part for part in message.parts if not isinstance(part, Reasoning)]
+            recap = Text(f"plan…\nrecap - step {i}\n" + "more " * (i % 7))
+            said.append(replace(message, parts=(*thought, recap, *rest)))
+        elif message.role != "tool" or message.result is not None:
+            said.append(message)
+    return said
+
+
+def settled(talk: Conversation) -> list[tuple[object, ...]]:
+    """The content of the next call, which both checkers accept; nothing where there is nothing to send."""
+    try:
+        view = talk.settle()
+    except BadInput:
+        return []
+    assert check(view, talk.profile) == []
+    assert check_body(talk.format.name, talk.format.body(view, profile=talk.profile)) == []
+    return content(view)
+
+
+def content(view: View) -> list[tuple[object, ...]]:
+    """What is shown, however a format packs it into messages. A late answer names its tool only if it is known."""
+    return [(entry.id, entry.kind, entry.kind == "note" or entry.message) for entry in view]
+
+
+def spoken(said: Iterable[Message]) -> int:
+    return sum(m.role == "assistant" and (bool(m.calls) or m.says_something) for m in said)
+
+
+@pytest.mark.parametrize("format", ["openai", "anthropic"])
+@MANY
+@given(said=recapped(), shape=SHAPES)
+def test_planning_before_every_call_comes_to_the_same_as_planning_once_at_the_end(format, said, shape):
+    """I2, I3, I5, I6, I12: and nothing is done between two batches."""
+    policy = recap_batches(**shape)
+    keep, batch = shape["min_preserved_assistant_messages"], shape["batch_size"]
+    always, once = opened(policy, format=format), opened(policy, format=format)
+    last: list[tuple[object, ...]] = []
+    due = 0
+    for i, message in enumerate(said):
+        once.append(message)
+        if message.role == "assistant":
+            number = always.head.number
+            now = settled(always)
+            now_due = (spoken(said[:i]) - keep) // batch
+            if now_due == due:
+                assert always.head.number == number
+                assert now[: len(last)] == last
+            last, due = now, now_due
+        always.append(message)
+    assert settled(always) == settled(always) == settled(once)
+    assert [row.message for row in always.history()] == [row.message for row in once.history()]
+    for record in (*always.records(), *once.records()):
+        assert record.tokens_after <= record.tokens_before + (OPENER if format == "anthropic" else 0)
+
+
+def test_a_plan_is_made_of_the_edits_one_would_write_by_hand():
+    talk = opened(recap_batches(min_preserved_assistant_messages=1, batch_size=1, as_note=True), pairs(2))
+    one, two = (row.id for row in talk.history()[:2])
+    plan = talk.plan()
+    assert [(type(edit), edit.policy) for edit in plan.edits] == [(Hide, "recap"), (Summarize, "recap")]
+    hides, sums_up = plan.edits
+    assert isinstance(hides, Hide)
+    assert isinstance(sums_up, Summarize)
+    assert (hides.target, sums_up.span, sums_up.text) == (Target(one), Span(two, two), "recap - step 1")
