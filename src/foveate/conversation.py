@@ -54,6 +54,12 @@ class Conversation(Shell):
             except StopIteration as done:
                 return done.value  # type: ignore[no-any-return]
 
+    @property
+    def view(self) -> View:
+        """What the model would see now without any new edit."""
+        with self._lock:  # Looking arranges what is new, which must not happen while another thread adds to it.
+            return super().view
+
     def append(
         self, message: object, *, after: str | None = None, time: int | None = None, origin: Origin | None = None
     ) -> tuple[str, ...]:

@@ -1,0 +1,65 @@
+"""One conversation in several threads."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from foveate import View
+from foveate.stores.memory import MemoryStore
+from foveate.testing import say, user
+
+from .shells import opened, texts
+
+
+class Waiting(MemoryStore):
+    """Waits in an append until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    def append(self, *given: Any) -> Any:
+        self.begun.set()
+        assert self.go.wait(10)
+        return super().append(*given)
+
+
+def test_who_looks_while_another_thread_appends_sees_all_or_nothing_of_it():
+    store = Waiting()
+    one = opened(store=store)
+    seen: list[View] = []
+    appending = threading.Thread(target=lambda: one.append([user("a"), say("b")]))
+    looking = threading.Thread(target=lambda: seen.append(one.view))
+    appending.start()
+    assert store.begun.wait(10)
+    looking.start()
+    looking.join(0.05)
+    assert seen == []
+    store.go.set()
+    appending.join(10)
+    looking.join(10)
+    assert [texts(view) for view in seen] == [["a", "b"]]
+
+
+def test_threads_that_take_turns_in_one_conversation_lose_nothing():
+    one = opened(policy="keep-last-2")
+    one.append(user("go"))
+
+    def talk(who: int) -> None:
+        for n in range(30):
+            one.append(user(f"{who}.{n}"))
+            assert len(one.view) <= len(one)
+            one.settle()
+            one.record(say(f"re {who}.{n}"))
+
+    threads = [threading.Thread(target=talk, args=(who,)) for who in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    said = [row.message.text for row in one.history()]
+    for who in range(4):
+        assert [text for text in said if text.startswith(f"{who}.")] == [f"{who}.{n}" for n in range(30)]
+    assert texts(one.view) == said
+    assert one.verify() == []
