@@ -88,7 +88,7 @@ class BadEdit(BadInput):
 
 
 class BadSetting(BadInput, ValueError):
-    """A setting is missing or has a value that is not allowed."""
+    """A setting is missing or has a value that is not allowed. A ValueError too, as Python calls it."""
 
 
 class DoesNotFit(FoveateError):
