@@ -165,6 +165,8 @@ class Engine:
                 self.head = yield partial(self.store.append, self.head, rows)
             except TipMoved:
                 yield from self.refresh()
+                if after and not (yield partial(self.store.locate, self.head, [after])):
+                    raise  # The conversation departed from the past that holds it.
                 continue
             for row, message in zip(rows, messages, strict=True):
                 self.projection.append(Row(row.position, row.id, message, row.stamp, len(row.body)))

@@ -24,7 +24,7 @@ from .core.receipts import Receipt, receipt_of
 from .core.stamps import Origin, Stamp, Usage
 from .core.view import Budget, View
 from .engine import Engine, Step
-from .errors import BadInput, BadMessage, UnknownHandle
+from .errors import BadInput, BadMessage, TipMoved, UnknownHandle
 from .mirror import Mirror
 from .ports import Appended, Finding, Format, Head
 
@@ -32,6 +32,8 @@ __all__ = ["Historic", "Mend", "Repaired", "Shell"]
 
 _log = logging.getLogger("foveate")
 _NESTED = "The system prompt or the tools are nested too deeply to be sent. Flatten them."
+_ATTEMPTS = 5
+"""How often a list is compared anew after another writer came first."""
 _DEPTH = 2
 """Lists in lists that are still taken for messages: tools often return a list each."""
 
@@ -164,6 +166,15 @@ class Shell:
         """Make the history hold the whole list `said`: append its new tail, fork where it departs."""
         if not isinstance(said, list | tuple):
             raise BadMessage(f"messages= takes the whole list of messages, not {type(said).__name__}.")
+        for _ in range(_ATTEMPTS):
+            try:
+                return (yield from self._follow_once(said))
+            except TipMoved:  # Another writer came first: what is shared with the list is found out anew.
+                yield from self._engine.refresh()
+                self._mirror = None
+        raise TipMoved(f"Other writers kept changing {self.name!r}; {_ATTEMPTS} attempts did not get through.")
+
+    def _follow_once(self, said: Sequence[object]) -> Step[None]:
         if self._mirror is None or self._mirror.tip != self.tip:
             rows = yield lambda: self._engine.store.messages(self.head, 1, self.head.position)
             self._mirror = Mirror([_decoded(row) for row in rows], self.tip)
@@ -172,7 +183,7 @@ class Shell:
         if shared < self._engine.head.position:
             kept = yield from self._engine.depart(shared)
             _log.info("%s departs from its past after m%d; the former course is kept as %s", self.name, shared, kept)
-        yield from self._append(tail, None, None, None)
+        yield from self._append(tail, self.tip, None, None)
         mirror.settled(self.tip)
         self._mirror = mirror
 

@@ -1,4 +1,4 @@
-"""One conversation in several threads."""
+"""One conversation in several threads, and two writers with a list each."""
 
 from __future__ import annotations
 
@@ -63,3 +63,32 @@ def test_threads_that_take_turns_in_one_conversation_lose_nothing():
         assert [text for text in said if text.startswith(f"{who}.")] == [f"{who}.{n}" for n in range(30)]
     assert texts(one.view) == said
     assert one.verify() == []
+
+
+def test_whoever_comes_with_a_list_after_another_departed_departs_too():
+    store = MemoryStore()
+    one, other = opened(store=store), opened(store=store)
+    mine = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}]
+    theirs = [{"role": "user", "content": "stay"}]
+    one.prompt(messages=mine)
+    other.prompt(messages=theirs)
+    for n in range(3):
+        mine.append({"role": "user", "content": f"mine {n}"})
+        assert one.prompt(messages=mine)["messages"] == mine
+        theirs.append({"role": "user", "content": f"theirs {n}"})
+        assert other.prompt(messages=theirs)["messages"] == theirs
+    one.refresh()
+    assert texts(one.view) == ["stay", "theirs 0", "theirs 1", "theirs 2"]
+    assert [one.verify(), other.verify()] == [[], []]
+    assert len(store.names("")) == 8  # Each of the seven departures kept what it left.
+
+
+def test_a_message_of_another_writer_is_not_taken_into_a_list():
+    store = MemoryStore()
+    one, other = opened(store=store), opened(store=store)
+    mine = [{"role": "user", "content": "go"}]
+    one.prompt(messages=mine)
+    other.append(user("aside"))
+    mine.append({"role": "user", "content": "on"})
+    assert one.prompt(messages=mine)["messages"] == mine
+    assert [row.message.text for row in opened("c~1", store=store).history()] == ["go", "aside"]
