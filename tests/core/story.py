@@ -6,7 +6,7 @@ now, what is shown when all is folded again from the beginning, and what goes on
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
@@ -23,6 +23,7 @@ from foveate.core.view import Budget, Entry, Moment, View
 OPENAI = PROFILES["openai"]
 ANTHROPIC = PROFILES["anthropic"]
 BINDING = replace(ANTHROPIC, binds_reasoning=True)
+NOW = 7
 PLENTY = Budget(1_000_000, 0, 10**9, 10**6)
 
 
@@ -62,7 +63,7 @@ class Story:
     def record_of(self, *edits: Edit, turn: int | None = None) -> Record:
         first = self.records[-1].last + 1 if self.records else 1
         turn = self.turn + 1 if turn is None else turn
-        return Record(first, edits, turn, 0, self.rows[-1].id if self.rows else "", len(self.rows))
+        return Record(first, edits, turn, NOW, self.rows[-1].id if self.rows else "", len(self.rows))
 
     # ------------------------------------------------------------------------------------------------------ asking
 
@@ -80,10 +81,10 @@ class Story:
         return {row.id: row.position for row in self.rows if row.id in wanted}
 
     def view(self, budget: Budget = PLENTY, turn: int | None = None) -> View:
-        return View(self.projection.entries(), self.turn + 1 if turn is None else turn, budget, Moment(7))
+        return View(self.projection.entries(), self.turn + 1 if turn is None else turn, budget, Moment(NOW))
 
-    def frame(self, budget: Budget):
-        return lambda entries: View(entries, self.turn + 1, budget, Moment(7))
+    def frame(self, budget: Budget) -> Callable[[tuple[Entry, ...]], View]:
+        return lambda entries: View(entries, self.turn + 1, budget, Moment(NOW))
 
     # ------------------------------------------------------------------------------------------------ folding again
 

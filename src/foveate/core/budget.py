@@ -11,10 +11,13 @@ from msgspec.structs import replace
 
 from .view import View
 
-__all__ = ["TARGET", "Excess", "aimed", "default_reserve", "is_over"]
+__all__ = ["NEAR", "TARGET", "Excess", "aimed", "default_reserve", "is_over"]
 
 TARGET = 0.75
 """Share of the usable budget that a view is brought down to once it is over."""
+
+NEAR = 0.8
+"""A view that came down to this share stays so: what is left to the target is not worth harsher means."""
 
 
 class Excess(Struct, frozen=True):
@@ -43,17 +46,17 @@ def is_over(view: View) -> Excess:
     )
 
 
-def aimed(view: View, over: Excess) -> View:
-    """The same view under a budget lowered to the target in every unit in which it was over."""
+def aimed(view: View, over: Excess, share: float = TARGET) -> View:
+    """The same view under a budget lowered to this share of it in every unit in which it was over."""
     budget = view.budget
     if over.tokens:
-        budget = replace(budget, window=_target(budget.usable), reserve=0, overhead=0, scale=1.0)
+        budget = replace(budget, window=_lowered(budget.usable, share), reserve=0, overhead=0, scale=1.0)
     if over.bytes:
-        budget = replace(budget, max_bytes=_target(budget.usable_bytes), overhead_bytes=0)
+        budget = replace(budget, max_bytes=_lowered(budget.usable_bytes, share), overhead_bytes=0)
     if over.images:
-        budget = replace(budget, max_images=_target(budget.max_images))
+        budget = replace(budget, max_images=_lowered(budget.max_images, share))
     return View(view.entries, view.turn, budget, view.moment)
 
 
-def _target(usable: int) -> int:
-    return min(usable, int(usable * TARGET))  # What is usable may be less than nothing.
+def _lowered(usable: int, share: float) -> int:
+    return min(usable, int(usable * share))  # What is usable may be less than nothing.

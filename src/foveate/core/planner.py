@@ -1,7 +1,7 @@
 """From a view and its policies to a plan: the edits to commit, tried out and measured, nothing changed.
 
 Policies run one after the other, each on the view that the edits before it would leave. Then, if the view is over its
-budget, the rungs of the floor are climbed until it is at its target; each must make the view smaller or is passed
+budget, the rungs of the floor are climbed until it is near its target; each must make the view smaller or is passed
 over. What a policy may not touch (pinned, system prompts, the last user input), what it does not see and what changes
 nothing is left out of the plan.
 """
@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import DoesNotFit
-from .budget import aimed, is_over
+from .budget import NEAR, aimed, is_over
 from .edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin, named_by
 from .journal import Record
 from .projection import Projection
@@ -34,7 +34,7 @@ class Rung(Struct, frozen=True):
     free: Policy
     """Frees what it can of what is over the budget of the view that it is given."""
     drastic: bool = False
-    """Climbed only while the view does not fit; other rungs are climbed until it is at its target."""
+    """Climbed only while the view does not fit; other rungs are climbed until it is near its target."""
 
 
 class Plan(Struct, frozen=True, eq=False):
@@ -87,9 +87,9 @@ def draw_up(
         edits += made
     over = is_over(view)
     for rung in floor if over else ():
-        goal = view if rung.drastic else aimed(view, over)
-        if not is_over(goal):
+        if not is_over(view if rung.drastic else aimed(view, over, NEAR)):
             continue
+        goal = view if rung.drastic else aimed(view, over)
         trial, after, made = attempt(list(rung.free(goal)))
         if made and _is_smaller(after, goal):
             draft, view = trial, after
@@ -139,6 +139,7 @@ def _is_allowed(edit: Edit, projection: Projection, entries: dict[str, Entry]) -
             return says_something and projection.run_of(span) is not None
         case Restore(targets=targets):  # What is hidden comes back only where the store is at hand: `expand`, `undo`.
             is_known = all(projection.run_of(named) is not None for named in targets)
+            is_known = is_known and all(1 <= number <= projection.number for number in edit.edits)
             shown = projection.needs(Record(0, (edit,), 0, 0, "", projection.position))
             return is_known and all(projection.holds_all(first, last) for first, last in shown)
         case Pin(target=target) | Unpin(target=target):
@@ -157,8 +158,11 @@ class _Change(NamedTuple):
     def is_made_by(self, edit: Edit) -> bool:
         """Whether the edit had a share in it; where several may have, all are taken to."""
         match edit:
-            case Replace(target=target) | Hide(target=Target() as target) | Pin(target=target) | Unpin(target=target):
+            case Replace(target=target) | Hide(target=Target() as target):
                 return _look(self.was.get(target.message)) != _look(self.now.get(target.message))
+            case Pin(target=target) | Unpin(target=target):
+                old, new = self.was.get(target.message), self.now.get(target.message)
+                return (old is not None and old.pinned) != (new is not None and new.pinned)
             case Hide(target=span) | Summarize(span=span):
                 return self._within(self.before, span) != self._within(self.after, span)
             case Restore():
@@ -185,4 +189,4 @@ class _Change(NamedTuple):
 def _look(entry: Entry | None) -> tuple[object, ...] | None:
     if entry is None:
         return None
-    return entry.id, entry.kind, entry.message, entry.shrunk, entry.pinned, entry.renewed
+    return entry.id, entry.kind, entry.message, entry.shrunk, entry.renewed

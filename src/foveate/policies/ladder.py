@@ -1,7 +1,7 @@
 """The hard floor: rungs that bring any view within its budget without a model.
 
 Each rung frees what it can until the view is at its target (`core.budget.TARGET` of what is usable), the oldest
-first, and each is climbed only if the one before was not enough:
+first, and each is climbed only if the one before did not come near it:
 
 1. images and documents become placeholders (only where images or bytes are over)
 2. a single tool result or text that fills half the budget is cut
@@ -111,7 +111,8 @@ def hide_oldest(view: View) -> Iterator[Edit]:
     hidden = [entry for entry in entries[start:end] if entry.position and entry.kind != "stand-in"]
     if not hidden:
         return
-    first, last = hidden[0], hidden[-1]
+    first = min(hidden, key=lambda entry: entry.position)  # An answer may stand before what was said before it.
+    last = max(hidden, key=lambda entry: entry.last)
     note = (
         f"[Messages m{first.position} to m{last.last} are hidden to fit the window. "
         f'expand("m{first.position}-m{last.last}") brings them back, expand("m{last.last}") one of them.]'
@@ -174,7 +175,7 @@ def _clear(entries: Sequence[Entry], excess: Excess) -> Iterator[Edit]:
         text = fill(CLEARED, entry)
         if quota.wants(entry) and entry.tokens > len(text) // 4 + 8:
             yield replacement(entry, text, _NAME, _REASON)
-            quota.freed(entry.tokens - len(text) // 4 - 5, entry.bytes - len(text), entry.images)
+            quota.freed(entry.tokens - len(text) // 3 - 6, entry.bytes - len(text), entry.images)
 
 
 def _shrink(entries: Sequence[Entry], keep: int, excess: Excess) -> Iterator[Edit]:

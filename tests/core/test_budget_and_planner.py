@@ -1,0 +1,403 @@
+"""What may be sent, and how policies and the floor get there: sizes, order, honesty, and a rest after each edit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from foveate.core.budget import NEAR, TARGET, Excess, aimed, default_reserve, is_over
+from foveate.core.counting import IMAGE_TOKENS, estimate, images_of, tokens_of
+from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
+from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, assistant
+from foveate.core.planner import Plan, Rung, draw_up
+from foveate.core.rules import check
+from foveate.core.view import Budget, View
+from foveate.errors import DoesNotFit
+from foveate.policies import FLOOR
+from foveate.testing import answer, call, say, system, text_of, user
+from foveate.testing.strategies import edits, histories
+
+from .story import ANTHROPIC, Story, values
+
+MANY = settings(max_examples=settings.default.max_examples * 4)
+PIXEL = Media("image/png", "base64", "AAAA")
+
+
+def plan_of(story: Story, *policies: object, floor: object = (), budget: Budget | None = None) -> Plan:
+    return draw_up(story.projection, story.frame(budget or Budget(10**6, 0, 10**9, 10**6)), policies, floor)[0]
+
+
+def shortens(position: int, text: str = "[short]"):
+    def policy(view: View) -> Iterator[Edit]:
+        for entry in view:
+            if entry.position == position:
+                yield Replace(Target(entry.id), (Text(text),), "shortens", f"is m{position}")
+
+    return policy
+
+
+def says(*made: Edit):
+    return lambda view: made
+
+
+# ------------------------------------------------------------------------------------------------------------- counting
+
+
+def test_a_text_is_a_quarter_of_its_characters_rounded_up():
+    assert [estimate("x" * n) for n in (0, 1, 4, 5, 8, 9)] == [0, 1, 1, 2, 2, 3]
+    assert estimate("żółw") == 1
+
+
+def test_a_message_is_its_parts_and_four_tokens_more():
+    assert tokens_of(Message("user")) == 4
+    assert tokens_of(Message("user", (Text("x" * 8), Text("y")))) == 4 + 2 + 1
+    assert tokens_of(assistant("", ToolCall("id", "grep", '{"a":1}'))) == 4 + 3  # "grep {"a":1}"
+    assert tokens_of(answer("a", "x" * 8, PIXEL)) == 4 + 2 + IMAGE_TOKENS
+    assert tokens_of(Message("assistant", (Reasoning("x" * 8), Reasoning(encrypted="y" * 12)))) == 4 + 2 + 3
+    assert tokens_of(Message("user", (Opaque("a", "k", "x" * 8),))) == 4 + 2
+    pdf = Media("application/pdf", "base64", "x" * 200_000)
+    assert tokens_of(Message("user", (pdf,))) == 4 + 10_000
+    assert tokens_of(Message("user", (Text("one two"),)), lambda text: len(text.split())) == 4 + 2
+
+
+def test_images_are_counted_wherever_they_are_and_documents_are_none():
+    assert images_of(Message("user", (PIXEL, Text("x"), Media("", "file", "f")))) == 2
+    assert images_of(answer("a", "x", PIXEL, Media("application/pdf", "base64", ""))) == 1
+
+
+# --------------------------------------------------------------------------------------------------------------- budget
+
+
+def test_usable_is_window_less_reserve_corrected_by_scale_less_what_travels_beside():
+    assert Budget(10_000, 1_000, 500, 5).usable == 9_000
+    assert Budget(10_000, 1_000, 500, 5, overhead=200).usable == 8_800
+    assert Budget(10_000, 1_000, 500, 5, overhead=200, scale=2.0).usable == 4_300
+    assert Budget(10_000, 1_000, 500, 5, overhead=200, scale=0.5).usable == 17_800
+    assert Budget(1_000, 0, 500, 5, overhead=5_000).usable == -4_000
+    assert Budget(10_000, 0, 500, 5, overhead_bytes=120).usable_bytes == 380
+
+
+def test_the_answer_keeps_a_tenth_of_the_window_and_at_most_20_000_tokens():
+    assert [default_reserve(window) for window in (1_000, 128_000, 200_000, 1_000_000)] == [100, 12_800, 20_000, 20_000]
+
+
+def sized(tokens: int, size: int, images: int, budget: Budget) -> View:
+    entry = replace(Story(user("x")).projection.entries()[0], tokens=tokens, bytes=size, images=images)
+    return View((entry,), 1, budget)
+
+
+def test_a_view_is_over_only_by_what_is_above_what_is_usable():
+    budget = Budget(1_100, 100, 2_000, 4)
+    assert is_over(sized(1_000, 2_000, 4, budget)) == Excess()
+    assert not is_over(sized(1_000, 2_000, 4, budget))
+    assert is_over(sized(1_001, 2_003, 6, budget)) == Excess(1, 3, 2)
+
+
+def test_the_target_is_three_quarters_in_the_units_that_were_over_and_untouched_in_the_others():
+    budget = Budget(2_200, 200, 4_000, 8, overhead=500, overhead_bytes=400, scale=1.0)
+    view = sized(1_400, 3_500, 7, budget)
+    assert TARGET == 0.75
+    assert is_over(aimed(view, Excess(tokens=1))) == Excess(1_400 - 1_125, 0, 0)
+    assert is_over(aimed(view, Excess(bytes=1))) == Excess(0, 3_500 - 2_700, 0)
+    assert is_over(aimed(view, Excess(images=1))) == Excess(0, 0, 1)
+    assert is_over(aimed(view, Excess())) == Excess()
+    assert is_over(aimed(view, Excess(tokens=1), NEAR)) == Excess(1_400 - 1_200, 0, 0)
+    less_than_nothing = sized(10, 1, 0, Budget(100, 0, 10**6, 9, overhead=300))
+    assert is_over(aimed(less_than_nothing, Excess(tokens=1))).tokens >= is_over(less_than_nothing).tokens
+
+
+# ------------------------------------------------------------------------------------------------------------- policies
+
+
+def test_policies_run_in_order_and_each_sees_what_the_former_did():
+    story = Story(user("go"), say("a long answer " * 9), user("on"))
+    seen: list[list[str]] = []
+
+    def watches(view: View) -> tuple[Edit, ...]:
+        seen.append([entry.message.text for entry in view])
+        return ()
+
+    plan = plan_of(story, watches, shortens(2, "[shorter]"), watches, shortens(2), watches)
+    assert [texts[1] for texts in seen] == ["a long answer " * 9, "[shorter]", "[short]"]
+    assert [edit.content[0].text for edit in plan.edits] == ["[shorter]", "[short]"]
+    assert plan.after.entries[1].edits == (1, 2)
+
+
+def test_a_plan_changes_nothing_until_it_is_applied_and_then_just_that():
+    story = Story(user("go"), say("a long answer " * 9), user("on"))
+    before = values(story.projection)
+    plan, draft = draw_up(story.projection, story.frame(Budget(10**6, 0, 10**9, 9)), [shortens(2)], FLOOR)
+    assert bool(plan)
+    assert values(story.projection) == before
+    story.edit(*plan.edits)
+    assert values(story.projection) == values(draft)
+    assert [entry.message for entry in plan.after] == [entry.message for entry in story.projection.entries()]
+
+
+def test_no_policies_and_nothing_over_is_an_empty_plan():
+    story = Story(user("go"))
+    plan, draft = draw_up(story.projection, story.frame(Budget(10**6, 0, 10**9, 9)), [], FLOOR)
+    assert not plan
+    assert (plan.edits, plan.tokens_saved, plan.before is plan.after) == ((), 0, True)
+    assert draft is story.projection
+
+
+def test_sizes_before_and_after_are_those_of_the_view():
+    story = Story(system("rules"), user("go"), *(m for n in range(4) for m in (say("x" * 400), user("y" * 40))))
+    span = Span(story.id(3), story.id(8))
+    plan = plan_of(story, says(Summarize(span, "told " * 4, "p")), shortens(9), says(Pin(Target(story.id(2)))))
+    summary, short, pin = plan.edits
+    assert (summary.tokens_before, summary.tokens_after) == (3 * (104 + 14), 4 + 5)
+    assert (short.tokens_before, short.tokens_after) == (104, 6)
+    assert isinstance(pin, Pin)
+    assert plan.tokens_saved == plan.before.tokens - plan.after.tokens
+    assert plan.tokens_saved == sum(e.tokens_before - e.tokens_after for e in (summary, short))
+    assert plan.before.bytes - plan.after.bytes > 1_000
+
+
+def test_what_a_span_spares_counts_before_and_after():
+    story = Story(user("go"), say("x" * 400), say("y" * 400), user("on"))
+    story.edit(Pin(Target(story.id(2))))
+    plan = plan_of(story, says(Hide(Span(story.id(1), story.id(3)))))
+    assert (plan.edits[0].tokens_before, plan.edits[0].tokens_after) == (5 + 104 + 104, 104)
+
+
+# -------------------------------------------------------------------------------------------------------- left out
+
+
+def left_out() -> Story:
+    story = Story(
+        system("rules"),
+        user("old"),
+        assistant("so", ToolCall("a", "t", '{"x":1}')),
+        answer("a", "found"),
+        say("hidden one"),
+        say("hidden two"),
+        say("hidden three"),
+        say("pinned"),
+        user("new"),
+    )
+    story.edit(
+        Hide(Span(story.id(5), story.id(7))), Pin(Target(story.id(8))), Replace(Target(story.id(4)), (Text("x"),))
+    )
+    return story
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda s: Replace(Target(s.id(1)), (Text("no rules"),)),
+        lambda s: Hide(Target(s.id(1))),
+        lambda s: Replace(Target(s.id(9)), (Text("no request"),)),
+        lambda s: Hide(Target(s.id(9), (0,))),
+        lambda s: Replace(Target(s.id(8)), (Text("no pin"),)),
+        lambda s: Hide(Target(s.id(8))),
+        lambda s: Replace(Target(s.id(6)), (Text("hidden already"),)),
+        lambda s: Replace(Target("0" * 40), (Text("of nobody"),)),
+        lambda s: Replace(Target(s.id(3), (1,)), (Text("no object"),)),
+        lambda s: Replace(Target(s.id(3)), (Text("the call must stay"),)),
+        lambda s: Replace(Target(s.id(2), (4,)), (Text("no such part"),)),
+        lambda s: Hide(Target(s.id(3), (1,))),
+        lambda s: Replace(Target(s.id(4)), (Text("x"),)),
+        lambda s: Hide(Span(s.id(5), s.id(7))),
+        lambda s: Hide(Span(s.id(6), s.id(9))),
+        lambda s: Hide(Span(s.id(4), s.id(2))),
+        lambda s: Summarize(Span(s.id(2), s.id(6)), "an end it does not see"),
+        lambda s: Summarize(Span(s.id(2), s.id(4)), "  "),
+        lambda s: Restore((Target(s.id(6)),)),
+        lambda s: Restore((Span(s.id(4), s.id(8)),)),
+        lambda s: Restore((), (1,)),
+        lambda s: Restore((), (77,)),
+        lambda s: Restore((Target("0" * 40),)),
+        lambda s: Pin(Target(s.id(8))),
+        lambda s: Pin(Target(s.id(6))),
+        lambda s: Unpin(Target(s.id(2))),
+    ],
+)
+def test_what_a_policy_may_not_touch_or_does_not_see_or_changes_nothing_is_left_out(edit):
+    story = left_out()
+    made = edit(story)
+    assert not plan_of(story, says(made))
+    good = shortens(2, "[o]")
+    plan = plan_of(story, lambda view: [made, *good(view), made])
+    assert [type(one) for one in plan.edits] == [Replace]
+    assert plan.edits[0].target == Target(story.id(2))
+    story.edit(*plan.edits)
+    assert values(story.projection) == values(story.folded())
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda s: Replace(Target(s.id(2)), (Text("old"),)),  # the mark that it was looked at
+        lambda s: Restore((Target(s.id(4)),)),
+        lambda s: Restore((Target(s.id(2)),)),  # a new lease
+        lambda s: Unpin(Target(s.id(8))),
+        lambda s: Hide(Target(s.id(3))),
+        lambda s: Summarize(Span(s.id(5), s.id(7)), "told"),
+        lambda s: Summarize(Span(s.id(2), s.id(7)), "told"),
+        lambda s: Replace(Target(s.id(3), (1,)), (Text("{}"),)),
+    ],
+)
+def test_what_changes_anything_is_kept(edit):
+    story = left_out()
+    plan = plan_of(story, says(edit(story)))
+    assert len(plan.edits) == 1
+    again = Story()
+    again.__dict__.update(story.__dict__)
+    again.edit(*plan.edits)
+    assert [entry.message for entry in again.projection.entries()] == [entry.message for entry in plan.after]
+
+
+def test_the_same_edit_every_time_is_recorded_once():
+    """A policy that need not remember what it did: nothing new, no new record, no rewritten prefix."""
+    story = Story(user("go"), say("a long answer " * 9), user("on"))
+    story.edit(*plan_of(story, shortens(2)).edits)
+    assert not plan_of(story, shortens(2))
+
+
+@MANY
+@given(history=histories(max_size=12), data=st.data())
+def test_any_edits_of_a_policy_leave_a_legal_view_that_is_the_same_when_folded_again(history, data):
+    story = Story(*history, profile=ANTHROPIC)
+    for _ in range(3):
+        made = data.draw(edits([row.id for row in story.rows], max_size=5))
+        plan, draft = draw_up(story.projection, story.frame(Budget(10**6, 0, 10**9, 9)), [says(*made)], ())
+        if plan.edits:
+            story.edit(*plan.edits)
+        assert values(draft) == values(story.projection) == values(story.folded())
+        assert [entry.message for entry in plan.after] == [entry.message for entry in story.projection.entries()]
+        protected = [row for row in story.rows if row.message.role == "system" and row.message.says_something]
+        shown = {entry.position: entry for entry in plan.after}
+        assert all(shown[row.position].shrunk == () for row in protected)
+        if any(entry.message.role != "system" for entry in plan.after):
+            assert check(plan.after, ANTHROPIC) == []
+
+
+# ---------------------------------------------------------------------------------------------------------- the floor
+
+
+def results(count: int, size: int = 400) -> Story:
+    story = Story(user("go"))
+    for n in range(count):
+        story.say(call(f"c{n}"), answer(f"c{n}", text_of(size, n)))
+    return story
+
+
+def test_the_floor_is_not_climbed_where_nothing_is_over():
+    def never(view: View) -> Iterator[Edit]:
+        raise AssertionError("not needed")
+        yield
+
+    assert not plan_of(results(3), floor=[Rung(never)], budget=Budget(10_000, 0, 10**9, 9))
+
+
+def test_a_rung_sees_the_target_as_its_budget_and_a_drastic_one_the_whole_budget():
+    story = results(4)
+    seen: list[tuple[int, int, int]] = []
+
+    def watches(view: View) -> tuple[Edit, ...]:
+        seen.append((view.budget.usable, view.budget.usable_bytes, view.budget.max_images))
+        return ()
+
+    budget = Budget(1_100, 100, 10**6, 8)
+    with pytest.raises(DoesNotFit):
+        plan_of(story, floor=[Rung(watches), Rung(watches, drastic=True)], budget=budget)
+    assert seen == [(750, 10**6, 8), (1_000, 10**6, 8)]
+
+
+def test_rungs_are_climbed_until_the_target_and_drastic_ones_only_until_it_fits():
+    story, climbed = results(9, 100), []
+
+    def clears(position: int):
+        def policy(view: View) -> Iterator[Edit]:
+            climbed.append(position)
+            yield from shortens(position)(view)
+
+        return policy
+
+    budget = Budget(950, 0, 10**9, 9)  # the view holds 9 x (104 + 6) + 5 = 995, the target is 712
+    rungs = [Rung(clears(3)), Rung(clears(5), drastic=True), *(Rung(clears(n)) for n in (7, 9, 11, 13))]
+    plan = plan_of(story, floor=rungs, budget=budget)
+    assert climbed == [3, 7, 9]
+    assert plan.after.tokens == 995 - 3 * 98 == 701
+
+
+def test_a_rung_that_does_not_shrink_is_passed_over():
+    story = results(3)
+    budget = Budget(1_000, 0, 10**9, 9)
+    grows = shortens(3, "longer " * 900)
+    same = shortens(3, text_of(400, 0))
+    plan = plan_of(story, floor=[Rung(grows), Rung(same), Rung(shortens(5)), Rung(shortens(7))], budget=budget)
+    assert [edit.target for edit in plan.edits] == [Target(story.id(5)), Target(story.id(7))]
+
+
+def test_a_rung_that_frees_one_unit_at_the_cost_of_another_that_is_over_is_passed_over():
+    """Fewer bytes for more images, where there are too many of both, is no progress."""
+    story = Story(user("go"), say("x" * 3_000), Message("user", (PIXEL, PIXEL, PIXEL)), user("on"))
+    budget = Budget(10**6, 0, 2_000, 2)
+
+    def swaps(view: View) -> Iterator[Edit]:
+        yield Replace(Target(story.id(2)), (PIXEL, PIXEL))
+
+    with pytest.raises(DoesNotFit):
+        plan_of(story, floor=[Rung(swaps)], budget=budget)
+    plan = plan_of(story, floor=[Rung(swaps), *FLOOR], budget=budget)
+    assert is_over(plan.after) == Excess()
+    assert Target(story.id(2)) not in [edit.target for edit in plan.edits if edit.content == (PIXEL, PIXEL)]
+
+
+@pytest.mark.parametrize(
+    ("budget", "needed", "usable", "unit"),
+    [
+        (Budget(1_000, 100, 10**9, 9), 2_004, 900, "tokens"),
+        (Budget(1_000, 100, 10**9, 9, overhead=50, scale=2.0), 4_108, 900, "tokens"),
+        (Budget(10**6, 0, 5_000, 9, overhead_bytes=70), 8_051 + 70, 5_000, "bytes"),
+    ],
+)
+def test_what_cannot_fit_names_what_is_needed_and_what_is_usable_in_its_unit(budget, needed, usable, unit):
+    story = Story(user("x" * 8_000))
+    assert story.view().bytes == 8_051
+    with pytest.raises(DoesNotFit) as caught:
+        plan_of(story, floor=FLOOR, budget=budget)
+    assert (caught.value.needed, caught.value.usable, caught.value.unit) == (needed, usable, unit)
+    assert f"{needed:,} {unit}" in str(caught.value)
+
+
+def test_too_many_images_in_the_pending_request_are_named_as_images():
+    story = Story(Message("user", (PIXEL,) * 5))
+    with pytest.raises(DoesNotFit) as caught:
+        plan_of(story, floor=FLOOR, budget=Budget(10**6, 0, 10**9, 3))
+    assert (caught.value.needed, caught.value.usable, caught.value.unit) == (5, 3, "images")
+
+
+def test_without_a_floor_what_is_over_stays_over():
+    plan = plan_of(results(3), budget=Budget(100, 0, 10**9, 9))
+    assert is_over(plan.after).tokens > 1_000
+
+
+@pytest.mark.parametrize("shape", ["results", "talk", "mixed", "tiny"])
+def test_after_the_floor_the_next_messages_do_not_trigger_it_until_the_gap_is_used_up(shape):
+    """Trigger and target are apart. Once older results were all placeholders, the floor used to free just enough to be
+    under the budget, and rewrote the prefix on almost every turn."""
+    said, given = {"results": (5, 400), "talk": (300, 60), "mixed": (300, 400), "tiny": (40, 10)}[shape]
+    budget = Budget(8_000, 0, 10**9, 9)
+    story = Story(user("go"))
+    edited: list[int] = []
+    for n in range(300):
+        story.say(
+            assistant(text_of(said, n), ToolCall(f"c{n}", "t", f'{{"n":{n}}}')), answer(f"c{n}", text_of(given, n))
+        )
+        plan = plan_of(story, floor=FLOOR, budget=budget)
+        if plan.edits:
+            story.edit(*plan.edits)
+            edited.append(story.turn)
+            assert is_over(plan.after) == Excess()
+            assert plan.after.tokens <= 8_000 * NEAR
+    assert len(edited) > 2
+    assert min(b - a for a, b in pairwise(edited)) >= 8_000 * (1 - NEAR) // (said + given + 20)
