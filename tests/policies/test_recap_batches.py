@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from foveate import Conversation, Message, Text, assistant, open_conversation, recap_batches, recap_settings, user
+from foveate.core.arrange import NO_ANSWER
 from foveate.core.edits import Hide, Replace, Span, Summarize, Target
 from foveate.core.messages import Reasoning
 from foveate.core.rules import check
@@ -248,7 +249,7 @@ def test_the_first_question_can_be_kept_and_all_of_them_too():
 
 def test_a_recap_may_begin_otherwise_and_be_shown_otherwise():
     said = [message for i in range(1, 8) for message in (asked(i), say(f"# recap: step {i}\n" + "plan…" * 20))]
-    policy = recap_batches(recap_prefix="# recap:", template='{recap} (expand "{handle}")')
+    policy = recap_batches(recap_prefix=" # recap:", template='{recap} (expand "{handle}")')
     assert shown(opened(policy, said).settle())[:2] == [
         '# recap: step 1 (expand "m2")',
         '# recap: step 2 (expand "m4")',
@@ -269,6 +270,12 @@ def test_no_recap_is_longer_than_what_it_stands_for():
     assert [type(edit) for edit in talk.records()[0].edits] == [Hide, Hide, Replace, Hide, Replace, Hide, Replace]
     wordy = recap_batches(template="[An old turn of which this recap is left: {recap}]", hide_users=False)
     assert not opened(wordy, pairs(7)).records()
+
+
+def test_a_note_that_would_be_longer_than_its_turn_is_not_made():
+    says = replace(call("t1", "look"), parts=(Text("recap - step 1"), *call("t1", "look").parts))
+    talk = opened(recap_batches(), [asked(1), says, answer("t1"), *pairs(7)[2:]])
+    assert shown(talk.settle())[:3] == ["a1", "ok", "a2"]
 
 
 def test_pinned_and_shrunk_messages_stay_as_they_are():
@@ -348,7 +355,9 @@ def test_what_was_expanded_is_seen_once_and_goes_again():
     for handle, seen in (
         ("m2-m3", [says.text, "found " * 50, "a2"]),
         ("m3", [note, "[Result for call t1 of look, which is not shown]\n" + "found " * 50, "a2"]),
+        ("m2", [note, says.text, NO_ANSWER]),
         ("m1", ["U1", note, "a2"]),
+        ("m6", [note, "a2", "U3"]),
         ("m5", [note, "A2", "a3"]),
     ):
         talk = opened(recap_batches(), said)
@@ -358,6 +367,34 @@ def test_what_was_expanded_is_seen_once_and_goes_again():
         assert shown(talk.settle())[:3] == seen
         talk.append(reply(8))
         assert shown(talk.settle()) == [*before, "A8"]
+
+
+def test_what_was_expanded_and_pinned_stays_and_is_not_planned_again():
+    says = replace(call("t1", "look"), parts=(Text("recap - step 1\n" + "plan…" * 20), *call("t1", "look").parts))
+    talk = opened(recap_batches(), [asked(1), says, answer("t1", "found " * 50), *pairs(7)[2:]])
+    talk.settle()
+    talk.expand("m3")
+    talk.pin("m3")
+    talk.append(reply(8))
+    seen, number = shown(talk.settle()), talk.head.number
+    assert seen[1] == "[Result for call t1 of look, which is not shown]\n" + "found " * 50
+    talk.append(reply(9))
+    assert (shown(talk.settle()), talk.head.number) == ([*seen, "A9"], number)
+
+
+def test_only_what_has_the_role_of_a_user_is_hidden_as_input():
+    talk = opened(recap_batches(), [asked(1)])
+    talk.append(say("I, the user, answer for the model."), origin="user")
+    for message in pairs(7)[2:]:
+        talk.append(message)
+    assert shown(talk.settle())[:2] == ["I, the user, answer for the model.", "a2"]
+
+
+def test_a_question_that_stayed_goes_with_a_batch_of_replies_without_recaps():
+    policy = recap_batches(min_preserved_assistant_messages=1, batch_size=2)
+    said = [asked(1), reply(1), reply(2), reply(3), asked(2), say("four"), say("five")]
+    said[3] = say("three")
+    assert shown(opened(policy, said).settle()) == ["a1", "a2", "three", "U2", "four", "five"]
 
 
 def test_reasoning_goes_with_the_turn_it_led_to():
@@ -413,10 +450,6 @@ def content(view: View) -> list[tuple[object, ...]]:
     return [(entry.id, entry.kind, entry.kind == "note" or entry.message) for entry in view]
 
 
-def spoken(said: Iterable[Message]) -> int:
-    return sum(m.role == "assistant" and (bool(m.calls) or m.says_something) for m in said)
-
-
 @pytest.mark.parametrize("format", ["openai", "anthropic"])
 @MANY
 @given(said=recapped(), shape=SHAPES)
@@ -424,20 +457,21 @@ def test_planning_before_every_call_comes_to_the_same_as_planning_once_at_the_en
     """I2, I3, I5, I6, I12: and nothing is done between two batches."""
     policy = recap_batches(**shape)
     keep, batch = shape["min_preserved_assistant_messages"], shape["batch_size"]
-    always, once = opened(policy, format=format), opened(policy, format=format)
+    always, once, plain = (opened(one, format=format) for one in (policy, policy, "off"))
     last: list[tuple[object, ...]] = []
     due = 0
-    for i, message in enumerate(said):
+    for message in said:
         once.append(message)
         if message.role == "assistant":
             number = always.head.number
             now = settled(always)
-            now_due = (spoken(said[:i]) - keep) // batch
+            now_due = (sum(entry.message.role == "assistant" for entry in plain.view) - keep) // batch
             if now_due == due:
                 assert always.head.number == number
                 assert now[: len(last)] == last
             last, due = now, now_due
         always.append(message)
+        plain.append(message)
     assert settled(always) == settled(always) == settled(once)
     assert [row.message for row in always.history()] == [row.message for row in once.history()]
     for record in (*always.records(), *once.records()):

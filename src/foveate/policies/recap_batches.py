@@ -137,18 +137,10 @@ class _Form(Struct, frozen=True):
 
 
 def _turns(view: View) -> list[Entry]:
-    """What the assistant said, oldest first, a recap in the place of what it stands for.
-
-    Left out is what holds nothing but reasoning: an edit before it may make it vanish, and counts must not change then.
-    """
+    """What the assistant said, oldest first; a recap counts as what it stands for."""
     turns: dict[str, Entry] = {}
     for entry in view.entries:
-        source = entry.source
-        if source is None:
-            said = _is_recap(entry)
-        else:
-            said = source.role == "assistant" and (bool(source.calls) or source.says_something)
-        if said:
+        if _is_recap(entry) if entry.source is None else entry.source.role == "assistant":
             turns.setdefault(entry.id, entry)  # A recap stands before what was brought back of its own turn.
     return list(turns.values())
 
@@ -202,7 +194,7 @@ class _Batches:
         answers: list[Entry] = []
         others: list[Entry] = []
         for entry in self._view.entries[self._view.entries.index(turn) + 1 :]:
-            if entry.message.role == "assistant" or entry.kind == "summary":
+            if entry.message.role == "assistant":
                 break
             (answers if entry.message.result else others).append(entry)
         last = max((answer.position for answer in answers), default=0)
@@ -212,15 +204,7 @@ class _Batches:
 
     def _covered_again(self, recap: Entry) -> Iterator[_Step]:
         """Put a recap back in the place of what was expanded from behind it, once that has been seen."""
-        back = [
-            entry
-            for entry in self._brought_back
-            if entry.kind in ("message", "note")
-            and recap.position <= entry.position <= recap.last
-            and not entry.pinned
-            and entry.position != self._view.last_input
-            and entry.message.role != "system"
-        ]
+        back = [one for one in self._brought_back if recap.position <= one.position <= recap.last and not one.pinned]
         if back and recap.span and all(_may_go(entry, self._view) for entry in back):
             edit = Summarize(recap.span, recap.message.text, _NAME, _WHY)
             yield _Step(recap.position, edit, sum(_size(entry.message) for entry in back))
