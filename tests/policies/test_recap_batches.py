@@ -367,17 +367,18 @@ def test_what_was_expanded_is_seen_once_and_goes_again():
         assert shown(talk.settle())[:3] == seen
         talk.append(reply(8))
         assert shown(talk.settle()) == [*before, "A8"]
+        assert [edit.policy for edit in talk.records()[-1].edits] == ["recap"]
 
 
 def test_what_was_expanded_and_pinned_stays_and_is_not_planned_again():
     says = replace(call("t1", "look"), parts=(Text("recap - step 1\n" + "plan…" * 20), *call("t1", "look").parts))
     talk = opened(recap_batches(), [asked(1), says, answer("t1", "found " * 50), *pairs(7)[2:]])
     talk.settle()
-    talk.expand("m3")
+    talk.expand("m2-m3")
     talk.pin("m3")
     talk.append(reply(8))
     seen, number = shown(talk.settle()), talk.head.number
-    assert seen[1] == "[Result for call t1 of look, which is not shown]\n" + "found " * 50
+    assert seen[:3] == [says.text, "found " * 50, "a2"]
     talk.append(reply(9))
     assert (shown(talk.settle()), talk.head.number) == ([*seen, "A9"], number)
 

@@ -204,7 +204,7 @@ class _Batches:
 
     def _covered_again(self, recap: Entry) -> Iterator[_Step]:
         """Put a recap back in the place of what was expanded from behind it, once that has been seen."""
-        back = [one for one in self._brought_back if recap.position <= one.position <= recap.last and not one.pinned]
+        back = [entry for entry in self._brought_back if recap.position <= entry.position <= recap.last]
         if back and recap.span and all(_may_go(entry, self._view) for entry in back):
             edit = Summarize(recap.span, recap.message.text, _NAME, _WHY)
             yield _Step(recap.position, edit, sum(_size(entry.message) for entry in back))
