@@ -78,7 +78,7 @@ def test_what_is_said_or_thought_behind_a_call_moves_before_it_only_where_it_is_
     one, two = ToolCall("a", "t"), ToolCall("b", "t")
     said = Message("assistant", (one, Text("and"), SIGNED, two, Text("then")))
     assert alone(said).message.parts == (Text("and"), SIGNED, Text("then"), one, two)
-    assert alone(said).mended == "what stands behind a call is refused"
+    assert alone(said).mended == "what stands behind a call, and reasoning at the end, is refused"
     assert alone(Message("assistant", (Text("x"), one, two))).mended == ""
     assert alone(Message("assistant", (one, Text("and"), two)), OPENAI).mended == ""
 
@@ -371,3 +371,8 @@ def test_what_is_shown_never_moves_when_more_is_said(history, profile):
         after = [entry for entry in story.projection.entries() if entry.kind != "stand-in"]
         added = [entry for entry in after if entry.position == len(story.rows)]
         assert [e.message for e in after if e not in added] == [e.message for e in before]
+
+
+def test_reasoning_at_the_end_of_an_answer_is_put_before_it_for_anthropic():
+    thought_last = Message("assistant", (Text("done"), Reasoning("because", "c2ln", format="anthropic")))
+    assert [type(part) for part in alone(thought_last).message.parts] == [Reasoning, Text]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
 from foveate.core.journal import Record
 from foveate.core.messages import Media, Message, Opaque, Text, ToolCall, ToolResult, assistant
-from foveate.core.projection import Projection, Row, Snapshot
+from foveate.core.projection import Cover, Projection, Row, Snapshot, _topmost
 from foveate.core.stamps import Stamp
 from foveate.core.standing import Standing, meet, way_back
 from foveate.testing import answer, call, calls, say, system, thought, user
@@ -722,3 +722,17 @@ def test_an_append_makes_no_entry_again_that_says_the_same(history, profile):
         for entry in before:
             now = after.get(value_of(entry)[:5])
             assert now is None or now is entry or value_of(now) != value_of(entry)
+
+
+@given(st.lists(st.tuples(st.integers(1, 12), st.integers(0, 6)), max_size=12))
+def test_the_topmost_runs_are_those_that_no_newer_one_holds(runs: list[tuple[int, int]]) -> None:
+    covers = [
+        Cover(number, first, first + length, Hide(Span("a", "b")), 1, 1)
+        for number, (first, length) in enumerate(runs, 1)
+    ]
+    expected = [
+        cover.number
+        for cover in covers
+        if not any(c.number > cover.number and c.first <= cover.first and cover.last <= c.last for c in covers)
+    ]
+    assert [cover.number for cover in _topmost(covers)] == expected

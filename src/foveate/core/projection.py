@@ -486,13 +486,27 @@ class Projection:
             projection._slots.append(slot)
             projection._by_id[slot.id] = slot
         projection._covers = list(snapshot.covers)
-        for cover in projection._covers:
-            if projection._is_topmost(cover):
-                projection._show_summary(cover)
+        for cover in _topmost(projection._covers):
+            projection._show_summary(cover)
         projection.facts, projection._edited = snapshot.facts, snapshot.edited
         projection.position, projection.number = snapshot.position, snapshot.number
         projection._current = False
         return projection
+
+
+def _topmost(covers: Sequence[Cover]) -> list[Cover]:
+    """Those that no newer one hides with their summary, oldest first; in one pass, since there may be thousands."""
+    top: list[Cover] = []
+    firsts: list[int] = []  # Of runs none of which lies in another, so that their ends are in order too.
+    lasts: list[int] = []
+    for cover in sorted(covers, key=lambda cover: cover.number, reverse=True):
+        at = bisect_right(firsts, cover.first)
+        if at and lasts[at - 1] >= cover.last:
+            continue
+        top.append(cover)
+        within = slice(bisect_left(firsts, cover.first), bisect_right(lasts, cover.last))
+        firsts[within], lasts[within] = [cover.first], [cover.last]
+    return top[::-1]
 
 
 def _order(slot: Slot) -> tuple[int, int]:

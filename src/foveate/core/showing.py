@@ -160,7 +160,7 @@ def mended(message: Message, profile: Profile, *, stale: bool) -> tuple[Message 
                 pass
         parts.append(part)
     if profile.calls_last and message.role == "assistant" and (ordered := _calls_last(parts)) != parts:
-        why = why or "what stands behind a call is refused"
+        why = why or "what stands behind a call, and reasoning at the end, is refused"
         parts = ordered
     if message.role != "tool" and all(isinstance(part, Reasoning) for part in parts):
         return None, "a message without content is refused"
@@ -168,9 +168,12 @@ def mended(message: Message, profile: Profile, *, stale: bool) -> tuple[Message 
 
 
 def _calls_last(parts: Sequence[Part]) -> list[Part]:
-    """The same parts, what was thought and said behind a call moved before the first one."""
+    """The same parts, what was thought and said behind a call moved before the first one; thoughts do not come last."""
     said = [part for part in parts if not isinstance(part, ToolCall)]
-    return [*said, *(part for part in parts if isinstance(part, ToolCall))]
+    calls = [part for part in parts if isinstance(part, ToolCall)]
+    if not calls and said and isinstance(said[-1], Reasoning):
+        said.sort(key=lambda part: not isinstance(part, Reasoning))
+    return [*said, *calls]
 
 
 def _reasoning_problem(part: Reasoning, profile: Profile, stale: bool) -> str:
