@@ -92,7 +92,7 @@ class BadSetting(BadInput, ValueError):
 
 
 class DoesNotFit(FoveateError):
-    """Even the least possible view (system prompt and pending request) is larger than the budget.
+    """Even the least possible view (system prompt, pending request and pins) is larger than the budget.
 
     `needed` and `usable` are in `unit` (tokens, bytes or images).
     """
@@ -100,7 +100,7 @@ class DoesNotFit(FoveateError):
     def __init__(self, needed: int, usable: int, unit: str) -> None:
         self.needed, self.usable, self.unit = needed, usable, unit
         super().__init__(
-            f"The system prompt and the pending request alone need {needed:,} {unit}, and {usable:,} are usable. "
+            f"The system prompt, the pending request and pins alone need {needed:,} {unit}, and {usable:,} are usable. "
             f"Shorten one of them, or use a model with a larger window."
         )
 

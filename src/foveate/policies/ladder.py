@@ -8,7 +8,8 @@ first, and each is climbed only if the one before did not come near it:
 3. older tool results become placeholders
 4. long texts and long arguments of older messages are cut
 5. the oldest units are hidden behind one note
-6. results and arguments of the newest unit are cut, then become placeholders: only while the view does not fit
+6. results and arguments of the newest unit are cut, become placeholders, and at last the unit is hidden: only while
+   the view does not fit
 
 System prompts, the last user input and pins are never touched. Whatever is shrunk names the handle that brings it
 back.
@@ -24,7 +25,7 @@ from ..core.messages import Media, Text, ToolCall, ToolResult
 from ..core.planner import Rung
 from ..core.rules import cut_points
 from ..core.view import Entry, View
-from .placeholders import CLEARED, cut, fill, handle, replacement, shrink_arguments
+from .placeholders import CLEARED, cut, cut_arguments, fill, handle, replacement, shrink_arguments
 
 __all__ = ["FLOOR"]
 
@@ -32,6 +33,8 @@ _NAME = "floor"
 _REASON = "the view did not fit the window"
 _KEEP = 400
 """Characters that are kept of a long text, and of a long string in arguments."""
+_NOTE_TOKENS = 40
+"""About what the note costs that stands for hidden messages."""
 _MEDIA = '[Media omitted: expand("{handle}")]'
 
 
@@ -94,17 +97,58 @@ def cut_older_texts(view: View) -> Iterator[Edit]:
 
 def hide_oldest(view: View) -> Iterator[Edit]:
     """Rung 5: hide whole units, oldest first, behind one note that names them."""
+    yield from _hide(view, _newest_unit(view))
+
+
+def cut_newest(view: View) -> Iterator[Edit]:
+    """Rung 6: cut long results and arguments of the newest unit, the largest first."""
+    newest = _touchable(view.entries[_newest_unit(view) :], view)
+    yield from _shrink(sorted(newest, key=lambda entry: -entry.tokens), _KEEP, is_over(view))
+
+
+def clear_newest(view: View) -> Iterator[Edit]:
+    """Rung 7: placeholders even for the newest results, the oldest first, and for arguments of many small values."""
+    yield from _clear(_touchable(view.entries, view), is_over(view))
+    for entry in _touchable(view.entries[_newest_unit(view) :], view):
+        for place, call in _calls_shown(entry):
+            if len(call.arguments) > 4 * _KEEP:
+                small = cut_arguments(call.arguments, _KEEP, handle(entry))
+                yield Replace(Target(entry.id, (place,)), (Text(small),), _NAME, _REASON)
+
+
+def hide_newest(view: View) -> Iterator[Edit]:
+    """Rung 8: hide even the newest unit. The model may do again what it did; but it can go on."""
+    yield from _hide(view, len(view.entries))
+
+
+FLOOR: tuple[Rung, ...] = (
+    Rung(omit_media),
+    Rung(cut_giants),
+    Rung(clear_older_results),
+    Rung(cut_older_texts),
+    Rung(hide_oldest),
+    Rung(cut_newest, drastic=True),
+    Rung(clear_newest, drastic=True),
+    Rung(hide_newest, drastic=True),
+)
+"""The rungs in the order in which they are climbed."""
+
+
+def _hide(view: View, before: int) -> Iterator[Edit]:
+    """Hide units from the oldest on, none that begins at index `before` or later."""
     entries = view.entries
     points = cut_points(view)
     start = next((i for i in points if i == len(entries) or entries[i].message.role != "system"), 0)
-    newest = _newest_unit(view)
-    quota = _Quota(is_over(view), entries[start:newest])
+    last_input = view.last_input
+    quota = _Quota(is_over(view), [entry for entry in entries[start:before] if _may_go(entry, last_input)])
+    quota.freed(-_NOTE_TOKENS)
     end = start
     for point in points:
-        if point <= start or point > newest:
+        if point <= start or point > before:
             continue
         for entry in entries[end:point]:
-            quota.freed(entry.tokens, entry.bytes, entry.images)
+            if _may_go(entry, last_input):
+                quota.freed(entry.tokens, entry.bytes, entry.images)
         end = point
         if quota.is_met():
             break
@@ -121,41 +165,15 @@ def hide_oldest(view: View) -> Iterator[Edit]:
     yield Summarize(Span(first.id, last_id), note, _NAME, "the oldest part did not fit the window")
 
 
-def cut_newest(view: View) -> Iterator[Edit]:
-    """Rung 6: cut long results and arguments of the newest unit, the largest first."""
-    newest = _touchable(view.entries[_newest_unit(view) :], view)
-    yield from _shrink(sorted(newest, key=lambda entry: -entry.tokens), _KEEP, is_over(view))
-
-
-def clear_newest(view: View) -> Iterator[Edit]:
-    """Rung 7: placeholders even for the newest results, the oldest first."""
-    yield from _clear(_touchable(view.entries, view), is_over(view))
-
-
-FLOOR: tuple[Rung, ...] = (
-    Rung(omit_media),
-    Rung(cut_giants),
-    Rung(clear_older_results),
-    Rung(cut_older_texts),
-    Rung(hide_oldest),
-    Rung(cut_newest, drastic=True),
-    Rung(clear_newest, drastic=True),
-)
-"""The rungs in the order in which they are climbed."""
-
-
 def _touchable(entries: Sequence[Entry], view: View) -> list[Entry]:
     """What may be shrunk, the oldest first; what was expanded for the coming call last."""
     last_input = view.last_input
-    touchable = [
-        entry
-        for entry in entries
-        if entry.source is not None
-        and not entry.pinned
-        and entry.message.role != "system"
-        and entry.position != last_input
-    ]
+    touchable = [entry for entry in entries if entry.source is not None and _may_go(entry, last_input)]
     return sorted(touchable, key=lambda entry: entry.renewed >= view.turn)
+
+
+def _may_go(entry: Entry, last_input: int) -> bool:
+    return not entry.pinned and entry.message.role != "system" and entry.position != last_input
 
 
 def _newest_unit(view: View) -> int:
@@ -206,6 +224,12 @@ def _cut_text(entry: Entry, keep: int, reason: str) -> Edit:
     source = entry.source
     assert source is not None, "only what was appended is cut"
     return replacement(entry, cut(source.text, keep, handle(entry)), _NAME, reason)
+
+
+def _calls_shown(entry: Entry) -> Iterator[tuple[int, ToolCall]]:
+    """The calls of a message as they are shown, each with its place in the message as appended."""
+    places = [i for i, part in enumerate(entry.source.parts) if isinstance(part, ToolCall)] if entry.source else []
+    yield from zip(places, entry.message.calls, strict=False)
 
 
 def _media_shown(entry: Entry) -> Iterator[tuple[Path, Media]]:

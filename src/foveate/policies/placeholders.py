@@ -13,7 +13,17 @@ from ..core.edits import Path, Replace, Target
 from ..core.messages import Text
 from ..core.view import Entry
 
-__all__ = ["CLEARED", "OMITTED", "cut", "fill", "handle", "is_whole", "replacement", "shrink_arguments"]
+__all__ = [
+    "CLEARED",
+    "OMITTED",
+    "cut",
+    "cut_arguments",
+    "fill",
+    "handle",
+    "is_whole",
+    "replacement",
+    "shrink_arguments",
+]
 
 OMITTED = '[Omitted: expand("{handle}")]'
 """For a filtered tool result. A template without `{handle}` is used as it is, such as the plain `[Omitted]`."""
@@ -50,16 +60,14 @@ def cut(text: str, keep: int, name: str) -> str:
 def shrink_arguments(arguments: str, keep: int, name: str) -> str:
     """The same JSON object with every string longer than `keep` cut, leaf by leaf: it stays valid JSON.
 
-    Arguments that are no JSON object, or nested too deeply to be walked through, become one that holds their beginning.
+    Arguments that are no JSON object, or nested too deeply to be walked through, are cut as a whole; those without a
+    long string stay as they are, byte for byte.
     """
-
-    def shortened(text: str) -> str:
-        return f'{text[:keep]} [cut: {keep:,} of {len(text):,} characters; expand("{name}") shows all]'
 
     def shrink(value: Any) -> Any:
         match value:
             case str() if len(value) > keep:
-                return shortened(value)
+                return _shortened(value, keep, name)
             case dict():
                 return {key: shrink(nested) for key, nested in value.items()}
             case list():
@@ -69,7 +77,22 @@ def shrink_arguments(arguments: str, keep: int, name: str) -> str:
 
     try:
         given = json.loads(arguments)
-        small = shrink(given) if isinstance(given, dict) else {"invalid_arguments": shortened(arguments)}
-        return json.dumps(small, ensure_ascii=False, separators=(",", ":"))
+        small = shrink(given)
+        if isinstance(given, dict):
+            return arguments if small == given else _json(small)
+        return cut_arguments(arguments, keep, name)
     except (ValueError, RecursionError):
-        return json.dumps({"invalid_arguments": shortened(arguments)}, ensure_ascii=False, separators=(",", ":"))
+        return cut_arguments(arguments, keep, name)
+
+
+def cut_arguments(arguments: str, keep: int, name: str) -> str:
+    """A JSON object that holds the first `keep` characters of these arguments."""
+    return _json({"cut_arguments": _shortened(arguments, keep, name)})
+
+
+def _shortened(text: str, keep: int, name: str) -> str:
+    return f'{text[:keep]} [cut: {keep:,} of {len(text):,} characters; expand("{name}") shows all]'
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,406 @@
+"""The rungs of the hard floor: what each frees when it is climbed alone, what it leaves, what all reach together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+
+import pytest
+from core.story import ANTHROPIC, OPENAI, Story
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foveate.core.budget import Excess, is_over
+from foveate.core.edits import Edit, Pin, Restore, Target
+from foveate.core.handles import parse_handle
+from foveate.core.messages import Media, Message, Text, ToolCall, assistant
+from foveate.core.planner import draw_up
+from foveate.core.rules import check
+from foveate.core.view import Budget, View
+from foveate.errors import DoesNotFit
+from foveate.policies import FLOOR
+from foveate.policies.ladder import (
+    clear_newest,
+    clear_older_results,
+    cut_giants,
+    cut_newest,
+    cut_older_texts,
+    hide_oldest,
+    omit_media,
+)
+from foveate.policies.placeholders import cut, cut_arguments, shrink_arguments
+from foveate.testing import answer, call, calls, say, system, text_of, thought, user
+from foveate.testing.strategies import histories
+
+MANY = settings(max_examples=settings.default.max_examples * 4)
+PNG = Media("image/png", "base64", "A" * 4_000)
+PDF = Media("application/pdf", "base64", "B" * 4_000)
+
+
+def tokens(usable: int) -> Budget:
+    return Budget(usable, 0, 10**9, 10**6)
+
+
+def size(usable: int) -> Budget:
+    return Budget(10**9, 0, usable, 10**6)
+
+
+def images(usable: int) -> Budget:
+    return Budget(10**9, 0, 10**9, usable)
+
+
+def climbed(story: Story, rung: Callable[[View], Iterable[Edit]], budget: Budget) -> list[str]:
+    """The texts that are shown after this rung alone, its edits applied as they are."""
+    made = list(rung(story.view(budget)))
+    if made:
+        story.edit(*made)
+    return [entry.message.text for entry in story.projection.entries()]
+
+
+def worker(count: int, each: int = 400) -> Story:
+    """A request and so many calls with their results, each of so many tokens."""
+    story = Story(system("rules"), user("go"))
+    for n in range(count):
+        story.say(call(f"c{n}"), answer(f"c{n}", text_of(each, n)))
+    return story
+
+
+# ------------------------------------------------------------------------------------------------------- 1. omit media
+
+
+def test_media_are_omitted_oldest_first_just_until_there_are_few_enough_images():
+    story = Story(
+        Message("user", (Text("look"), PNG, PDF)), say("ok"), user("go"), call("a"), answer("a", "x", PNG, PNG)
+    )
+    assert climbed(story, omit_media, images(2)) == [
+        'look\n[Media omitted: expand("m1.2")]',
+        "ok",
+        "go",
+        "",
+        "x",
+    ]
+    assert climbed(story, omit_media, images(1))[4] == 'x\n[Media omitted: expand("m5.1.2")]'
+    assert climbed(story, omit_media, images(0))[4] == (
+        'x\n[Media omitted: expand("m5.1.2")]\n[Media omitted: expand("m5.1.3")]'
+    )
+    assert (story.view().images, [*story.projection.entries()[0].message.media()]) == (0, [PDF])
+
+
+def test_documents_are_omitted_too_where_bytes_are_over():
+    story = Story(Message("user", (Text("look"), PDF, PNG)), say("ok"), user("go"))
+    assert climbed(story, omit_media, size(5_000))[0] == 'look\n[Media omitted: expand("m1.2")]'
+    assert story.view().bytes < 5_000
+
+
+def test_media_of_the_last_input_a_system_prompt_and_a_pin_stay():
+    story = Story(Message("system", (Text("rules"), PNG)), Message("user", (Text("a"), PNG)), say("ok"))
+    story.say(Message("user", (Text("b"), PNG)))
+    story.edit(Pin(Target(story.id(2))))
+    assert list(omit_media(story.view(images(0)))) == []
+
+
+def test_the_rest_of_a_message_of_which_one_image_was_omitted_can_be_omitted_later():
+    """Once, a message with anything shrunk was passed over, and its other images could never be freed."""
+    story = Story(Message("user", (Text("look"), PNG, PNG)), say("ok"), user("go"))
+    for allowed in (1, 0):
+        climbed(story, omit_media, images(allowed))
+        assert story.view().images == allowed
+    story.edit(Restore((Target(story.id(1), (1,)),)))
+    assert story.view().images == 1
+
+
+def test_media_alone_are_not_omitted_for_tokens():
+    story = Story(Message("user", (Text("look"), PNG)), say("ok"), user("go"))
+    assert list(omit_media(story.view(tokens(100)))) == []
+
+
+# ------------------------------------------------------------------------------------------------------- 2. cut giants
+
+
+def test_what_alone_fills_half_of_the_budget_is_cut_and_says_what_is_missing():
+    story = worker(3)
+    story.say(call("big"), answer("big", "x" * 40_000))
+    shown = climbed(story, cut_giants, tokens(4_000))
+    assert shown[-1] == "x" * 2_000 + '\n[cut: 2,000 of 40,000 characters; expand("m10") shows all]'
+    assert shown[:-1] == [row.message.text for row in story.rows[:-1]]
+
+
+def test_a_giant_in_bytes_is_cut_though_it_is_small_in_tokens():
+    story = Story(user("go"), call("a"), answer("a", "\x00" * 3_000))
+    assert climbed(story, cut_giants, size(8_000))[2].startswith("\x00" * 1_000 + "\n[cut: 1,000 of 3,000")
+
+
+def test_a_request_is_no_giant_and_neither_is_what_makes_calls():
+    story = Story(user("x" * 40_000), assistant("y" * 40_000, ToolCall("a", "t")), answer("a"))
+    assert list(cut_giants(story.view(tokens(4_000)))) == []
+
+
+# ---------------------------------------------------------------------------------------------- 3. clear older results
+
+
+def test_older_results_are_cleared_oldest_first_until_enough_is_freed():
+    story = worker(6)
+    over = story.view().tokens - 700
+    shown = climbed(story, clear_older_results, tokens(over))
+    cleared = [text for text in shown if text.startswith("[Old")]
+    assert cleared == [f'[Old tool result content cleared: expand("m{n}")]' for n in (4, 6)]
+    assert is_over(story.view(tokens(over))) == Excess()
+
+
+def test_the_results_of_the_newest_unit_are_not_older_ones():
+    story = worker(2)
+    story.say(calls("x", "y"), answer("y", text_of(400)), answer("x", text_of(400)))
+    climbed(story, clear_older_results, tokens(10))
+    assert [bool(entry.shrunk) for entry in story.projection.entries() if entry.is_result] == [True, True, False, False]
+
+
+def test_what_is_no_longer_than_its_placeholder_stays():
+    story = worker(4, each=12)
+    assert list(clear_older_results(story.view(tokens(10)))) == []
+
+
+def test_what_was_expanded_for_the_coming_call_is_cleared_last():
+    story = worker(6)
+    story.edit(Restore((Target(story.id(4)),)))
+    climbed(story, clear_older_results, tokens(story.view().tokens - 700))
+    assert [entry.handle for entry in story.projection.entries() if entry.shrunk] == ["m6", "m8"]
+
+
+def test_results_without_images_are_not_cleared_for_images_that_the_request_holds():
+    story = Story(call("a"), answer("a", text_of(400)), Message("user", (Text("look"), PNG, PNG)), say("ok"))
+    assert list(clear_older_results(story.view(images(1)))) == []
+    story = Story(call("a"), answer("a", text_of(400)), call("b"), answer("b", "x", PNG), user("go"))
+    climbed(story, clear_older_results, images(0))
+    assert [entry.handle for entry in story.projection.entries() if entry.shrunk] == ["m4"]
+
+
+# --------------------------------------------------------------------------------------------------- 4. cut older texts
+
+
+def test_long_texts_and_arguments_of_older_messages_are_cut_and_name_their_handle():
+    long = json.dumps({"path": "a.py", "content": "y" * 3_000, "mode": {"flags": [1, "z" * 500, None]}})
+    story = Story(
+        user("old " * 500),
+        assistant("x" * 2_000, ToolCall("a", "write", long)),
+        answer("a", "z" * 2_000),
+        user("go"),
+        say("short"),
+        call("b"),
+        answer("b"),
+    )
+    climbed(story, cut_older_texts, tokens(10))
+    old, wrote, result, *rest = story.projection.entries()
+    assert old.message.text == ("old " * 500)[:400] + '\n[cut: 400 of 2,000 characters; expand("m1") shows all]'
+    assert wrote.message.text == "x" * 400 + '\n[cut: 400 of 2,000 characters; expand("m2") shows all]'
+    assert json.loads(wrote.message.calls[0].arguments) == {
+        "path": "a.py",
+        "content": "y" * 400 + ' [cut: 400 of 3,000 characters; expand("m2") shows all]',
+        "mode": {"flags": [1, "z" * 400 + ' [cut: 400 of 500 characters; expand("m2") shows all]', None]},
+    }
+    assert result.message.text == "z" * 400 + '\n[cut: 400 of 2,000 characters; expand("m3") shows all]'
+    assert [entry.shrunk for entry in rest] == [()] * 4
+    assert (wrote.shrunk, result.shrunk) == (((0,), (1,)), ((0,),))
+    assert list(cut_older_texts(story.view(tokens(10)))) == []
+
+
+def test_reasoning_stays_when_the_text_behind_it_is_cut():
+    story = Story(user("a"), thought("hm", say("x" * 2_000)), user("go"), profile=ANTHROPIC)
+    climbed(story, cut_older_texts, tokens(10))
+    assert story.projection.entries()[1].message.parts[0] == story.rows[1].message.parts[0]
+
+
+def test_arguments_are_cut_also_where_the_call_had_to_be_mended():
+    """Under another id, or broken from the start: once these were passed over, however large."""
+    story = Story(user("go"), call("a"), answer("a"))
+    story.say(assistant("", ToolCall("a", "t", '{"x":"' + "y" * 3_000 + '"}')), answer("a"))
+    story.say(assistant("", ToolCall("b", "t", '{"x":"' + "y" * 3_000)), answer("b"))
+    story.say(assistant("", ToolCall("c", "t", '{"x":' + "[" * 3_000)), answer("c"))
+    story.say(
+        assistant("", ToolCall("d", "t", '{"x":' + "[" * 450 + '"' + "y" * 900 + '"' + "]" * 450 + "}")), answer("d")
+    )
+    story.say(user("on"))
+    climbed(story, cut_older_texts, tokens(10))
+    mended = [entry.message.calls[0].arguments for entry in story.projection.entries() if entry.message.calls]
+    assert all(isinstance(json.loads(arguments), dict) for arguments in mended)
+    assert [len(arguments) < 1_500 for arguments in mended] == [True] * 5
+    assert json.loads(mended[2]) == {
+        "cut_arguments": ('{"x":"' + "y" * 3_000)[:400] + ' [cut: 400 of 3,006 characters; expand("m6") shows all]'
+    }
+
+
+# ------------------------------------------------------------------------------------------------------- 5. hide oldest
+
+
+def test_the_oldest_units_are_hidden_behind_one_note_that_names_them():
+    story = worker(6)
+    shown = climbed(story, hide_oldest, tokens(story.view().tokens - 700))
+    assert shown[:3] == [
+        "rules",
+        '[Messages m2 to m6 are hidden to fit the window. expand("m2-m6") brings them back, expand("m6") one of them.]',
+        "go",
+    ]
+    assert [entry.position for entry in story.projection.entries()] == [1, 2, 2, *range(7, 15)]
+    assert check(story.projection.entries(), OPENAI) == []
+
+
+def test_a_note_grows_over_the_notes_before_it():
+    story = worker(6)
+    for _ in range(3):
+        climbed(story, hide_oldest, tokens(story.view().tokens - 300))
+    notes = [entry for entry in story.projection.entries() if entry.kind == "summary"]
+    assert [(entry.position, entry.last) for entry in notes] == [(2, 8)]
+
+
+def test_what_may_not_be_hidden_is_not_counted_as_freed():
+    """A long rule among the oldest messages once stood for all that had to go, and the view stayed too large."""
+    story = Story(user("old"), system(text_of(900)), *(say(text_of(100, n)) for n in range(9)), user("go"))
+    story.edit(Pin(Target(story.id(3))))
+    budget = tokens(story.view().tokens - 350)
+    climbed(story, hide_oldest, budget)
+    assert is_over(story.view(budget)) == Excess()
+    assert {entry.position for entry in story.projection.entries()} >= {2, 3, 12}
+
+
+def test_an_answer_that_was_moved_before_what_was_said_earlier_is_hidden_with_it():
+    story = Story(user("go"), calls("a", "b"), user("hurry"), answer("a", text_of(300)), answer("b", text_of(300)))
+    story.say(user("and on"), call("c"), answer("c", "ok"))
+    climbed(story, hide_oldest, tokens(100))
+    assert [(entry.kind, entry.position, entry.last) for entry in story.projection.entries()] == [
+        ("summary", 1, 5),
+        ("message", 6, 6),
+        ("message", 7, 7),
+        ("message", 8, 8),
+    ]
+
+
+def test_nothing_is_hidden_where_only_the_newest_unit_is_left():
+    story = Story(system("rules"), user("go"), call("a"), answer("a", text_of(900)))
+    shown = climbed(story, hide_oldest, tokens(100))
+    assert shown[-2:] == ["", text_of(900)]
+
+
+# ------------------------------------------------------------------------------------------- 6. - 8. the newest unit
+
+
+def test_the_largest_of_the_newest_unit_is_cut_first():
+    story = worker(2)
+    story.say(calls("x", "y", "z"), *(answer(id, text_of(n)) for id, n in (("x", 300), ("y", 900), ("z", 500))))
+    climbed(story, cut_newest, tokens(story.view().tokens - 1_000))
+    assert [entry.handle for entry in story.projection.entries() if entry.shrunk] == ["m9", "m10"]
+
+
+def test_even_the_newest_results_are_cleared():
+    story = worker(2)
+    climbed(story, clear_newest, tokens(10))
+    assert [entry.message.text for entry in story.projection.entries() if entry.is_result] == [
+        '[Old tool result content cleared: expand("m4")]',
+        '[Old tool result content cleared: expand("m6")]',
+    ]
+
+
+def test_arguments_of_many_small_values_are_cut_as_a_whole():
+    arguments = json.dumps({"rows": [[n, "a", "b"] for n in range(2_000)]})
+    story = Story(user("go"), assistant("So.", ToolCall("a", "insert", arguments)), answer("a", "ok"))
+    assert list(cut_newest(story.view(tokens(100)))) == []
+    climbed(story, clear_newest, tokens(100))
+    (made,) = story.projection.entries()[1].message.calls
+    assert json.loads(made.arguments) == {
+        "cut_arguments": arguments[:400] + f' [cut: 400 of {len(arguments):,} characters; expand("m2") shows all]'
+    }
+
+
+def test_at_last_even_the_newest_unit_is_hidden_and_the_request_stays():
+    story = Story(user("go"), thought("hm " * 4_000, call("a")), answer("a", "ok"), profile=ANTHROPIC)
+    plan, _ = draw_up(story.projection, story.frame(tokens(900)), [], FLOOR)
+    assert [entry.message.text for entry in plan.after] == [
+        '[Messages m1 to m3 are hidden to fit the window. expand("m1-m3") brings them back, expand("m3") one of them.]',
+        "go",
+    ]
+
+
+# -------------------------------------------------------------------------------------------------------- all together
+
+
+def test_what_is_pinned_survives_the_whole_floor():
+    story = worker(12)
+    story.say(user("old"), say("x" * 2_000), user("now"))
+    for position in (3, 4, 6, 28):
+        story.edit(Pin(Target(story.id(position))))
+    before = {entry.position: entry for entry in story.projection.entries()}
+    plan, _ = draw_up(story.projection, story.frame(tokens(1_600)), [], FLOOR)
+    after = {entry.position: entry for entry in plan.after if entry.kind != "summary"}
+    assert [after[n].message for n in (1, 3, 4, 28, 29)] == [before[n].message for n in (1, 3, 4, 28, 29)]
+    assert (after[6].kind, after[6].message.parts[1:]) == ("note", (Text(text_of(400, 1)),))  # its call is gone
+    assert is_over(plan.after) == Excess()
+
+
+def test_pins_that_do_not_fit_are_an_error_not_a_broken_promise():
+    story = worker(3)
+    story.edit(Pin(Target(story.id(4))))
+    with pytest.raises(DoesNotFit):
+        draw_up(story.projection, story.frame(tokens(300)), [], FLOOR)
+
+
+def test_every_handle_that_the_floor_leaves_names_what_it_stands_for():
+    story = Story(user("go"))
+    for n in range(40):
+        arguments = json.dumps({"n": n, "text": "y" * 3_000})
+        story.say(assistant("x" * 900, ToolCall(f"c{n}", "t", arguments)), answer(f"c{n}", text_of(300, n), PNG))
+    story.say(user("on"))
+    plan, _ = draw_up(story.projection, story.frame(Budget(6_000, 0, 100_000, 4)), [], FLOOR)
+    assert is_over(plan.after) == Excess()
+    for entry in plan.after:
+        shown = entry.message.text + "".join(one.arguments.replace('\\"', '"') for one in entry.message.calls)
+        named = [parse_handle(piece.split('"')[0]) for piece in shown.split('expand("')[1:]]
+        if entry.shrunk:
+            assert named
+        assert {(handle.first, handle.last) for handle in named} <= {
+            (entry.position, entry.position),
+            (entry.position, entry.last),
+            (entry.last, entry.last),
+        }
+
+
+@MANY
+@given(
+    history=histories(),
+    profile=st.sampled_from([OPENAI, ANTHROPIC]),
+    window=st.integers(250, 4_000),
+    limit=st.integers(1_500, 60_000),
+    pictures=st.integers(0, 3),
+)
+def test_the_floor_fits_whatever_can_be_fitted_and_the_error_is_true(history, profile, window, limit, pictures):
+    """What may not be touched, a note and what it costs to be legal: if that fits, so does the view."""
+    story = Story(*history, profile=profile)
+    view = story.view()
+    kept = [e for e in view if e.position and (e.message.role == "system" or e.position == view.last_input)]
+    needs = [sum(getattr(e, unit) for e in kept) for unit in ("tokens", "bytes", "images")]
+    budget = Budget(window, 0, limit, pictures)
+    try:
+        plan, _ = draw_up(story.projection, story.frame(budget), [], FLOOR)
+    except DoesNotFit:
+        can_fit = needs[0] + 60 <= window and needs[1] + 350 <= limit and needs[2] <= pictures
+        assert not can_fit
+    else:
+        assert is_over(plan.after) == Excess()
+        shown = {entry.position: entry.message for entry in plan.after if entry.kind == "message"}
+        assert all(shown[entry.position] == entry.message for entry in kept)
+        assert bool(plan.edits) == bool(is_over(plan.before))
+
+
+# -------------------------------------------------------------------------------------------------------- placeholders
+
+
+def test_cut_text_says_how_much_is_missing_and_how_to_see_it():
+    assert cut("abcdef", 2, "m3") == 'ab\n[cut: 2 of 6 characters; expand("m3") shows all]'
+
+
+@pytest.mark.parametrize("arguments", ['{"a":', "[1,2]", "nonsense", '{"a":' + "[" * 5_000, ""])
+def test_arguments_that_cannot_be_walked_through_are_cut_as_a_whole(arguments):
+    assert shrink_arguments(arguments, 10, "m1") == cut_arguments(arguments, 10, "m1")
+    assert list(json.loads(cut_arguments(arguments, 10, "m1"))) == ["cut_arguments"]
+
+
+def test_arguments_without_a_long_string_stay_byte_for_byte():
+    for arguments in ('{"a": [1, {"b": "ż"}],\n "c": 1.50}', "{}", '{"a":"\\u00e9"}'):
+        assert shrink_arguments(arguments, 10, "m1") == arguments
