@@ -46,12 +46,17 @@ class Story:
             now = self.turn + (message.role == "assistant") if turn is None else turn
             body = wire.encode_message(message)
             id = ids.message_id(self.rows[-1].id if self.rows else "", ids.body_hash(body))
-            stamp = Stamp(now, len(self.rows), tokens_of(message), message.role)
+            stamp = Stamp(now, len(self.rows), tokens_of(message), message.role, self._source(message))
             row = Row(len(self.rows) + 1, id, message, stamp, len(body))
             self.rows.append(row)
             self.projection.append(row)
             said.append(id)
         return said
+
+    def _source(self, message: Message) -> str:
+        result = message.result
+        called = [c for row in self.rows for c in row.message.calls if result and c.call_id == result.call_id]
+        return (result.name if result else "") or (called[-1].name if called else "")
 
     def edit(self, *edits: Edit, turn: int | None = None) -> Record:
         """Commit edits, for the call after the last one if `turn` is not given."""

@@ -247,7 +247,7 @@ def test_an_answer_that_comes_after_the_model_was_asked_again_is_told_as_a_note(
         "note",
         "it came late, or its call was answered already",
     )
-    assert note.message == Message("user", (Text("[Result for call a, which came late]"), Text("found")))
+    assert note.message == Message("user", (Text("[Result for call a of grep, which came late]"), Text("found")))
     assert (note.is_result, note.result.call_id, note.position) == (True, "a", 3)
 
 
@@ -263,21 +263,12 @@ def test_second_answers_and_answers_to_nobody_are_told_as_notes_with_all_they_ho
     )
     assert [entry.kind for entry in entries] == ["message", "message", "note", "note", "note"]
     assert [entry.message.parts for entry in entries[2:]] == [
-        (Text("[Result for call a, which came late]"), Text("2"), PIXEL),
+        (Text("[Result for call a of tool, which came late]"), Text("2"), PIXEL),
         (Text("[Result for call zz, which is not shown]"), Text("lost")),
         (Text("[Result for a call, which is not shown]"), Text("of nothing")),
     ]
     assert [entry.mended for entry in entries[3:]] == ["its call is not shown"] * 2
     assert entries[2].images == 1
-
-
-def test_a_note_names_the_tool_where_it_is_known():
-    story = Story(GO, profile=ANTHROPIC)
-    story.say(answer("a", "x"))
-    story.projection.append(
-        replace(story.rows[-1], position=3, id="1" * 40, stamp=replace(story.rows[-1].stamp, source="grep"))
-    )
-    assert texts(story.projection)[2] == "[Result for call a of grep, which is not shown]\nx"
 
 
 @PROVIDERS

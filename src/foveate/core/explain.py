@@ -22,8 +22,10 @@ def explain(entry: Entry, records: Mapping[int, Record]) -> str:
     lines = [f"{what}, {entry.tokens:,} tokens, recorded in turn {entry.stamp.turn}."]
     for number in entry.edits:
         record = records.get(number)
-        if record is not None:
-            lines.append(_sentence(number, record.edits[number - record.first], record))
+        known = (
+            _sentence(number, record.edits[number - record.first], record) if record else f"Edit {number} changed it."
+        )
+        lines.append(known)
     if entry.mended:
         lines.append(f"Changed for its provider: {entry.mended}.")
     if entry.pinned:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from ..core.edits import Edit
 from ..core.planner import Policy
-from ..core.view import Entry, View
+from ..core.view import View
 from ..errors import BadSetting
-from .placeholders import OMITTED, fill, is_whole, replacement
+from .placeholders import OMITTED, fill, is_whole, outgrows, replacement
 
 __all__ = ["filter_tool_results"]
 
@@ -35,13 +35,9 @@ def filter_tool_results(*, keep: int, batch: int = 1, placeholder: str = OMITTED
         old = results[: len(results) - keep] if keep and len(results) > keep else []
         due = [entry for entry in old if is_whole(entry) and not entry.pinned and entry.renewed < view.turn]
         texts = {entry.handle: fill(placeholder, entry) for entry in due}
-        due = [entry for entry in due if _is_longer(entry, texts[entry.handle])]
+        due = [entry for entry in due if outgrows(entry, texts[entry.handle])]
         if len(due) >= batch:
             for entry in due:
                 yield replacement(entry, texts[entry.handle], name, reason)
 
     return policy
-
-
-def _is_longer(entry: Entry, text: str) -> bool:
-    return len(entry.message.text) > len(text) or any(True for _ in entry.message.media())

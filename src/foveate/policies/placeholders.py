@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from ..core.edits import Path, Replace, Target
-from ..core.messages import Text
+from ..core.messages import Opaque, Text
 from ..core.view import Entry
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "fill",
     "handle",
     "is_whole",
+    "outgrows",
     "replacement",
     "shrink_arguments",
 ]
@@ -45,6 +46,22 @@ def fill(template: str, entry: Entry, path: Path = ()) -> str:
 def is_whole(entry: Entry) -> bool:
     """Whether the content of a result was not replaced yet; an image in it may have been."""
     return (0,) not in entry.shrunk
+
+
+def outgrows(entry: Entry, text: str) -> bool:
+    """Whether what is shown of a result takes more room than `text` would in its place."""
+    result = entry.message.result
+    shown = result.content if result else entry.message.parts[1:]  # A note begins with what it is about.
+    length = 0
+    for part in shown:
+        match part:
+            case Text():
+                length += len(part.text)
+            case Opaque():
+                length += len(part.body)
+            case _:
+                return True
+    return length > len(text)
 
 
 def replacement(entry: Entry, text: str, policy: str, reason: str, path: Path = ()) -> Replace:

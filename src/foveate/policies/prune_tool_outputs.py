@@ -14,7 +14,7 @@ from ..core.edits import Edit
 from ..core.planner import Policy
 from ..core.view import Entry, View
 from ..errors import BadSetting
-from .placeholders import CLEARED, fill, is_whole, replacement
+from .placeholders import CLEARED, fill, is_whole, outgrows, replacement
 
 __all__ = ["MINIMUM", "PART_MAX", "PROTECT", "prune_tool_outputs"]
 
@@ -80,5 +80,5 @@ def _is_prunable(entry: Entry, spared: frozenset[str], turn: int) -> bool:
 
 
 def _shrinks(entry: Entry, placeholder: str) -> bool:
-    is_long = entry.tokens > len(placeholder)  # characters: well above what the placeholder can come to
-    return is_long or entry.images > 0 or len(entry.message.text) > len(fill(placeholder, entry))
+    is_long = entry.tokens > len(placeholder) and entry.kind == "message"  # Characters: far above what it can come to.
+    return is_long or outgrows(entry, fill(placeholder, entry))

@@ -1,0 +1,156 @@
+"""What people and models read of all this: handles, events, receipts, and the story of one entry."""
+
+from __future__ import annotations
+
+import pytest
+
+from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
+from foveate.core.events import Event, added, of_record
+from foveate.core.explain import explain
+from foveate.core.handles import Handle, parse_handle
+from foveate.core.journal import Record
+from foveate.core.messages import Text
+from foveate.core.receipts import Receipt, receipt_of
+from foveate.core.stamps import Stamp
+from foveate.errors import UnknownHandle
+from foveate.policies.placeholders import handle
+from foveate.testing import answer, call, say, user
+
+from .story import Story
+
+ONE, TWO = "1" * 40, "2" * 40
+
+
+# ------------------------------------------------------------------------------------------------------------- handles
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("m12", Handle(12, 12)),
+        (" m1 \n", Handle(1, 1)),
+        ("m12.1", Handle(12, 12, (0,))),
+        ("m12.1.20", Handle(12, 12, (0, 19))),
+        ("m3-m17", Handle(3, 17)),
+        ("m3-m3", Handle(3, 3)),
+        ("m999999999999", Handle(999_999_999_999, 999_999_999_999)),
+    ],
+)
+def test_a_handle_names_a_message_a_part_or_a_run(text, named):
+    assert parse_handle(text) == named
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "m", "12", "M12", "m0", "m12.0", "m12.1.0", "m12.1.1.1", "m5-m3", "m3-7", "m3.1-m7", "m1-m2-m3", "m 1"),
+        *("m-1", "m1.", "m1234567890123", 'expand("m1")', "m1 m2", "m1.5.x", "\x00", "m" * 10_000, None, 12, ["m1"]),
+    ],
+)
+def test_what_is_no_handle_is_refused_and_says_how_one_looks(text):
+    with pytest.raises(UnknownHandle, match=r"m12, m12\.1 or m3-m17"):
+        parse_handle(text)
+
+
+def test_the_handle_in_a_placeholder_names_the_part_it_stands_for():
+    entry = Story(user("a"), say("b")).projection.entries()[1]
+    assert [handle(entry), handle(entry, (0,)), handle(entry, (0, 2))] == ["m2", "m2.1", "m2.1.3"]
+    assert parse_handle(handle(entry, (0, 2))) == Handle(2, 2, (0, 2))
+
+
+# ------------------------------------------------------------------------------------------------- events and receipts
+
+RECORD = Record(
+    4,
+    (
+        Replace(Target(ONE, (0,)), (Text("x"),), "prune", "old", 90, 10),
+        Hide(Span(ONE, TWO), "prune", "older", 50, 0),
+        Hide(Target(TWO), "other"),
+        Summarize(Span(ONE, TWO), "told", "floor", "full", 900, 30),
+        Restore((Span(TWO, ONE), Target(ONE)), (1,)),
+        Restore((), (2,)),
+        Pin(Target(ONE), reason="asked"),
+        Unpin(Target(TWO)),
+    ),
+    turn=7,
+    time=5,
+    tip=TWO,
+    position=9,
+    tokens_before=1_500,
+    tokens_after=500,
+    bytes_before=6_000,
+    bytes_after=2_000,
+    author="plan",
+)
+
+
+def test_each_edit_of_a_commit_is_an_event_with_its_number():
+    assert list(of_record(RECORD)) == [
+        Event("content-replaced", 7, 5, ONE, 0, 4, "prune", "old", 80),
+        Event("content-hidden", 7, 5, ONE, 0, 5, "prune", "older", 50),
+        Event("content-hidden", 7, 5, TWO, 0, 6, "other"),
+        Event("span-summarized", 7, 5, ONE, 0, 7, "floor", "full", 870),
+        Event("content-restored", 7, 5, TWO, 0, 8, "plan"),
+        Event("content-restored", 7, 5, "", 0, 9, "plan"),
+        Event("message-pinned", 7, 5, ONE, 0, 10, "plan", "asked"),
+        Event("message-unpinned", 7, 5, TWO, 0, 11, "plan"),
+    ]
+    assert added(3, ONE, Stamp(2, 8, 9, "user")) == Event("message-added", 2, 8, ONE, 3)
+
+
+def test_a_receipt_says_what_a_commit_did_and_how_to_take_it_back():
+    receipt = receipt_of(RECORD)
+    assert receipt == Receipt(4, 11, 7, 5, "plan", ("prune", "other", "floor"), RECORD.edits, 1_500, 500, 6_000, 2_000)
+    assert receipt.tokens_saved == 1_000
+    assert str(receipt) == ("turn 7: prune, other, floor made 8 edits, 1,500 -> 500 tokens (undo: edits 4-11)")
+    by_hand = receipt_of(Record(1, (Pin(Target(ONE)),), 2, 3, ONE, 1, author="pin"))
+    assert str(by_hand) == "turn 2: pin made 1 edit, 0 -> 0 tokens (undo: edits 1-1)"
+
+
+# ------------------------------------------------------------------------------------------------------------- explain
+
+
+def told(story: Story) -> list[str]:
+    records = {number: record for record in story.records for number, _ in record.numbered()}
+    return [explain(entry, records) for entry in story.projection.entries()]
+
+
+def test_an_entry_without_a_story_is_shown_as_it_was_appended():
+    assert told(Story(user("hi"))) == [
+        "m1 is a message of role user, 5 tokens, recorded in turn 0.\nIt is shown as it was appended."
+    ]
+
+
+def test_the_story_of_an_entry_names_each_edit_that_shaped_it_its_reason_and_its_sizes():
+    story = Story(user("go"), call("a"), answer("a", "long " * 40), user("on"))
+    story.edit(Replace(Target(story.id(3), (0, 0)), (Text("short"),), "prune", "too old", 54, 6))
+    story.edit(Hide(Target(story.id(3), (0, 0))))
+    story.edit(Pin(Target(story.id(3))))
+    assert told(story)[2] == (
+        "m3 is a message of role tool, 4 tokens, recorded in turn 1.\n"
+        "Edit 1, turn 2: prune replaced it (54 -> 6 tokens): too old.\n"
+        "Edit 2, turn 2: an edit hid a part of it.\n"
+        "Pinned: no policy may shrink or hide it."
+    )
+
+
+def test_summaries_notes_and_stand_ins_say_what_they_are():
+    story = Story(user("go"), say("a"), say("b"), call("c"))
+    story.say(user("hurry"), answer("c", "late"), turn=9)
+    story.edit(Summarize(Span(story.id(2), story.id(3)), "told", "by hand", "to save room"))
+    assert told(story)[1:] == [
+        "m2-m3 are shown as one text, 5 tokens, recorded in turn 10.\n"
+        "Edit 1, turn 10: by hand summarised it: to save room.",
+        "m4 is a message of role assistant, 6 tokens, recorded in turn 3.\nIt is shown as it was appended.",
+        "m4 has a stand-in that nobody said, 21 tokens, recorded in turn 3.\n"
+        "Changed for its provider: a call without an answer is refused.",
+        "m5 is a message of role user, 6 tokens, recorded in turn 9.\nIt is shown as it was appended.",
+        "m6 is told as a note, 16 tokens, recorded in turn 9.\n"
+        "Changed for its provider: it came late, or its call was answered already.",
+    ]
+
+
+def test_an_edit_whose_record_is_not_at_hand_is_named_by_its_number():
+    story = Story(user("go"), say("a"), user("on"))
+    story.edit(Replace(Target(story.id(2)), (Text("b"),)))
+    assert explain(story.projection.entries()[1], {}).endswith("recorded in turn 1.\nEdit 1 changed it.")

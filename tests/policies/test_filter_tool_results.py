@@ -1,0 +1,220 @@
+"""Keeping the newest results: the document's scenarios, then batches, handles and what is left alone."""
+
+from __future__ import annotations
+
+import pytest
+from core.story import ANTHROPIC, OPENAI, Story
+from engine.shells import opened, texts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foveate.core.edits import Pin, Replace, Restore, Target
+from foveate.core.messages import Media, Message, Opaque, Text, ToolResult
+from foveate.core.planner import draw_up
+from foveate.core.view import Budget
+from foveate.errors import BadSetting
+from foveate.policies import filter_tool_results, named
+from foveate.testing import answer, call, calls, say, user
+from foveate.testing.strategies import histories, runs
+
+OMITTED = "[Omitted]"
+PLENTY = Budget(10**9, 0, 10**12, 10**6)
+PIXEL = Media("image/png", "base64", "AAAA")
+MANY = settings(max_examples=settings.default.max_examples * 2)
+
+
+def keeping(keep: int, **options: object):
+    return filter_tool_results(keep=keep, placeholder=OMITTED, **options)
+
+
+def rounds(count: int) -> list[Message]:
+    """A question, then so many calls with their results."""
+    return [
+        user("q"),
+        *(m for n in range(1, count + 1) for m in (call(f"tc_{n}"), answer(f"tc_{n}", f"the result {n}"))),
+    ]
+
+
+def filtered(story: Story, policy: object) -> list[str]:
+    """The texts of all results after this policy, its edits applied."""
+    plan, _ = draw_up(story.projection, story.frame(PLENTY), [policy], ())
+    if plan.edits:
+        story.edit(*plan.edits)
+    return [entry.message.text for entry in story.projection.entries() if entry.is_result]
+
+
+# --------------------------------------------------------------------------------------------- the document's scenarios
+
+
+def test_5_4_14_ten_calls_keep_two_leaves_21_messages_and_the_last_two_results_whole():
+    one = opened(policy=(keeping(2),))
+    said = rounds(10)
+    one.append(said)
+    view = one.settle()
+    assert len(said) == len(view) == 21
+    results = [entry.message.result for entry in view if entry.is_result]
+    assert results == [
+        *(ToolResult(f"tc_{n}", (Text(OMITTED),)) for n in range(1, 9)),
+        *(ToolResult(f"tc_{n}", (Text(f"the result {n}"),)) for n in (9, 10)),
+    ]
+    assert [e.message for e in view if e.message.role == "assistant"] == [m for m in said if m.role == "assistant"]
+    (receipt,) = one.receipts()
+    assert (receipt.policies, len(receipt.edits)) == (("keep-last-2",), 8)
+
+
+@pytest.mark.parametrize(("count", "keep", "omitted"), [(3, 1, 2), (10, 4, 6), (10, 0, 0), (10, 10, 0), (10, 99, 0)])
+def test_5_4_15_so_many_results_are_kept_and_zero_keeps_all(count, keep, omitted):
+    shown = filtered(Story(*rounds(count)), keeping(keep))
+    assert shown == [OMITTED] * omitted + [f"the result {n}" for n in range(omitted + 1, count + 1)]
+
+
+def test_5_4_16_of_parallel_results_the_last_ones_are_kept():
+    story = Story(user("q"), calls("a", "b", "c"), *(answer(id, f"the result {id}") for id in "abc"))
+    assert filtered(story, keeping(2)) == [OMITTED, "the result b", "the result c"]
+
+
+def test_5_4_17_with_duplicate_or_missing_ids_exactly_so_many_are_whole():
+    said: list[Message] = [user("q")]
+    for n, id in enumerate(["x", "x", "", "", "x"]):
+        said += [call(id), answer(id, f"the result {n}")]
+    for profile in (OPENAI, ANTHROPIC):
+        shown = filtered(Story(*said, profile=profile), keeping(2))
+        assert shown == [OMITTED] * 3 + ["the result 3", "the result 4"]
+
+
+def test_5_4_18_a_result_shorter_than_the_placeholder_stays_and_the_history_never_holds_one():
+    one = opened(policy=(keeping(1),))
+    said = [user("q"), call("a"), answer("a", "ok"), call("b"), answer("b", "x" * len(OMITTED)), *rounds(2)[1:]]
+    one.append(said)
+    assert texts(one.settle())[2:] == ["ok", "", "x" * len(OMITTED), "", OMITTED, "", "the result 2"]
+    assert [row.message for row in one.history()] == said
+
+
+# ------------------------------------------------------------------------------------------------------------- batches
+
+
+def test_by_batches_the_frontier_moves_only_every_so_many_results():
+    story, whole = Story(*rounds(1)), []
+    for n in range(2, 12):
+        story.say(call(f"tc_{n}"), answer(f"tc_{n}", f"the result {n}"))
+        shown = filtered(story, keeping(2, batch=3))
+        whole.append(sum(text != OMITTED for text in shown))
+    assert whole == [2, 3, 4, 2, 3, 4, 2, 3, 4, 2]
+    assert [len(record.edits) for record in story.records] == [3, 3, 3]
+
+
+def test_results_that_stay_anyway_do_not_fill_a_batch():
+    """Three short results, due for ever, once made every batch a batch of one."""
+    story = Story(user("q"))
+    for n in range(9):
+        story.say(call(f"s{n}"), answer(f"s{n}", "ok"))
+    for n in range(6):
+        story.say(call(f"l{n}"), answer(f"l{n}", f"the result {n}"))
+        filtered(story, keeping(1, batch=3))
+    assert [len(record.edits) for record in story.records] == [3]
+
+
+def test_without_a_new_result_nothing_is_edited_again():
+    story = Story(*rounds(5))
+    filtered(story, keeping(2))
+    story.say(say("thinking aloud"), user("go on"))
+    filtered(story, keeping(2))
+    assert len(story.records) == 1
+
+
+# --------------------------------------------------------------------------------------------------- what is left alone
+
+
+def test_a_result_with_an_image_or_a_large_block_of_another_kind_is_replaced_however_short_its_text():
+    block = Message("tool", (ToolResult("b", (Opaque("openai", "k", "{}" * 40),)),))
+    small = Message("tool", (ToolResult("c", (Opaque("openai", "k", "{}"),)),))
+    story = Story(user("q"), call("a"), answer("a", "", PIXEL), call("b"), block, call("c"), small, *rounds(1)[1:])
+    assert filtered(story, keeping(1)) == [OMITTED, OMITTED, "", "the result 1"]
+    assert story.view().images == 0
+
+
+def test_pins_and_what_was_expanded_for_the_coming_call_are_spared():
+    story = Story(*rounds(5))
+    story.edit(Pin(Target(story.id(3))))
+    filtered(story, keeping(1))
+    story.edit(Restore((Target(story.id(5)),)))
+    assert filtered(story, keeping(1)) == ["the result 1", "the result 2", OMITTED, OMITTED, "the result 5"]
+    story.say(say("seen"), user("go on"))
+    assert filtered(story, keeping(1)) == ["the result 1", OMITTED, OMITTED, OMITTED, "the result 5"]
+
+
+def test_what_somebody_replaced_already_is_skipped_but_still_counts_as_a_result():
+    story = Story(*rounds(4))
+    story.edit(Replace(Target(story.id(9)), (Text("replaced by hand"),)))
+    assert filtered(story, keeping(2)) == [OMITTED, OMITTED, "the result 3", "replaced by hand"]
+
+
+def test_a_stand_in_is_no_result_and_a_late_result_is_one():
+    story = Story(user("q"), call("a"), call("b"), answer("b", "the result b"))
+    story.say(answer("a", "the result a"))
+    story.say(call("c"), answer("c", "the result c"))
+    assert filtered(story, keeping(2)) == [
+        OMITTED,
+        "[Result for call a of tool, which came late]\nthe result a",
+        "the result c",
+    ]
+
+
+def test_the_default_placeholder_names_the_handle_that_brings_the_result_back():
+    one = opened(policy="keep-last-1")
+    one.append([user("q"), call("a"), answer("a", "a result " * 9), call("b"), answer("b", "ok")])
+    assert texts(one.settle())[2] == '[Omitted: expand("m3")]'
+    assert one.expand("m3").text == "a result " * 9
+    assert texts(one.settle())[2] == "a result " * 9
+
+
+# ------------------------------------------------------------------------------------------------- settings, invariants
+
+
+def test_settings_that_make_no_sense_are_refused():
+    for options in ({"keep": -1}, {"keep": 1, "batch": 0}, {"keep": 1, "batch": -3}):
+        with pytest.raises(BadSetting, match="keep >= 0 and batch >= 1"):
+            filter_tool_results(**options)
+    for name in ("keep-last-0", "keep-last-", "keep-last--1", "keep-last-01", "keep-last-2x", "Keep-last-2", ""):
+        with pytest.raises(BadSetting, match="keep-last-N"):
+            named(name)
+
+
+def test_names_give_policies_and_a_floor_and_off_gives_neither():
+    story = Story(*rounds(4))
+    (policy,), floor = named("keep-last-3")
+    assert floor
+    assert [edit.policy for edit in policy(story.view())] == []  # the placeholder with its handle is longer
+    assert named("none") == ((), floor)
+    assert named("off") == ((), ())
+
+
+@MANY
+@given(history=runs(), keep=st.integers(1, 4))
+def test_filtering_at_every_step_is_filtering_once_at_the_end(history, keep):
+    """I3: which results are whole depends on what was said, not on when it was looked at."""
+    stepwise = Story()
+    for message in history:
+        stepwise.say(message)
+        filtered(stepwise, keeping(keep))
+    at_once = Story(*history)
+    filtered(at_once, keeping(keep))
+    assert [e.message for e in stepwise.projection.entries()] == [e.message for e in at_once.projection.entries()]
+
+
+@MANY
+@given(
+    history=histories(), keep=st.integers(0, 4), batch=st.integers(1, 3), profile=st.sampled_from([OPENAI, ANTHROPIC])
+)
+def test_it_removes_no_message_never_grows_a_view_and_twice_is_once(history, keep, batch, profile):
+    story = Story(*history, profile=profile)
+    before = story.view()
+    filtered(story, keeping(keep, batch=batch))
+    after = story.view()
+    assert [entry.handle for entry in after] == [entry.handle for entry in before]
+    assert after.tokens <= before.tokens
+    newest = [entry for entry in after if entry.is_result][-keep:] if keep else [e for e in after if e.is_result]
+    assert all(entry.edits == () for entry in newest)
+    count = len(story.records)
+    filtered(story, keeping(keep, batch=batch))
+    assert len(story.records) == count

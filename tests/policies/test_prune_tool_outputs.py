@@ -1,0 +1,308 @@
+"""Pruning old tool outputs: the document's scenarios with its own placeholder, then what it leaves open.
+
+Tokens of a result are those of its text and 4 more, so `result(10_000)` counts exactly 10,000.
+"""
+
+from __future__ import annotations
+
+import pytest
+from core.story import ANTHROPIC, OPENAI, Story
+from engine.shells import opened, texts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target
+from foveate.core.messages import Media, Message, Text
+from foveate.core.planner import draw_up
+from foveate.core.view import Budget
+from foveate.errors import BadSetting
+from foveate.policies import filter_tool_results, named, prune_tool_outputs
+from foveate.policies.prune_tool_outputs import MINIMUM, PART_MAX, PROTECT
+from foveate.testing import answer, call, calls, chat, say, system, text_of, user
+from foveate.testing.strategies import histories
+
+CLEARED = "[Old tool result content cleared]"
+AS_DOCUMENTED = prune_tool_outputs(placeholder=CLEARED)
+PLENTY = Budget(10**9, 0, 10**12, 10**6)
+MANY = settings(max_examples=settings.default.max_examples * 2)
+
+
+def result(call_id: str, tokens: int, **options: object) -> Message:
+    """A result that counts for so many tokens."""
+    return answer(call_id, text_of(tokens - 4), **options)
+
+
+def run(*sizes: int, tool: str = "grep") -> list[Message]:
+    """A user's message, then a call and its result for each size, oldest first, then the user again."""
+    said: list[Message] = [user("u")]
+    for n, tokens in enumerate(sizes):
+        said += [call(f"c{n}", tool), result(f"c{n}", tokens, name=tool)]
+    return [*said, user("u")]
+
+
+def cleared(story: Story, policy: object = AS_DOCUMENTED) -> list[int]:
+    """Numbers of the results, from 0, that this policy clears; the plan is applied."""
+    plan, _ = draw_up(story.projection, story.frame(PLENTY), [policy], ())
+    if plan.edits:
+        story.edit(*plan.edits)
+    positions = [row.position for row in story.rows if row.message.role == "tool"]
+    named_by = {edit.target.message for edit in plan.edits}
+    return [n for n, position in enumerate(positions) if story.id(position) in named_by]
+
+
+def pruned(*said: Message, policy: object = AS_DOCUMENTED) -> list[int]:
+    return cleared(Story(*said), policy)
+
+
+# --------------------------------------------------------------------------------------------- the document's scenarios
+
+
+def test_2_4_04_exactly_the_older_of_two_outputs_is_cleared_and_the_call_stays_as_it_was():
+    one = opened(policy=(AS_DOCUMENTED,), window=1_000_000)
+    said = chat(
+        user("u"),
+        call("a", "grep", pattern="x"),
+        result("a", 50_000, state="error"),
+        user("u"),
+        call("b"),
+        result("b", 50_000),
+        user("u"),
+    )
+    one.append(said)
+    view = one.settle()
+    assert [entry.position for entry in view if entry.shrunk] == [3]
+    assert view.entries[2].message == answer("a", CLEARED, state="error")
+    assert [entry.message for entry in view if not entry.shrunk] == [m for m in said if m is not said[2]]
+    (receipt,) = one.receipts()
+    assert (receipt.policies, receipt.turn, receipt.tokens_saved) == (("prune",), view.turn, 50_000 - 13)
+    assert one.records()[0].time > 0
+    assert one.original("m3") == said[2]
+
+
+def test_2_4_05_what_is_all_newer_than_the_window_stays_though_it_is_more_than_the_minimum():
+    assert pruned(*run(10_000, 10_000, 10_000)) == []
+
+
+def test_2_4_06_what_is_not_worth_it_stays_and_what_is_goes_at_once():
+    assert pruned(*run(15_000, 15_000, 15_000, 15_000)) == []
+    assert pruned(*run(*[15_000] * 6)) == [0, 1, 2]
+
+
+def test_2_4_07_exactly_the_minimum_is_not_enough_and_one_token_more_is():
+    only = prune_tool_outputs(placeholder=CLEARED, protect_counts="tool_outputs")
+    assert pruned(*run(20_000, 40_000), policy=only) == []
+    assert pruned(*run(20_001, 40_000), policy=only) == [0]
+    assert pruned(*run(20_001, 39_999), policy=only) == []  # the window ends in the older one, which is safe then
+
+
+def test_2_4_08_of_one_message_with_three_large_outputs_the_oldest_is_cleared():
+    said = chat(user("u"), calls("a", "b", "c"), *(result(id, 30_000) for id in "abc"), user("u"))
+    assert pruned(*said) == [0]
+
+
+def test_2_4_09_one_output_larger_than_the_window_is_protected():
+    assert pruned(*run(50_000)) == []
+    assert pruned(*run(200_000)) == []
+
+
+def test_2_4_10_outputs_of_protected_tools_are_neither_cleared_nor_counted():
+    def said(first_tool: str) -> list[Message]:
+        other = run(15_000, 45_000)
+        return [user("u"), call("s", first_tool), result("s", 50_000), *other]
+
+    assert pruned(*said("skill")) == []
+    assert pruned(*said("grep")) == [0, 1]
+    both = prune_tool_outputs(placeholder=CLEARED, protected_tools={"grep"})
+    assert pruned(*said("grep"), policy=both) == []
+    assert pruned(*said("skill"), policy=both) == [0]
+
+
+def test_2_4_11_unfinished_outputs_are_never_cleared():
+    said = run(50_000, 50_000, 50_000)
+    said[2] = result("c0", 50_000, state="interrupted", name="grep")
+    assert pruned(*said) == [1]
+    dead = [user("u"), call("x"), *run(50_000)]
+    assert pruned(*dead) == []
+
+
+@pytest.mark.parametrize(("spared", "gone"), [(True, []), (False, [0])])
+def test_2_4_12_what_came_after_the_last_user_input_is_spared_where_that_is_asked_for(spared, gone):
+    policy = prune_tool_outputs(placeholder=CLEARED, protect_current_turn=spared)
+    said = run(50_000, 50_000)[:-1]  # the user has not spoken again
+    assert pruned(*said, policy=policy) == gone
+    assert pruned(*said, user("u"), policy=policy) == [0]
+    note = [*said, Message("user", (Text(" "),))]  # nothing was said
+    assert pruned(*note, policy=policy) == gone
+
+
+def test_2_4_13_a_summary_is_never_cleared_and_counts_for_nothing():
+    story = Story(*run(30_000, 30_000, 30_000))
+    story.edit(Summarize(Span(story.id(4), story.id(5)), text_of(50_000)))
+    assert cleared(story) == []  # 60,000 tokens of results: one protects the other
+    story.say(*run(30_000)[1:])
+    assert cleared(story) == [0]
+    assert texts(story.view())[3] == text_of(50_000)
+
+
+def test_2_4_14_pruned_twice_the_second_time_changes_nothing():
+    one = opened(policy=(AS_DOCUMENTED,), window=1_000_000)
+    one.append(run(50_000, 50_000, 50_000))
+    first = texts(one.settle())
+    one.record(say("ok"))
+    one.append(user("u"))
+    assert texts(one.settle())[: len(first)] == first
+    assert len(one.receipts()) == 1
+
+
+# ------------------------------------------------------------------------------------------------ what fills the window
+
+
+def test_everything_said_fills_the_window_unless_only_outputs_are_to_count():
+    said = [*run(15_000, 15_000), say(text_of(40_000)), user("u")]
+    assert pruned(*said) == [0, 1]
+    assert pruned(*said, policy=prune_tool_outputs(protect_counts="tool_outputs")) == []
+
+
+def test_the_message_in_which_the_window_ends_is_inside_it():
+    said = [*run(25_000)[:-1], user(text_of(988)), call("b"), result("b", 38_997), user("u")]
+    assert sum(entry.tokens for entry in Story(*said).view().entries[3:]) == 40_000
+    assert pruned(*said) == [0]
+    said[3] = user(text_of(987))
+    assert pruned(*said) == []  # one token less: the older result itself ends it
+
+
+def test_no_part_counts_for_more_than_the_cap():
+    capped = prune_tool_outputs(placeholder=CLEARED, protect=1_000, minimum=600, part_max=500)
+    assert pruned(*run(9_000, 9_000, 9_000), policy=capped) == []  # 500 and 500 protect, 500 is not enough
+    assert pruned(*run(9_000, 9_000, 9_000, 9_000), policy=capped) == [0, 1]
+
+
+def test_results_that_are_already_cleared_count_as_what_they_are_now():
+    story = Story(*run(50_000, 50_000))
+    assert cleared(story) == [0]
+    story.say(*run(30_000)[1:])
+    assert cleared(story) == []  # 30,000 and what is left of 50,000 fill the window
+    story.say(*run(30_000)[1:])
+    assert cleared(story) == [1]
+
+
+# --------------------------------------------------------------------------------------------------- what is left alone
+
+
+def test_an_output_no_longer_than_its_placeholder_stays_and_one_with_an_image_does_not():
+    pixel = Media("image/png", "base64", "AAAA")
+    policy = prune_tool_outputs(protect=10, minimum=0, placeholder=CLEARED)
+    said = [user("u"), call("a"), answer("a", "ok"), call("b"), answer("b", "x" * len(CLEARED)), call("c")]
+    said += [answer("c", "x" * (len(CLEARED) + 1)), call("d"), answer("d", "", pixel), user("u"), say("x" * 80)]
+    assert pruned(*said, policy=policy) == [2, 3]
+
+
+def test_pins_and_what_was_expanded_for_the_coming_call_are_spared():
+    story = Story(*run(25_000, 25_000, 25_000, 50_000))
+    story.edit(Pin(Target(story.id(3))), Restore((Target(story.id(5)),)))
+    assert cleared(story) == [2]
+    story.say(say("ok"), user("u"))
+    assert cleared(story) == [1]  # its call is over
+
+
+def test_a_result_that_another_policy_or_the_floor_replaced_is_skipped_and_an_omitted_image_is_no_such_thing():
+    story = Story(*run(30_000, 50_000))
+    story.edit(Replace(Target(story.id(3)), (Text(text_of(30_000)),)))
+    assert cleared(story) == []
+    pixel = Media("image/png", "base64", "AAAA")
+    story = Story(user("u"), call("a"), answer("a", text_of(30_000), pixel), *run(50_000))
+    story.edit(Replace(Target(story.id(3), (0, 1)), (Text("[Media omitted]"),)))
+    assert cleared(story) == [0]
+    assert texts(story.view())[2] == CLEARED
+    story.edit(Restore((Target(story.id(3)),)))
+    assert story.projection.entries()[2].message == story.rows[2].message
+
+
+def test_a_late_result_that_is_told_as_a_note_is_an_output_like_any_other():
+    story = Story(user("u"), call("a"))
+    story.say(result("a", 30_000), turn=2)
+    story.say(*run(50_000)[1:])
+    assert cleared(story) == [0]
+    assert texts(story.view())[3] == f"[Result for call a of tool, which came late]\n{CLEARED}"
+
+
+def test_calls_users_and_answers_are_never_touched():
+    said = [system(text_of(30_000)), user(text_of(30_000)), say(text_of(30_000)), call("a", x=text_of(30_000))]
+    assert pruned(*said, answer("a"), *run(50_000)) == []
+
+
+def test_the_default_placeholder_names_the_handle_that_brings_the_result_back():
+    one = opened(policy="prune", window=1_000_000)
+    one.append(run(50_000, 50_000))
+    assert texts(one.settle())[2] == '[Old tool result content cleared: expand("m3")]'
+    assert one.expand("m3") == one.history()[2].message
+    assert texts(one.settle())[2] == text_of(49_996)
+
+
+# ------------------------------------------------------------------------------------------------------------ settings
+
+
+def test_the_defaults_are_the_documents():
+    assert (PROTECT, MINIMUM, PART_MAX) == (40_000, 20_000, 50_000)
+    (policy,), floor = named("prune")
+    assert floor
+    story = Story(*run(50_000, 50_000))
+    assert [edit.target for edit in policy(story.view())] == [Target(story.id(3))]
+
+
+@pytest.mark.parametrize("setting", ["protect", "minimum", "part_max"])
+def test_negative_settings_are_refused(setting):
+    with pytest.raises(BadSetting, match="0 or more"):
+        prune_tool_outputs(**{setting: -1})
+
+
+def test_zero_is_no_special_case():
+    # What ends a window of nothing is still inside it: the newest message.
+    everything = prune_tool_outputs(protect=0, minimum=0)
+    assert pruned(*run(100, 100, 100), policy=everything) == [0, 1, 2]
+    assert pruned(*run(100, 100, 100), policy=prune_tool_outputs(protect=0, minimum=300)) == []
+    assert pruned(*run(100, 100, 101), policy=prune_tool_outputs(protect=0, minimum=300)) == [0, 1, 2]
+
+
+# ---------------------------------------------------------------------------------------------------------- invariants
+
+
+@MANY
+@given(
+    history=histories(),
+    protect=st.integers(0, 3_000),
+    minimum=st.integers(0, 800),
+    profile=st.sampled_from([OPENAI, ANTHROPIC]),
+)
+def test_it_is_idempotent_never_larger_and_never_touches_the_window(history, protect, minimum, profile):
+    policy = prune_tool_outputs(protect=protect, minimum=minimum, placeholder="[c]")
+    story = Story(*history, profile=profile)
+    before = story.view()
+    gone = cleared(story, policy)
+    after = story.view()
+    assert cleared(story, policy) == []
+    assert after.tokens <= before.tokens
+    assert len(after) == len(before)
+    changed = {e.position for e in after if e.edits}
+    assert len(changed) == len(gone)
+    filled = 0
+    for old, new in zip(reversed(before.entries), reversed(after.entries), strict=True):
+        if filled < protect:
+            assert new.message == old.message
+        filled += old.tokens
+
+
+@MANY
+@given(history=histories(), keep=st.integers(0, 3), protect=st.integers(0, 500))
+def test_what_one_policy_has_cleared_the_other_leaves_alone(history, keep, protect):
+    story = Story(*history)
+    cleared(story, prune_tool_outputs(protect=protect, minimum=0))
+    shrunk = {entry.position for entry in story.projection.entries() if entry.shrunk}
+    plan, _ = draw_up(story.projection, story.frame(PLENTY), [filter_tool_results(keep=keep)], ())
+    assert shrunk.isdisjoint(story.where(edit.target.message for edit in plan.edits).values())
+
+
+def test_hidden_results_neither_fill_the_window_nor_count():
+    story = Story(*run(30_000, 30_000, 30_000))
+    story.edit(Hide(Span(story.id(4), story.id(7))))
+    assert cleared(story) == []
