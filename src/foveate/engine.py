@@ -25,7 +25,7 @@ from .core.projection import Projection, Row, Snapshot
 from .core.rules import Checker
 from .core.showing import applies
 from .core.stamps import Origin, Stamp, Usage
-from .core.standing import Standing, way_back
+from .core.standing import Standing, gaps, way_back
 from .core.view import Entry, Moment, Prices, View
 from .errors import BadEdit, BadInput, BadSetting, IllegalView, StalePlan, TipMoved, UnknownHandle
 from .limits import Limits
@@ -429,8 +429,11 @@ class Engine:
         if not 1 <= first <= last <= len(numbered):
             raise BadEdit(f"The journal has edits 1 to {self.head.number}, not all of {first} to {last}.")
         where = yield partial(self.store.locate, self.head, named_by(edit for _, edit in numbered))
-        undone = range(first, last + 1)
-        back = way_back(Standing(numbered, where), Standing(numbered, where, without=undone))
+        now, then = Standing(numbered, where), Standing(numbered, where, without=range(first, last + 1))
+        between = gaps(now, then)
+        ends = sorted({end for runs in between.values() for run in runs for end in run})
+        rows = yield partial(self.store.pick, self.head, ends)
+        back = way_back(now, then, between, {row.position: row.id for row in rows})
         if not back:
             raise BadEdit(f"Edits {first} to {last} changed nothing that could be taken back.")
         said = f"undoes edits {first} to {last}" if first < last else f"undoes edit {first}"

@@ -15,7 +15,7 @@ from foveate.core.journal import Record
 from foveate.core.messages import Media, Message, Opaque, Text, ToolCall, ToolResult, assistant
 from foveate.core.projection import Cover, Projection, Row, Snapshot, _topmost
 from foveate.core.stamps import Stamp
-from foveate.core.standing import Standing, meet, way_back
+from foveate.core.standing import Standing, gaps, meet, way_back
 from foveate.testing import answer, call, calls, say, system, thought, user
 from foveate.testing.strategies import edits, histories
 
@@ -668,7 +668,8 @@ def test_taking_edits_back_shows_what_is_shown_without_them(data):
     first = data.draw(st.integers(1, max(1, len(made))))
     undone = range(first, data.draw(st.integers(first, max(first, len(made)))) + 1)
     where = story.where(row.id for row in story.rows)
-    back = way_back(Standing(made, where), Standing(made, where, without=undone))
+    now, then = Standing(made, where), Standing(made, where, without=undone)
+    back = way_back(now, then, gaps(now, then), {row.position: row.id for row in story.rows})
     if back:
         story.edit(*back)
     assert told(story) == told_plainly(story, undone)

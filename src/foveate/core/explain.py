@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .edits import Edit, Hide, Pin, Replace, Restore, Summarize, Unpin
+from .edits import Hide, Pin, Replace, Restore, Summarize, Unpin
 from .journal import Record
 from .view import Entry
 
@@ -20,12 +20,7 @@ def explain(entry: Entry, records: Mapping[int, Record]) -> str:
         "stand-in": f"{entry.handle} has a stand-in that nobody said",
     }[entry.kind]
     lines = [f"{what}, {entry.tokens:,} tokens, recorded in turn {entry.stamp.turn}."]
-    for number in entry.edits:
-        record = records.get(number)
-        known = (
-            _sentence(number, record.edits[number - record.first], record) if record else f"Edit {number} changed it."
-        )
-        lines.append(known)
+    lines += [_sentence(number, records.get(number)) for number in entry.edits]
     if entry.mended:
         lines.append(f"Changed for its provider: {entry.mended}.")
     if entry.pinned:
@@ -35,7 +30,10 @@ def explain(entry: Entry, records: Mapping[int, Record]) -> str:
     return "\n".join(lines)
 
 
-def _sentence(number: int, edit: Edit, record: Record) -> str:
+def _sentence(number: int, record: Record | None) -> str:
+    if record is None:
+        return f"Edit {number} changed it."
+    edit = record.edits[number - record.first]
     verb = {
         Replace: "replaced",
         Hide: "hid a part of",

@@ -73,7 +73,12 @@ def draw_up(
         wanted = [edit for edit in asked_for if _is_allowed(edit, draft, was)]
         while wanted:
             trial = draft.copy()
-            trial.apply(Record(draft.number + 1, tuple(wanted), view.turn, view.moment.now, "", draft.position))
+            record = Record(draft.number + 1, tuple(wanted), view.turn, view.moment.now, "", draft.position)
+            shown_again = draft.needs(record)
+            trial.apply(record)
+            if any(trial.missing(*run) for run in shown_again):  # Hidden and restored at once: only the store has it.
+                wanted = [edit for edit in wanted if not isinstance(edit, Restore)]
+                continue
             after = frame(trial.entries())
             change = _Change(view, after, was, _touched(after, wanted), trial)
             effective = [edit for edit in wanted if change.is_made_by(edit)]

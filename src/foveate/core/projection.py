@@ -15,7 +15,7 @@ import msgspec
 
 from .arrange import Arrangement
 from .counting import tokens_of
-from .edits import Edit, Hide, Path, Pin, Replace, Restore, Span, Summarize, Target, Unpin
+from .edits import Edit, Hide, Path, Pin, Replace, Restore, Span, Summarize, Target, Unpin, named_by
 from .journal import Record
 from .messages import Message, Text
 from .profiles import Profile
@@ -247,7 +247,8 @@ class Projection:
 
     def apply(self, record: Record, positions: Mapping[str, int] | None = None) -> None:
         """Fold one record in. `positions` tells where hidden messages stand that its edits name."""
-        where = positions or {}
+        shown = {id: slot.position for id in named_by(record.edits) if (slot := self._by_id.get(id))}
+        where = {**(positions or {}), **shown}  # What one edit hides, the next may still name.
         for number, edit in record.numbered():
             self._fold(number, edit, record, where)
             self.number = number

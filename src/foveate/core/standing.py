@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Mapping
 
 from .edits import Edit, Hide, Path, Pin, Replace, Restore, Span, Summarize, Target, Unpin
 
-__all__ = ["Standing", "meet", "path_of", "way_back"]
+__all__ = ["Standing", "gaps", "meet", "path_of", "way_back"]
 
 
 def meet(one: Path, other: Path) -> bool:
@@ -39,8 +39,8 @@ class Standing:
         """Edits of the content of one message, by its id and by their numbers."""
         self.covers: dict[int, Hide | Summarize] = {}
         """Hidden and summarised runs, by number."""
-        self.holes: dict[int, list[Target | Span]] = {}
-        """What is shown again inside a run, by the number of the run."""
+        self.holes: dict[int, set[int]] = {}
+        """Positions that are shown again inside a run, by the number of the run."""
         self._where = where
         for number, edit in edits:
             if number not in without:
@@ -50,13 +50,17 @@ class Standing:
         """All of them, by number."""
         return {**self.covers, **{number: edit for parts in self.parts.values() for number, edit in parts.items()}}
 
+    def is_at(self, id: str, first: int, last: int) -> bool:
+        """Whether the message with this id is one of these positions."""
+        return first <= self._where.get(id, 0) <= last
+
     def _take(self, number: int, edit: Edit) -> None:
         match edit:
             case Replace(target=target) | Hide(target=Target(path=(_, *_)) as target):
                 self.parts.setdefault(target.message, {})[number] = edit
             case Hide() | Summarize():
                 self.covers[number] = edit
-                self.holes[number] = []
+                self.holes[number] = set()
             case Restore(targets=targets, edits=numbers):
                 for cancelled in numbers:
                     self.covers.pop(cancelled, None)
@@ -76,7 +80,7 @@ class Standing:
             for number in [number for number, edit in parts.items() if meet(path_of(edit), named.path)]:
                 del parts[number]
         elif run := self.run_of(named):
-            for message in [id for id in self.parts if run[0] <= self._where.get(id, 0) <= run[1]]:
+            for message in [id for id in self.parts if self.is_at(id, *run)]:
                 del self.parts[message]
 
     def _open_covers(self, named: Target | Span) -> None:
@@ -84,59 +88,78 @@ class Standing:
         if run is None:
             return
         for number, cover in list(self.covers.items()):
-            covered = self.run_of(_covered(cover))
+            covered = self.run_of(cover.span if isinstance(cover, Summarize) else cover.target)
             if covered is None or covered[1] < run[0] or run[1] < covered[0]:
                 continue
             if run[0] <= covered[0] and covered[1] <= run[1]:
                 del self.covers[number]
             else:
-                self.holes[number].append(named)
+                self.holes[number].update(range(max(run[0], covered[0]), min(run[1], covered[1]) + 1))
 
     def run_of(self, named: Target | Span) -> tuple[int, int] | None:
         """First and last position of what is named; None where an end is unknown."""
-        first, last = _ends(named)
+        first, last = (named.first, named.last) if isinstance(named, Span) else (named.message, named.message)
         return (self._where[first], self._where[last]) if first in self._where and last in self._where else None
 
 
-def way_back(now: Standing, then: Standing) -> list[Edit]:
-    """Edits that make stand again what stands in `then`, and nothing else, where `now` stands."""
-    standing, wanted = now.numbered(), then.numbered()
+def gaps(now: Standing, then: Standing) -> dict[int, list[tuple[int, int]]]:
+    """What to do about each hidden run of `then`, by its number: the positions in it, as runs, that must be hidden
+    again where the run stands `now`, and those that must be shown again where it has to be made again.
+    """
+    remade = _remade(now, then)
+    found: dict[int, list[tuple[int, int]]] = {}
+    for number in then.covers:
+        wrong = then.holes[number] if number in remade else now.holes[number] - then.holes[number]
+        runs = found[number] = []
+        for position in sorted(wrong):
+            if runs and runs[-1][1] == position - 1:
+                runs[-1] = (runs[-1][0], position)
+            else:
+                runs.append((position, position))
+    return found
+
+
+def way_back(
+    now: Standing, then: Standing, between: Mapping[int, list[tuple[int, int]]], ids: Mapping[int, str]
+) -> list[Edit]:
+    """Edits that make stand again what stands in `then`, and nothing else, where `now` stands.
+
+    `between`: their `gaps`; `ids`: of the messages at the ends of these.
+    """
+    remade, standing, wanted = _remade(now, then), now.numbered(), then.numbered()
     back: list[Edit] = []
-    if cancelled := tuple(sorted(number for number in standing if number not in wanted)):
-        back.append(Restore((), cancelled))
-    for number in sorted(number for number in wanted if number not in standing):
-        if not _is_outdone(number, wanted[number], now):
-            back.append(wanted[number])
-        if shown := tuple(then.holes.get(number, ())):
-            back.append(Restore(shown))
-    for number in sorted(now.covers.keys() & then.covers.keys()):
-        for hole in now.holes[number]:
-            if hole not in then.holes[number]:
-                back.append(Hide(_overlap(hole, _covered(now.covers[number]), now)))
+    if cancelled := sorted(number for number in standing if number not in wanted or number in remade):
+        back.append(Restore((), tuple(cancelled)))
+    reopened: set[str] = set()
+    for number, cover in then.covers.items():
+        spans = tuple(Target(ids[a]) if a == b else Span(ids[a], ids[b]) for a, b in between[number])
+        if number not in remade:
+            back += [Hide(span) for span in spans]
+            continue
+        back.append(cover)
+        if spans:
+            back.append(Restore(spans))
+            reopened |= {id for id in then.parts if any(then.is_at(id, *run) for run in between[number])}
+    for id, parts in then.parts.items():
+        kept = {number: edit for number, edit in parts.items() if number in standing}
+        for number, edit in parts.items():
+            if id in reopened or (number not in standing and not _is_outdone(number, edit, kept)):
+                back.append(edit)
     back += [Pin(Target(id)) for id in sorted(then.pinned - now.pinned)]
     back += [Unpin(Target(id)) for id in sorted(now.pinned - then.pinned)]
     return back
 
 
-def _is_outdone(number: int, edit: Edit, now: Standing) -> bool:
+def _remade(now: Standing, then: Standing) -> set[int]:
+    """Runs that have to be made again: those that are gone, and newer ones over the same messages, to stay on top."""
+    remade: dict[int, tuple[int, int]] = {}
+    for number, cover in then.covers.items():
+        first, last = then.run_of(cover.span if isinstance(cover, Summarize) else cover.target) or (1, 0)
+        if number not in now.covers or any(first <= end and start <= last for start, end in remade.values()):
+            remade[number] = (first, last)
+    return set(remade)
+
+
+def _is_outdone(number: int, edit: Edit, kept: Mapping[int, Edit]) -> bool:
     """Whether a newer edit of the same part stands, which made again this one would wrongly replace."""
-    target = getattr(edit, "target", None)
-    parts = now.parts.get(target.message, {}) if isinstance(target, Target) else {}
-    return any(newer > number and meet(path_of(other), path_of(edit)) for newer, other in parts.items())
-
-
-def _overlap(named: Target | Span, covered: Target | Span, now: Standing) -> Target | Span:
-    if isinstance(named, Target):
-        return Target(named.message)
-    where = {id: run[0] for id in (*_ends(named), *_ends(covered)) if (run := now.run_of(Target(id)))}
-    first = max(_ends(named)[0], _ends(covered)[0], key=lambda id: where.get(id, 0))
-    last = min(_ends(named)[1], _ends(covered)[1], key=lambda id: where.get(id, 0))
-    return Span(first, last)
-
-
-def _ends(named: Target | Span) -> tuple[str, str]:
-    return (named.first, named.last) if isinstance(named, Span) else (named.message, named.message)
-
-
-def _covered(cover: Hide | Summarize) -> Target | Span:
-    return cover.span if isinstance(cover, Summarize) else cover.target
+    return any(newer > number and meet(path_of(other), path_of(edit)) for newer, other in kept.items())

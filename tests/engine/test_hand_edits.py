@@ -1,0 +1,267 @@
+"""Edits made by hand, expansions, and undoing them, through an open conversation; and two who edit the same one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from foveate import (
+    BadEdit,
+    Conversation,
+    Hide,
+    Media,
+    Pin,
+    Replace,
+    Restore,
+    Span,
+    Summarize,
+    Target,
+    Text,
+    Unpin,
+    View,
+)
+from foveate.core.profiles import PROFILES
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing import answer, call, chat, say, system, thought, user
+
+from .shells import opened, shown, texts
+
+BINDING = replace(PROFILES["anthropic"], binds_reasoning=True)
+PIXEL = Media("image/png", "base64", "AAAA")
+
+
+def talk(count: int, **options: object) -> tuple[Conversation, tuple[str, ...]]:
+    one = opened(**options)
+    return one, one.append([(user if n % 2 else say)(f"m{n}") for n in range(1, count + 1)])
+
+
+# ------------------------------------------------------------------------------------------------------ refused edits
+
+
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (lambda ids: Replace(Target(ids[2], (7,)), (Text("x"),)), "m3 cannot be edited so"),
+        (lambda ids: Replace(Target(ids[1], (1,)), (Text("not json"),)), "m2 cannot be edited so"),
+        (lambda ids: Replace(Target(ids[1], (0,)), (Text("thoughts"),)), "m2 cannot be edited so"),
+        (lambda ids: Hide(Target(ids[1], (1,))), "hidden only with its message"),
+        (lambda ids: Hide(Target(ids[3])), "m4 is pinned; unpin it first"),
+        (lambda ids: Summarize(Span(ids[1], ids[2]), " \n"), "needs a text"),
+        (lambda ids: Summarize(Span(ids[2], ids[1]), "x"), "ends before it begins"),
+        (lambda ids: Restore((), (9,)), "edits 1 to 1"),
+        (lambda ids: Pin(Target("0" * 40)), "has no message"),
+        (lambda ids: Pin(Target(ids[1]), reason="\ud800"), "surrogate"),
+        (lambda ids: Replace(Target(ids[0]), (Text("x"),)), "m1 is a system prompt"),
+    ],
+)
+def test_an_edit_that_cannot_apply_is_refused_with_the_reason_and_changes_nothing(made, says):
+    one = opened(provider="anthropic")
+    ids = one.append([system("rules"), thought("hm", call("a")), answer("a", "1"), say("ok"), user("go")])
+    one.edit(Pin(Target(ids[3])))
+    before, head = shown(one.view), one.head
+    with pytest.raises(BadEdit, match=says):
+        one.edit(Pin(Target(ids[2])), made(ids))
+    assert (shown(one.view), one.head) == (before, head)
+
+
+def test_an_unpin_and_what_it_allows_may_be_one_edit():
+    one, ids = talk(4)
+    one.pin("m2")
+    one.edit(Unpin(Target(ids[1])), Hide(Target(ids[1])))
+    assert texts(one.view) == ["m1", "m3", "m4"]
+
+
+def test_a_hidden_message_may_be_edited_and_what_is_no_part_of_it_is_refused_all_the_same():
+    one, ids = talk(5)
+    one.edit(Hide(Span(ids[0], ids[2])))
+    one.edit(Replace(Target(ids[1]), (Text("changed"),)))
+    with pytest.raises(BadEdit):
+        one.edit(Replace(Target(ids[1], (4,)), (Text("x"),)))
+    one.undo(1)
+    assert texts(one.view) == ["m1", "changed", "m3", "m4", "m5"]
+
+
+# ---------------------------------------------------------------------------------------------------------- expanding
+
+
+@pytest.mark.parametrize("handle", ["m3-m9", "m1-m5", "m4-m5", "m1-m10", "m5", "m6-m6"])
+@pytest.mark.parametrize("sqlite", [False, True])
+def test_whatever_run_is_expanded_all_of_it_is_shown(handle, sqlite, tmp_path):
+    """With one end visible, what was hidden of the run was once neither shown nor told any more."""
+    store = SqliteStore(tmp_path / "a.db") if sqlite else MemoryStore()
+    one, ids = talk(10, store=store)
+    one.edit(Summarize(Span(ids[2], ids[5]), "told"))
+    one.expand(handle)
+    first, last = (int(end[1:]) for end in (handle.split("-") * 2)[:2])
+    assert {f"m{n}" for n in range(first, last + 1)} <= {entry.handle for entry in one.view if entry.kind == "message"}
+    assert shown(opened(store=store, policy="off").view) == shown(one.view)
+    store.close()
+
+
+def test_a_part_of_a_cleared_result_is_shown_again_by_its_own_handle():
+    one = opened()
+    ids = one.append(chat(user("go"), call("a"), answer("a", "long " * 9, PIXEL), user("on")))
+    for handle in ("m3.1", "m3.1.1", "m3.1.2", "m3"):
+        one.edit(Replace(Target(ids[2]), (Text("[cleared]"),)))
+        one.expand(handle)
+        assert one.view.entries[2].message == answer("a", "long " * 9, PIXEL)
+
+
+# ------------------------------------------------------------------------------------------------------------- undoing
+
+
+def test_an_expansion_of_a_summary_or_of_one_message_in_it_can_be_undone():
+    one, ids = talk(8)
+    one.edit(Summarize(Span(ids[1], ids[5]), "told"))
+    before = shown(one.view)
+    for handle in ("m2-m6", "m1-m4", "m3", "m5-m8", "m6"):
+        one.expand(handle)
+        assert shown(one.view) != before
+        one.undo(one.receipts()[-1])
+        assert shown(one.view) == before
+    again = opened(policy="off", store=one._engine.store)
+    assert shown(again.view) == before
+
+
+def test_undoing_an_expansion_that_showed_nothing_new_hides_nothing():
+    one = opened()
+    ids = one.append(chat(user("go"), call("a"), answer("a", "long " * 9), user("on")))
+    one.edit(Replace(Target(ids[2]), (Text("[cleared]"),)))
+    one.expand("m3")
+    one.expand("m3")
+    with pytest.raises(BadEdit, match="changed nothing"):
+        one.undo(3)
+    assert texts(one.view)[2] == "long " * 9
+
+
+def test_undoing_an_old_expansion_leaves_a_newer_edit_of_the_same_result_in_its_place():
+    one = opened()
+    ids = one.append(chat(user("go"), call("a"), answer("a", "long " * 9), user("on")))
+    one.edit(Replace(Target(ids[2]), (Text("[first]"),)))
+    one.expand("m3")
+    one.edit(Replace(Target(ids[2]), (Text("[second]"),)))
+    with pytest.raises(BadEdit, match="changed nothing"):
+        one.undo(2)
+    assert texts(one.view)[2] == "[second]"
+    one.undo(3)
+    assert texts(one.view)[2] == "long " * 9
+
+
+def test_a_pin_is_undone_once_and_an_older_one_holds():
+    one, _ = talk(3)
+    one.pin("m2")
+    one.undo(one.pin("m3"))
+    assert [entry.pinned for entry in one.view] == [False, True, False]
+    one.undo(1)
+    assert not any(entry.pinned for entry in one.view)
+    with pytest.raises(BadEdit):
+        one.undo(1)
+
+
+def test_several_edits_are_undone_together():
+    one, ids = talk(8)
+    before = shown(one.view)
+    receipt = one.edit(
+        Hide(Target(ids[1])), Summarize(Span(ids[3], ids[4]), "told"), Pin(Target(ids[5])), Restore((Target(ids[1]),))
+    )
+    assert texts(one.view) == ["m1", "m2", "m3", "told", "m6", "m7", "m8"]
+    back = one.undo(receipt)
+    assert shown(one.view) == before
+    assert back.author == "undo"
+    assert {edit.reason for edit in back.edits} == {"undoes edits 1 to 4"}
+    with pytest.raises(BadEdit, match="The journal has edits 1 to"):
+        one.undo(99)
+
+
+@settings(max_examples=settings.default.max_examples * 2)
+@given(data=st.data())
+def test_whatever_is_done_by_hand_undoing_the_last_of_it_shows_what_was_shown_before(data):
+    store = MemoryStore()
+    one, ids = talk(9, store=store)
+    for n in range(data.draw(st.integers(1, 6))):
+        first = data.draw(st.integers(0, 7))
+        last = data.draw(st.integers(first, 7))
+        target, span = Target(ids[first]), Span(ids[first], ids[last])
+        edit = data.draw(
+            st.sampled_from(
+                [
+                    Replace(target, (Text(f"e{n}"),)),
+                    Hide(target),
+                    Hide(span),
+                    Summarize(span, f"s{n}"),
+                    Restore((target,)),
+                    Restore((span,)),
+                    Restore((), (max(1, n),)),
+                ]
+            )
+        )
+        before = texts(one.view)
+        try:
+            receipt = one.edit(edit)
+        except BadEdit:
+            continue
+        after = texts(one.view)
+        try:
+            back = one.undo(receipt)
+        except BadEdit:
+            assert after == before
+            continue
+        assert texts(one.view) == before
+        one.undo(back)
+        assert texts(one.view) == after
+    assert texts(opened(policy="off", store=store).view) == texts(one.view)
+
+
+# ---------------------------------------------------------------------------------------------- policies, and others
+
+
+def test_a_policy_that_restores_what_is_hidden_is_left_out_and_a_reopened_conversation_shows_the_same():
+    """Only the store has what is hidden; a plan once showed less than the same journal did when it was read again."""
+    store, ids = MemoryStore(), []
+
+    def restores(view: View) -> list[Restore]:
+        return [Restore((Target(ids[1]),))] if view.turn > 1 else []
+
+    one = opened(store=store, policy=restores)
+    ids += one.append([user("a"), say("b"), user("c")])
+    one.edit(Hide(Target(ids[1])))
+    assert texts(one.settle()) == ["a", "c"]
+    assert texts(opened(store=store, policy="off").view) == ["a", "c"]
+    assert len(one.records()) == 1
+
+
+def test_another_process_that_goes_back_and_on_is_followed_to_its_new_past():
+    """The new past may be longer than the old one: the ends of the two were once glued together."""
+    store = MemoryStore()
+    one, other = opened(store=store), opened(store=store)
+    one.append([user(f"old {n}") for n in range(5)])
+    other.refresh()
+    one.prompt(messages=[{"role": "user", "content": f"new {n}"} for n in range(9)])
+    other.refresh()
+    assert texts(other.view) == texts(one.view) == [f"new {n}" for n in range(9)]
+    other.append(user("and on"))
+    assert one.verify() == []
+
+
+def test_f05_a_reply_to_a_view_that_was_edited_meanwhile_leaves_its_bound_reasoning_behind():
+    one = opened(provider="anthropic", profile=BINDING)
+    ids = one.append([user("go"), call("a"), answer("a", "long " * 9)])
+    one.settle()
+    one.edit(Replace(Target(ids[2]), (Text("[cleared]"),)))  # while the model is thinking
+    one.record(thought("about the long one", say("done")))
+    one.append(user("on"))
+    assert one.settle().entries[3].message == say("done")
+    one.record(thought("about the cleared one", say("again")))
+    assert one.view.entries[5].message == thought("about the cleared one", say("again"))
+
+
+def test_a_summary_has_the_same_stamp_now_and_after_reopening():
+    store = MemoryStore()
+    one, ids = talk(5, store=store)
+    one.edit(Summarize(Span(ids[1], ids[2]), "told"))
+    again = opened(store=store, policy="off")
+    assert again.view.entries[1].stamp == one.view.entries[1].stamp
+    assert one.view.entries[1].stamp.time == one.records()[0].time > 0
