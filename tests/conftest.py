@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # profile's number (`settings.default.max_examples`) and leaves the rest alone.
 BASE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 settings.register_profile("quick", BASE, max_examples=50, derandomize=True)
-settings.register_profile("thorough", BASE, max_examples=1000, derandomize=bool(os.environ.get("CI")))
+settings.register_profile("thorough", BASE, max_examples=200, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("thorough" if os.environ.get("FOVEATE_THOROUGH") else "quick")
 
 
