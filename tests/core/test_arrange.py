@@ -122,6 +122,11 @@ def test_arguments_that_are_no_object_are_wrapped_in_one_and_kept(arguments, pro
     assert json.loads(shown_call.arguments) == {"invalid_arguments": arguments}
 
 
+def test_wrapped_arguments_stay_readable():
+    (shown_call,) = alone(Message("assistant", (ToolCall("a", "t", '{"żółw": "🐢'),))).message.calls
+    assert shown_call.arguments == '{"invalid_arguments": "{\\"żółw\\": \\"🐢"}'
+
+
 @PROVIDERS
 def test_blank_arguments_are_an_empty_object(profile):
     for arguments in ("", " \n"):

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
 from foveate.core.journal import Record
 from foveate.core.messages import Media, Message, Opaque, Text, ToolCall, ToolResult, assistant
-from foveate.core.projection import Cover, Projection, Row, Snapshot, _topmost
-from foveate.core.stamps import Stamp
+from foveate.core.projection import Cover, Facts, Projection, Row, Snapshot, _topmost
+from foveate.core.stamps import Stamp, Usage
 from foveate.core.standing import Standing, gaps, meet, way_back
 from foveate.testing import answer, call, calls, say, system, thought, user
 from foveate.testing.strategies import edits, histories
@@ -443,7 +443,36 @@ def test_f05_a_reply_that_comes_after_an_edit_its_call_did_not_see_is_bound_to_t
     assert values(story.folded(story.projection.snapshot())) == values(story.projection)
 
 
+# --------------------------------------------------------------------------------------------------------------- facts
+
+
+def test_facts_are_what_the_newest_messages_say_of_the_whole():
+    said = [
+        (user("go"), Stamp(0, 10, 5, "user")),
+        (say("one"), Stamp(1, 20, 5, "assistant", "", Usage(100, 20, None, 7), 60)),
+        (user("on"), Stamp(1, 30, 5, "user")),
+        (user("a hint"), Stamp(1, 31, 5, "plugin")),
+        (user(" "), Stamp(1, 32, 5, "user")),
+        (say("two"), Stamp(2, 40, 5, "assistant", "", Usage(500, 0, 0, 7))),  # nobody had estimated this prompt
+        (say("three"), Stamp(3, 50, 5, "assistant", "", Usage(None, 90), 70)),  # nobody says how large it was
+        (answer("a"), Stamp(3, 60, 5, "tool")),
+    ]
+    facts = Facts()
+    for position, (message, stamp) in enumerate(said, 1):
+        facts = facts.after(position, message, stamp)
+    assert facts == Facts(last_input=3, turn=3, replied=50, measured=120, estimated=60)
+
+
 # ----------------------------------------------------------------------------------------------------------- identity
+
+
+def test_an_edit_behind_messages_that_show_nothing_is_seen_at_once():
+    story = Story(*[user(" ")] * 4, user("go"), say("a"), say("b"), say("c"), user("on"))
+    assert texts(story.projection) == ["go", "a", "b", "c", "on"]
+    story.edit(Replace(at(story, 7), (Text("x"),)))
+    assert texts(story.projection) == ["go", "a", "x", "c", "on"]
+    story.edit(Hide(at(story, 6)))
+    assert texts(story.projection) == ["go", "x", "c", "on"]
 
 
 def test_entries_that_did_not_change_are_the_same_objects():
@@ -684,8 +713,9 @@ def test_growing_bit_by_bit_resuming_or_folding_from_the_beginning_is_the_same(h
         story.say(message)
         if data.draw(st.integers(0, 2)) == 0:
             story.edit(*data.draw(edits([row.id for row in story.rows], max_size=3)))
-        if data.draw(st.integers(0, 4)) == 0:
+        if data.draw(st.booleans()):
             story.projection.entries()
+        if data.draw(st.integers(0, 4)) == 0:
             snapshots.append(story.projection.snapshot().encode())
     shown = values(story.projection)
     assert values(story.folded()) == shown

@@ -402,5 +402,5 @@ def test_arguments_that_cannot_be_walked_through_are_cut_as_a_whole(arguments):
 
 
 def test_arguments_without_a_long_string_stay_byte_for_byte():
-    for arguments in ('{"a": [1, {"b": "ż"}],\n "c": 1.50}', "{}", '{"a":"\\u00e9"}'):
+    for arguments in ('{"a": [1, {"b": "ż"}],\n "c": 1.50}', "{}", '{"a":"\\u00e9"}', '{"a": "0123456789"}'):
         assert shrink_arguments(arguments, 10, "m1") == arguments

@@ -75,6 +75,7 @@ def test_2_4_04_exactly_the_older_of_two_outputs_is_cleared_and_the_call_stays_a
     assert [entry.message for entry in view if not entry.shrunk] == [m for m in said if m is not said[2]]
     (receipt,) = one.receipts()
     assert (receipt.policies, receipt.turn, receipt.tokens_saved) == (("prune",), view.turn, 50_000 - 13)
+    assert (receipt.tokens_after, receipt.bytes_after) == (view.tokens, view.bytes)
     assert one.records()[0].time > 0
     assert one.original("m3") == said[2]
 

@@ -448,7 +448,7 @@ class Projection:
         about = [(n, edit) for n, edit in edits if isinstance(edit, Restore) or _message_of(edit) in revealed]
         where = {**(positions or {}), **{slot.id: slot.position for slot in revealed.values()}}
         standing = Standing(about, where)
-        turn = records[-1].turn if records else 0
+        turn = records[-1].turn
         for slot in sorted(revealed.values(), key=_order):
             slot.edits = tuple(standing.parts.get(slot.id, {}).items())
             slot.pinned, slot.renewed, slot.stale = slot.id in standing.pinned, turn, slot.thinks
