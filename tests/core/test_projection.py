@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
 from foveate.core.journal import Record
-from foveate.core.messages import Media, Message, Opaque, Text, ToolCall, ToolResult, assistant
+from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, assistant
 from foveate.core.projection import Cover, Facts, Projection, Row, Snapshot, _topmost
 from foveate.core.stamps import Stamp, Usage
 from foveate.core.standing import Standing, gaps, meet, way_back
@@ -441,6 +441,24 @@ def test_f05_a_reply_that_comes_after_an_edit_its_call_did_not_see_is_bound_to_t
     assert minds(story) == [2, 12]
     assert values(story.folded()) == values(story.projection)
     assert values(story.folded(story.projection.snapshot())) == values(story.projection)
+
+
+@MANY
+@given(history=histories(max_size=16), data=st.data())
+def test_f05_bound_reasoning_is_shown_only_behind_exactly_what_it_was_thought_behind(history, data):
+    """The provider checks a signed block against everything before it, whatever became of that in between."""
+    story = Story(user("go"), profile=BINDING)
+    thought_behind: dict[int, list[Message]] = {}
+    for message in history:
+        story.say(message)
+        before = [entry.message for entry in story.projection.entries() if entry.position < len(story.rows)]
+        thought_behind[len(story.rows)] = before
+        if data.draw(st.integers(0, 2)) == 0:
+            story.edit(*data.draw(edits([row.id for row in story.rows], max_size=2)))
+        shown = story.projection.entries()
+        for index, entry in enumerate(shown):
+            if any(isinstance(part, Reasoning) for part in entry.message.parts):
+                assert [one.message for one in shown[:index]] == thought_behind[entry.position]
 
 
 # --------------------------------------------------------------------------------------------------------------- facts
