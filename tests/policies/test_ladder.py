@@ -120,14 +120,14 @@ def test_media_alone_are_not_omitted_for_tokens():
 def test_what_alone_fills_half_of_the_budget_is_cut_and_says_what_is_missing():
     story = worker(3)
     story.say(call("big"), answer("big", "x" * 40_000))
-    shown = climbed(story, cut_giants, tokens(4_000))
+    shown = climbed(story, cut_giants, tokens(3_000))  # what a window of 4,000 is to come down to
     assert shown[-1] == "x" * 2_000 + '\n[cut: 2,000 of 40,000 characters; expand("m10") shows all]'
     assert shown[:-1] == [row.message.text for row in story.rows[:-1]]
 
 
 def test_a_giant_in_bytes_is_cut_though_it_is_small_in_tokens():
     story = Story(user("go"), call("a"), answer("a", "\x00" * 3_000))
-    assert climbed(story, cut_giants, size(8_000))[2].startswith("\x00" * 1_000 + "\n[cut: 1,000 of 3,000")
+    assert climbed(story, cut_giants, size(6_000))[2].startswith("\x00" * 1_000 + "\n[cut: 1,000 of 3,000")
 
 
 def test_a_request_is_no_giant_and_neither_is_what_makes_calls():
@@ -316,6 +316,15 @@ def test_at_last_even_the_newest_unit_is_hidden_and_the_request_stays():
         '[Messages m1 to m3 are hidden to fit the window. expand("m1-m3") brings them back, expand("m3") one of them.]',
         "go",
     ]
+
+
+def test_the_newest_unit_is_left_alone_once_the_view_fits_though_it_is_above_its_target():
+    story = worker(4)
+    story.say(calls("x", "y"), answer("x", text_of(1_000)), answer("y", text_of(1_000)))
+    plan, _ = draw_up(story.projection, story.frame(tokens(2_200)), [], FLOOR)
+    assert 0.9 * 2_200 < plan.after.tokens <= 2_200
+    assert [entry.message for entry in plan.after.entries[-3:]] == [row.message for row in story.rows[-3:]]
+    assert [rung.drastic for rung in FLOOR] == [False] * 5 + [True] * 3
 
 
 # -------------------------------------------------------------------------------------------------------- all together

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..core.budget import Excess, is_over
+from ..core.budget import TARGET, Excess, is_over
 from ..core.edits import Edit, Path, Replace, Span, Summarize, Target
 from ..core.messages import Media, Text, ToolCall, ToolResult
 from ..core.planner import Rung
@@ -33,6 +33,8 @@ _NAME = "floor"
 _REASON = "the view did not fit the window"
 _KEEP = 400
 """Characters that are kept of a long text, and of a long string in arguments."""
+_HALF = 0.5 / TARGET
+"""Half of the whole budget, as a share of the target that a rung sees as its budget."""
 _NOTE_TOKENS = 40
 """About what the note costs that stands for hidden messages."""
 _MEDIA = '[Media omitted: expand("{handle}")]'
@@ -75,12 +77,11 @@ def omit_media(view: View) -> Iterator[Edit]:
 
 def cut_giants(view: View) -> Iterator[Edit]:
     """Rung 2: cut what alone fills half of the budget, so that one huge result does not push all else out."""
-    over, budget = is_over(view), view.budget
-    keep = max(_KEEP, min(budget.usable // 2, budget.usable_bytes // 8))
+    over = is_over(view)
+    half, half_bytes = int(view.budget.usable * _HALF), int(view.budget.usable_bytes * _HALF)
+    keep = max(_KEEP, min(half, half_bytes // 4))
     for entry in _touchable(view.entries, view):
-        is_giant = (over.tokens and entry.tokens > budget.usable // 2) or (
-            over.bytes and entry.bytes > budget.usable_bytes // 2
-        )
+        is_giant = (over.tokens and entry.tokens > half) or (over.bytes and entry.bytes > half_bytes)
         if is_giant and not entry.message.calls and len(entry.message.text) > keep:
             yield _cut_text(entry, keep, "fills half of the window alone")
 
