@@ -13,7 +13,7 @@ from __future__ import annotations
 import typing as _typing
 
 from .conversation import Conversation
-from .core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
+from .core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
 from .core.events import Event
 from .core.messages import (
     Extra,
@@ -34,7 +34,8 @@ from .core.planner import Plan, Policy
 from .core.profiles import Profile
 from .core.receipts import Receipt
 from .core.rules import Violation, check, cut_points
-from .core.stamps import Stamp, Usage
+from .core.stamps import Kept, Lease, Stamp, Usage
+from .core.summaries import Answer, NeedsSummary, SummaryRequest
 from .core.view import Budget, Entry, Moment, Prices, View
 from .errors import (
     BadEdit,
@@ -48,6 +49,7 @@ from .errors import (
     IllegalView,
     MissingExtra,
     NoSuchConversation,
+    NotExpandable,
     Refused,
     StalePlan,
     StoreError,
@@ -65,6 +67,7 @@ if _typing.TYPE_CHECKING:
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "Answer",
     "AsyncConversation",
     "BadEdit",
     "BadInput",
@@ -83,12 +86,16 @@ __all__ = [
     "Hide",
     "Historic",
     "IllegalView",
+    "Kept",
+    "Lease",
     "Media",
     "Mend",
     "Message",
     "MissingExtra",
     "Moment",
+    "NeedsSummary",
     "NoSuchConversation",
+    "NotExpandable",
     "Opaque",
     "Part",
     "Pin",
@@ -107,7 +114,9 @@ __all__ = [
     "Stamp",
     "StoreError",
     "Summarize",
+    "SummaryRequest",
     "Target",
+    "Task",
     "Text",
     "TipMoved",
     "ToolCall",

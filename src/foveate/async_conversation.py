@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -11,8 +12,8 @@ from .core.events import Event
 from .core.journal import Record
 from .core.messages import Message
 from .core.planner import Plan
-from .core.receipts import Receipt, receipt_of
-from .core.stamps import Origin, Usage
+from .core.receipts import Receipt
+from .core.stamps import Kept, Lease, Origin, Usage
 from .core.view import View
 from .engine import Engine, Step
 from .errors import BadSetting
@@ -54,6 +55,8 @@ class AsyncConversation(Shell):
                 cancelled = await _finished(work)
                 try:
                     answer = work.result()
+                    if inspect.isawaitable(answer):
+                        answer = await answer
                 except Exception as error:
                     effect = step.throw(error)
                 else:
@@ -68,10 +71,18 @@ class AsyncConversation(Shell):
         return result  # type: ignore[no-any-return]
 
     async def append(
-        self, message: object, *, after: str | None = None, time: int | None = None, origin: Origin | None = None
+        self,
+        message: object,
+        *,
+        after: str | None = None,
+        time: int | None = None,
+        origin: Origin | None = None,
+        lease: Lease | None = None,
+        kept: Sequence[Kept] = (),
+        metadata: Mapping[str, Any] | None = None,
     ) -> tuple[str, ...]:
         """See `Conversation.append`."""
-        return await self._do(self._append(message, after, time, origin))
+        return await self._do(self._append(message, after, self._about(time, origin, lease, kept, metadata)))
 
     async def plan(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Plan:
         """See `Conversation.plan`."""
@@ -106,9 +117,9 @@ class AsyncConversation(Shell):
         async with self._lock:
             return self._prompted(await self._perform(self._refused(error)))
 
-    async def expand(self, handle: str) -> Message:
+    async def expand(self, handle: str | int, *, reason: str = "") -> Message:
         """See `Conversation.expand`."""
-        return await self._do(self._expand(handle))
+        return await self._do(self._expand(handle, reason))
 
     async def original(self, handle: str) -> Message:
         """See `Conversation.original`."""
@@ -151,7 +162,7 @@ class AsyncConversation(Shell):
 
     async def receipts(self) -> list[Receipt]:
         """See `Conversation.receipts`."""
-        return [receipt_of(record) for record in await self.records()]
+        return await self._do(self._receipts())
 
     async def events(self, since: int = 0) -> list[Event]:
         """See `Conversation.events`."""

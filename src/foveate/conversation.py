@@ -11,8 +11,8 @@ from .core.events import Event
 from .core.journal import Record
 from .core.messages import Message
 from .core.planner import Plan
-from .core.receipts import Receipt, receipt_of
-from .core.stamps import Origin, Usage
+from .core.receipts import Receipt
+from .core.stamps import Kept, Lease, Origin, Usage
 from .core.view import View
 from .engine import Engine, Step
 from .errors import BadSetting
@@ -61,16 +61,26 @@ class Conversation(Shell):
             return super().view
 
     def append(
-        self, message: object, *, after: str | None = None, time: int | None = None, origin: Origin | None = None
+        self,
+        message: object,
+        *,
+        after: str | None = None,
+        time: int | None = None,
+        origin: Origin | None = None,
+        lease: Lease | None = None,
+        kept: Sequence[Kept] = (),
+        metadata: Mapping[str, Any] | None = None,
     ) -> tuple[str, ...]:
         """Add what was said at the tip, all or nothing, and return the ids of the messages added.
 
         `message`: a wire message of the conversation's format (dict or SDK object), a list of them, tool-result
         blocks, a core `Message`, or a str (the user said it). `after`: id of the message it follows; a retry that
         names it adds nothing twice. `time`: milliseconds since 1970, by default the clock's. `origin`: where it
-        came from, if its role does not say. Raises BadMessage, and TipMoved if something else follows `after`.
+        came from, if its role does not say. `lease`: when it expires, for `expire_results`. `kept`: for how long each
+        of its parts is shown, for `retain_blocks`. `metadata`: facts of your own, a JSON object that is kept and never
+        read. Raises BadMessage, BadSetting, and TipMoved if something else follows `after`.
         """
-        return self._do(self._append(message, after, time, origin))
+        return self._do(self._append(message, after, self._about(time, origin, lease, kept, metadata)))
 
     def plan(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Plan:
         """A dry run: the edits the next prompt would commit, and the views before and after. Changes nothing."""
@@ -118,9 +128,14 @@ class Conversation(Shell):
         with self._lock:
             return self._prompted(self._do(self._refused(error)))
 
-    def expand(self, handle: str) -> Message:
-        """The original behind a handle, which the next view shows again. For a span: its first message."""
-        return self._do(self._expand(handle))
+    def expand(self, handle: str | int, *, reason: str = "") -> Message:
+        """The original behind a handle, which the next view shows again. For a span: its first message.
+
+        Its lease begins anew. Also taken: the id of a message, and its index, from 0, in the view that was settled
+        last. `reason` is kept in the journal. Raises UnknownHandle, and NotExpandable for what is shown whole and for
+        what a policy keeps from the model.
+        """
+        return self._do(self._expand(handle, reason))
 
     def original(self, handle: str) -> Message:
         """What was appended, whatever the view shows of it. Changes nothing. Raises UnknownHandle."""
@@ -163,7 +178,7 @@ class Conversation(Shell):
 
     def receipts(self) -> list[Receipt]:
         """What each applied plan and each edit by hand did, in order."""
-        return [receipt_of(record) for record in self.records()]
+        return self._do(self._receipts())
 
     def events(self, since: int = 0) -> list[Event]:
         """Everything that happened, in order of time, from `since` (milliseconds since 1970) on."""

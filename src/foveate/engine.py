@@ -7,15 +7,19 @@ waits. State changes only after the store has said yes: a failure anywhere leave
 
 from __future__ import annotations
 
+import logging
+import re
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
+from inspect import iscoroutine
 from typing import Any, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from .core import ids, wire
 from .core.counting import tokens_of
-from .core.edits import Edit, Hide, Replace, Restore, Span, Summarize, Target, Unpin, named_by
+from .core.edits import Edit, Hide, Replace, Restore, Span, Summarize, Target, Task, Unpin, meet, named_by
 from .core.handles import Handle, parse_handle
 from .core.journal import Record
 from .core.messages import Message
@@ -24,14 +28,15 @@ from .core.profiles import Profile
 from .core.projection import Projection, Row, Snapshot
 from .core.rules import Checker
 from .core.showing import applies
-from .core.stamps import Origin, Stamp, Usage
+from .core.stamps import Kept, Lease, Origin, Retention, Stamp, Usage
 from .core.standing import Standing, gaps, way_back
+from .core.summaries import Answer, SummaryRequest, read_answer
 from .core.view import Entry, Moment, Prices, View
-from .errors import BadEdit, BadInput, BadSetting, IllegalView, StalePlan, TipMoved, UnknownHandle
+from .errors import BadEdit, BadInput, BadSetting, IllegalView, NotExpandable, StalePlan, TipMoved, UnknownHandle
 from .limits import Limits
-from .ports import Appended, Clock, Format, Head, Store, TokenCounter
+from .ports import Appended, Clock, Format, Head, Store, Summarizer, TokenCounter
 
-__all__ = ["Effect", "Engine", "Step"]
+__all__ = ["NOTHING_SAID", "About", "Effect", "Engine", "Step"]
 
 T = TypeVar("T")
 Effect = Callable[[], Any]
@@ -39,13 +44,43 @@ Effect = Callable[[], Any]
 Step = Generator[Effect, Any, T]
 """Yields effects, receives what they return, returns T."""
 
+_log = logging.getLogger("foveate")
 _ATTEMPTS = 5
 """How often an append or a plan is tried anew after another writer came first."""
+_ROUNDS = 3
+"""How often the answers to a plan's questions may lead to further questions."""
 _STEM = 480
 """Characters of a name that the name of its former course begins with: stores take 500."""
+_ID = re.compile("[0-9a-f]{40}")
 _SNAPSHOT_EVERY = 256
 """Messages and edits after which a snapshot is due, at least."""
 _ORIGINS: dict[str, Origin] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+_TYPES: dict[str, Origin] = {"retry-context": "derived"}
+"""What an application's own types of messages are, if they are not results and not what their role says."""
+
+
+class About(Struct, frozen=True):
+    """What is said of messages when they are appended, beside the messages."""
+
+    time: int | None = None
+    """Milliseconds since 1970; None: now."""
+    origin: Origin | None = None
+    usage: Usage | None = None
+    lease: Lease | None = None
+    kept: tuple[Kept, ...] = ()
+    """How long each part is shown, for a message with retention."""
+    metadata: str = ""
+
+    def origin_of(self, message: Message) -> Origin:
+        """Where a message came from: as was said, else by its type, else by its role."""
+        kind = self.lease.message_type if self.lease else ""
+        if self.origin or message.role != "user" or kind in ("", "user-input", "system"):
+            return self.origin or _ORIGINS[message.role]
+        return _TYPES.get(kind, "tool")
+
+
+NOTHING_SAID = About()
+"""Messages that speak for themselves."""
 
 
 class Engine:
@@ -63,9 +98,11 @@ class Engine:
         floor: Sequence[Rung],
         limits: Limits,
         prices: Prices,
+        summarizer: Summarizer | None = None,
     ) -> None:
         self.store, self.format, self.profile, self.counter, self.clock = store, format, profile, counter, clock
         self.policies, self.floor, self.prices = tuple(policies), tuple(floor), prices
+        self.summarizer = summarizer
         self.limits = limits
         self.head: Head
         self.projection = Projection(profile, counter)
@@ -73,6 +110,7 @@ class Engine:
         self._turn = 0  # number of the model call that was begun last
         self._asked: tuple[str, int] | None = None  # tip and newest edit that the last, still unanswered call saw
         self._requested: int | None = None  # when the last request was made
+        self._shown: tuple[Entry, ...] | None = None  # the view that was settled last
         self._branch: int | None = None  # that the projection shows
         self._saved = 0  # position + number at the last snapshot
 
@@ -86,8 +124,8 @@ class Engine:
     def _load(self) -> Step[None]:
         found = yield partial(self.store.snapshot, self.head)
         projection = Projection(self.profile, self.counter)
-        if found:
-            snapshot = Snapshot.decode(found[2])
+        snapshot = Snapshot.decode(found[2]) if found else None
+        if snapshot:
             rows = yield partial(self.store.pick, self.head, snapshot.positions())
             projection = Projection.resume(snapshot, map(_row, rows), self.profile, self.counter)
             self._saved = snapshot.position + snapshot.number
@@ -148,9 +186,7 @@ class Engine:
         messages: Sequence[Message],
         *,
         after: str | None = None,
-        time: int | None = None,
-        origin: Origin | None = None,
-        usage: Usage | None = None,
+        about: About = NOTHING_SAID,
     ) -> Step[tuple[str, ...]]:
         """Add messages at the tip; after `after`, if named, where what is there already is not added twice."""
         if not messages:
@@ -159,8 +195,8 @@ class Engine:
         bodies = [wire.encode_message(message) for message in messages]
         for _ in range(_ATTEMPTS):
             if after is not None and after != self.head.tip:
-                return (yield from self._append_after(after, messages, time, origin, usage))
-            rows = self._chained(messages, bodies, time, origin, usage)
+                return (yield from self._append_after(after, messages, about))
+            rows = self._chained(messages, bodies, about)
             try:
                 self.head = yield partial(self.store.append, self.head, rows)
             except TipMoved:
@@ -181,9 +217,7 @@ class Engine:
         self,
         after: str,
         messages: Sequence[Message],
-        time: int | None,
-        origin: Origin | None,
-        usage: Usage | None,
+        about: About,
     ) -> Step[tuple[str, ...]]:
         """A retry: what already follows `after` is recognised by its ids; the rest is added if it is the tip."""
         start = 0
@@ -202,20 +236,16 @@ class Engine:
                     f"{self.head.position}. Append after that, or fork at position {start}."
                 )
             known.append(row.id)
-        rest = yield from self.append(
-            messages[len(known) :], after=known[-1] if known else after, time=time, origin=origin, usage=usage
-        )
+        rest = yield from self.append(messages[len(known) :], after=known[-1] if known else after, about=about)
         return (*known, *rest)
 
     def _chained(
         self,
         messages: Sequence[Message],
         bodies: Sequence[bytes],
-        time: int | None,
-        origin: Origin | None,
-        usage: Usage | None,
+        about: About,
     ) -> list[Appended]:
-        now = self.clock() if time is None else time
+        now = self.clock() if about.time is None else about.time
         parent, link, position = self.head.tip, self.head.seal, self.head.position
         turn, asked = self.projection.facts.turn, bool(self._asked)
         if asked:
@@ -229,15 +259,18 @@ class Engine:
                 tools.update((call.call_id, call.name) for call in message.calls)
             elif (result := message.result) is not None:
                 source = result.name or tools.get(result.call_id) or self.projection.tool_of(result.call_id)
-            is_reply = usage is not None and message.role == "assistant"
+            is_reply = about.usage is not None and message.role == "assistant"
             stamp = Stamp(
                 turn,
                 now,
                 tokens_of(message, self.counter),
-                origin or _ORIGINS[message.role],
+                about.origin_of(message),
                 source,
-                usage if is_reply else None,
+                about.usage if is_reply else None,
                 self.limits.estimate if is_reply else 0,
+                about.lease,
+                Retention(self.projection.facts.sequence + 1, about.kept) if about.kept else None,
+                about.metadata,
             )
             digest = ids.body_hash(body)
             parent = ids.message_id(parent, digest)
@@ -258,14 +291,13 @@ class Engine:
 
     def frame(self, entries: tuple[Entry, ...]) -> View:
         """Entries as a view with the facts of this moment."""
-        now = self.clock()
-        last = self._requested or self.projection.facts.replied
-        return View(
-            entries,
-            self.next_turn(),
-            self.limits.budget(),
-            Moment(now, (now - last) / 1000 if last else None, self.prices),
-        )
+        return self._framed(entries, tuple(self.projection.tasks.values()))
+
+    def _framed(self, entries: tuple[Entry, ...], tasks: tuple[Task, ...]) -> View:
+        now, turn, facts = self.clock(), self.next_turn(), self.projection.facts
+        last = self._requested or facts.replied
+        moment = Moment(now, (now - last) / 1000 if last else None, self.prices)
+        return View(entries, turn, self.limits.budget(), moment, tasks, facts.retained(turn))
 
     def view(self) -> View:
         """What the model would see without any new edit."""
@@ -284,14 +316,15 @@ class Engine:
         """Plan, commit and check: the view for the next model call, which begins with it."""
         self._require_window()
         yield from self._follow_head()
+        answers: dict[str, Answer] = {}
         for _ in range(_ATTEMPTS):
-            plan, draft = draw_up(self.projection, self.frame, self.policies, self.floor)
-            if plan:
-                try:
+            try:
+                plan, draft = yield from self._answered(self.floor, answers)
+                if plan:
                     yield from self._commit(plan.edits, "plan", draft, plan.before, plan.after)
-                except StalePlan:
-                    yield from self.refresh()
-                    continue
+            except StalePlan:
+                yield from self.refresh()
+                continue
             break
         else:
             raise StalePlan(f"Other writers kept changing the view of {self.head.name!r}; plan again later.")
@@ -302,6 +335,7 @@ class Engine:
         if violations:
             raise IllegalView(violations)
         self._turn, self._asked, self._requested = view.turn, (self.head.tip, self.head.number), view.moment.now
+        self._shown = view.entries
         self.limits.estimated(view)
         return view
 
@@ -311,12 +345,51 @@ class Engine:
         """
         if not self.policies or self.limits.window is None:
             return
-        plan, draft = draw_up(self.projection, self.frame, self.policies)
-        if plan:
-            try:
+        try:
+            plan, draft = yield from self._answered((), {})
+            if plan:
                 yield from self._commit(plan.edits, "plan", draft, plan.before, plan.after)
-            except StalePlan:  # Whoever came first has planned; the next call plans anew.
-                yield from self.refresh()
+        except StalePlan:  # Whoever came first has planned; the next call plans anew.
+            yield from self.refresh()
+
+    def _answered(self, floor: Sequence[Rung], answers: dict[str, Answer]) -> Step[tuple[Plan, Projection]]:
+        """A plan without open questions. `answers` is added to, so that nothing is asked twice."""
+        tasks = tuple(self.projection.tasks.values())  # As they stood before this plan asked anything.
+
+        def frame(entries: tuple[Entry, ...]) -> View:
+            return self._framed(entries, tasks)
+
+        for round in range(_ROUNDS + 1):
+            plan, draft = draw_up(self.projection, frame, self.policies, floor, answers)
+            if not plan.requests or round == _ROUNDS:
+                break
+            yield from self._begin([request.task for request in plan.requests if request.task])
+            for request in plan.requests:
+                answers[request.key] = yield from self._summary(request)
+        return plan, draft
+
+    def _begin(self, tasks: Sequence[Task]) -> Step[None]:
+        """Write down what is about to be tried, so that an attempt counts even if the process ends in it."""
+        if tasks:
+            before, draft = self.view(), self.projection.copy()
+            draft.apply(Record(self.head.number + 1, tuple(tasks), before.turn, before.moment.now, "", draft.position))
+            yield from self._commit(tasks, "plan", draft, before, before)
+
+    def _summary(self, request: SummaryRequest) -> Step[Answer]:
+        if self.summarizer is None:
+            return Answer(error="there is no summarizer")
+        try:
+            text = yield partial(self.summarizer, request)
+        except Exception as error:  # Whatever a summarizer does, the conversation stays as it was.
+            _log.warning("%s: the summarizer failed: %r", self.head.name, error)
+            return Answer(error=f"the summarizer raised {type(error).__name__}: {error}")
+        if iscoroutine(text):
+            text.close()
+            return Answer(error="the summarizer must be awaited, which only an async conversation can do")
+        if not isinstance(text, str):
+            return Answer(error=f"the summarizer returned {type(text).__name__}, not text")
+        text = read_answer(text)
+        return Answer(text) if text else Answer(error="the summarizer returned nothing")
 
     def _commit(self, edits: Sequence[Edit], author: str, draft: Projection, before: View, after: View) -> Step[Record]:
         record = Record(
@@ -381,7 +454,7 @@ class Engine:
         for edit in edits:
             if isinstance(edit, Replace | Hide) and isinstance(edit.target, Target):
                 position = where[edit.target.message]
-                if self.projection.is_protected(position):
+                if self.projection.is_protected(position, edit.target.path):
                     raise BadEdit(
                         f"m{position} is a system prompt or the last user input, which the model must see as it was "
                         "said."
@@ -407,20 +480,46 @@ class Engine:
                 "one text, a JSON object."
             )
 
-    def named(self, handle: str) -> Step[tuple[Handle, list[Appended]]]:
-        """The messages behind a handle, as appended."""
-        parsed = parse_handle(handle)
+    def named(self, handle: str | int) -> Step[tuple[Handle, list[Appended]]]:
+        """The messages behind a handle, as appended. Also taken: a message's id, and its index in the last view."""
+        parsed = yield from self._parsed(handle)
         if parsed.last > self.head.position:
-            raise UnknownHandle(handle, f"This conversation has messages m1 to m{self.head.position}.")
+            raise UnknownHandle(str(handle), f"This conversation has messages m1 to m{self.head.position}.")
         rows = yield partial(self.store.messages, self.head, parsed.first, parsed.last)
         return parsed, rows
 
-    def expand(self, handle: str) -> Step[list[Appended]]:
+    def _parsed(self, handle: str | int) -> Step[Handle]:
+        if isinstance(handle, str) and _ID.fullmatch(handle):
+            where = yield partial(self.store.locate, self.head, [handle])
+            if handle not in where:
+                raise UnknownHandle(handle, "No message of this conversation has this id.")
+            return Handle(where[handle], where[handle])
+        if type(handle) is int:
+            shown = self.projection.entries() if self._shown is None else self._shown
+            if not 0 <= handle < len(shown) or not shown[handle].position:
+                raise UnknownHandle(str(handle), f"The last view has messages 0 to {len(shown) - 1}.")
+            return Handle(shown[handle].position, max(shown[handle].position, shown[handle].last))
+        return parse_handle(handle)  # type: ignore[arg-type]
+
+    def expand(self, handle: str | int, reason: str = "") -> Step[list[Appended]]:
         """Show the originals behind a handle again from the next view on, and return them."""
+        yield from self._follow_head()
         parsed, rows = yield from self.named(handle)
+        self._require_shrunk(str(handle), parsed)
         target = Target(rows[0].id, parsed.path) if len(rows) == 1 else Span(rows[0].id, rows[-1].id)
-        yield from self.edit([Restore((target,), reason=f"{handle} was asked for")], "expand")
+        yield from self.edit([Restore((target,), reason=reason or f"{handle} was asked for")], "expand")
         return rows
+
+    def _require_shrunk(self, handle: str, parsed: Handle) -> None:
+        """Raise NotExpandable where there is nothing to bring back, or where it must not be brought back."""
+        inside = [entry for entry in self.projection.entries() if parsed.first <= entry.position <= parsed.last]
+        there = {entry.position for entry in inside if entry.source is not None}
+        is_hidden = any(position not in there for position in range(parsed.first, parsed.last + 1))
+        shrunk = [one for one in inside if any(meet(path, parsed.path) for path in one.shrunk)]
+        if any(not entry.expandable for entry in shrunk):
+            raise NotExpandable(handle, "its original is kept from the model; `original` reads it")
+        if not shrunk and not is_hidden:
+            raise NotExpandable(handle, "it is shown whole")
 
     def undo(self, first: int, last: int) -> Step[Record]:
         """Take back the edits with these numbers: what they changed is shown as it was without them."""

@@ -6,6 +6,7 @@
     │   ├── BadTranscript    a recorded conversation is damaged: file and line
     │   ├── UnknownFormat    no reader or format recognises it; says what was seen
     │   ├── UnknownHandle    nothing in this conversation answers to that handle
+    │   ├── NotExpandable    what a handle names is shown whole, or is kept from the model
     │   ├── BadEdit          an edit names nothing, or asks for what its target cannot be
     │   └── BadSetting       a setting is missing or has a value that is not allowed
     ├── DoesNotFit           even the least possible view is larger than the budget
@@ -37,6 +38,7 @@ __all__ = [
     "IllegalView",
     "MissingExtra",
     "NoSuchConversation",
+    "NotExpandable",
     "Refused",
     "StalePlan",
     "StoreError",
@@ -81,6 +83,14 @@ class UnknownHandle(BadInput):
     def __init__(self, handle: str, hint: str = "") -> None:
         self.handle = handle
         super().__init__(f"Nothing here is called {handle!r}." + (f" {hint}" if hint else ""))
+
+
+class NotExpandable(BadInput):
+    """What a handle names is shown whole already, or the policy that shrank it keeps the original from the model."""
+
+    def __init__(self, handle: str, why: str) -> None:
+        self.handle = handle
+        super().__init__(f"{handle} cannot be expanded: {why}.")
 
 
 class BadEdit(BadInput):

@@ -7,7 +7,9 @@ refused here, by the name of the argument. Wire messages are looked at by the fo
 
 from __future__ import annotations
 
+import json
 import reprlib
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, get_args
 
 import msgspec
@@ -16,10 +18,23 @@ from .core import wire
 from .core.edits import Edit
 from .core.journal import Record
 from .core.messages import Message
-from .core.stamps import Origin
-from .errors import BadEdit, BadMessage, BadSetting
+from .core.stamps import Kept, Lease, Origin, Stamp
+from .errors import BadEdit, BadInput, BadMessage, BadSetting
 
-__all__ = ["callable_", "edits", "instance", "like", "message", "origin", "text", "whole"]
+__all__ = [
+    "callable_",
+    "edits",
+    "instance",
+    "kept",
+    "lease",
+    "like",
+    "message",
+    "metadata",
+    "origin",
+    "retention",
+    "text",
+    "whole",
+]
 
 T = TypeVar("T")
 _message = msgspec.json.Decoder(Message)  # Strict: what a store reads as written by a later version is a mistake here.
@@ -62,6 +77,58 @@ def origin(value: object) -> None:
     """Where a message came from."""
     if value not in get_args(Origin):
         raise BadSetting(f"origin= is one of {', '.join(get_args(Origin))}, not {reprlib.repr(value)}.")
+
+
+def lease(value: object) -> None:
+    """When a message expires: a Lease whose fields are of the right kind and fit together."""
+    checked = instance("lease=", value, Lease, "a Lease")
+    try:
+        wire.decode_stamp(wire.encode_stamp(Stamp(0, 0, 0, "tool", lease=checked)))
+    except Exception as error:
+        raise BadSetting(f"lease= has a field of the wrong kind: {_said(error)}.") from error
+    turns, length = checked.expiration_turns, checked.compact_length
+    if turns is not None:
+        whole("lease=Lease(expiration_turns=...)", turns)
+    if length is not None:
+        whole("lease=Lease(compact_length=...)", length, 1)
+
+
+def kept(values: object) -> tuple[Kept, ...]:
+    """For how long each part of a message is shown."""
+    if not isinstance(values, list | tuple):
+        raise BadSetting(f"kept= is a list with a Kept for each part, not {reprlib.repr(values)}.")
+    for value in values:
+        one = instance("What kept= holds", value, Kept, "a Kept")
+        instance("Kept(shown=...)", one.shown, bool, "True or False")
+        if one.calls is not None:
+            whole("Kept(calls=...)", one.calls)
+    return tuple(values)
+
+
+def retention(values: Sequence[Kept], messages: Sequence[Message]) -> None:
+    """Whether there is a Kept for each part of the one message. Raises BadMessage: a guess drops the wrong part."""
+    if not values:
+        return
+    if len(messages) != 1:
+        raise BadMessage(f"kept= is about one message; {len(messages)} were handed in.")
+    result = messages[0].result
+    parts = result.content if result else messages[0].parts
+    if len(parts) != len(values):
+        raise BadMessage(f"kept= has {len(values)} entries for {len(parts)} parts; each part needs its own.")
+
+
+def metadata(value: object) -> str:
+    """An application's own facts, as JSON text."""
+    if value is None:
+        return ""
+    if not isinstance(value, Mapping):
+        raise BadSetting(f"metadata= is a JSON object (a dict), not {reprlib.repr(value)}.")
+    try:
+        text = json.dumps(dict(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"metadata= cannot be written as JSON: {error}.") from error
+    return text
 
 
 def message(value: Message) -> Message:

@@ -6,7 +6,7 @@ Whoever writes a store, a token counter, a format or a clock implements one of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -15,12 +15,20 @@ from .core.journal import Record
 from .core.messages import Message
 from .core.profiles import Profile
 from .core.stamps import Stamp, Usage
+from .core.summaries import SummaryRequest
 from .core.view import Entry, View
 
-__all__ = ["Appended", "Clock", "Finding", "Format", "Head", "Rendered", "Store", "TokenCounter"]
+__all__ = ["Appended", "Clock", "Finding", "Format", "Head", "Rendered", "Store", "Summarizer", "TokenCounter"]
 
 Clock = Callable[[], int]
 """Milliseconds since 1970."""
+
+Summarizer = Callable[[SummaryRequest], str | Awaitable[str]]
+"""Writes the summary it is asked for: plain text, or a JSON object with a string `summary`.
+
+Called outside of any transaction. Whatever it raises counts as a failed attempt, and changes nothing. One that is
+awaited can only be used by an async conversation.
+"""
 
 
 class TokenCounter(Protocol):

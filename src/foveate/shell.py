@@ -14,16 +14,16 @@ from msgspec import Struct
 
 from . import given
 from .core import wire
-from .core.edits import Edit, Pin, Target, Unpin
+from .core.edits import Edit, Pin, Target, Task, Unpin
 from .core.events import Event, added, of_record
-from .core.explain import explain
+from .core.explain import explain, held_back
 from .core.journal import Record
 from .core.messages import Message
 from .core.profiles import Profile
 from .core.receipts import Receipt, receipt_of
-from .core.stamps import Origin, Stamp, Usage
+from .core.stamps import Kept, Lease, Origin, Stamp, Usage
 from .core.view import Budget, View
-from .engine import Engine, Step
+from .engine import NOTHING_SAID, About, Engine, Step
 from .errors import BadInput, BadMessage, TipMoved, UnknownHandle
 from .mirror import Mirror
 from .ports import Appended, Finding, Format, Head
@@ -120,6 +120,23 @@ class Shell:
 
     # What follows are steps and readings that both shells perform in their own way.
 
+    def _about(
+        self,
+        time: int | None,
+        origin: Origin | None,
+        lease: Lease | None,
+        kept: Sequence[Kept],
+        metadata: Mapping[str, Any] | None,
+    ) -> About:
+        """What is said of a message beside it, looked at before anything is done."""
+        if time is not None:
+            given.whole("time= (milliseconds since 1970)", time)
+        if origin is not None:
+            given.origin(origin)
+        if lease is not None:
+            given.lease(lease)
+        return About(time, origin, None, lease, given.kept(kept), given.metadata(metadata))
+
     def _read(self, said: object, depth: int = 0) -> list[Message]:
         if isinstance(said, Message):
             return [given.message(said)]
@@ -129,27 +146,18 @@ class Shell:
             return [message for item in said for message in self._read(item, depth + 1)]
         return list(self._engine.format.parse(said))
 
-    def _append(
-        self,
-        said: object,
-        after: str | None,
-        time: int | None,
-        origin: Origin | None,
-        usage: Usage | None = None,
-    ) -> Step[tuple[str, ...]]:
+    def _append(self, said: object, after: str | None = None, about: About = NOTHING_SAID) -> Step[tuple[str, ...]]:
         if after is not None:
             given.text("after= (the id of a message)", after)
-        if time is not None:
-            given.whole("time= (milliseconds since 1970)", time)
-        if origin is not None:
-            given.origin(origin)
         messages = self._read(said)
         _check_results(messages)
+        given.retention(about.kept, messages)
         before = self._engine.head.position
-        ids = yield from self._engine.append(messages, after=after, time=time, origin=origin, usage=usage)
+        ids = yield from self._engine.append(messages, after=after, about=about)
         if self._on_event and self._engine.head.position > before:
             rows = yield lambda: self._engine.store.messages(self.head, before + 1, self.head.position)
-            self._tell(added(row.position, row.id, row.stamp) for row in rows)
+            places = self._places()
+            self._tell(added(row.position, row.id, row.stamp, places.get(row.id)) for row in rows)
         return ids
 
     def _settle(self, system: object, tools: Sequence[Mapping[str, Any]], messages: object) -> Step[View]:
@@ -157,9 +165,9 @@ class Shell:
             yield from self._follow(messages)
         self._asked_with = (system, tools or ())  # An SDK's caller may say None for no tools.
         self._engine.limits.weigh(*self._asked_with, self._engine.counter)
-        before = self._engine.head.number
+        before, places = self._engine.head.number, self._places()
         view = yield from self._engine.settle()
-        yield from self._tell_edits(before)
+        yield from self._tell_edits(before, places)
         return view
 
     def _follow(self, said: object) -> Step[None]:
@@ -183,7 +191,7 @@ class Shell:
         if shared < self._engine.head.position:
             kept = yield from self._engine.depart(shared)
             _log.info("%s departs from its past after m%d; the former course is kept as %s", self.name, shared, kept)
-        yield from self._append(tail, self.tip, None, None)
+        yield from self._append(tail, self.tip)
         mirror.settled(self.tip)
         self._mirror = mirror
 
@@ -198,43 +206,49 @@ class Shell:
         if message.role != "assistant":
             raise BadMessage(f"record() takes the model's answer, not a message of role {message.role}; use append().")
         mirrored = self._mirror is not None and self._mirror.tip == self.tip
-        ids = yield from self._append(message, None, None, None, billed)
+        ids = yield from self._append(message, about=About(usage=billed))
         if self._mirror is not None and mirrored:
             self._mirror.recorded(message, self.tip)
         self._engine.limits.answered()
-        before = self._engine.head.number
+        before, places = self._engine.head.number, self._places()
         yield from self._engine.plan_after_reply()
-        yield from self._tell_edits(before)
+        yield from self._tell_edits(before, places)
         return ids[-1]
 
     def _edit(self, edits: Sequence[Edit], author: str) -> Step[Receipt]:
         given.edits(tuple(edits))
+        places = self._places()
         record = yield from self._engine.edit(edits, author)
-        self._tell(of_record(record))
+        self._tell(of_record(record, places))
         return receipt_of(record)
 
-    def _expand(self, handle: str) -> Step[Message]:
-        parsed, rows = yield from self._engine.named(handle)
-        before = self._engine.head.number
-        rows = yield from self._engine.expand(handle)
-        yield from self._tell_edits(before)
-        return _part(_decoded(rows[0]), parsed.path, handle)
+    def _expand(self, handle: str | int, reason: str) -> Step[Message]:
+        given.text("reason=", reason)
+        parsed, _ = yield from self._engine.named(handle)
+        before, places = self._engine.head.number, self._places()
+        rows = yield from self._engine.expand(handle, reason)
+        yield from self._tell_edits(before, places)
+        return _part(_decoded(rows[0]), parsed.path, str(handle))
 
     def _original(self, handle: str) -> Step[tuple[Message, ...]]:
         parsed, rows = yield from self._engine.named(handle)
         return tuple(_part(_decoded(row), parsed.path, handle) for row in rows)
 
     def _pin(self, handle: str, edit: type[Pin] | type[Unpin]) -> Step[Receipt]:
-        _, rows = yield from self._engine.named(handle)
+        parsed, rows = yield from self._engine.named(handle)
+        for row in rows:
+            _part(_decoded(row), parsed.path, handle)
         name = "pin" if edit is Pin else "unpin"
-        return (yield from self._edit([edit(Target(row.id), reason=f"{handle} was named") for row in rows], name))
+        edits = [edit(Target(row.id, parsed.path), reason=f"{handle} was named") for row in rows]
+        return (yield from self._edit(edits, name))
 
     def _undo(self, what: Receipt | int) -> Step[Receipt]:
         if not isinstance(what, Receipt):
             given.whole("What undo() takes, if not a Receipt,", what, 1)
         first, last = (what.first, what.last) if isinstance(what, Receipt) else (what, what)
+        places = self._places()
         record = yield from self._engine.undo(first, last)
-        self._tell(of_record(record))
+        self._tell(of_record(record, places))
         return receipt_of(record)
 
     def _fork(self, name: str, at: int | None) -> Step[Head]:
@@ -245,6 +259,10 @@ class Shell:
 
     def _as_of(self, turn: int) -> Step[View]:
         return (yield from self._engine.as_of(given.whole("A turn", turn, 1)))
+
+    def _receipts(self) -> Step[list[Receipt]]:
+        records = yield from self._records()
+        return [receipt_of(record) for record in records if not all(isinstance(edit, Task) for edit in record.edits)]
 
     def _records(self) -> Step[list[Record]]:
         found = yield lambda: self._engine.store.records(self.head)
@@ -263,7 +281,10 @@ class Shell:
         entries = [entry for entry in self.view.entries if entry.position <= parsed.first <= entry.last]
         if not entries:
             return f"{handle} is not shown: its content is blank or an edit hides it."
-        return "\n".join(explain(entry, by_number) for entry in entries)
+        told = [explain(entry, by_number) for entry in entries]
+        for entry in entries:
+            told += held_back(entry, self._engine.projection, self._engine.frame, self._engine.policies)
+        return "\n".join(told)
 
     def _events(self, since: int) -> Step[list[Event]]:
         given.whole("since= (milliseconds since 1970)", since)
@@ -310,11 +331,15 @@ class Shell:
         found: list[Finding] = yield lambda: self._engine.store.verify(self.head)
         return found
 
-    def _tell_edits(self, before: int) -> Step[None]:
+    def _places(self) -> dict[str, int]:
+        """Where each message is in the view, by its id: for whoever listens."""
+        return {entry.id: i for i, entry in enumerate(self.view.entries)} if self._on_event else {}
+
+    def _tell_edits(self, before: int, places: Mapping[str, int]) -> Step[None]:
         if self._on_event and self._engine.head.number > before:
             records = yield lambda: self._engine.store.records(self.head, before)
             for _, record in records:
-                self._tell(of_record(record))
+                self._tell(of_record(record, places))
 
     def _tell(self, events: Iterable[Event]) -> None:
         if self._on_event is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
-from foveate.core.events import Event, added, of_record
+from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
+from foveate.core.events import EXPIRED, Event, added, of_record
 from foveate.core.explain import explain
 from foveate.core.handles import Handle, parse_handle
 from foveate.core.journal import Record
@@ -86,16 +86,36 @@ RECORD = Record(
 
 def test_each_edit_of_a_commit_is_an_event_with_its_number():
     assert list(of_record(RECORD)) == [
-        Event("content-replaced", 7, 5, ONE, 0, 4, "prune", "old", 80),
-        Event("content-hidden", 7, 5, ONE, 0, 5, "prune", "older", 50),
-        Event("content-hidden", 7, 5, TWO, 0, 6, "other"),
-        Event("span-summarized", 7, 5, ONE, 0, 7, "floor", "full", 870),
-        Event("content-restored", 7, 5, TWO, 0, 8, "plan"),
-        Event("content-restored", 7, 5, "", 0, 9, "plan"),
+        Event("message-compacted", 7, 5, ONE, 0, 4, "prune", "old", 80),
+        Event("message-removed", 7, 5, ONE, 0, 5, "prune", "older", 50),
+        Event("message-removed", 7, 5, TWO, 0, 6, "other"),
+        Event("messages-summarized", 7, 5, ONE, 0, 7, "floor", "full", 870),
+        Event("message-expanded", 7, 5, TWO, 0, 8, "plan"),
+        Event("message-expanded", 7, 5, "", 0, 9, "plan"),
         Event("message-pinned", 7, 5, ONE, 0, 10, "plan", "asked"),
         Event("message-unpinned", 7, 5, TWO, 0, 11, "plan"),
     ]
+    assert [event.index for event in of_record(RECORD, {TWO: 3})] == [None, None, 3, None, 3, None, None, 3]
     assert added(3, ONE, Stamp(2, 8, 9, "user")) == Event("message-added", 2, 8, ONE, 3)
+
+
+def test_the_end_of_a_lease_and_the_state_of_a_compaction_are_events_of_their_own():
+    why = EXPIRED.format(turns=3, limit=2)
+    edits = (
+        Hide(Target(ONE), "expire", why, 50, 0),
+        Replace(Target(TWO, (0,)), (Text("x"),), "expire", why + "; stubbed", 90, 10),
+        Hide(Target(TWO, (1,)), "retain", "seen", 7, 0),
+        Task("compact", "pending", 2, 7, Span(ONE, TWO)),
+        Task("compact", "failed", 2, 7, reason="no answer"),
+    )
+    assert list(of_record(Record(1, edits, 7, 5, TWO, 9, author="plan"))) == [
+        Event("message-expired", 7, 5, ONE, 0, 1, "expire", "Expired after 3 turns (limit: 2)"),
+        Event("message-removed", 7, 5, ONE, 0, 1, "expire", "Removed due to expiration", 50),
+        Event("message-expired", 7, 5, TWO, 0, 2, "expire", "Expired after 3 turns (limit: 2); stubbed", 80),
+        Event("message-compacted", 7, 5, TWO, 0, 3, "retain", "seen", 7),
+        Event("compaction-pending", 7, 5, ONE, 0, 4, "compact"),
+        Event("compaction-failed", 7, 5, "", 0, 5, "compact", "no answer"),
+    ]
 
 
 def test_a_receipt_says_what_a_commit_did_and_how_to_take_it_back():

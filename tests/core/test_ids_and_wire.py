@@ -8,12 +8,13 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from foveate.core import ids, wire
 from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
 from foveate.core.journal import Record
 from foveate.core.messages import Extra, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, user
-from foveate.core.stamps import Stamp, Usage
+from foveate.core.stamps import Kept, Lease, Retention, Stamp, Usage
 from foveate.errors import BadEdit, BadMessage
 from foveate.testing import say
 from foveate.testing.strategies import edits, messages
@@ -96,6 +97,10 @@ def test_a_chain_of_stamps_is_called_what_it_has_always_been_called():
     first = ids.seal(ids.NOTHING, ONE, stamp)
     assert first == "200c3a62c56471bc556c158464f9611b17b54c8f"
     assert ids.seal(first, TWO, stamp) == "044957abe4c43204c9205b4f757c28fa23f768b8"
+    said = replace(STAMP, lease=Lease(2, "compact"), retention=Retention(4, (Kept(), Kept(False, 2))), metadata="{}")
+    longer = wire.encode_stamp(said)
+    assert longer[1:].startswith(stamp[1:])
+    assert (wire.decode_stamp(longer), wire.decode_stamp(stamp)) == (said, STAMP)
 
 
 def test_a_chain_of_records_is_called_what_it_has_always_been_called():

@@ -131,7 +131,7 @@ def test_undoing_an_expansion_that_showed_nothing_new_hides_nothing():
     ids = one.append(chat(user("go"), call("a"), answer("a", "long " * 9), user("on")))
     one.edit(Replace(Target(ids[2]), (Text("[cleared]"),)))
     one.expand("m3")
-    one.expand("m3")
+    one.edit(Restore((Target(ids[2]),)))
     with pytest.raises(BadEdit, match="changed nothing"):
         one.undo(3)
     assert texts(one.view)[2] == "long " * 9

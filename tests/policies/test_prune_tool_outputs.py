@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target
-from foveate.core.messages import Media, Message, Text
+from foveate.core.messages import Media, Message, Text, ToolResult
 from foveate.core.planner import draw_up
 from foveate.core.view import Budget
 from foveate.errors import BadSetting
@@ -266,6 +266,11 @@ def test_zero_is_no_special_case():
 
 
 # ---------------------------------------------------------------------------------------------------------- invariants
+
+
+def test_an_empty_result_stays_though_it_costs_more_than_a_very_short_placeholder():
+    story = Story(calls("a", "b"), Message("tool", (ToolResult("a"),)))
+    assert cleared(story, prune_tool_outputs(protect=0, minimum=0, placeholder="[c]")) == []
 
 
 @MANY

@@ -55,7 +55,7 @@ def aimed(view: View, over: Excess, share: float = TARGET) -> View:
         budget = replace(budget, max_bytes=_lowered(budget.usable_bytes, share), overhead_bytes=0)
     if over.images:
         budget = replace(budget, max_images=_lowered(budget.max_images, share))
-    return View(view.entries, view.turn, budget, view.moment)
+    return replace(view, budget=budget)
 
 
 def _lowered(usable: int, share: float) -> int:

@@ -7,12 +7,29 @@ later append, edit or fork. What it names but this conversation does not have, i
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
 
 from msgspec import Struct
 
 from .messages import Media, Text
 
-__all__ = ["Edit", "Hide", "Path", "Pin", "Replace", "Restore", "Span", "Summarize", "Target", "Unpin", "named_by"]
+__all__ = [
+    "Edit",
+    "Hide",
+    "Path",
+    "Pin",
+    "Replace",
+    "Restore",
+    "Span",
+    "Summarize",
+    "Target",
+    "Task",
+    "TaskState",
+    "Unpin",
+    "meet",
+    "named_by",
+    "path_of",
+]
 
 Path = tuple[int, ...]
 """Where in a message: `()` the whole of it, `(i,)` its part i, `(i, j)` part j inside the tool result that is part
@@ -46,6 +63,8 @@ class Replace(Struct, frozen=True, gc=False, tag="replace", omit_defaults=True):
     reason: str = ""
     tokens_before: int = 0
     tokens_after: int = 0
+    expandable: bool = True
+    """Whether the model may have the original back."""
 
 
 class Hide(Struct, frozen=True, gc=False, tag="hide", omit_defaults=True):
@@ -67,6 +86,8 @@ class Summarize(Struct, frozen=True, gc=False, tag="summarize", omit_defaults=Tr
     reason: str = ""
     tokens_before: int = 0
     tokens_after: int = 0
+    keep: tuple[str, ...] = ()
+    """Ids of messages in the span that stay as they are shown, such as a call that still runs."""
 
 
 class Restore(Struct, frozen=True, gc=False, tag="restore", omit_defaults=True):
@@ -81,7 +102,7 @@ class Restore(Struct, frozen=True, gc=False, tag="restore", omit_defaults=True):
 
 
 class Pin(Struct, frozen=True, gc=False, tag="pin", omit_defaults=True):
-    """Keep a message as it is now: no policy may shrink or hide it."""
+    """Keep a message, or one part of it, as it is now: no policy may shrink or hide it."""
 
     target: Target
     policy: str = ""
@@ -96,7 +117,27 @@ class Unpin(Struct, frozen=True, gc=False, tag="unpin", omit_defaults=True):
     reason: str = ""
 
 
-Edit = Replace | Hide | Summarize | Restore | Pin | Unpin
+TaskState = Literal["pending", "done", "failed", "skipped"]
+
+
+class Task(Struct, frozen=True, gc=False, tag="task", omit_defaults=True):
+    """How a compaction stands. It changes nothing of the view: it is the memory of what was tried.
+
+    `pending` is written before a model is asked, so that an attempt counts even if the process ends in the middle of
+    it; `done` together with the summary; `failed` with the reason; `skipped` where there was nothing to compact.
+    """
+
+    policy: str
+    state: TaskState
+    attempt: int = 1
+    """Number of this attempt, from 1, since the last success."""
+    turn: int = 0
+    """The model call that it was made for."""
+    span: Span | None = None
+    reason: str = ""
+
+
+Edit = Replace | Hide | Summarize | Restore | Pin | Unpin | Task
 
 
 def named_by(edits: Iterable[Edit]) -> list[str]:
@@ -107,9 +148,22 @@ def named_by(edits: Iterable[Edit]) -> list[str]:
             case Restore(targets=targets):
                 pass
             case Summarize(span=span):
-                targets = (span,)
+                targets = (span, *map(Target, edit.keep))
+            case Task():
+                targets = ()
             case Replace(target=target) | Hide(target=target) | Pin(target=target) | Unpin(target=target):
                 targets = (target,)
         for target in targets:
             named.extend((target.first, target.last) if isinstance(target, Span) else (target.message,))
     return list(dict.fromkeys(named))
+
+
+def meet(one: Path, other: Path) -> bool:
+    """Whether one of two paths leads through the other: then neither shows its original unless both do."""
+    return one[: len(other)] == other or other[: len(one)] == one
+
+
+def path_of(edit: Edit) -> Path:
+    """Where in its message an edit is made."""
+    target = getattr(edit, "target", None)
+    return target.path if isinstance(target, Target) else ()

@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from msgspec import Struct
 
-from .edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
+from .edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, TaskState, Unpin
 from .journal import Record
 from .stamps import Stamp
 
-__all__ = ["Event", "EventKind", "added", "of_record"]
+__all__ = ["EXPIRED", "Event", "EventKind", "added", "of_record"]
 
 EventKind = Literal[
     "message-added",
-    "content-replaced",
-    "content-hidden",
-    "span-summarized",
-    "content-restored",
+    "message-expired",
+    "message-compacted",
+    "message-removed",
+    "message-expanded",
+    "messages-summarized",
     "message-pinned",
     "message-unpinned",
+    "compaction-pending",
+    "compaction-done",
+    "compaction-failed",
+    "compaction-skipped",
 ]
+"""`compacted`: something shorter is shown of it; `removed`: nothing is; `expired`: its lease ended, and nothing of its
+content is shown; `expanded`: its original is shown again. The last four tell how a `Task` stands.
+"""
 
-_KINDS: dict[type, EventKind] = {
-    Replace: "content-replaced",
-    Hide: "content-hidden",
-    Summarize: "span-summarized",
-    Restore: "content-restored",
-    Pin: "message-pinned",
-    Unpin: "message-unpinned",
+EXPIRED = "Expired after {turns} turns (limit: {limit})"
+"""The reason of an edit that ends a lease, which is told as an event of its own."""
+
+_EXPIRED = EXPIRED[: EXPIRED.index("{")]
+_REMOVED = "Removed due to expiration"
+_TASKS: dict[TaskState, EventKind] = {
+    "pending": "compaction-pending",
+    "done": "compaction-done",
+    "failed": "compaction-failed",
+    "skipped": "compaction-skipped",
 }
 
 
@@ -49,20 +60,48 @@ class Event(Struct, frozen=True):
     policy: str = ""
     reason: str = ""
     tokens_saved: int = 0
+    index: int | None = None
+    """Its place, from 0, in the view that the edit was made on; None where it was not shown, or is not known."""
 
 
-def added(position: int, id: str, stamp: Stamp) -> Event:
+def added(position: int, id: str, stamp: Stamp, index: int | None = None) -> Event:
     """The event of an appended message."""
-    return Event("message-added", stamp.turn, stamp.time, id, position)
+    return Event("message-added", stamp.turn, stamp.time, id, position, index=index)
 
 
-def of_record(record: Record) -> Iterator[Event]:
-    """The events of one commit, one per edit."""
+def of_record(record: Record, places: Mapping[str, int] = {}) -> Iterator[Event]:
+    """The events of one commit. `places`: indices in the view before it, by message id."""
     for number, edit in record.numbered():
-        saved = 0 if isinstance(edit, Pin | Unpin) else edit.tokens_before - edit.tokens_after
-        kind = _KINDS[type(edit)]
         named = _named(edit)
-        yield Event(kind, record.turn, record.time, named, 0, number, edit.policy or record.author, edit.reason, saved)
+        for kind, reason, saved in _told(edit):
+            who = edit.policy or record.author
+            yield Event(kind, record.turn, record.time, named, 0, number, who, reason, saved, places.get(named))
+
+
+def _told(edit: Edit) -> Iterator[tuple[EventKind, str, int]]:
+    """Kind, reason and tokens saved of each event of an edit. What is saved is told once."""
+    match edit:
+        case Task():
+            yield _TASKS[edit.state], edit.reason, 0
+        case Pin() | Unpin():
+            yield ("message-pinned" if isinstance(edit, Pin) else "message-unpinned"), edit.reason, 0
+        case Replace() if edit.reason.startswith(_EXPIRED):
+            yield "message-expired", edit.reason, _saved(edit)
+        case Hide(target=Target(path=())) if edit.reason.startswith(_EXPIRED):
+            yield "message-expired", edit.reason, 0
+            yield "message-removed", _REMOVED, _saved(edit)
+        case Replace() | Hide(target=Target(path=(_, *_))):
+            yield "message-compacted", edit.reason, _saved(edit)
+        case Hide():
+            yield "message-removed", edit.reason, _saved(edit)
+        case Summarize():
+            yield "messages-summarized", edit.reason, _saved(edit)
+        case Restore():
+            yield "message-expanded", edit.reason, _saved(edit)
+
+
+def _saved(edit: Replace | Hide | Summarize | Restore) -> int:
+    return edit.tokens_before - edit.tokens_after
 
 
 def _named(edit: Edit) -> str:
@@ -73,5 +112,7 @@ def _named(edit: Edit) -> str:
             return next((named.first if isinstance(named, Span) else named.message for named in targets), "")
         case Hide(target=target):
             return target.message if isinstance(target, Target) else target.first
+        case Task(span=span):
+            return span.first if span else ""
         case Replace(target=target) | Pin(target=target) | Unpin(target=target):
             return target.message

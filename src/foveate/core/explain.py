@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from .edits import Hide, Pin, Replace, Restore, Summarize, Unpin
+from .edits import Edit, Hide, Pin, Replace, Restore, Summarize, Target, Task, Unpin
 from .journal import Record
-from .view import Entry
+from .planner import Policy
+from .projection import Projection
+from .summaries import Answer, NeedsSummary
+from .view import Entry, View
 
-__all__ = ["explain"]
+__all__ = ["explain", "held_back"]
 
 
 def explain(entry: Entry, records: Mapping[int, Record]) -> str:
@@ -23,11 +26,50 @@ def explain(entry: Entry, records: Mapping[int, Record]) -> str:
     lines += [_sentence(number, records.get(number)) for number in entry.edits]
     if entry.mended:
         lines.append(f"Changed for its provider: {entry.mended}.")
-    if entry.pinned:
-        lines.append("Pinned: no policy may shrink or hide it.")
+    for pin in entry.pins:
+        what = f"Part {'.'.join(str(index + 1) for index in pin.path)} is pinned" if pin.path else "Pinned"
+        lines.append(f"{what}{f' by {pin.policy}' if pin.policy else ''}: no policy may shrink or hide it.")
     if len(lines) == 1:
         lines.append("It is shown as it was appended.")
     return "\n".join(lines)
+
+
+def held_back(
+    entry: Entry,
+    projection: Projection,
+    frame: Callable[[tuple[Entry, ...]], View],
+    policies: Sequence[Policy],
+) -> Iterator[str]:
+    """Which policies would have shrunk this message now, had it not been pinned, or shrunk by another: a sentence each.
+
+    Found out by asking them for the same view with the message as it was appended.
+    """
+    if entry.source is None or not (entry.pins or entry.shrunk):
+        return
+    draft = projection.copy()
+    undone: tuple[Edit, ...] = (*(Unpin(Target(entry.id, pin.path)) for pin in entry.pins), Restore((), entry.edits))
+    draft.apply(Record(draft.number + 1, undone, 0, 0, "", draft.position))
+    view = frame(draft.entries())
+    why = "it is pinned" if entry.pins else "what one has shrunk the others leave alone"
+    for policy in policies:
+        wanted = [edit for edit in _without_asking(policy, view) if _names(edit, entry)]
+        names = dict.fromkeys(getattr(edit, "policy", "") for edit in wanted)
+        for name in names:
+            if name not in entry.shrunk_by:
+                reason = next((edit.reason for edit in wanted if edit.policy == name), "")
+                yield f"{name or 'A policy'} would act on it too ({reason}), but {why}."
+
+
+def _without_asking(policy: Policy, view: View) -> Iterator[Edit]:
+    for wanted in policy(view):
+        if isinstance(wanted, NeedsSummary):
+            yield from wanted.then(Answer(error="this is only a question"))
+        else:
+            yield wanted
+
+
+def _names(edit: Edit, entry: Entry) -> bool:
+    return isinstance(edit, Replace | Hide) and isinstance(edit.target, Target) and edit.target.message == entry.id
 
 
 def _sentence(number: int, record: Record | None) -> str:
@@ -41,6 +83,7 @@ def _sentence(number: int, record: Record | None) -> str:
         Restore: "restored",
         Pin: "pinned",
         Unpin: "unpinned",
+        Task: "tried to compact",
     }[type(edit)]
     who = edit.policy or record.author or "an edit"
     size = ""

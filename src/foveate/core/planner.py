@@ -8,23 +8,24 @@ nothing is left out of the plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..errors import DoesNotFit
+from ..errors import BadSetting, DoesNotFit
 from .budget import NEAR, aimed, is_over
-from .edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin, named_by
+from .edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin, named_by
 from .journal import Record
 from .projection import Projection
 from .showing import applies
+from .summaries import Answer, NeedsSummary, SummaryRequest
 from .view import Entry, View
 
 __all__ = ["Plan", "Policy", "Rung", "draw_up"]
 
-Policy = Callable[[View], Iterable[Edit]]
+Policy = Callable[[View], Iterable[Edit | NeedsSummary]]
 """Looks at a view and returns edits, with a reason. Must return the same edits for the same view."""
 
 
@@ -43,6 +44,8 @@ class Plan(Struct, frozen=True, eq=False):
     edits: tuple[Edit, ...]
     before: View
     after: View
+    requests: tuple[SummaryRequest, ...] = ()
+    """Summaries that are needed before the plan is complete. `edits` are what can be done without them."""
 
     def __bool__(self) -> bool:
         """Whether there is anything to commit."""
@@ -58,15 +61,18 @@ def draw_up(
     frame: Callable[[tuple[Entry, ...]], View],
     policies: Sequence[Policy],
     floor: Sequence[Rung] = (),
+    answers: Mapping[str, Answer] = {},
 ) -> tuple[Plan, Projection]:
     """The plan for the view that `projection` shows now, and the projection as the plan would leave it.
 
-    `frame` puts entries into a view with its turn, budget and moment. Raises DoesNotFit if no rung of a non-empty
-    floor brings the view within its budget.
+    `frame` puts entries into a view with its turn, budget and moment. `answers`: to earlier requests, by their keys.
+    Raises DoesNotFit if no rung of a non-empty floor brings the view within its budget, and BadSetting for a policy
+    that returns something else than edits.
     """
     before = view = frame(projection.entries())
     draft = projection
     edits: list[Edit] = []
+    requests: list[SummaryRequest] = []
 
     def attempt(asked_for: list[Edit]) -> tuple[Projection, View, list[Edit]]:
         was = _touched(view, asked_for) if asked_for else {}
@@ -88,20 +94,50 @@ def draw_up(
         return draft, view, []
 
     for policy in policies:
-        draft, view, made = attempt(list(policy(view)))
+        wanted, asked = _wanted(policy, view, answers)
+        requests += asked
+        draft, view, made = attempt(wanted)
         edits += made
     over = is_over(view)
     for rung in floor if over else ():
         if not is_over(view if rung.drastic else aimed(view, over, NEAR)):
             continue
         goal = view if rung.drastic else aimed(view, over)
-        trial, after, made = attempt(list(rung.free(goal)))
+        trial, after, made = attempt(_wanted(rung.free, goal, answers)[0])
         if made and _is_smaller(after, goal):
             draft, view = trial, after
             edits += made
     if floor and (over := is_over(view)):
         raise _does_not_fit(view, "tokens" if over.tokens else "bytes" if over.bytes else "images")
-    return Plan(tuple(edits), before, view), draft
+    return Plan(tuple(edits), before, view, tuple(requests)), draft
+
+
+def _wanted(policy: Policy, view: View, answers: Mapping[str, Answer]) -> tuple[list[Edit], list[SummaryRequest]]:
+    """What a policy wants to be done, and what it asks before it can say more."""
+    edits: list[Edit] = []
+    requests: list[SummaryRequest] = []
+    for wanted in _returned(policy, policy(view)):
+        if not isinstance(wanted, NeedsSummary):
+            edits.append(wanted)
+        elif (answer := answers.get(wanted.request.key)) is not None:
+            edits.extend(_returned(policy, wanted.then(answer)))  # type: ignore[arg-type]
+        else:
+            requests.append(wanted.request)
+    return edits, requests
+
+
+def _returned(policy: Policy, given: Iterable[Edit | NeedsSummary]) -> list[Edit | NeedsSummary]:
+    try:
+        wanted = list(given)
+    except TypeError:
+        if isinstance(given, Iterable):
+            raise  # A mistake inside of the policy is told as it is.
+        wanted = [given]
+    for one in wanted:
+        if not isinstance(one, Edit | NeedsSummary):
+            name = getattr(policy, "__qualname__", type(policy).__name__)
+            raise BadSetting(f"The policy {name} returned {one!r:.60}. A policy returns edits, or nothing: ().")
+    return wanted
 
 
 def _is_smaller(after: View, before: View) -> bool:
@@ -136,7 +172,9 @@ def _is_allowed(edit: Edit, projection: Projection, entries: dict[str, Entry]) -
     match edit:
         case Replace(target=target) | Hide(target=Target() as target):
             entry = entries.get(target.message)
-            if entry is None or entry.source is None or entry.pinned or projection.is_protected(entry.position):
+            if entry is None or entry.source is None or entry.is_pinned(target.path):
+                return False
+            if projection.is_protected(entry.position, target.path):
                 return False
             return (isinstance(edit, Hide) and not target.path) or applies(entry.source, edit)
         case Hide(target=span) | Summarize(span=span):
@@ -149,6 +187,8 @@ def _is_allowed(edit: Edit, projection: Projection, entries: dict[str, Entry]) -
             return is_known and all(projection.holds_all(first, last) for first, last in shown)
         case Pin(target=target) | Unpin(target=target):
             return projection.holds(target.message)
+        case Task():
+            return True
 
 
 class _Change(NamedTuple):
@@ -167,7 +207,9 @@ class _Change(NamedTuple):
                 return _look(self.was.get(target.message)) != _look(self.now.get(target.message))
             case Pin(target=target) | Unpin(target=target):
                 old, new = self.was.get(target.message), self.now.get(target.message)
-                return (old is not None and old.pinned) != (new is not None and new.pinned)
+                return (old.pins if old else ()) != (new.pins if new else ())
+            case Task():
+                return True
             case Hide(target=span) | Summarize(span=span):
                 return self._within(self.before, span) != self._within(self.after, span)
             case Restore():

@@ -15,14 +15,29 @@ import msgspec
 
 from .arrange import Arrangement
 from .counting import tokens_of
-from .edits import Edit, Hide, Path, Pin, Replace, Restore, Span, Summarize, Target, Unpin, named_by
+from .edits import (
+    Edit,
+    Hide,
+    Path,
+    Pin,
+    Replace,
+    Restore,
+    Span,
+    Summarize,
+    Target,
+    Task,
+    Unpin,
+    meet,
+    named_by,
+    path_of,
+)
 from .journal import Record
 from .messages import Message, Text
 from .profiles import Profile
 from .slots import Counter, Slot
 from .stamps import Stamp
-from .standing import Standing, meet, path_of
-from .view import Entry
+from .standing import Standing, unpinned
+from .view import Entry, Pinned
 from .wire import encode_message
 
 __all__ = ["Cover", "Facts", "Projection", "Row", "Snapshot"]
@@ -49,7 +64,9 @@ class Cover(msgspec.Struct, frozen=True, array_like=True):
     turn: int
     time: int
     holes: tuple[int, ...] = ()
-    """Positions inside that stay visible: pinned, protected, or restored one by one."""
+    """Positions inside that stay visible: pinned, protected, kept by the edit, or restored one by one."""
+    seen: int = 0
+    """Position of the newest message when it was made."""
 
     def lies_in(self, first: int, last: int) -> bool:
         return first <= self.first and self.last <= last
@@ -60,7 +77,7 @@ class _Kept(msgspec.Struct, array_like=True):
 
     position: int
     edits: list[tuple[int, Edit]] = []
-    pinned: bool = False
+    pins: tuple[Pinned, ...] = ()
     renewed: int = 0
     stale: bool = False
 
@@ -77,6 +94,17 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
     measured: int = 0
     estimated: int = 0
     """Tokens of the last measured prompt, by the provider and by the counter."""
+    sequences: tuple[tuple[int, int], ...] = ()
+    """The newest sequence number of retention in each of the last two turns that have one: (turn, number) pairs."""
+
+    @property
+    def sequence(self) -> int:
+        """The newest sequence number of retention."""
+        return self.sequences[-1][1] if self.sequences else 0
+
+    def retained(self, turn: int) -> int:
+        """The newest sequence number of retention that had its first call before the call `turn`."""
+        return max((number for appended, number in self.sequences if appended + 1 < turn), default=0)
 
     def after(self, position: int, message: Message, stamp: Stamp) -> Facts:
         """The facts once this message was appended."""
@@ -88,7 +116,12 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
             stamp.time if is_reply else self.replied,
             self.measured if prompt is None else prompt,
             self.estimated if prompt is None else stamp.estimate,
+            self._counted(stamp) if stamp.retention else self.sequences,
         )
+
+    def _counted(self, stamp: Stamp) -> tuple[tuple[int, int], ...]:
+        number = stamp.retention.sequence if stamp.retention else 0
+        return (*[pair for pair in self.sequences if pair[0] != stamp.turn][-1:], (stamp.turn, number))
 
 
 class Snapshot(msgspec.Struct, array_like=True):
@@ -104,6 +137,8 @@ class Snapshot(msgspec.Struct, array_like=True):
     facts: Facts
     edited: int = 0
     """The newest turn whose view was changed by an edit."""
+    tasks: list[Task] = []
+    """The newest task of each policy."""
 
     def positions(self) -> list[int]:
         """All visible positions, in order."""
@@ -113,11 +148,16 @@ class Snapshot(msgspec.Struct, array_like=True):
         return msgspec.json.encode(self)
 
     @classmethod
-    def decode(cls, body: bytes) -> Snapshot:
-        return msgspec.json.decode(body, type=cls)
+    def decode(cls, body: bytes) -> Snapshot | None:
+        """The snapshot, or None if another version of foveate wrote it: then all is folded from the beginning."""
+        try:
+            snapshot = msgspec.json.decode(body, type=cls)
+        except msgspec.MsgspecError:
+            return None
+        return snapshot if snapshot.version == _VERSION else None
 
 
-_VERSION = 1
+_VERSION = 2
 
 
 class Projection:
@@ -136,6 +176,8 @@ class Projection:
         self._edited = 0  # newest turn whose view an edit changed: replies of earlier ones followed another past
         self._void: tuple[int, int] | None = None  # order of the earliest change that reasoning was not yet told of
         self.facts = Facts()
+        self.tasks: dict[str, Task] = {}
+        """The newest task of each policy."""
         self.position = 0
         """Position of the newest message seen."""
         self.number = 0
@@ -149,7 +191,7 @@ class Projection:
         twin._covers = list(self._covers)
         twin._arrangement = self._arrangement.copy()
         twin._dirty, twin._entries, twin._current = self._dirty, self._entries, self._current
-        twin.facts, twin._edited = self.facts, self._edited
+        twin.facts, twin._edited, twin.tasks = self.facts, self._edited, dict(self.tasks)
         twin.position, twin.number = self.position, self.number
         return twin
 
@@ -174,8 +216,8 @@ class Projection:
         return id in self._by_id
 
     def is_pinned(self, id: str) -> bool:
-        """Whether the message with this id is visible and pinned."""
-        return id in self._by_id and self._by_id[id].pinned
+        """Whether the message with this id is visible, and it or a part of it is pinned."""
+        return id in self._by_id and bool(self._by_id[id].pins)
 
     def tool_of(self, call_id: str) -> str:
         """The name of the tool behind the newest visible call with this id; "" if there is none."""
@@ -185,14 +227,20 @@ class Projection:
                     return call.name
         return ""
 
-    def is_protected(self, position: int, tip: int | None = None) -> bool:
+    def is_protected(self, position: int, path: Path = (), *, tip: int | None = None) -> bool:
         """Whether no edit may touch this place: system prompts and the last user input are shown as they were said.
 
-        `tip`: the position of the newest message when the edit was made, if newer ones came since.
+        What plugins added to the user's words is theirs to take away. `tip`: the position of the newest message when
+        the edit was made, if newer ones came since.
         """
         index = self._index((position, 1))
-        is_system = index is not None and self._slots[index].message.role == "system"
-        return is_system or position == self._last_input(self.position if tip is None else tip)
+        if index is not None and self._slots[index].message.role == "system":
+            return True
+        if position != self._last_input(self.position if tip is None else tip):
+            return False
+        retention = self._slots[index].stamp.retention if index is not None else None
+        parts = retention.parts if retention else ()
+        return not path or path[0] >= len(parts) or parts[path[0]].is_permanent
 
     def _last_input(self, tip: int) -> int:
         if self.facts.last_input <= tip:
@@ -258,7 +306,7 @@ class Projection:
         match edit:
             case Replace(target=target) | Hide(target=Target(path=(_, *_)) as target):
                 slot = self._by_id.get(target.message)
-                if slot and not self.is_protected(slot.position, record.position):
+                if slot and not self.is_protected(slot.position, target.path, tip=record.position):
                     self._changing(slot, voids=True).edits += ((number, edit),)
             case Hide(target=named):
                 self._cover(number, named, edit, record, where)
@@ -272,7 +320,9 @@ class Projection:
             case Pin(target=target) | Unpin(target=target):
                 slot = self._by_id.get(target.message)
                 if slot:
-                    self._changing(slot, voids=False).pinned = isinstance(edit, Pin)
+                    self._changing(slot, voids=False).pins = _repinned(slot.pins, edit)
+            case Task():
+                self.tasks[edit.policy] = edit
 
     def _changing(self, slot: Slot, *, voids: bool) -> Slot:
         """A copy of the slot in the slot's place, to be changed. `voids`: reasoning bound to what is shown here is
@@ -333,17 +383,18 @@ class Projection:
         low = bisect_right(self._slots, (first - 1, 1), key=_order)
         high = bisect_right(self._slots, (last, 1), key=_order)
         kept: list[Slot] = []
+        spared = edit.keep if isinstance(edit, Summarize) else ()
         for slot in self._slots[low:high]:
             if slot.span is not None:
                 stays = slot.last > last
             else:
-                stays = slot.pinned or self.is_protected(slot.position, record.position)
+                stays = bool(slot.pins) or slot.id in spared or self.is_protected(slot.position, tip=record.position)
             if stays:
                 kept.append(slot)
             elif slot.span is None:
                 del self._by_id[slot.id]
         holes = tuple(slot.position for slot in kept if slot.span is None)
-        cover = Cover(number, first, last, edit, record.turn, record.time, holes)
+        cover = Cover(number, first, last, edit, record.turn, record.time, holes, record.position)
         self._slots[low:high] = kept
         self._covers.append(cover)
         self._touched(low)
@@ -364,6 +415,7 @@ class Projection:
             span=cover.edit.span,
             last=cover.last,
         )
+        slot.seen = cover.seen
         slot.edits = ((cover.number, cover.edit),)
         self._place(slot)
 
@@ -451,7 +503,8 @@ class Projection:
         turn = records[-1].turn
         for slot in sorted(revealed.values(), key=_order):
             slot.edits = tuple(standing.parts.get(slot.id, {}).items())
-            slot.pinned, slot.renewed, slot.stale = slot.id in standing.pinned, turn, slot.thinks
+            pins = [(path, who) for (id, path), who in standing.pins.items() if id == slot.id]
+            slot.pins, slot.renewed, slot.stale = tuple(Pinned(*pin) for pin in pins), turn, slot.thinks
             self._place(slot)
             self._void_after(slot.order)
         self._void_reasoning(turn)
@@ -469,9 +522,10 @@ class Projection:
                 runs[-1] = (runs[-1][0], slot.position)
             else:
                 runs.append((slot.position, slot.position))
-            if slot.edits or slot.pinned or slot.renewed or slot.stale:
-                kept.append(_Kept(slot.position, list(slot.edits), slot.pinned, slot.renewed, slot.stale))
-        return Snapshot(_VERSION, self.position, self.number, runs, kept, list(self._covers), self.facts, self._edited)
+            if slot.edits or slot.pins or slot.renewed or slot.stale:
+                kept.append(_Kept(slot.position, list(slot.edits), slot.pins, slot.renewed, slot.stale))
+        covers, tasks = list(self._covers), list(self.tasks.values())
+        return Snapshot(_VERSION, self.position, self.number, runs, kept, covers, self.facts, self._edited, tasks)
 
     @classmethod
     def resume(cls, snapshot: Snapshot, rows: Iterable[Row], profile: Profile, count: Counter) -> Projection:
@@ -482,7 +536,7 @@ class Projection:
             slot = Slot(row.position, row.id, row.message, row.stamp, row.size)
             if row.position in kept:
                 keep = kept[row.position]
-                slot.edits, slot.pinned = tuple((n, edit) for n, edit in keep.edits), keep.pinned
+                slot.edits, slot.pins = tuple((n, edit) for n, edit in keep.edits), keep.pins
                 slot.renewed, slot.stale = keep.renewed, keep.stale
             projection._slots.append(slot)
             projection._by_id[slot.id] = slot
@@ -490,6 +544,7 @@ class Projection:
         for cover in _topmost(projection._covers):
             projection._show_summary(cover)
         projection.facts, projection._edited = snapshot.facts, snapshot.edited
+        projection.tasks = {task.policy: task for task in snapshot.tasks}
         projection.position, projection.number = snapshot.position, snapshot.number
         projection._current = False
         return projection
@@ -508,6 +563,14 @@ def _topmost(covers: Sequence[Cover]) -> list[Cover]:
         within = slice(bisect_left(firsts, cover.first), bisect_right(lasts, cover.last))
         firsts[within], lasts[within] = [cover.first], [cover.last]
     return top[::-1]
+
+
+def _repinned(pins: Iterable[Pinned], edit: Pin | Unpin) -> tuple[Pinned, ...]:
+    path = edit.target.path
+    if isinstance(edit, Pin):
+        return (*(pin for pin in pins if pin.path != path), Pinned(path, edit.policy))
+    left = unpinned((pin.path for pin in pins), path)
+    return tuple(pin for pin in pins if pin.path in left)
 
 
 def _order(slot: Slot) -> tuple[int, int]:

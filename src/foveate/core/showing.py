@@ -32,11 +32,16 @@ class Shown(msgspec.Struct, frozen=True):
     shrunk: tuple[Path, ...] = ()
     """Paths, in the message as appended, whose content was replaced or hidden."""
     edits: tuple[int, ...] = ()
+    by: tuple[str, ...] = ()
+    """For each of these paths: the policy that did it last."""
+    expandable: bool = True
+    """Whether all of these edits allow the model to have the original back."""
 
 
 def edited(message: Message, edits: Sequence[tuple[int, Edit]]) -> Shown:
     """The message with these numbered edits folded in, in their order. What cannot apply is passed over."""
     content: dict[Path, tuple[Part, ...]] = {}
+    by: dict[Path, Replace | Hide] = {}
     numbers: list[int] = []
     for number, edit in edits:
         match edit:
@@ -44,17 +49,23 @@ def edited(message: Message, edits: Sequence[tuple[int, Edit]]) -> Shown:
                 path = _narrowed(message, target)
                 replaced = _replaced(message, path, edit)
                 if replaced is not None:
-                    content[path] = replaced
+                    content[path], by[path] = replaced, edit
                     numbers.append(number)
             case Hide(target=Target() as target) if target.path:
                 if _may_hide(message, target.path):
-                    content[target.path] = ()
+                    content[target.path], by[target.path] = (), edit
                     numbers.append(number)
             case _:
                 pass
     if not content:
         return Shown(message)
-    return Shown(_rebuilt(message, content), tuple(content), tuple(numbers))
+    return Shown(
+        _rebuilt(message, content),
+        tuple(content),
+        tuple(numbers),
+        tuple(by[path].policy for path in content),
+        all(edit.expandable for edit in by.values() if isinstance(edit, Replace)),
+    )
 
 
 def applies(message: Message, edit: Replace | Hide) -> bool:

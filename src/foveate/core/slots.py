@@ -14,7 +14,7 @@ from .messages import Message, Reasoning
 from .profiles import Profile
 from .showing import Shown, edited, mended
 from .stamps import Stamp
-from .view import Entry, Kind
+from .view import Entry, Kind, Pinned
 from .wire import encode_message
 
 __all__ = ["Counter", "Slot", "reshaped"]
@@ -32,9 +32,10 @@ class Slot:
         "id",
         "last",
         "message",
-        "pinned",
+        "pins",
         "position",
         "renewed",
+        "seen",
         "size",
         "span",
         "stale",
@@ -53,9 +54,9 @@ class Slot:
         last: int = 0,
     ) -> None:
         self.position, self.id, self.message, self.stamp, self.size = position, id, message, stamp, size
-        self.span, self.last = span, last or position
+        self.span, self.last, self.seen = span, last or position, 0
         self.edits: tuple[tuple[int, Edit], ...] = ()
-        self.pinned = False
+        self.pins: tuple[Pinned, ...] = ()
         self.renewed = 0
         self.stale = False
         self._base: Entry | bool | None = False  # False: not worked out yet
@@ -79,7 +80,8 @@ class Slot:
     def copy(self, *, changes: bool = True) -> Slot:
         """A slot that may be changed without changing this one. `changes`: so that it may show something else."""
         twin = Slot(self.position, self.id, self.message, self.stamp, self.size, span=self.span, last=self.last)
-        twin.edits, twin.pinned, twin.renewed, twin.stale = self.edits, self.pinned, self.renewed, self.stale
+        twin.edits, twin.pins, twin.renewed, twin.stale = self.edits, self.pins, self.renewed, self.stale
+        twin.seen = self.seen
         if not changes:
             twin._base, twin._forms = self._base, self._forms
         return twin
@@ -113,9 +115,12 @@ class Slot:
             tool=self.stamp.source if message.role == "tool" else "",
             edits=shown.edits if not self.span else tuple(number for number, _ in self.edits),
             shrunk=shown.shrunk,
+            shrunk_by=shown.by,
+            expandable=shown.expandable,
             span=self.span,
             last=self.last,
-            pinned=self.pinned,
+            seen=self.seen,
+            pins=self.pins,
             renewed=self.renewed,
             mended=why,
             tokens=self.stamp.tokens if untouched else tokens_of(message, count),
@@ -137,9 +142,12 @@ def reshaped(entry: Entry, message: Message, why: str, count: Counter, *, kind: 
         tool=entry.tool,
         edits=entry.edits,
         shrunk=entry.shrunk,
+        shrunk_by=entry.shrunk_by,
+        expandable=entry.expandable,
         span=entry.span,
         last=entry.last,
-        pinned=entry.pinned,
+        seen=entry.seen,
+        pins=entry.pins,
         renewed=entry.renewed,
         mended=why,
         tokens=tokens_of(message, count),

@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["Origin", "Stamp", "Usage"]
+__all__ = ["Kept", "Lease", "Origin", "Retention", "Stamp", "Usage"]
 
 Origin = Literal["system", "user", "assistant", "tool", "plugin", "summary", "derived"]
 
@@ -39,6 +39,52 @@ class Usage(Struct, frozen=True, gc=False, array_like=True):
         return self.input + (self.cache_read or 0) + (self.cache_write or 0)
 
 
+class Lease(Struct, frozen=True, gc=False, array_like=True):
+    """How long a result stays whole, and what becomes of it then. None: as configured at the level below.
+
+    One shape for every level: what is said of one message when it is appended (and stamped), of a binding of a tool,
+    and of a tool. The names are those under which applications configure it.
+    """
+
+    expiration_turns: int | None = None
+    """Model calls after the one that asked for the result for which it stays; 0: until the next one."""
+    expiration_mode: Literal["none", "remove", "compact"] | None = None
+    compact_mode: Literal["first_chars", "summary"] | None = None
+    compact_length: int | None = None
+    """Characters that are kept, or that a summary is to have."""
+    compact_prompt_id: str | None = None
+    disable_expiration: bool = False
+    """Never expires, whatever else is said."""
+    preserve_original: bool | None = None
+    """Whether the model may have the original back; the history keeps it in any case. Default: yes."""
+    message_type: str = ""
+    """What the message is to the application, for example `action-result`."""
+    action_id: str = ""
+    agent_action_id: str = ""
+
+
+class Kept(Struct, frozen=True, gc=False, array_like=True):
+    """How long one part of a message is shown."""
+
+    shown: bool = True
+    """Whether it is shown at the first call after it was appended."""
+    calls: int | None = None
+    """For how many later calls it stays, counted by later messages with retention; None: for good, 0: for none."""
+
+    @property
+    def is_permanent(self) -> bool:
+        """Whether retention never touches it, as what the user said."""
+        return self.shown and self.calls is None
+
+
+class Retention(Struct, frozen=True, gc=False, array_like=True):
+    """How long the parts of one message are shown: of its content, or of the content of its tool result."""
+
+    sequence: int
+    """Number among the messages with retention of this conversation, from 1. It never changes, whatever is hidden."""
+    parts: tuple[Kept, ...]
+
+
 class Stamp(Struct, frozen=True, gc=False, array_like=True):
     """What the conversation knows about one appended message. Fields are only ever added at the end."""
 
@@ -57,3 +103,8 @@ class Stamp(Struct, frozen=True, gc=False, array_like=True):
     """On a reply: what its call was billed."""
     estimate: int = 0
     """On a reply with usage: what the counter had estimated for the same prompt, to calibrate later estimates."""
+    lease: Lease | None = None
+    """What the application said of its expiry when it was appended."""
+    retention: Retention | None = None
+    metadata: str = ""
+    """The application's own facts, as the JSON text of an object; kept, and never read here."""

@@ -8,20 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 
-from .edits import Edit, Hide, Path, Pin, Replace, Restore, Span, Summarize, Target, Unpin
+from .edits import Edit, Hide, Path, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin, meet, path_of
 
-__all__ = ["Standing", "gaps", "meet", "path_of", "way_back"]
-
-
-def meet(one: Path, other: Path) -> bool:
-    """Whether one of two paths leads through the other: then neither shows its original unless both do."""
-    return one[: len(other)] == other or other[: len(one)] == one
-
-
-def path_of(edit: Edit) -> Path:
-    """Where in its message an edit is made."""
-    target = getattr(edit, "target", None)
-    return target.path if isinstance(target, Target) else ()
+__all__ = ["Standing", "gaps", "unpinned", "way_back"]
 
 
 class Standing:
@@ -34,7 +23,8 @@ class Standing:
     def __init__(
         self, edits: Iterable[tuple[int, Edit]], where: Mapping[str, int], without: Container[int] = ()
     ) -> None:
-        self.pinned: set[str] = set()
+        self.pins: dict[tuple[str, Path], str] = {}
+        """What is pinned, by message and path, and who pinned it."""
         self.parts: dict[str, dict[int, Edit]] = {}
         """Edits of the content of one message, by its id and by their numbers."""
         self.covers: dict[int, Hide | Summarize] = {}
@@ -70,9 +60,13 @@ class Standing:
                     self._restore_parts(named)
                     self._open_covers(named)
             case Pin(target=target):
-                self.pinned.add(target.message)
+                self.pins[target.message, target.path] = edit.policy
             case Unpin(target=target):
-                self.pinned.discard(target.message)
+                of_message = {path for id, path in self.pins if id == target.message}
+                for path in of_message - set(unpinned(of_message, target.path)):
+                    del self.pins[target.message, path]
+            case Task():
+                pass
 
     def _restore_parts(self, named: Target | Span) -> None:
         if isinstance(named, Target):
@@ -100,6 +94,11 @@ class Standing:
         """First and last position of what is named; None where an end is unknown."""
         first, last = (named.first, named.last) if isinstance(named, Span) else (named.message, named.message)
         return (self._where[first], self._where[last]) if first in self._where and last in self._where else None
+
+
+def unpinned(paths: Iterable[Path], path: Path) -> list[Path]:
+    """Which pins of a message are left once what is pinned at `path`, and inside of it, is unpinned."""
+    return [pinned for pinned in paths if pinned[: len(path)] != path]
 
 
 def gaps(now: Standing, then: Standing) -> dict[int, list[tuple[int, int]]]:
@@ -145,8 +144,9 @@ def way_back(
         for number, edit in parts.items():
             if id in reopened or (number not in standing and not _is_outdone(number, edit, kept)):
                 back.append(edit)
-    back += [Pin(Target(id)) for id in sorted(then.pinned - now.pinned)]
-    back += [Unpin(Target(id)) for id in sorted(now.pinned - then.pinned)]
+    back += [Unpin(Target(*pin)) for pin in sorted(now.pins.keys() - then.pins.keys())]
+    gone = then.pins.keys() - {pin for pin in now.pins if pin in then.pins and not _is_unpinned(pin, now, then)}
+    back += [Pin(Target(*pin), then.pins[pin]) for pin in sorted(gone)]
     return back
 
 
@@ -163,3 +163,9 @@ def _remade(now: Standing, then: Standing) -> set[int]:
 def _is_outdone(number: int, edit: Edit, kept: Mapping[int, Edit]) -> bool:
     """Whether a newer edit of the same part stands, which made again this one would wrongly replace."""
     return any(newer > number and meet(path_of(other), path_of(edit)) for newer, other in kept.items())
+
+
+def _is_unpinned(pin: tuple[str, Path], now: Standing, then: Standing) -> bool:
+    """Whether taking back the pins that are too many takes this one with them."""
+    id, path = pin
+    return any(other == id and not unpinned([path], outer) for other, outer in now.pins.keys() - then.pins.keys())

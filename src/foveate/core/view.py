@@ -12,16 +12,25 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from .edits import Path, Span
+from .edits import Path, Span, Task, meet
 from .messages import Message, ToolResult
 from .stamps import Stamp
 
-__all__ = ["Budget", "Entry", "Kind", "Moment", "Prices", "View"]
+__all__ = ["Budget", "Entry", "Kind", "Moment", "Pinned", "Prices", "View"]
 
 Kind = Literal["message", "summary", "note", "stand-in"]
 """`message`: as appended or edited; `summary`: stands for a span; `note`: a tool result that can no longer answer
 its call, told as a user's note; `stand-in`: the answer that a call without one needs.
 """
+
+
+class Pinned(Struct, frozen=True, gc=False, array_like=True):
+    """One pin on a message."""
+
+    path: Path = ()
+    """The part it keeps; `()` the whole message."""
+    policy: str = ""
+    """Who pinned it; "" where it was done by hand."""
 
 
 class Entry(Struct, frozen=True, eq=False, gc=False):
@@ -45,11 +54,18 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     """Numbers of the edits that shaped it, oldest first."""
     shrunk: tuple[Path, ...] = ()
     """Parts that do not show their original content."""
+    shrunk_by: tuple[str, ...] = ()
+    """For each of these parts: the policy whose edit made it so; "" where it was an edit by hand."""
+    expandable: bool = True
+    """Whether the model may have the originals of all its parts back."""
     span: Span | None = None
     """What a summary stands for."""
     last: int = 0
     """Position of the last message it stands for."""
-    pinned: bool = False
+    seen: int = 0
+    """For a summary: position of the newest message when it was made."""
+    pins: tuple[Pinned, ...] = ()
+    """What of it is pinned, each with who did it."""
     renewed: int = 0
     """Turn in which its content was last restored; 0: never."""
     mended: str = ""
@@ -64,6 +80,15 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     def handle(self) -> str:
         """The short stable name that `expand` takes: `m12` is the twelfth message of the conversation."""
         return f"m{self.position}"
+
+    @property
+    def pinned(self) -> bool:
+        """Whether any of it is pinned."""
+        return bool(self.pins)
+
+    def is_pinned(self, path: Path = ()) -> bool:
+        """Whether an edit at this path would touch something pinned."""
+        return any(meet(pin.path, path) for pin in self.pins)
 
     @property
     def is_input(self) -> bool:
@@ -135,6 +160,10 @@ class View(Struct, frozen=True, eq=False):
     """Number of the model call this view is for."""
     budget: Budget
     moment: Moment = Moment()
+    tasks: tuple[Task, ...] = ()
+    """How the newest compaction of each policy stands, as far as there was one."""
+    retained: int = 0
+    """Sequence number of the newest message with retention that has had its first call; 0: none has."""
     _sizes: tuple[int, int, int] | None = None
 
     def __iter__(self) -> Iterator[Entry]:
@@ -148,6 +177,10 @@ class View(Struct, frozen=True, eq=False):
         """Position of the last user input that is shown, which no edit may touch; 0 if there is none."""
         inputs = (entry.position for entry in reversed(self.entries) if entry.is_input)
         return next(inputs, 0)
+
+    def task_of(self, policy: str) -> Task | None:
+        """How the newest compaction of this policy stands."""
+        return next((task for task in self.tasks if task.policy == policy), None)
 
     @property
     def tokens(self) -> int:

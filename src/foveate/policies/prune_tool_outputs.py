@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Literal
 
+from ..core.counting import MESSAGE_TOKENS
 from ..core.edits import Edit
 from ..core.planner import Policy
 from ..core.view import Entry, View
@@ -80,5 +81,6 @@ def _is_prunable(entry: Entry, spared: frozenset[str], turn: int) -> bool:
 
 
 def _shrinks(entry: Entry, placeholder: str) -> bool:
-    is_long = entry.tokens > len(placeholder) and entry.kind == "message"  # Characters: far above what it can come to.
+    # Characters, not tokens: far above what the placeholder can come to, so most need not be looked at closely.
+    is_long = entry.tokens > len(placeholder) + MESSAGE_TOKENS and entry.kind == "message"
     return is_long or outgrows(entry, fill(placeholder, entry))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..core.edits import Edit, Restore, Span, Summarize
+from ..core.edits import Edit, Restore, Span, Summarize, Task
 from ..core.receipts import Receipt
 from .result import EditFigures
 
@@ -41,6 +41,8 @@ def _named(edit: Edit) -> list[str]:
             pass
         case Summarize(span=span):
             places = (span,)
+        case Task():
+            places = ()
         case _:
             places = (edit.target,)
     return [place.first if isinstance(place, Span) else place.message for place in places]

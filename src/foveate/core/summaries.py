@@ -1,0 +1,79 @@
+"""What a policy asks a model for, and what comes back. Asking is the shell's work; nothing here waits.
+
+A policy that needs a summary yields `NeedsSummary` in the place of the edits it cannot make yet. Once the answer is
+there, it is asked again for the same view, and `then` turns the answer, or the failure, into edits. So a policy stays
+a function of a view, and what it does without a model is decided by itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from .edits import Edit, Task
+from .messages import Message
+
+__all__ = ["Answer", "NeedsSummary", "SummaryRequest", "read_answer"]
+
+
+class SummaryRequest(Struct, frozen=True):
+    """What a summarizer is asked to write."""
+
+    policy: str
+    messages: tuple[Message, ...]
+    """What is to be summarised, as the model saw it, oldest first."""
+    target: int
+    """Characters the answer should have at most."""
+    previous: str = ""
+    """The summary that this one takes the place of, and must carry on; "" where there is none."""
+    prompt: str = ""
+    """Name of the prompt to use; "" for the summarizer's own."""
+    facts: Mapping[str, Any] = {}
+    """What else a prompt may name: plain JSON values."""
+    task: Task | None = None
+    """Written to the journal before a model is asked, so that the attempt counts; None: it need not be counted."""
+
+    @property
+    def key(self) -> str:
+        """The same for the same question, whichever attempt it is."""
+        question = msgspec.json.encode(msgspec.structs.replace(self, task=None))
+        return blake2b(question, digest_size=20, person=b"foveate ask 1").hexdigest()
+
+
+class Answer(Struct, frozen=True):
+    """What became of a request: a text, or the reason why there is none."""
+
+    text: str = ""
+    error: str = ""
+
+
+class NeedsSummary(Struct, frozen=True):
+    """A question in the place of edits. `then` is called with the answer and returns the edits to make."""
+
+    request: SummaryRequest
+    then: Callable[[Answer], Iterable[Edit]]
+
+
+def read_answer(text: str) -> str:
+    """The summary in what a model wrote: plain text, or a JSON object with a string `summary`, fenced or not.
+
+    >>> read_answer('{"summary": "All is well."}')
+    'All is well.'
+    """
+    plain = text.strip()
+    body = plain
+    if body.startswith("```") and body.endswith("```") and "\n" in body:
+        body = body[body.index("\n") : -3].strip()
+    if body.startswith("{"):
+        try:
+            said = json.loads(body)
+        except (ValueError, RecursionError):
+            return plain
+        if isinstance(said, dict) and isinstance(said.get("summary"), str):
+            return str(said["summary"]).strip()
+    return plain
