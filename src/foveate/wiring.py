@@ -17,7 +17,7 @@ from .engine import Engine
 from .errors import BadSetting
 from .limits import Limits
 from .policies import FLOOR, named
-from .ports import Clock, Format, Store, TokenCounter
+from .ports import Clock, Format, Store, Summarizer, TokenCounter
 
 if TYPE_CHECKING:
     from .async_conversation import AsyncConversation
@@ -38,6 +38,7 @@ def open_conversation(
     prices: Prices | None = None,
     counter: TokenCounter | None = None,
     clock: Clock | None = None,
+    summarizer: Summarizer | None = None,
     tenant: str = "",
     on_event: Callable[[Event], object] | None = None,
 ) -> Conversation:
@@ -49,10 +50,11 @@ def open_conversation(
     `reserve`: tokens kept free for the answer (default: a tenth of the window, at most 20,000). `policy`: a name
     (`prune`, `keep-last-5`, `none` for the hard floor alone, `off` for nothing automatic at all) or policies of
     your own, which run above the hard floor. `profile`: what the provider demands, if it is not the format's own.
-    `clock`: milliseconds since 1970. `on_event` is called with every Event; it can neither break nor change a run.
+    `clock`: milliseconds since 1970. `summarizer`: writes the summaries that a policy asks for; without one, the policy
+    does what it can without a model. `on_event` is called with every Event; it can neither break nor change a run.
     Raises BadSetting for values that are not allowed.
     """
-    made = _Made(store, format, model, window, reserve, policy, profile, prices, counter, clock)
+    made = _Made(store, format, model, window, reserve, policy, profile, prices, counter, clock, summarizer)
     return _open(name, tenant, made, on_event)
 
 
@@ -69,11 +71,12 @@ async def open_async_conversation(
     prices: Prices | None = None,
     counter: TokenCounter | None = None,
     clock: Clock | None = None,
+    summarizer: Summarizer | None = None,
     tenant: str = "",
     on_event: Callable[[Event], object] | None = None,
 ) -> AsyncConversation:
     """See `open_conversation`."""
-    made = _Made(store, format, model, window, reserve, policy, profile, prices, counter, clock)
+    made = _Made(store, format, model, window, reserve, policy, profile, prices, counter, clock, summarizer)
     return await _open_async(name, tenant, made, on_event)
 
 
@@ -104,6 +107,7 @@ class _Made(NamedTuple):
     prices: Prices | None
     counter: TokenCounter | None
     clock: Clock | None
+    summarizer: Summarizer | None
 
     def engine(self) -> Engine:
         """An engine of these parts. Raises BadSetting, before the store is opened, for values that are not allowed."""
@@ -121,6 +125,7 @@ class _Made(NamedTuple):
             floor=floor,
             limits=Limits(self.window if self.window is not None else window_of(self.model), self.reserve, profile),
             prices=self.prices or Prices(),
+            summarizer=self.summarizer,
         )
 
     def _check(self) -> None:
@@ -139,6 +144,8 @@ class _Made(NamedTuple):
             given.instance("prices=", self.prices, Prices, "a Prices")
         if self.clock is not None:
             given.callable_("clock=", self.clock)
+        if self.summarizer is not None:
+            given.callable_("summarizer=", self.summarizer)
         if self.counter is not None:
             given.callable_("counter=", self.counter)
             given.whole("What counter= returns (tokens)", self.counter("four"))
