@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import given
 from .conversation import Conversation
@@ -14,10 +16,10 @@ from .core.profiles import Profile, profile_for, window_of
 from .core.view import Prices
 from .counters.estimate import EstimatingCounter
 from .engine import Engine
-from .errors import BadSetting
 from .limits import Limits
-from .policies import FLOOR, named
+from .policies import DEFAULT, FLOOR, named, own_policies
 from .ports import Clock, Format, Store, Summarizer, TokenCounter
+from .stores import place_of
 
 if TYPE_CHECKING:
     from .async_conversation import AsyncConversation
@@ -28,81 +30,97 @@ __all__ = ["open_async_conversation", "open_conversation", "open_store"]
 def open_conversation(
     name: str,
     *,
-    store: str | Store = "memory:",
-    format: str | Format = "openai",
-    model: str = "",
+    store: str | Store | None = None,
+    format: str | Format | None = None,
+    model: str | None = None,
     window: int | None = None,
     reserve: int | None = None,
-    policy: str | Policy | Sequence[Policy] = "prune",
+    policy: str | Policy | Sequence[Policy] | None = None,
+    settings: Mapping[str, Any] | None = None,
     profile: Profile | None = None,
     prices: Prices | None = None,
     counter: TokenCounter | None = None,
     clock: Clock | None = None,
     summarizer: Summarizer | None = None,
-    tenant: str = "",
+    tenant: str | None = None,
     on_event: Callable[[Event], object] | None = None,
 ) -> Conversation:
     """Open the conversation `name`, or begin it.
 
     `store`: `memory:` (default; gone when the process ends), `sqlite:///chat.db` (relative) or
     `sqlite:////var/chat.db` (absolute), or a Store, which is then left open on close. `format`: `openai` (chat
-    completions) or `anthropic`. `window`: the model's, in tokens; known for common models if `model` is named.
-    `reserve`: tokens kept free for the answer (default: a tenth of the window, at most 20,000). `policy`: a name
-    (`prune`, `keep-last-5`, `none` for the hard floor alone, `off` for nothing automatic at all) or policies of
-    your own, which run above the hard floor. `profile`: what the provider demands, if it is not the format's own.
-    `clock`: milliseconds since 1970. `summarizer`: writes the summaries that a policy asks for; without one, the policy
-    does what it can without a model. `on_event` is called with every Event; it can neither break nor change a run.
-    Raises BadSetting for values that are not allowed.
+    completions; default) or `anthropic`. `window`: the model's, in tokens; known for common models if `model` is named.
+    `reserve`: tokens kept free for the answer (default: a tenth of the window, at most 20,000). `policy`: a preset's
+    name or file (`prune`, `keep-last-5`, `mine.toml`, `none` for the hard floor alone, `off` for nothing automatic at
+    all) or policies of your own, which run above the hard floor. `settings`: of the preset's mechanisms, such as
+    `{"prune": {"protect": 20_000}}`. `profile`: what the provider demands, if it is not the format's own. `clock`:
+    milliseconds since 1970. `summarizer`: writes the summaries that a policy asks for; without one, the policy does
+    what it can without a model. `on_event` is called with every Event; it can neither break nor change a run.
+
+    What is None is as the environment (`FOVEATE_WINDOW`) says, else as `foveate.toml` in the current folder says, else
+    the preset or the default. Raises BadSetting for values that are not allowed.
     """
-    made = _Made(store, format, model, window, reserve, policy, profile, prices, counter, clock, summarizer)
-    return _open(name, tenant, made, on_event)
+    told = _told(
+        policy, settings, store=store, format=format, model=model, window=window, reserve=reserve, tenant=tenant
+    )
+    return _open(name, told.tenant, _Made(told, profile, prices, counter, clock, summarizer), on_event)
 
 
 async def open_async_conversation(
     name: str,
     *,
-    store: str | Store = "memory:",
-    format: str | Format = "openai",
-    model: str = "",
+    store: str | Store | None = None,
+    format: str | Format | None = None,
+    model: str | None = None,
     window: int | None = None,
     reserve: int | None = None,
-    policy: str | Policy | Sequence[Policy] = "prune",
+    policy: str | Policy | Sequence[Policy] | None = None,
+    settings: Mapping[str, Any] | None = None,
     profile: Profile | None = None,
     prices: Prices | None = None,
     counter: TokenCounter | None = None,
     clock: Clock | None = None,
     summarizer: Summarizer | None = None,
-    tenant: str = "",
+    tenant: str | None = None,
     on_event: Callable[[Event], object] | None = None,
 ) -> AsyncConversation:
     """See `open_conversation`."""
-    made = _Made(store, format, model, window, reserve, policy, profile, prices, counter, clock, summarizer)
-    return await _open_async(name, tenant, made, on_event)
+    told = _told(
+        policy, settings, store=store, format=format, model=model, window=window, reserve=reserve, tenant=tenant
+    )
+    return await _open_async(name, told.tenant, _Made(told, profile, prices, counter, clock, summarizer), on_event)
 
 
 def open_store(url: str) -> Store:
     """The store behind a URL: `memory:` or `sqlite:///PATH`. Raises BadSetting for another one."""
     given.text("The URL of a store", url)
-    if url in ("memory:", "memory://"):
+    kind, path = place_of(url)
+    if kind == "memory":
         from .stores.memory import MemoryStore
 
         return MemoryStore()
-    if url.startswith("sqlite:///") and len(url) > len("sqlite:///"):
-        from .stores.sqlite import SqliteStore
+    from .stores.sqlite import SqliteStore
 
-        return SqliteStore(url.removeprefix("sqlite:///"))
-    raise BadSetting(f"There is no store {url!r}. Known: memory: and sqlite:///PATH, for example sqlite:///chat.db.")
+    return SqliteStore(path)
 
 
-class _Made(NamedTuple):
-    """What a conversation is made of, so that a fork of it is made of the same."""
+class _Told(NamedTuple):
+    """What keywords, the environment, `foveate.toml` and a preset come to together."""
 
+    policies: Sequence[Policy]
+    floor: Sequence[Rung]
     store: str | Store
     format: str | Format
     model: str
     window: int | None
     reserve: int | None
-    policy: str | Policy | Sequence[Policy]
+    tenant: str
+
+
+class _Made(NamedTuple):
+    """What a conversation is made of, so that a fork of it is made of the same."""
+
+    told: _Told
     profile: Profile | None
     prices: Prices | None
     counter: TokenCounter | None
@@ -112,32 +130,33 @@ class _Made(NamedTuple):
     def engine(self) -> Engine:
         """An engine of these parts. Raises BadSetting, before the store is opened, for values that are not allowed."""
         self._check()
-        policies, floor = _policies(self.policy)
-        format = _format(self.format)
-        profile = self.profile or profile_for(format.name, self.model)
+        told = self.told
+        format = _format(told.format)
+        profile = self.profile or profile_for(format.name, told.model)
         return Engine(
-            open_store(self.store) if isinstance(self.store, str) else self.store,
+            open_store(told.store) if isinstance(told.store, str) else told.store,
             format,
             profile,
             self.counter or EstimatingCounter(),
             _whole(self.clock) if self.clock else _wall_clock,
-            policies=policies,
-            floor=floor,
-            limits=Limits(self.window if self.window is not None else window_of(self.model), self.reserve, profile),
+            policies=told.policies,
+            floor=told.floor,
+            limits=Limits(told.window if told.window is not None else window_of(told.model), told.reserve, profile),
             prices=self.prices or Prices(),
             summarizer=self.summarizer,
         )
 
     def _check(self) -> None:
-        if not isinstance(self.store, str):
-            given.like("store=", self.store, ("open", "append", "commit"), "a URL such as sqlite:///chat.db or a Store")
-        if not isinstance(self.format, str):
-            given.like("format=", self.format, ("parse", "prompt"), "the name of a format or a Format")
-        given.text("model=", self.model)
-        if self.window is not None:
-            given.whole("window= (tokens)", self.window, 1)
-        if self.reserve is not None:
-            given.whole("reserve= (tokens)", self.reserve)
+        told = self.told
+        if not isinstance(told.store, str):
+            given.like("store=", told.store, ("open", "append", "commit"), "a URL such as sqlite:///chat.db or a Store")
+        if not isinstance(told.format, str):
+            given.like("format=", told.format, ("parse", "prompt"), "the name of a format or a Format")
+        given.text("model=", told.model)
+        if told.window is not None:
+            given.whole("window= (tokens)", told.window, 1)
+        if told.reserve is not None:
+            given.whole("reserve= (tokens)", told.reserve)
         if self.profile is not None:
             given.instance("profile=", self.profile, Profile, "a Profile")
         if self.prices is not None:
@@ -152,8 +171,8 @@ class _Made(NamedTuple):
 
     def beside(self, engine: Engine) -> _Made:
         """The same parts for another conversation in the store that `engine` has open."""
-        format = self.format if isinstance(self.format, str) else engine.format
-        return self._replace(store=engine.store, format=format)
+        format = self.told.format if isinstance(self.told.format, str) else engine.format
+        return self._replace(told=self.told._replace(store=engine.store, format=format))
 
 
 def _open(name: str, tenant: str, made: _Made, on_event: Callable[[Event], object] | None) -> Conversation:
@@ -163,7 +182,7 @@ def _open(name: str, tenant: str, made: _Made, on_event: Callable[[Event], objec
     def reopen(fork: str) -> Conversation:
         return _open(fork, tenant, made.beside(engine), on_event)
 
-    owns_store = isinstance(made.store, str)
+    owns_store = isinstance(made.told.store, str)
     conversation = Conversation(engine, on_event=on_event, owns_store=owns_store, reopen=reopen)
     try:
         conversation._do(engine.open(tenant, name))
@@ -184,7 +203,7 @@ async def _open_async(
     async def reopen(fork: str) -> AsyncConversation:
         return await _open_async(fork, tenant, made.beside(engine), on_event)
 
-    owns_store = isinstance(made.store, str)
+    owns_store = isinstance(made.told.store, str)
     conversation = AsyncConversation(engine, on_event=on_event, owns_store=owns_store, reopen=reopen)
     try:
         await conversation._do(engine.open(tenant, name))
@@ -209,16 +228,26 @@ def _format(format: str | Format) -> Format:
     return get_format(format)
 
 
+def _told(policy: str | Policy | Sequence[Policy] | None, settings: Mapping[str, Any] | None, **keywords: Any) -> _Told:
+    """Merge what is said. Where only keywords speak, nothing is read but the preset."""
+    if settings is None and not os.path.exists("foveate.toml") and not any(map(_is_ours, os.environ)):
+        policies, floor = _policies(DEFAULT if policy is None else policy)
+        plain: dict[str, Any] = {"store": "memory:", "format": "openai", "model": "", "tenant": ""}
+        return _Told(policies, floor, **keywords | {key: plain[key] for key in plain if keywords[key] is None})
+    from .settings import load
+
+    merged = load(policy=policy, environ=os.environ, folder=Path(), settings=settings, **keywords)
+    return _Told(merged.policies(), merged.floor(), **{key: merged[key] for key in keywords})
+
+
+def _is_ours(variable: str) -> bool:
+    return variable.upper().startswith(("FOVEATE_", "LLM_COMPACTION_"))
+
+
 def _policies(policy: str | Policy | Sequence[Policy]) -> tuple[Sequence[Policy], Sequence[Rung]]:
     if isinstance(policy, str):
         return named(policy)
-    if callable(policy):
-        return (policy,), FLOOR
-    if not isinstance(policy, list | tuple):
-        raise BadSetting(f"policy= is a name, a policy or a list of policies, not {policy!r:.100}.")
-    for one in policy:
-        given.callable_("A policy", one)
-    return tuple(policy), FLOOR
+    return own_policies(policy), FLOOR
 
 
 def _whole(clock: Clock) -> Clock:

@@ -161,7 +161,7 @@ def test_bad_input_is_named_and_nothing_is_written(run, tmp_path, arguments, con
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--policy", "prnue"], "There is no policy 'prnue'. Known: off, none, keep-last-N, prune"),
+        (["--policy", "prnue"], "Did you mean prune? Known: off, none, keep-last-N, prune"),
         (["--compare", "none,keep-last-0"], "keep-last-0"),
         (["--compare", "none,"], "There is no policy ''"),
         (["--policy", ""], "There is no policy ''"),

@@ -2,25 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from ..core.view import Prices
 from ..errors import BadSetting
-from ..policies import named
 
-__all__ = ["Provider", "policies_of", "prices_of"]
+if TYPE_CHECKING:
+    from ..settings import Settings
+
+__all__ = ["Provider", "policies_of", "prices_of", "settings_of"]
 
 Provider = Literal["anthropic", "openai"]
 
 
 def policies_of(policy: str | None, compare: str | None) -> list[str]:
-    """The policies asked for, each once, `prune` where none is. Raises BadSetting for one that there is not."""
+    """The policies asked for, each once; where none is, the one that settings choose.
+
+    Raises BadSetting for one that there is not, and for settings that cannot be.
+    """
     asked = [] if policy is None else [policy]
     asked += [] if compare is None else [name.strip() for name in compare.split(",")]
-    names = list(dict.fromkeys(asked)) or ["prune"]
+    names = list(dict.fromkeys(asked)) or [settings_of()["policy"]]
     for name in names:
-        named(name)
+        settings_of(name)
     return names
+
+
+def settings_of(policy: str | None = None) -> Settings:
+    """The settings of a program that runs here and opens its conversations under this policy. Raises BadSetting."""
+    from ..settings import load
+
+    return load(policy=policy, environ=os.environ, folder=Path())
 
 
 def prices_of(text: str) -> Prices:

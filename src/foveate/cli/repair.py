@@ -109,7 +109,7 @@ def _opened(messages: Sequence[Message], provider: str) -> Conversation:
     """A conversation of these messages, as legal as foveate makes every view, and with nothing planned."""
     from ..wiring import open_conversation
 
-    chat = open_conversation("repaired", format=provider, policy="off")
+    chat = open_conversation("repaired", store="memory:", format=provider, policy="off", model="")
     chat.append(list(messages))
     return chat
 

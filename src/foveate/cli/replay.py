@@ -56,7 +56,8 @@ def replay(
     last
         Take the newest recording of Claude Code or Codex on this computer.
     policy
-        The policy: prune (the default), keep-last-N, recap, none (only what keeps a request within its window), off.
+        The policy: a preset (prune, balanced, recap), keep-last-N, none (only what keeps a request within its window),
+        off, or a .toml file. The default is what settings choose, else prune.
     compare
         Several policies, parted by commas.
     window

@@ -27,7 +27,7 @@ def show(
     /,
     *,
     turn: int | None = None,
-    policy: str = "prune",
+    policy: str | None = None,
     window: int = 200_000,
     provider: Provider = "anthropic",
     full: bool = False,
@@ -47,7 +47,7 @@ def show(
     turn
         Which model call, counted from 1 (the last one).
     policy
-        For a recording: the policy to replay it under (prune).
+        For a recording: the policy to replay it under (what settings choose, else prune).
     window
         For a recording: the model's window in tokens (200000).
     provider
@@ -117,7 +117,7 @@ def _stored(file: Path, name: str, provider: Provider) -> Iterator[Conversation]
         if name not in store.names(""):
             raise NoSuchConversation(name, f"{file}; foveate show {file} lists what there is")
         # `off`: nothing is planned or written here.
-        yield open_conversation(name, store=store, format=provider, policy="off")
+        yield open_conversation(name, store=store, format=provider, policy="off", tenant="")
 
 
 @contextmanager
@@ -133,7 +133,7 @@ def _replayed(
     recording = read_recording(file, lenient=lenient, format=reader)
     with closing(open_store("memory:")) as store:
         replay(recording, policy=policy, window=window, provider=provider, store=store, name="shown")
-        yield open_conversation("shown", store=store, format=provider, policy="off", window=window)
+        yield open_conversation("shown", store=store, format=provider, policy="off", window=window, tenant="")
 
 
 # -------------------------------------------------------------------------------------------------------- what is shown

@@ -1,11 +1,9 @@
 """The mechanisms: one file each, every one a function that returns a policy (`View -> edits`).
 
-`named` gives a policy by the name that settings and the command line use.
+`named` gives policies by the name that settings and the command line use: a preset, shipped or a file of your own.
 """
 
 from __future__ import annotations
-
-import re
 
 from ..core.planner import Policy, Rung
 from ..errors import BadSetting
@@ -16,32 +14,39 @@ from .recap_batches import recap_batches
 from .recap_settings import recap_settings
 
 __all__ = [
+    "DEFAULT",
     "FLOOR",
     "KNOWN",
     "Policy",
     "filter_tool_results",
     "named",
+    "own_policies",
     "prune_tool_outputs",
     "recap_batches",
     "recap_settings",
 ]
 
-KNOWN = ("off", "none", "keep-last-N", "prune", "recap")
-"""Names that `named` understands: `off` switches off everything that is automatic, the hard floor too; `none`
-leaves the floor alone; N is a number; `recap` keeps the first user input, which often holds the task.
+DEFAULT = "prune"
+"""The preset that counts where nobody chooses one."""
+
+KNOWN = ("off", "none", "keep-last-N", "prune", "balanced", "recap")
+"""Names that `named` understands, beside the paths of `.toml` files: `off` switches off everything that is automatic,
+the hard floor too; `none` leaves the floor alone; N is a number; the others are presets.
 """
 
 
 def named(name: str) -> tuple[tuple[Policy, ...], tuple[Rung, ...]]:
-    """The policies and the floor behind a name. Raises BadSetting for a name that is not in `KNOWN`."""
-    if name == "off":
-        return (), ()
-    if name == "none":
-        return (), FLOOR
-    if name == "prune":
-        return (prune_tool_outputs(),), FLOOR
-    if name == "recap":
-        return (recap_batches(keep_first_user=True),), FLOOR
-    if match := re.fullmatch(r"keep-last-([1-9]\d*)", name):
-        return (filter_tool_results(keep=int(match[1])),), FLOOR
-    raise BadSetting(f"There is no policy {name!r}. Known: {', '.join(KNOWN)}.")
+    """The policies and the floor behind a name or in a preset's file. Raises BadSetting for what there is not."""
+    from .assembly import assembled, has_floor  # What reads files is imported where one is read.
+    from .presets import preset
+
+    said = preset(name).said
+    return assembled(said), FLOOR if has_floor(said) else ()
+
+
+def own_policies(policy: object) -> tuple[Policy, ...]:
+    """The policies that a program hands in: one, or a list. Raises BadSetting for something else."""
+    several = (policy,) if callable(policy) else policy
+    if not isinstance(several, list | tuple) or not all(callable(one) for one in several):
+        raise BadSetting(f"policy= is a name, a policy or a list of policies, not {policy!r:.100}.")
+    return tuple(several)

@@ -9,11 +9,13 @@ from typing import TypedDict
 from ..errors import BadSetting
 from .recap_batches import BATCH, PRESERVED
 
-__all__ = ["RecapSettings", "recap_settings"]
+__all__ = ["VARIABLES", "RecapSettings", "recap_settings"]
 
 _ENABLED = "LLM_COMPACTION_ENABLED"
 _PRESERVED = "LLM_COMPACTION_MIN_PRESERVED_ASSISTANT_MESSAGES"
 _BATCH = "LLM_COMPACTION_BATCH_SIZE"
+VARIABLES = {"enabled": _ENABLED, "min_preserved_assistant_messages": _PRESERVED, "batch_size": _BATCH}
+"""The variable that sets each argument of `recap_batches`."""
 _ANSWERS = {**dict.fromkeys(["1", "true", "yes", "on"], True), **dict.fromkeys(["0", "false", "no", "off"], False)}
 
 

@@ -247,6 +247,7 @@ def _open(
             policy=policy,
             prices=prices,
             clock=clock,
+            tenant="",
         )
         if not chat.head.position:
             return chat
