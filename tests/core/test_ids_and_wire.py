@@ -238,7 +238,7 @@ def test_fields_of_a_later_version_are_passed_over():
     record = json.loads(wire.encode_record(RECORD)) | {"cause": "why"}
     record["edits"][1]["weight"] = 3
     assert wire.decode_record(json.dumps(record).encode()) == RECORD
-    packed = [*msgspec.msgpack.decode(wire.encode_stamp(STAMP)), {"more": 1}, 7]
+    packed = [*msgspec.msgpack.decode(wire.encode_stamp(STAMP)), None, None, "", {"more": 1}, 7]
     assert wire.decode_stamp(msgspec.msgpack.encode(packed)) == STAMP
 
 

@@ -238,9 +238,7 @@ class Projection:
             return True
         if position != self._last_input(self.position if tip is None else tip):
             return False
-        retention = self._slots[index].stamp.retention if index is not None else None
-        parts = retention.parts if retention else ()
-        return not path or path[0] >= len(parts) or parts[path[0]].is_permanent
+        return index is None or not self._slots[index].stamp.is_added(path)
 
     def _last_input(self, tip: int) -> int:
         if self.facts.last_input <= tip:

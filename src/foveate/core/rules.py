@@ -202,7 +202,8 @@ class PromptsAreIntact:
         if entry.source is None or entry.is_result:
             return
         if entry.stamp.origin == "user" and entry.source.says_something:
-            self._problem = f"the last user input, {entry.handle}, is not shown as it was said" if entry.shrunk else ""
+            is_intact = all(entry.stamp.is_added(path) for path in entry.shrunk)
+            self._problem = "" if is_intact else f"the last user input, {entry.handle}, is not shown as it was said"
         if entry.message.role == "system" and entry.shrunk:
             yield "is a system prompt that is not shown as it was said"
 

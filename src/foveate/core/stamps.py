@@ -108,3 +108,8 @@ class Stamp(Struct, frozen=True, gc=False, array_like=True):
     retention: Retention | None = None
     metadata: str = ""
     """The application's own facts, as the JSON text of an object; kept, and never read here."""
+
+    def is_added(self, path: tuple[int, ...]) -> bool:
+        """Whether the part at this path was added to what the user said, and so is no part of his words."""
+        parts = self.retention.parts if self.retention else ()
+        return bool(path) and path[0] < len(parts) and not parts[path[0]].is_permanent

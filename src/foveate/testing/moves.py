@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
-from ..core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
+from ..core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, TaskState, Unpin
 from ..core.messages import (
     Content,
     Extra,
@@ -59,6 +59,7 @@ ARGUMENTS: Final = (
 NAMES: Final = ("read_file", "bash", "grep", "mcp__files__read", "functions.bash", "with space", "", "t" * 70)
 ODD_IDS: Final = ("", "call#2", "call 3", "ж", "a" * 90, "a\x00b")
 STATES: Final[tuple[State, ...]] = ("ok", "ok", "error", "interrupted")
+TASKS: Final[tuple[TaskState, ...]] = ("pending", "done", "failed", "skipped")
 MEDIA: Final = (
     Media("image/png", "base64", TINY_PNG),
     Media("image/png", "url", "https://example.com/shot.png"),
@@ -326,15 +327,18 @@ def edit_of(ids: Sequence[str], kind: int, first: int, second: int, flavour: int
     target, span = Target(ids[first], _pick(PATHS, flavour)), Span(ids[first], ids[second])
     match kind % 10:
         case 0 | 1 | 2:
-            return Replace(target, _pick(CONTENTS, flavour // 9), "test", "a reason", 100, 10)
+            return Replace(target, _pick(CONTENTS, flavour // 9), "test", "a reason", 100, 10, flavour % 7 != 6)
         case 3 | 4:
             return Hide(target if flavour % 3 else span, "test")
         case 5 | 6:
-            return Summarize(span, _pick(("What happened so far.", "Short.", "", " "), flavour), "test")
+            kept = (ids[(first + second) // 2],) if flavour % 4 == 1 else ()
+            return Summarize(span, _pick(("What happened so far.", "Short.", "", " "), flavour), "test", keep=kept)
         case 7:
             numbers = (1 + flavour % 5,) if flavour % 2 else ()
             return Restore((target,) if flavour % 3 else (span,), numbers) if flavour % 5 else Restore((), (999, 0))
         case 8:
-            return Pin(target)
+            return Pin(target, _pick(("", "test"), flavour))
+        case _ if flavour % 4 == 3:
+            return Task("test", _pick(TASKS, flavour // 4), 1, flavour, span)
         case _:
             return Unpin(target)

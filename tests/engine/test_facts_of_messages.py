@@ -1,0 +1,253 @@
+"""What is said of a message beside it: leases, parts kept for a while, facts of the application, pins on parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from foveate import (
+    BadEdit,
+    BadInput,
+    BadMessage,
+    BadSetting,
+    Hide,
+    Kept,
+    Lease,
+    Message,
+    NotExpandable,
+    Pin,
+    Replace,
+    Restore,
+    Span,
+    Summarize,
+    Target,
+    Text,
+    UnknownHandle,
+    Unpin,
+    View,
+    open_conversation,
+)
+from foveate.core.view import Pinned
+from foveate.testing import answer, call, chat, say, user
+
+from .shells import opened, texts
+
+TWO_PARTS = Message("user", (Text("Mine."), Text("A plugin's.")))
+
+
+# ------------------------------------------------------------------------------------------------------ what is stamped
+
+
+def test_what_is_said_of_a_message_is_stamped_and_survives_reopening(tmp_path):
+    url = f"sqlite:///{tmp_path}/c.db"
+    lease = Lease(2, "compact", "first_chars", 500, message_type="action-result", action_id="weather")
+    with open_conversation("c", store=url, policy="none", window=9_000) as one:
+        one.append("Hi.", metadata={"ticket": "T-7", "tags": ["ä", 1]})
+        one.append({"role": "user", "content": "18 degrees"}, lease=lease)
+        one.append(TWO_PARTS, kept=[Kept(), Kept(False, 3)])
+        one.append(TWO_PARTS, kept=[Kept(), Kept(True, 0)])
+        one.append("Bye.")
+    with open_conversation("c", store=url, policy="none", window=9_000) as again:
+        stamps = [row.stamp for row in again.history()]
+        assert again.verify() == []
+    assert [stamp.metadata for stamp in stamps] == ['{"ticket":"T-7","tags":["ä",1]}', "", "", "", ""]
+    assert [stamp.lease for stamp in stamps] == [None, lease, None, None, None]
+    assert [stamp.origin for stamp in stamps] == ["user", "tool", "user", "user", "user"]
+    assert [stamp.retention and (stamp.retention.sequence, stamp.retention.parts) for stamp in stamps] == [
+        None,
+        None,
+        (1, (Kept(), Kept(False, 3))),
+        (2, (Kept(), Kept(True, 0))),
+        None,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "says"),
+    [
+        ({"lease": "soon"}, BadSetting, "lease= is a Lease"),
+        ({"lease": Lease(expiration_turns=-1)}, BadSetting, "expiration_turns"),
+        ({"lease": Lease(expiration_turns=True)}, BadSetting, "expiration_turns|wrong kind"),
+        ({"lease": Lease(expiration_mode="vanish")}, BadSetting, "wrong kind.*vanish"),  # type: ignore[arg-type]
+        ({"lease": Lease(compact_length=0)}, BadSetting, "compact_length"),
+        ({"kept": [Kept()]}, BadMessage, "1 entries for 2 parts"),
+        ({"kept": [Kept(), 3]}, BadSetting, "is a Kept"),
+        ({"kept": [Kept(), Kept(calls=-1)]}, BadSetting, "0 or more"),
+        ({"kept": [Kept(), Kept(calls=True)]}, BadSetting, "0 or more"),
+        ({"kept": [Kept(), Kept(shown=1)]}, BadSetting, "True or False"),  # type: ignore[arg-type]
+        ({"kept": Kept()}, BadSetting, "a list with a Kept for each part"),
+        ({"metadata": ["a"]}, BadSetting, "a JSON object"),
+        ({"metadata": {"a": {1, 2}}}, BadInput, "cannot be written as JSON"),
+        ({"metadata": {"a": float("nan")}}, BadInput, "cannot be written as JSON"),
+        ({"metadata": {"a": "\ud83d"}}, BadInput, "cannot be written as JSON"),
+    ],
+)
+def test_what_cannot_be_stamped_is_named_and_nothing_is_appended(options: dict, error: type, says: str):
+    one = opened()
+    with pytest.raises(error, match=says):
+        one.append(TWO_PARTS, **options)
+    assert len(one) == 0
+
+
+def test_what_is_kept_is_about_one_message():
+    one = opened()
+    with pytest.raises(BadMessage, match="about one message; 2"):
+        one.append([user("a"), user("b")], kept=[Kept()])
+
+
+def test_a_view_knows_the_newest_message_with_retention_that_had_its_first_call():
+    seen = []
+
+    def looks(view: View) -> tuple[()]:
+        seen.append((view.turn, view.retained))
+        return ()
+
+    one = opened(policy=(looks,))
+    for _ in range(3):
+        one.append(TWO_PARTS, kept=[Kept(), Kept(True, 2)])
+        one.settle()
+        one.record(say("Yes."))
+    assert seen == [(1, 0), (2, 1), (2, 1), (3, 2), (3, 2), (4, 3)]
+
+
+def test_what_a_plugin_added_to_the_last_input_may_be_hidden_and_the_users_own_words_may_not():
+    """I5: the user's words are byte-identical; what stands beside them was never his."""
+    one = opened()
+    (id,) = one.append(TWO_PARTS, kept=[Kept(), Kept(True, 0)])
+    one.edit(Hide(Target(id, (1,))))
+    assert texts(one.settle()) == ["Mine."]
+    for target in (Target(id, (0,)), Target(id)):
+        with pytest.raises(BadEdit, match="last user input"):
+            one.edit(Hide(target))
+
+
+# ------------------------------------------------------------------------------------------------------- pins on parts
+
+
+def shrinks(path: tuple[int, ...] = ()):
+    def policy(view: View) -> Iterator[Replace | Hide]:
+        for entry in view:
+            if entry.position == 1 and path not in entry.shrunk:
+                yield Replace(Target(entry.id, path), (Text("[short]"),), "shrinks", "too long")
+
+    return policy
+
+
+@pytest.mark.parametrize(("path", "shown"), [((0,), "Mine.\nA plugin's."), ((1,), "Mine.\n[short]"), ((), None)])
+def test_a_pin_on_a_part_keeps_that_part_and_the_message_but_not_its_other_parts(path: tuple, shown: str | None):
+    one = opened(policy=(shrinks(path),))
+    one.append([TWO_PARTS, say("Ok."), user("Go on.")])
+    one.pin("m1.1")
+    assert texts(one.settle())[0] == (shown or "Mine.\nA plugin's.")
+    assert one.view.entries[0].pins == (Pinned((0,)),)
+    one.edit(Summarize(Span(one.history()[0].id, one.history()[1].id), "So far."))
+    assert texts(one.settle())[:2] == ["So far.", shown or "Mine.\nA plugin's."]
+
+
+def test_unpinning_a_message_takes_back_the_pins_on_its_parts_and_undo_brings_them_back():
+    one = opened()
+    one.append([TWO_PARTS, user("Go on.")])
+    for handle in ("m1.1", "m1.2"):
+        one.pin(handle)
+    receipt = one.unpin("m1")
+    assert one.view.entries[0].pins == ()
+    one.undo(receipt)
+    assert one.view.entries[0].pins == (Pinned((0,)), Pinned((1,)))
+    one.unpin("m1.2")
+    assert one.view.entries[0].pins == (Pinned((0,)),)
+    with pytest.raises(UnknownHandle, match="2 parts"):
+        one.pin("m1.7")
+
+
+def test_a_pin_knows_who_made_it():
+    one = opened()
+    (id, _) = one.append([TWO_PARTS, user("Go on.")])
+    one.edit(Pin(Target(id), "todo"), Pin(Target(id, (1,))))
+    assert one.view.entries[0].pins == (Pinned((), "todo"), Pinned((1,), ""))
+    assert "Pinned by todo: no policy may" in one.explain("m1")
+    assert "Part 2 is pinned: no policy may" in one.explain("m1")
+    one.edit(Unpin(Target(id, (1,))))
+    assert one.view.entries[0].pins == (Pinned((), "todo"),)
+
+
+# ----------------------------------------------------------------------------------------------------------- expanding
+
+
+RESULT = "a long result " * 20
+
+
+def shrunk(**edit: object):
+    one = opened()
+    ids = one.append(chat(user("Go."), call("a"), answer("a", RESULT), say("Done."), user("And now?")))
+    one.edit(Replace(Target(ids[2]), (Text("[short]"),), **edit))  # type: ignore[arg-type]
+    return one, ids
+
+
+def test_a_message_is_expanded_by_handle_by_id_and_by_its_index_in_the_last_view():
+    for named in ("m3", "by id", 2):
+        one, ids = shrunk()
+        one.settle()
+        assert one.expand(ids[2] if named == "by id" else named, reason="I need it").text == RESULT
+        assert texts(one.view)[2] == RESULT
+        assert one.records()[-1].edits == (Restore((Target(ids[2]),), reason="I need it"),)
+
+
+@pytest.mark.parametrize("named", [-1, 5, 99, None, True, 2.0, "m99", "", "0" * 40, "m3-m1"])
+def test_what_names_nothing_is_not_expanded(named: object):
+    one, _ = shrunk()
+    one.settle()
+    with pytest.raises(UnknownHandle):
+        one.expand(named)  # type: ignore[arg-type]
+    assert one.head.number == 1
+
+
+@pytest.mark.parametrize("named", ["m1", "m2", "m4-m5", "m3.1"])
+def test_what_is_shown_whole_is_not_expanded(named: str):
+    one, _ = shrunk()
+    if named == "m3.1":
+        one.expand("m3.1")
+    with pytest.raises(NotExpandable, match="shown whole"):
+        one.expand(named)
+
+
+def test_an_original_that_is_kept_from_the_model_is_not_expanded_and_not_lost():
+    one, _ = shrunk(expandable=False)
+    for handle in ("m3", "m3.1", "m2-m4"):
+        with pytest.raises(NotExpandable, match="kept from the model"):
+            one.expand(handle)
+    assert one.original("m3").text == RESULT
+    one.undo(1)
+    assert texts(one.view)[2] == RESULT
+
+
+# ----------------------------------------------------------------------------------------------------------- explaining
+
+
+def clears(name: str, why: str):
+    def policy(view: View) -> Iterator[Replace]:
+        for entry in view:
+            if entry.is_result and (0,) not in entry.shrunk:
+                yield Replace(Target(entry.id), (Text(f"[{name}]"),), name, why)
+
+    return policy
+
+
+def test_explain_says_which_policy_acted_and_why_the_other_did_not():
+    one = opened(policy=(clears("early", "it is old"), clears("late", "it is long")))
+    one.append(chat(user("Go."), call("a"), answer("a", RESULT), say("Done."), user("And now?")))
+    one.settle()
+    assert texts(one.view)[2] == "[early]"
+    assert one.view.entries[2].shrunk_by == ("early",)
+    told = one.explain("m3")
+    assert "early replaced it (74 -> 6 tokens): it is old." in told
+    assert told.endswith("late would act on it too (it is long), but what one has shrunk the others leave alone.")
+
+
+def test_explain_says_what_a_pin_holds_back():
+    one = opened(policy=(clears("early", "it is old"),))
+    one.append(chat(user("Go."), call("a"), answer("a", RESULT), say("Done."), user("And now?")))
+    one.pin("m3")
+    one.settle()
+    assert one.explain("m3").endswith("early would act on it too (it is old), but it is pinned.")
+    assert "would act" not in one.explain("m2")

@@ -1,0 +1,303 @@
+"""A policy that asks for a summary: what is asked, when, how often, and what is left behind when it goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from foveate import (
+    Answer,
+    BadSetting,
+    Hide,
+    NeedsSummary,
+    Span,
+    StoreError,
+    Summarize,
+    SummaryRequest,
+    Target,
+    Task,
+    View,
+    open_async_conversation,
+    open_conversation,
+)
+from foveate.core.summaries import read_answer
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing import call, chat, say, user
+from foveate.testing.faults import Countdown, FailingStore
+
+from .shells import opened, texts
+
+
+def sums_up(first: int = 0, last: int = 3, rounds: int = 1):
+    """Show the entries first..last as one text that a model writes; in several rounds, each asking for more."""
+
+    def policy(view: View) -> Iterator[NeedsSummary]:
+        entries = view.entries[first:last]
+        if len(entries) < last - first or any(entry.span for entry in view.entries):
+            return
+        span = Span(entries[0].id, entries[-1].id)
+        task = view.task_of("sums")
+        attempt = task.attempt + 1 if task and task.state != "done" else 1
+        pending = Task("sums", "pending", attempt, view.turn, span)
+
+        def ask(number: int, previous: str) -> NeedsSummary:
+            messages = tuple(entry.message for entry in entries)
+            request = SummaryRequest("sums", messages, 100, previous, task=pending if number == 1 else None)
+            return NeedsSummary(request, lambda answer: made(answer))
+
+        def made(answer: Answer) -> Iterator[Summarize | Task]:
+            if answer.error:
+                yield Task("sums", "failed", attempt, view.turn, span, answer.error)
+            else:
+                yield Summarize(span, answer.text, "sums", "was asked to")
+                yield Task("sums", "done", attempt, view.turn, span)
+
+        yield ask(1, "")
+
+    return policy
+
+
+SAID = chat(user("One."), say("Two."), user("Three."), say("Four."), user("Five."))
+
+
+def tasks(one) -> list[tuple[str, int, str]]:
+    made = [edit for record in one.records() for edit in record.edits if isinstance(edit, Task)]
+    return [(task.state, task.attempt, task.reason) for task in made]
+
+
+def test_the_engine_asks_writes_the_attempt_down_first_and_commits_the_answer():
+    asked: list[SummaryRequest] = []
+
+    def summarizer(request: SummaryRequest) -> str:
+        asked.append(request)
+        assert tasks(one) == [("pending", 1, "")]
+        return '{"summary": " In short. "}'
+
+    one = opened(policy=(sums_up(),), summarizer=summarizer)
+    one.append(SAID)
+    dry = one.plan()
+    assert (dry.edits, [request.policy for request in dry.requests], len(one.records())) == ((), ["sums"], 0)
+    assert texts(one.settle()) == ["In short.", "Four.", "Five."]
+    assert tasks(one) == [("pending", 1, ""), ("done", 1, "")]
+    assert [message.text for message in asked[0].messages] == ["One.", "Two.", "Three."]
+    assert texts(one.settle()) == ["In short.", "Four.", "Five."]
+    assert len(asked) == 1
+    assert [(receipt.policies, len(receipt.edits)) for receipt in one.receipts()] == [(("sums",), 2)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (RuntimeError("no quota"), "the summarizer raised RuntimeError: no quota"),
+        ("", "the summarizer returned nothing"),
+        ('{"summary": " "}', "the summarizer returned nothing"),
+        (None, "the summarizer returned NoneType, not text"),
+    ],
+)
+def test_a_failure_leaves_the_view_as_it_was_and_is_written_down(answer: object, why: str):
+    def summarizer(request: SummaryRequest) -> str:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer  # type: ignore[return-value]
+
+    one = opened(policy=(sums_up(),), summarizer=summarizer)
+    one.append(SAID)
+    assert texts(one.settle()) == [message.text for message in SAID]
+    assert tasks(one) == [("pending", 1, ""), ("failed", 1, why)]
+    assert one.receipts() == []
+
+
+def test_without_a_summarizer_the_policy_is_told_so():
+    one = opened(policy=(sums_up(),))
+    one.append(SAID)
+    one.settle()
+    assert tasks(one)[-1] == ("failed", 1, "there is no summarizer")
+
+
+def test_a_summarizer_that_must_be_awaited_is_for_async_conversations():
+    async def summarizer(request: SummaryRequest) -> str:
+        await asyncio.sleep(0)
+        return "In short."
+
+    one = opened(policy=(sums_up(),), summarizer=summarizer)
+    one.append(SAID)
+    one.settle()
+    assert "only an async conversation" in tasks(one)[-1][2]
+
+    async def run() -> list[str]:
+        async with await open_async_conversation(
+            "c", policy=(sums_up(),), window=10_000, summarizer=summarizer
+        ) as other:
+            await other.append(SAID)
+            return texts(await other.settle())
+
+    assert asyncio.run(run()) == ["In short.", "Four.", "Five."]
+
+
+def test_an_attempt_counts_though_the_process_ended_in_it():
+    class Killed(BaseException):
+        pass
+
+    def kills(request: SummaryRequest) -> str:
+        raise Killed
+
+    store = MemoryStore()
+    one = opened(policy=(sums_up(),), store=store, summarizer=kills)
+    one.append(SAID)
+    with pytest.raises(Killed):
+        one.settle()
+    again = opened(policy=(sums_up(),), store=store, summarizer=lambda request: "In short.")
+    assert texts(again.settle()) == ["In short.", "Four.", "Five."]
+    assert [task[:2] for task in tasks(again)] == [("pending", 1), ("pending", 2), ("done", 2)]
+
+
+def test_what_is_known_of_an_attempt_survives_a_snapshot(tmp_path):
+    def fails(request: SummaryRequest) -> str:
+        raise OSError("down")
+
+    with open_conversation(
+        "c", store=f"sqlite:///{tmp_path}/c.db", policy=(sums_up(),), window=9_000, summarizer=fails
+    ) as one:
+        one.append(SAID)
+        one.settle()
+        one._do(one._engine.save_snapshot())
+        known = one.view.tasks
+    with open_conversation("c", store=f"sqlite:///{tmp_path}/c.db", policy="none", window=9_000) as again:
+        assert again.view.tasks == known != ()
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_at_every_failing_operation_of_the_store_nothing_is_lost_and_the_next_call_gets_there(after: bool):
+    """F04, F30: `after`: the store did it, and the process was not told."""
+    for n in range(1, 40):
+        countdown = Countdown(after=after)
+        one = opened(
+            policy=(sums_up(),), store=FailingStore(MemoryStore(), countdown), summarizer=lambda _: "In short."
+        )
+        one.append(SAID)
+        countdown.start(n)
+        with suppress(StoreError):
+            one.settle()
+        if not countdown.is_used_up:
+            assert n > 2
+            return
+        assert texts(one.settle()) == ["In short.", "Four.", "Five."]
+        assert [row.message for row in one.history()] == list(SAID)
+        assert one.verify() == []
+    raise AssertionError("it never got through")
+
+
+def test_what_another_process_says_while_a_model_writes_stays(tmp_path):
+    """F31: a plan names what it covers; what arrived meanwhile is behind it."""
+    store = SqliteStore(tmp_path / "c.db")
+    other = opened(policy="none", store=SqliteStore(tmp_path / "c.db"))
+
+    def summarizer(request: SummaryRequest) -> str:
+        other.append("Six.")
+        return "In short."
+
+    one = opened(policy=(sums_up(),), store=store, summarizer=summarizer)
+    one.append(SAID)
+    one.settle()
+    one.refresh()
+    assert texts(one.view) == ["In short.", "Four.", "Five.", "Six."]
+
+
+def test_when_another_process_edits_while_a_model_writes_the_plan_is_made_anew_and_nothing_is_asked_twice(tmp_path):
+    """F35: a stale plan is refused, not merged."""
+    asked: list[SummaryRequest] = []
+    other = opened(policy="none", store=SqliteStore(tmp_path / "c.db"))
+
+    def summarizer(request: SummaryRequest) -> str:
+        asked.append(request)
+        if len(asked) == 1:
+            other.refresh()
+            other.edit(Hide(Target(other.history()[3].id)))
+        return "In short."
+
+    one = opened(policy=(sums_up(),), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer)
+    one.append(SAID)
+    assert texts(one.settle()) == ["In short.", "Five."]
+    assert len(asked) == 1
+
+
+def test_questions_are_bounded():
+    """I13: a policy that always has another question is not asked for ever."""
+    asked: list[SummaryRequest] = []
+
+    def curious(view: View) -> Iterator[NeedsSummary]:
+        def more(answer: Answer) -> Iterator[NeedsSummary]:
+            return iter(())
+
+        yield NeedsSummary(SummaryRequest("curious", (), len(asked)), more)
+
+    def summarizer(request: SummaryRequest) -> str:
+        asked.append(request)
+        return "so"
+
+    one = opened(policy=(curious,), summarizer=summarizer)
+    one.append("Hi.")
+    assert texts(one.settle()) == ["Hi."]
+    assert len(asked) == 3
+
+
+@pytest.mark.parametrize("returned", [None, "edit", [3], 7])
+def test_a_policy_that_returns_no_edits_is_named(returned: object):
+    def broken(view: View) -> object:
+        return returned
+
+    one = opened(policy=(broken,))
+    one.append("Hi.")
+    with pytest.raises(BadSetting, match=r"broken returned .*A policy returns edits"):
+        one.settle()
+
+
+def test_a_summarizer_that_cannot_be_called_is_refused():
+    with pytest.raises(BadSetting, match="summarizer="):
+        opened(summarizer="gpt")
+
+
+def test_events_tell_how_a_compaction_stands():
+    heard = []
+    one = opened(policy=(sums_up(),), summarizer=lambda request: "In short.", on_event=heard.append)
+    one.append(SAID)
+    one.settle()
+    assert [event.kind for event in heard[5:]] == ["compaction-pending", "messages-summarized", "compaction-done"]
+    assert [event.index for event in heard] == [0, 1, 2, 3, 4, 0, 0, 0]
+
+
+def test_a_summary_keeps_what_it_is_told_to_keep():
+    """F23: a call that still runs is not summarised away."""
+    one = opened()
+    ids = one.append([user("Go."), call("a", "agent"), user("And now?"), say("Wait."), user("Well?")])
+    one.settle()
+    one.edit(Summarize(Span(ids[0], ids[3]), "So far.", keep=(ids[1],)))
+    assert [(entry.handle, entry.kind) for entry in one.view] == [
+        ("m1", "summary"),
+        ("m2", "message"),
+        ("m2", "stand-in"),
+        ("m5", "message"),
+    ]
+    assert one.view.entries[0].seen == 5
+    one.undo(1)
+    assert [entry.handle for entry in one.view if entry.kind == "message"] == ["m1", "m2", "m3", "m4", "m5"]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("  plain ", "plain"),
+        ('{"summary": "S"}', "S"),
+        ('```json\n{"summary": "S"}\n```', "S"),
+        ('{"summary": 3}', '{"summary": 3}'),
+        ('{"summary": "S"', '{"summary": "S"'),
+        ("[1]", "[1]"),
+        ("", ""),
+    ],
+)
+def test_an_answer_is_plain_text_or_json(written: str, read: str):
+    assert read_answer(written) == read
