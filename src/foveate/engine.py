@@ -25,9 +25,10 @@ from .core.journal import Record
 from .core.messages import Message
 from .core.planner import Plan, Policy, Rung, draw_up
 from .core.profiles import Profile
-from .core.projection import Projection, Row, Snapshot
+from .core.projection import Projection
 from .core.rules import Checker
 from .core.showing import applies
+from .core.snapshots import Row, Snapshot
 from .core.stamps import Kept, Lease, Origin, Retention, Stamp, Usage
 from .core.standing import Standing, gaps, way_back
 from .core.summaries import Answer, SummaryRequest, read_answer

@@ -16,7 +16,8 @@ from foveate.core.edits import Edit, Restore, named_by
 from foveate.core.journal import Record
 from foveate.core.messages import Message
 from foveate.core.profiles import PROFILES, Profile
-from foveate.core.projection import Projection, Row, Snapshot
+from foveate.core.projection import Projection
+from foveate.core.snapshots import Row, Snapshot
 from foveate.core.stamps import Stamp
 from foveate.core.view import Budget, Entry, Moment, View
 

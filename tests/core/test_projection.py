@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin, meet
 from foveate.core.journal import Record
 from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, assistant
-from foveate.core.projection import Cover, Facts, Projection, Row, Snapshot, _topmost
+from foveate.core.projection import Projection
+from foveate.core.snapshots import Cover, Facts, Row, Snapshot, topmost
 from foveate.core.stamps import Stamp, Usage
 from foveate.core.standing import Standing, gaps, way_back
 from foveate.testing import answer, call, calls, say, system, thought, user
@@ -787,4 +788,4 @@ def test_the_topmost_runs_are_those_that_no_newer_one_holds(runs: list[tuple[int
         for cover in covers
         if not any(c.number > cover.number and c.first <= cover.first and cover.last <= c.last for c in covers)
     ]
-    assert [cover.number for cover in _topmost(covers)] == expected
+    assert [cover.number for cover in topmost(covers)] == expected

@@ -35,129 +35,13 @@ from .journal import Record
 from .messages import Message, Text
 from .profiles import Profile
 from .slots import Counter, Slot
+from .snapshots import VERSION, Cover, Facts, KeptSlot, Row, Snapshot, topmost
 from .stamps import Stamp
 from .standing import Standing, unpinned
 from .view import Entry, Pinned
 from .wire import encode_message
 
-__all__ = ["Cover", "Facts", "Projection", "Row", "Snapshot"]
-
-
-class Row(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A message in its place, as the projection takes it."""
-
-    position: int
-    id: str
-    message: Message
-    stamp: Stamp
-    size: int
-    """Bytes of its canonical form."""
-
-
-class Cover(msgspec.Struct, frozen=True, array_like=True):
-    """A hidden or summarised run of positions."""
-
-    number: int
-    first: int
-    last: int
-    edit: Hide | Summarize
-    turn: int
-    time: int
-    holes: tuple[int, ...] = ()
-    """Positions inside that stay visible: pinned, protected, kept by the edit, or restored one by one."""
-    seen: int = 0
-    """Position of the newest message when it was made."""
-
-    def lies_in(self, first: int, last: int) -> bool:
-        return first <= self.first and self.last <= last
-
-
-class _Kept(msgspec.Struct, array_like=True):
-    """What a snapshot says of one visible message that is not as it was appended."""
-
-    position: int
-    edits: list[tuple[int, Edit]] = []
-    pins: tuple[Pinned, ...] = ()
-    renewed: int = 0
-    stale: bool = False
-
-
-class Facts(msgspec.Struct, frozen=True, array_like=True):
-    """What the newest messages say about the conversation as a whole."""
-
-    last_input: int = 0
-    """Position of the last user input."""
-    turn: int = 0
-    """Model calls begun."""
-    replied: int = 0
-    """When the last reply was recorded, in milliseconds since 1970."""
-    measured: int = 0
-    estimated: int = 0
-    """Tokens of the last measured prompt, by the provider and by the counter."""
-    sequences: tuple[tuple[int, int], ...] = ()
-    """The newest sequence number of retention in each of the last two turns that have one: (turn, number) pairs."""
-
-    @property
-    def sequence(self) -> int:
-        """The newest sequence number of retention."""
-        return self.sequences[-1][1] if self.sequences else 0
-
-    def retained(self, turn: int) -> int:
-        """The newest sequence number of retention that had its first call before the call `turn`."""
-        return max((number for appended, number in self.sequences if appended + 1 < turn), default=0)
-
-    def after(self, position: int, message: Message, stamp: Stamp) -> Facts:
-        """The facts once this message was appended."""
-        is_reply = stamp.origin == "assistant"
-        prompt = stamp.usage.prompt_tokens if stamp.usage and stamp.estimate else None
-        return Facts(
-            position if stamp.origin == "user" and message.says_something else self.last_input,
-            max(self.turn, stamp.turn),
-            stamp.time if is_reply else self.replied,
-            self.measured if prompt is None else prompt,
-            self.estimated if prompt is None else stamp.estimate,
-            self._counted(stamp) if stamp.retention else self.sequences,
-        )
-
-    def _counted(self, stamp: Stamp) -> tuple[tuple[int, int], ...]:
-        number = stamp.retention.sequence if stamp.retention else 0
-        return (*[pair for pair in self.sequences if pair[0] != stamp.turn][-1:], (stamp.turn, number))
-
-
-class Snapshot(msgspec.Struct, array_like=True):
-    """A projection without the messages: which positions are visible, and the edits that touch them."""
-
-    version: int
-    position: int
-    number: int
-    visible: list[tuple[int, int]]
-    """Runs of visible positions, both ends included."""
-    kept: list[_Kept]
-    covers: list[Cover]
-    facts: Facts
-    edited: int = 0
-    """The newest turn whose view was changed by an edit."""
-    tasks: list[Task] = []
-    """The newest task of each policy."""
-
-    def positions(self) -> list[int]:
-        """All visible positions, in order."""
-        return [position for first, last in self.visible for position in range(first, last + 1)]
-
-    def encode(self) -> bytes:
-        return msgspec.json.encode(self)
-
-    @classmethod
-    def decode(cls, body: bytes) -> Snapshot | None:
-        """The snapshot, or None if another version of foveate wrote it: then all is folded from the beginning."""
-        try:
-            snapshot = msgspec.json.decode(body, type=cls)
-        except msgspec.MsgspecError:
-            return None
-        return snapshot if snapshot.version == _VERSION else None
-
-
-_VERSION = 2
+__all__ = ["Projection"]
 
 
 class Projection:
@@ -512,7 +396,7 @@ class Projection:
     def snapshot(self) -> Snapshot:
         """What is needed to go on from here without the past."""
         runs: list[tuple[int, int]] = []
-        kept: list[_Kept] = []
+        kept: list[KeptSlot] = []
         for slot in self._slots:
             if slot.span is not None:
                 continue
@@ -521,9 +405,9 @@ class Projection:
             else:
                 runs.append((slot.position, slot.position))
             if slot.edits or slot.pins or slot.renewed or slot.stale:
-                kept.append(_Kept(slot.position, list(slot.edits), slot.pins, slot.renewed, slot.stale))
+                kept.append(KeptSlot(slot.position, list(slot.edits), slot.pins, slot.renewed, slot.stale))
         covers, tasks = list(self._covers), list(self.tasks.values())
-        return Snapshot(_VERSION, self.position, self.number, runs, kept, covers, self.facts, self._edited, tasks)
+        return Snapshot(VERSION, self.position, self.number, runs, kept, covers, self.facts, self._edited, tasks)
 
     @classmethod
     def resume(cls, snapshot: Snapshot, rows: Iterable[Row], profile: Profile, count: Counter) -> Projection:
@@ -539,28 +423,13 @@ class Projection:
             projection._slots.append(slot)
             projection._by_id[slot.id] = slot
         projection._covers = list(snapshot.covers)
-        for cover in _topmost(projection._covers):
+        for cover in topmost(projection._covers):
             projection._show_summary(cover)
         projection.facts, projection._edited = snapshot.facts, snapshot.edited
         projection.tasks = {task.policy: task for task in snapshot.tasks}
         projection.position, projection.number = snapshot.position, snapshot.number
         projection._current = False
         return projection
-
-
-def _topmost(covers: Sequence[Cover]) -> list[Cover]:
-    """Those that no newer one hides with their summary, oldest first; in one pass, since there may be thousands."""
-    top: list[Cover] = []
-    firsts: list[int] = []  # Of runs none of which lies in another, so that their ends are in order too.
-    lasts: list[int] = []
-    for cover in sorted(covers, key=lambda cover: cover.number, reverse=True):
-        at = bisect_right(firsts, cover.first)
-        if at and lasts[at - 1] >= cover.last:
-            continue
-        top.append(cover)
-        within = slice(bisect_left(firsts, cover.first), bisect_right(lasts, cover.last))
-        firsts[within], lasts[within] = [cover.first], [cover.last]
-    return top[::-1]
 
 
 def _repinned(pins: Iterable[Pinned], edit: Pin | Unpin) -> tuple[Pinned, ...]:

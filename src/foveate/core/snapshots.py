@@ -1,0 +1,150 @@
+"""What a projection is made of, and what is kept of it so that a conversation can be gone on with without its past.
+
+Values only. `projection.py` makes and reads them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+import msgspec
+
+from .edits import Edit, Hide, Summarize, Task
+from .messages import Message
+from .stamps import Stamp
+from .view import Pinned
+
+__all__ = ["VERSION", "Cover", "Facts", "KeptSlot", "Row", "Snapshot", "topmost"]
+
+VERSION = 2
+"""Of the snapshot. One of another version is not read; it is only ever a shortcut."""
+
+
+class Row(msgspec.Struct, frozen=True, gc=False, array_like=True):
+    """A message in its place, as the projection takes it."""
+
+    position: int
+    id: str
+    message: Message
+    stamp: Stamp
+    size: int
+    """Bytes of its canonical form."""
+
+
+class Cover(msgspec.Struct, frozen=True, array_like=True):
+    """A hidden or summarised run of positions."""
+
+    number: int
+    first: int
+    last: int
+    edit: Hide | Summarize
+    turn: int
+    time: int
+    holes: tuple[int, ...] = ()
+    """Positions inside that stay visible: pinned, protected, kept by the edit, or restored one by one."""
+    seen: int = 0
+    """Position of the newest message when it was made."""
+
+    def lies_in(self, first: int, last: int) -> bool:
+        return first <= self.first and self.last <= last
+
+
+class KeptSlot(msgspec.Struct, array_like=True):
+    """What a snapshot says of one visible message that is not as it was appended."""
+
+    position: int
+    edits: list[tuple[int, Edit]] = []
+    pins: tuple[Pinned, ...] = ()
+    renewed: int = 0
+    stale: bool = False
+
+
+class Facts(msgspec.Struct, frozen=True, array_like=True):
+    """What the newest messages say about the conversation as a whole."""
+
+    last_input: int = 0
+    """Position of the last user input."""
+    turn: int = 0
+    """Model calls begun."""
+    replied: int = 0
+    """When the last reply was recorded, in milliseconds since 1970."""
+    measured: int = 0
+    estimated: int = 0
+    """Tokens of the last measured prompt, by the provider and by the counter."""
+    sequences: tuple[tuple[int, int], ...] = ()
+    """The newest sequence number of retention in each of the last two turns that have one: (turn, number) pairs."""
+
+    @property
+    def sequence(self) -> int:
+        """The newest sequence number of retention."""
+        return self.sequences[-1][1] if self.sequences else 0
+
+    def retained(self, turn: int) -> int:
+        """The newest sequence number of retention that had its first call before the call `turn`."""
+        return max((number for appended, number in self.sequences if appended + 1 < turn), default=0)
+
+    def after(self, position: int, message: Message, stamp: Stamp) -> Facts:
+        """The facts once this message was appended."""
+        is_reply = stamp.origin == "assistant"
+        prompt = stamp.usage.prompt_tokens if stamp.usage and stamp.estimate else None
+        return Facts(
+            position if stamp.origin == "user" and message.says_something else self.last_input,
+            max(self.turn, stamp.turn),
+            stamp.time if is_reply else self.replied,
+            self.measured if prompt is None else prompt,
+            self.estimated if prompt is None else stamp.estimate,
+            self._counted(stamp) if stamp.retention else self.sequences,
+        )
+
+    def _counted(self, stamp: Stamp) -> tuple[tuple[int, int], ...]:
+        number = stamp.retention.sequence if stamp.retention else 0
+        return (*[pair for pair in self.sequences if pair[0] != stamp.turn][-1:], (stamp.turn, number))
+
+
+class Snapshot(msgspec.Struct, array_like=True):
+    """A projection without the messages: which positions are visible, and the edits that touch them."""
+
+    version: int
+    position: int
+    number: int
+    visible: list[tuple[int, int]]
+    """Runs of visible positions, both ends included."""
+    kept: list[KeptSlot]
+    covers: list[Cover]
+    facts: Facts
+    edited: int = 0
+    """The newest turn whose view was changed by an edit."""
+    tasks: list[Task] = []
+    """The newest task of each policy."""
+
+    def positions(self) -> list[int]:
+        """All visible positions, in order."""
+        return [position for first, last in self.visible for position in range(first, last + 1)]
+
+    def encode(self) -> bytes:
+        return msgspec.json.encode(self)
+
+    @classmethod
+    def decode(cls, body: bytes) -> Snapshot | None:
+        """The snapshot, or None if another version of foveate wrote it: then all is folded from the beginning."""
+        try:
+            snapshot = msgspec.json.decode(body, type=cls)
+        except msgspec.MsgspecError:
+            return None
+        return snapshot if snapshot.version == VERSION else None
+
+
+def topmost(covers: Sequence[Cover]) -> list[Cover]:
+    """Those that no newer one hides with their summary, oldest first; in one pass, since there may be thousands."""
+    top: list[Cover] = []
+    firsts: list[int] = []  # Of runs none of which lies in another, so that their ends are in order too.
+    lasts: list[int] = []
+    for cover in sorted(covers, key=lambda cover: cover.number, reverse=True):
+        at = bisect_right(firsts, cover.first)
+        if at and lasts[at - 1] >= cover.last:
+            continue
+        top.append(cover)
+        within = slice(bisect_left(firsts, cover.first), bisect_right(lasts, cover.last))
+        firsts[within], lasts[within] = [cover.first], [cover.last]
+    return top[::-1]
