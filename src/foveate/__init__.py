@@ -11,6 +11,7 @@ What matters stays sharp, the rest shrinks, nothing is lost, and every prompt is
 from __future__ import annotations
 
 import typing as _typing
+from importlib import import_module as _import_module
 
 from .conversation import Conversation
 from .core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
@@ -57,12 +58,15 @@ from .errors import (
     UnknownFormat,
     UnknownHandle,
 )
-from .policies import filter_tool_results, prune_tool_outputs, recap_batches, recap_settings
 from .shell import Historic, Mend, Repaired
 from .wiring import open_async_conversation, open_conversation, open_store
 
 if _typing.TYPE_CHECKING:
     from .async_conversation import AsyncConversation
+    from .policies.filter_tool_results import filter_tool_results
+    from .policies.prune_tool_outputs import prune_tool_outputs
+    from .policies.recap_batches import recap_batches
+    from .policies.recap_settings import recap_settings
 
 __version__ = "0.1.0.dev0"
 
@@ -143,9 +147,18 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> object:
-    if name == "AsyncConversation":  # Imported when it is asked for: asyncio would double the time of the import.
-        from .async_conversation import AsyncConversation
+_LATER = {
+    "AsyncConversation": ".async_conversation",
+    "filter_tool_results": ".policies.filter_tool_results",
+    "prune_tool_outputs": ".policies.prune_tool_outputs",
+    "recap_batches": ".policies.recap_batches",
+    "recap_settings": ".policies.recap_settings",
+}
+"""What is imported only when it is asked for: asyncio alone would double the time, and few need every policy."""
 
-        return AsyncConversation
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(_import_module(_LATER[name], __name__), name)
+    return value

@@ -11,12 +11,13 @@ from engine.shells import opened, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from foveate import filter_tool_results, prune_tool_outputs
 from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target
 from foveate.core.messages import Media, Message, Text, ToolResult
 from foveate.core.planner import draw_up
 from foveate.core.view import Budget
 from foveate.errors import BadSetting
-from foveate.policies import filter_tool_results, named, prune_tool_outputs
+from foveate.policies import named
 from foveate.policies.prune_tool_outputs import MINIMUM, PART_MAX, PROTECT
 from foveate.testing import answer, call, calls, chat, say, system, text_of, user
 from foveate.testing.strategies import histories

@@ -11,14 +11,25 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from foveate import Conversation, Message, Text, assistant, open_conversation, recap_batches, recap_settings, user
+from foveate import (
+    Conversation,
+    Message,
+    Policy,
+    Text,
+    assistant,
+    filter_tool_results,
+    open_conversation,
+    recap_batches,
+    recap_settings,
+    user,
+)
 from foveate.core.arrange import NO_ANSWER
 from foveate.core.edits import Hide, Replace, Span, Summarize, Target
 from foveate.core.messages import Reasoning
 from foveate.core.rules import check
 from foveate.core.view import View
 from foveate.errors import BadInput, BadSetting
-from foveate.policies import Policy, filter_tool_results, named
+from foveate.policies import named
 from foveate.policies.recap_batches import ratio_line
 from foveate.policies.recap_settings import RecapSettings
 from foveate.testing import answer, call, chat, say, system

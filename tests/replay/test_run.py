@@ -7,11 +7,11 @@ import json
 import pytest
 from msgspec.structs import asdict, replace
 
+from foveate import filter_tool_results, prune_tool_outputs
 from foveate.core.messages import system, user
 from foveate.core.view import Prices
 from foveate.errors import DoesNotFit
 from foveate.formats.recording import Recorded, Recording
-from foveate.policies import filter_tool_results, prune_tool_outputs
 from foveate.replay.result import CallFigures, EditFigures
 from foveate.replay.run import policy_name, replay
 from foveate.stores.memory import MemoryStore

@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import pytest
 
+from foveate import filter_tool_results, prune_tool_outputs
 from foveate.formats.recording import Recording
 from foveate.formats.sniff import read_recording
-from foveate.policies import filter_tool_results, prune_tool_outputs
 from foveate.replay.result import Row
 from foveate.replay.run import replay
 

@@ -1,5 +1,7 @@
 """The mechanisms: one file each, every one a function that returns a policy (`View -> edits`).
 
+The functions are public as `foveate.prune_tool_outputs` and so on; each is imported when it is asked for.
+
 `named` gives policies by the name that settings and the command line use: a preset, shipped or a file of your own.
 """
 
@@ -7,23 +9,15 @@ from __future__ import annotations
 
 from ..core.planner import Policy, Rung
 from ..errors import BadSetting
-from .filter_tool_results import filter_tool_results
 from .ladder import FLOOR
-from .prune_tool_outputs import prune_tool_outputs
-from .recap_batches import recap_batches
-from .recap_settings import recap_settings
 
 __all__ = [
     "DEFAULT",
     "FLOOR",
     "KNOWN",
     "Policy",
-    "filter_tool_results",
     "named",
     "own_policies",
-    "prune_tool_outputs",
-    "recap_batches",
-    "recap_settings",
 ]
 
 DEFAULT = "prune"
