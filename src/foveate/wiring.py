@@ -17,7 +17,7 @@ from .core.view import Prices
 from .counters.estimate import EstimatingCounter
 from .engine import Engine
 from .limits import Limits
-from .policies import DEFAULT, FLOOR, named, own_policies
+from .policies import DEFAULT, FLOOR, check_together, named, own_policies
 from .ports import Clock, Format, Store, Summarizer, TokenCounter
 from .stores import place_of
 
@@ -131,6 +131,7 @@ class _Made(NamedTuple):
         """An engine of these parts. Raises BadSetting, before the store is opened, for values that are not allowed."""
         self._check()
         told = self.told
+        check_together(told.policies, has_summarizer=self.summarizer is not None)
         format = _format(told.format)
         profile = self.profile or profile_for(format.name, told.model)
         return Engine(

@@ -7,6 +7,8 @@ The functions are public as `foveate.prune_tool_outputs` and so on; each is impo
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ..core.planner import Policy, Rung
 from ..errors import BadSetting
 from .ladder import FLOOR
@@ -16,6 +18,7 @@ __all__ = [
     "FLOOR",
     "KNOWN",
     "Policy",
+    "check_together",
     "named",
     "own_policies",
 ]
@@ -44,3 +47,23 @@ def own_policies(policy: object) -> tuple[Policy, ...]:
     if not isinstance(several, list | tuple) or not all(callable(one) for one in several):
         raise BadSetting(f"policy= is a name, a policy or a list of policies, not {policy!r:.100}.")
     return tuple(several)
+
+
+def check_together(policies: Iterable[Policy], *, has_summarizer: bool) -> None:
+    """Raises BadSetting for policies that cannot work in this conversation, or not beside each other.
+
+    A policy that can do nothing without a model says so by an attribute `needs_summarizer`; how many tool results it
+    keeps whole, if it does that, by `tool_results_keep`.
+    """
+    several = list(policies)
+    if not has_summarizer and any(getattr(one, "needs_summarizer", False) for one in several):
+        raise BadSetting(
+            "A policy of this conversation lets a model write summaries: give summarizer=, a function that is handed a "
+            "SummaryRequest and returns the text."
+        )
+    keeps = sorted({keep for one in several if (keep := getattr(one, "tool_results_keep", 0))})
+    if len(keeps) > 1:
+        raise BadSetting(
+            f"Policies of this conversation keep {keeps[0]} and {keeps[-1]} tool results whole. Say one number, in one "
+            "place: the keep of filter_tool_results or the tool_results_keep of checkpoint."
+        )

@@ -1,0 +1,162 @@
+"""What a summary of the oldest part of a view would cover, what of it stays, and how messages are numbered for this.
+
+Knows nothing of when that is due or what the summary says. What stays is whole: a call and its results stay or go
+together, so that no model reads of a call that its answer "is not shown".
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+
+from msgspec import Struct
+
+from ..core.edits import Span
+from ..core.rules import cut_points
+from ..core.view import Entry, View
+
+__all__ = ["Numbering", "Oldest", "is_earlier", "oldest"]
+
+_FLOOR = "floor"
+"""The floor's note says what is hidden and how to see it, but not what was said there: nothing may swallow it."""
+_RECAP = "recap"
+"""A recap stands in the place of one turn, and is summarised like it."""
+
+
+class Oldest(Struct, frozen=True):
+    """The oldest part of a view, as one summary could cover it."""
+
+    gone: tuple[Entry, ...]
+    """What the summary takes the place of, oldest first."""
+    kept: tuple[str, ...]
+    """Ids of the messages in the span that stay, but for system prompts."""
+    span: Span
+    first: int
+    """Position of the first message that goes."""
+    last: int
+
+    @property
+    def earlier(self) -> tuple[Entry, ...]:
+        """Summaries among what goes, whose texts the new one carries on."""
+        return tuple(entry for entry in self.gone if is_earlier(entry))
+
+    @property
+    def said(self) -> tuple[Entry, ...]:
+        """All else that goes, as the model sees it."""
+        return tuple(entry for entry in self.gone if not is_earlier(entry))
+
+    @property
+    def handle(self) -> str:
+        return f"m{self.first}-m{self.last}" if self.first < self.last else f"m{self.first}"
+
+
+def is_earlier(entry: Entry) -> bool:
+    """Whether this is an account of what was said before: a checkpoint, a compaction, or one made by hand."""
+    return entry.kind == "summary" and entry.stamp.source not in (_FLOOR, _RECAP)
+
+
+def oldest(view: View, until: int) -> Oldest | None:
+    """The part that ends with the message at position `until`, or where the unit begins that this would part.
+
+    None where nothing would go but summaries. What stays: system prompts, pins, the last user input, calls that still
+    wait for an answer, what was expanded for the coming call, each with the unit it belongs to; and the floor's note.
+    """
+    entries = view.entries
+    reached = next((i for i, entry in enumerate(entries) if max(entry.position, entry.last) > until), len(entries))
+    points = [point for point in cut_points(view) if point <= reached]
+    stays = _Stays(view)
+    gone: list[Entry] = []
+    for start, end in pairwise(points):
+        unit = entries[start:end]
+        if not any(map(stays.is_there, unit)):
+            gone += [entry for entry in unit if entry.position]
+    if all(is_earlier(entry) for entry in gone):
+        return None
+    first, last = min(gone, key=lambda entry: entry.position), max(gone, key=lambda entry: entry.last)
+    inside = {entry.id for entry in gone if entry.source is not None}  # A summary has the id of its first message.
+    kept = tuple(
+        entry.id
+        for entry in entries
+        if entry.source is not None
+        and first.position <= entry.position <= last.last
+        and entry.message.role != "system"
+        and entry.id not in inside
+    )
+    span = Span(first.id, last.span.last if last.span else last.id)
+    return Oldest(tuple(gone), kept, span, first.position, last.last)
+
+
+class _Stays:
+    """What no summary covers in this view."""
+
+    def __init__(self, view: View) -> None:
+        self._turn, self._last_input = view.turn, view.last_input
+        self._answered_late = {entry.result.call_id for entry in view if entry.kind == "note" and entry.result}
+
+    def is_there(self, entry: Entry) -> bool:
+        is_input = entry.source is not None and entry.position == self._last_input
+        is_kept = entry.pinned or is_input or entry.renewed >= self._turn
+        is_note = entry.kind == "summary" and entry.stamp.source == _FLOOR
+        return is_kept or is_note or entry.message.role == "system" or self._waits(entry)
+
+    def _waits(self, entry: Entry) -> bool:
+        result = entry.message.result
+        return entry.kind == "stand-in" and result is not None and result.call_id not in self._answered_late
+
+
+class Numbering:
+    """The messages of a view's history that are no system prompts, counted from 0, and which of them are summarised.
+
+    What the floor has hidden counts as summarised: no summary will take its place.
+    """
+
+    def __init__(self, view: View) -> None:
+        self._systems = sorted(entry.position for entry in view if entry.message.role == "system")
+        covers = [entry for entry in view if entry.kind == "summary" and entry.stamp.source != _RECAP]
+        self._runs = _merged(sorted((entry.position, entry.last) for entry in covers))
+        self._tip = max((max(entry.position, entry.last) for entry in view), default=0)
+
+    @property
+    def unsummarised(self) -> int:
+        """How many are not covered by a summary."""
+        return self.unsummarised_after(0)
+
+    def number(self, position: int) -> int:
+        """The number of the message at this position; for a system prompt that of the next one."""
+        return position - 1 - bisect_left(self._systems, position)
+
+    def position(self, number: int) -> int:
+        """Where the message with this number stands, if there is one."""
+        position = number + 1
+        for system in self._systems:
+            position += system <= position
+        return position
+
+    def after(self, position: int) -> int:
+        """How many come after this position."""
+        return self._tip - position - (len(self._systems) - bisect_right(self._systems, position))
+
+    def unsummarised_after(self, position: int) -> int:
+        """How many that are not covered by a summary come after this position."""
+        return self.after(position) - sum(
+            self.after(max(first - 1, position)) - self.after(last) for first, last in self._runs if last > position
+        )
+
+    def leaving(self, count: int) -> int:
+        """The last position after which at least `count` unsummarised ones are left."""
+        low, high = 0, self._tip
+        while low < high:  # What is left only falls with the position.
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self.unsummarised_after(middle) >= count else (low, middle - 1)
+        return low
+
+
+def _merged(runs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for first, last in runs:
+        if merged and first <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return merged
