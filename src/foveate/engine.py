@@ -455,7 +455,7 @@ class Engine:
         for edit in edits:
             if isinstance(edit, Replace | Hide) and isinstance(edit.target, Target):
                 position = where[edit.target.message]
-                if self.projection.is_protected(position, edit.target.path):
+                if self.projection.is_protected(position, edit.target.path) or self.projection.refuses(edit):
                     raise BadEdit(
                         f"m{position} is a system prompt or the last user input, which the model must see as it was "
                         "said."

@@ -16,6 +16,7 @@ import msgspec
 
 from .core import wire
 from .core.edits import Edit
+from .core.enrich import retained_parts
 from .core.journal import Record
 from .core.messages import Message
 from .core.stamps import Kept, Lease, Origin, Stamp
@@ -100,6 +101,7 @@ def kept(values: object) -> tuple[Kept, ...]:
     for value in values:
         one = instance("What kept= holds", value, Kept, "a Kept")
         instance("Kept(shown=...)", one.shown, bool, "True or False")
+        text("Kept(plugin=...)", one.plugin)
         if one.calls is not None:
             whole("Kept(calls=...)", one.calls)
     return tuple(values)
@@ -111,10 +113,11 @@ def retention(values: Sequence[Kept], messages: Sequence[Message]) -> None:
         return
     if len(messages) != 1:
         raise BadMessage(f"kept= is about one message; {len(messages)} were handed in.")
-    result = messages[0].result
-    parts = result.content if result else messages[0].parts
-    if len(parts) != len(values):
-        raise BadMessage(f"kept= has {len(values)} entries for {len(parts)} parts; each part needs its own.")
+    if messages[0].role not in ("user", "tool"):
+        raise BadMessage(f"kept= is for what users say and tools answer, not for a message of role {messages[0].role}.")
+    count = len(retained_parts(messages[0]))
+    if count != len(values):
+        raise BadMessage(f"kept= has {len(values)} entries for {count} parts; each part needs its own.")
 
 
 def metadata(value: object) -> str:

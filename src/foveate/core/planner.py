@@ -69,7 +69,12 @@ def draw_up(
     Raises DoesNotFit if no rung of a non-empty floor brings the view within its budget, and BadSetting for a policy
     that returns something else than edits.
     """
-    before = view = frame(projection.entries())
+
+    def seen(shown: Projection) -> View:
+        view, withheld = frame(shown.entries()), shown.withheld()
+        return replace(view, withheld=withheld) if withheld else view
+
+    before = view = seen(projection)
     draft = projection
     edits: list[Edit] = []
     requests: list[SummaryRequest] = []
@@ -85,7 +90,7 @@ def draw_up(
             if any(trial.missing(*run) for run in shown_again):  # Hidden and restored at once: only the store has it.
                 wanted = [edit for edit in wanted if not isinstance(edit, Restore)]
                 continue
-            after = frame(trial.entries())
+            after = seen(trial)
             change = _Change(view, after, was, _touched(after, wanted), trial)
             effective = [edit for edit in wanted if change.is_made_by(edit)]
             if len(effective) == len(wanted):
@@ -174,7 +179,7 @@ def _is_allowed(edit: Edit, projection: Projection, entries: dict[str, Entry]) -
             entry = entries.get(target.message)
             if entry is None or entry.source is None or entry.is_pinned(target.path):
                 return False
-            if projection.is_protected(entry.position, target.path):
+            if projection.refuses(edit):
                 return False
             return (isinstance(edit, Hide) and not target.path) or applies(entry.source, edit)
         case Hide(target=span) | Summarize(span=span):

@@ -9,7 +9,7 @@ is a view.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -34,6 +34,7 @@ from .edits import (
 from .journal import Record
 from .messages import Message, Text
 from .profiles import Profile
+from .showing import edited
 from .slots import Counter, Slot
 from .snapshots import VERSION, Cover, Facts, KeptSlot, Row, Snapshot, topmost
 from .stamps import Stamp
@@ -52,6 +53,7 @@ class Projection:
         self._count = count
         self._slots: list[Slot] = []
         self._by_id: dict[str, Slot] = {}
+        self._retained: dict[str, None] = {}  # ids of the visible messages with retention
         self._covers: list[Cover] = []
         self._arrangement = Arrangement(profile, count)
         self._dirty = 0  # index of the first slot that is not as it was when entries were last arranged
@@ -71,7 +73,7 @@ class Projection:
         """A projection that may try edits out without changing this one."""
         twin = Projection(self._profile, self._count)
         twin._slots = list(self._slots)
-        twin._by_id = dict(self._by_id)
+        twin._by_id, twin._retained = dict(self._by_id), dict(self._retained)
         twin._covers = list(self._covers)
         twin._arrangement = self._arrangement.copy()
         twin._dirty, twin._entries, twin._current = self._dirty, self._entries, self._current
@@ -87,6 +89,18 @@ class Projection:
             self._entries = self._arrangement.entries(self._slots, self._dirty)
             self._dirty, self._current = len(self._slots), True
         return self._entries
+
+    def withheld(self) -> tuple[Entry, ...]:
+        """Messages with retention that are held and show nothing: no entry tells of them."""
+        held = (self._by_id[id].withheld(self._profile, self._count) for id in self._retained)
+        return tuple(entry for entry in held if entry)
+
+    def since_reply(self) -> Iterator[tuple[Message, Stamp]]:
+        """What is visible of what came after the newest reply, the newest message first."""
+        for slot in reversed(self._slots):
+            if slot.stamp.origin == "assistant" or slot.span is not None:
+                return
+            yield slot.message, slot.stamp
 
     def _touched(self, index: int) -> None:
         self._dirty, self._current = min(self._dirty, index), False
@@ -124,6 +138,19 @@ class Projection:
             return False
         return index is None or not self._slots[index].stamp.is_added(path)
 
+    def refuses(self, edit: Replace | Hide, *, tip: int | None = None) -> bool:
+        """Whether an edit of one message's content must not be made: its place is protected, or the last user input
+        would say nothing after it, though all that it says was added to it. `tip`: as for `is_protected`.
+        """
+        if not isinstance(edit.target, Target) or edit.target.message not in self._by_id:
+            return False
+        slot, path = self._by_id[edit.target.message], edit.target.path
+        if self.is_protected(slot.position, path, tip=tip):
+            return True
+        if not path or slot.position != self._last_input(self.position if tip is None else tip):
+            return False
+        return not edited(slot.message, (*slot.edits, (0, edit))).message.says_something
+
     def _last_input(self, tip: int) -> int:
         if self.facts.last_input <= tip:
             return self.facts.last_input
@@ -160,8 +187,13 @@ class Projection:
             at = bisect_left(self._slots, slot.order, key=lambda placed: placed.order)
         self._slots.insert(at, slot)
         if slot.span is None:
-            self._by_id[slot.id] = slot
+            self._hold(slot)
         self._touched(at)
+
+    def _hold(self, slot: Slot) -> None:
+        self._by_id[slot.id] = slot
+        if slot.stamp.retention:
+            self._retained[slot.id] = None
 
     # -------------------------------------------------------------------------------------------------------- editing
 
@@ -188,7 +220,7 @@ class Projection:
         match edit:
             case Replace(target=target) | Hide(target=Target(path=(_, *_)) as target):
                 slot = self._by_id.get(target.message)
-                if slot and not self.is_protected(slot.position, target.path, tip=record.position):
+                if slot and not self.refuses(edit, tip=record.position):
                     self._changing(slot, voids=True).edits += ((number, edit),)
             case Hide(target=named):
                 self._cover(number, named, edit, record, where)
@@ -275,6 +307,7 @@ class Projection:
                 kept.append(slot)
             elif slot.span is None:
                 del self._by_id[slot.id]
+                self._retained.pop(slot.id, None)
         holes = tuple(slot.position for slot in kept if slot.span is None)
         cover = Cover(number, first, last, edit, record.turn, record.time, holes, record.position)
         self._slots[low:high] = kept
@@ -421,7 +454,7 @@ class Projection:
                 slot.edits, slot.pins = tuple((n, edit) for n, edit in keep.edits), keep.pins
                 slot.renewed, slot.stale = keep.renewed, keep.stale
             projection._slots.append(slot)
-            projection._by_id[slot.id] = slot
+            projection._hold(slot)
         projection._covers = list(snapshot.covers)
         for cover in topmost(projection._covers):
             projection._show_summary(cover)

@@ -99,11 +99,21 @@ class Slot:
             forms[form] = make()
         return forms[form]
 
-    def _shown(self, profile: Profile, count: Counter) -> Entry | None:
-        shown = edited(self.message, self.edits) if self.edits else Shown(self.message)
-        message, why = mended(shown.message, profile, stale=self.stale)
-        if message is None:
+    def withheld(self, profile: Profile, count: Counter) -> Entry | None:
+        """What a policy may know of a place that shows nothing; None where it shows something."""
+        if self.entry(profile, count) is not None:
             return None
+        return self._entry(Message(self.message.role), "a message without content is refused", self._edited(), count)
+
+    def _shown(self, profile: Profile, count: Counter) -> Entry | None:
+        shown = self._edited()
+        message, why = mended(shown.message, profile, stale=self.stale)
+        return None if message is None else self._entry(message, why, shown, count)
+
+    def _edited(self) -> Shown:
+        return edited(self.message, self.edits) if self.edits else Shown(self.message)
+
+    def _entry(self, message: Message, why: str, shown: Shown, count: Counter) -> Entry:
         untouched = message is self.message
         return Entry(
             position=self.position,

@@ -70,11 +70,13 @@ class Kept(Struct, frozen=True, gc=False, array_like=True):
     """Whether it is shown at the first call after it was appended."""
     calls: int | None = None
     """For how many later calls it stays, counted by later messages with retention; None: for good, 0: for none."""
+    plugin: str = ""
+    """Who added it; "" for what the message held of its own."""
 
     @property
     def is_permanent(self) -> bool:
         """Whether retention never touches it, as what the user said."""
-        return self.shown and self.calls is None
+        return self.shown and self.calls is None and not self.plugin
 
 
 class Retention(Struct, frozen=True, gc=False, array_like=True):
@@ -110,6 +112,6 @@ class Stamp(Struct, frozen=True, gc=False, array_like=True):
     """The application's own facts, as the JSON text of an object; kept, and never read here."""
 
     def is_added(self, path: tuple[int, ...]) -> bool:
-        """Whether the part at this path was added to what the user said, and so is no part of his words."""
+        """Whether the part at this path was added to what the user said, and so is no part of their words."""
         parts = self.retention.parts if self.retention else ()
         return bool(path) and path[0] < len(parts) and not parts[path[0]].is_permanent
