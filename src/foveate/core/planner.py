@@ -168,9 +168,10 @@ def _does_not_fit(view: View, unit: str) -> DoesNotFit:
 
 
 def _touched(view: View, edits: Iterable[Edit]) -> dict[str, Entry]:
-    """The entries that edits name, or whose place a summary takes, by id."""
+    """The entries that edits name, or whose place a summary takes, by id; those that show nothing too."""
     named = set(named_by(edits))
-    return {entry.id: entry for entry in view.entries if entry.id in named and entry.kind != "stand-in"}
+    entries = (*view.entries, *view.withheld)
+    return {entry.id: entry for entry in entries if entry.id in named and entry.kind != "stand-in"}
 
 
 def _is_allowed(edit: Edit, projection: Projection, entries: dict[str, Entry]) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from .counting import images_of, tokens_of
 from .edits import Edit, Span
 from .messages import Message, Reasoning
@@ -103,7 +105,9 @@ class Slot:
         """What a policy may know of a place that shows nothing; None where it shows something."""
         if self.entry(profile, count) is not None:
             return None
-        return self._entry(Message(self.message.role), "a message without content is refused", self._edited(), count)
+        empty = Message(self.message.role)
+        entry = self._entry(empty, "a message without content is refused", self._edited(), count)
+        return replace(entry, tokens=0, bytes=0)
 
     def _shown(self, profile: Profile, count: Counter) -> Entry | None:
         shown = self._edited()
