@@ -40,10 +40,12 @@ def held_back(
     frame: Callable[[tuple[Entry, ...]], View],
     policies: Sequence[Policy],
 ) -> Iterator[str]:
-    """Which policies would have shrunk this message now, had it not been pinned, or shrunk by another: a sentence each.
+    """What each other policy would do about this message, had it not been pinned, or shrunk by one: a sentence each.
 
-    Found out by asking them for the same view with the message as it was appended.
+    Found out by asking them about the same view with the message as it was appended.
     """
+    if entry.span is not None and len(policies) > 1:
+        yield "What it stands for the other policies do not see."
     if entry.source is None or not (entry.pins or entry.shrunk):
         return
     draft = projection.copy()
@@ -52,12 +54,15 @@ def held_back(
     view = frame(draft.entries())
     why = "it is pinned" if entry.pins else "what one has shrunk the others leave alone"
     for policy in policies:
-        wanted = [edit for edit in _without_asking(policy, view) if _names(edit, entry)]
-        names = dict.fromkeys(getattr(edit, "policy", "") for edit in wanted)
-        for name in names:
-            if name not in entry.shrunk_by:
-                reason = next((edit.reason for edit in wanted if edit.policy == name), "")
-                yield f"{name or 'A policy'} would act on it too ({reason}), but {why}."
+        edits = [edit for edit in _without_asking(policy, view) if edit.policy]
+        wanted = next((edit for edit in edits if _names(edit, entry)), None)
+        for name in dict.fromkeys(edit.policy for edit in edits):
+            if name in entry.shrunk_by:
+                continue
+            if wanted and wanted.policy == name:
+                yield f"{name} would act on it too ({wanted.reason}), but {why}."
+            else:
+                yield f"{name} has no reason to act on it now."
 
 
 def _without_asking(policy: Policy, view: View) -> Iterator[Edit]:

@@ -1,0 +1,68 @@
+"""Every mechanism, each with numbers so small that it acts within a short story."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from foveate import (
+    Conversation,
+    Message,
+    Policy,
+    SummaryRequest,
+    filter_tool_results,
+    open_conversation,
+    prune_tool_outputs,
+    recap_batches,
+)
+from foveate.ports import Store
+from foveate.testing import answer, calls, say, user
+
+WINDOW = 100_000
+
+MECHANISMS: Mapping[str, Callable[[], Policy]] = {
+    "prune": lambda: prune_tool_outputs(protect=120, minimum=60),
+    "filter": lambda: filter_tool_results(keep=2),
+    "recap": lambda: recap_batches(min_preserved_assistant_messages=2, batch_size=2),
+}
+
+
+def summarizer(request: SummaryRequest) -> str:
+    """A scripted model: says how much it was given, and never the same of different things."""
+    said = sum(len(message.text) for message in request.messages)
+    return f"{len(request.messages)} messages, {said} characters, after {len(request.previous)} characters."
+
+
+def opened(*names: str, store: str | Store = "memory:", provider: str = "openai", **options: Any) -> Conversation:
+    """A conversation under these mechanisms, its clock ticking once per look."""
+    ticks = iter(range(1, 10**9))
+    options.setdefault("window", WINDOW)
+    options.setdefault("summarizer", summarizer)
+    policy = tuple(MECHANISMS[name]() for name in names) or "none"
+    return open_conversation("c", store=store, format=provider, policy=policy, clock=lambda: next(ticks), **options)
+
+
+def told(chat: Conversation, messages: list[Message], *, every_turn: bool = True) -> Conversation:
+    """Say all this to a conversation: each of the assistant's messages is the answer to a call, planned before."""
+    for message in messages:
+        if message.role == "assistant":
+            if every_turn:
+                chat.settle()
+            chat.record(message) if every_turn else chat.append(message)
+        else:
+            chat.append(message)
+    return chat
+
+
+def story(steps: int = 12) -> list[Message]:
+    """A run that gives every mechanism something to do: requests, recaps, parallel calls, long and short results."""
+    said: list[Message] = [user("Build the parser. Never touch main.py.")]
+    for n in range(steps):
+        if n % 4 == 3:
+            said += [say(f"recap - step {n} is done\n" + f"At length, about step {n}. " * 12), user(f"Now part {n}.")]
+        elif n % 4 == 2:
+            said += [calls(f"a{n}", f"b{n}", text=f"recap - looked at {n}")]
+            said += [answer(f"a{n}", f"{n} lines of a.\n" * 40), answer(f"b{n}", "ok")]
+        else:
+            said += [calls(f"c{n}"), answer(f"c{n}", f"what c{n} found: {'x' * (40 * n + 200)}")]
+    return said

@@ -1,0 +1,338 @@
+"""What holds for every mechanism, alone and with all the others: the invariants I1 to I17, under their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foveate import BadInput, Conversation, DoesNotFit, Entry, Message, SummaryRequest, Task, View, open_conversation
+from foveate.core.rules import check
+from foveate.core.wire import encode_message, encode_record
+from foveate.stores.memory import MemoryStore
+from foveate.testing.bodies import check_body
+from foveate.testing.strategies import histories, runs
+
+from .mechanisms import MECHANISMS, WINDOW, opened, story, told
+
+ALONE = sorted(MECHANISMS)
+SUMMARIZING = [name for name in ALONE if name in ("checkpoint", "compact")]
+each = pytest.mark.parametrize("names", [*[(name,) for name in ALONE], tuple(MECHANISMS)], ids="+".join)
+"""Every mechanism alone, and all together in the order in which they run."""
+FEW = settings(max_examples=max(8, settings.default.max_examples // 5))
+
+
+def wire(chat: Conversation, view: View) -> list[bytes]:
+    return [one.body for one in chat.format.rendered(view, profile=chat.profile)]
+
+
+def appended(history: list[Message]) -> list[Message]:
+    """What of a made-up history is a message at all."""
+    return [message for message in history if message.role != "tool" or message.result is not None]
+
+
+def settled(chat: Conversation) -> View | None:
+    """The view of the next call; None where there is nothing to send."""
+    try:
+        return chat.settle()
+    except BadInput:
+        return None
+
+
+def look(entries: Sequence[Entry]) -> list[tuple[object, ...]]:
+    return [(entry.position, entry.kind, entry.message, entry.shrunk) for entry in entries]
+
+
+@each
+@FEW
+@given(history=histories(), provider=st.sampled_from(["openai", "anthropic"]))
+def test_i01_no_view_has_a_call_without_its_answer_or_an_answer_without_its_call(
+    names: tuple[str, ...], history: list[Message], provider: str
+):
+    chat = opened(*names, provider=provider)
+    for message in appended(history):
+        chat.append(message)
+        view = settled(chat)
+        if view:
+            assert check(view, chat.profile) == []
+            assert check_body(provider, chat.format.body(view, profile=chat.profile)) == []
+
+
+@each
+@FEW
+@given(history=runs())
+def test_i01_ids_of_calls_are_never_changed(names: tuple[str, ...], history: list[Message]):
+    view = told(opened(*names), history).settle()
+    made = {call.call_id for message in history for call in message.calls}
+    shown = [call.call_id for entry in view for call in entry.message.calls]
+    answered = [entry.message.result.call_id for entry in view if entry.message.result]
+    assert (len(set(shown)), sorted(shown), set(shown) - made) == (len(shown), sorted(answered), set())
+
+
+@each
+@FEW
+@given(history=histories())
+def test_i02_doing_it_twice_changes_nothing_more(names: tuple[str, ...], history: list[Message]):
+    chat = opened(*names)
+    for message in appended(history):
+        chat.append(message)
+        if settled(chat):
+            number, now = chat.head.number, look(chat.view.entries)
+            chat.settle()
+            assert (chat.head.number, look(chat.view.entries)) == (number, now)
+
+
+@pytest.mark.parametrize("name", [name for name in ALONE if name in ("filter", "recap", "expire", "retain")])
+@FEW
+@given(history=runs())
+def test_i03_planning_before_every_call_comes_to_the_same_as_planning_once_at_the_end(
+    name: str, history: list[Message]
+):
+    each_turn, at_the_end = told(opened(name), history), told(opened(name), history, every_turn=False)
+    assert look(each_turn.settle().entries) == look(at_the_end.settle().entries)
+
+
+@each
+@FEW
+@given(history=runs())
+def test_i04_no_plan_makes_a_view_larger(names: tuple[str, ...], history: list[Message]):
+    chat = told(opened(*names), history)
+    chat.settle()
+    for receipt in chat.receipts():
+        if "retain" not in receipt.policies:  # What was saved but not shown at first comes back by design.
+            assert receipt.tokens_after <= receipt.tokens_before
+
+
+@each
+@FEW
+@given(history=histories())
+def test_i05_system_prompts_and_the_last_user_input_are_shown_byte_for_byte(
+    names: tuple[str, ...], history: list[Message]
+):
+    chat = opened(*names)
+    last = None
+    for message in appended(history):
+        chat.append(message)
+        last = message if message.role == "user" and message.says_something else last
+        bare = opened()
+        bare.append([row.message for row in chat.history()])
+        if view := settled(chat):
+            unedited = {entry.position: entry.message for entry in settled(bare) or ()}
+            kept = [entry for entry in view if entry.message.role == "system"]
+            kept += [entry for entry in view if entry.position == view.last_input]
+            assert [entry.message for entry in kept] == [unedited[entry.position] for entry in kept]
+            assert [entry.source for entry in kept if entry.position == view.last_input] == ([last] if last else [])
+
+
+@each
+@FEW
+@given(history=histories())
+def test_i06_the_history_has_every_message_exactly_once_in_order(names: tuple[str, ...], history: list[Message]):
+    said = appended(history)
+    chat = opened(*names)
+    for message in said:
+        chat.append(message)
+        settled(chat)
+    assert [encode_message(row.message) for row in chat.history()] == [encode_message(message) for message in said]
+    assert chat.verify() == []
+
+
+@each
+@FEW
+@given(history=runs())
+def test_i07_what_is_shown_stands_in_the_order_in_which_it_was_said(names: tuple[str, ...], history: list[Message]):
+    positions = [entry.position for entry in told(opened(*names), history).settle()]
+    assert positions == sorted(positions)
+
+
+@each
+def test_i08_views_do_not_alias(names: tuple[str, ...]):
+    """What is handed out may be torn apart: neither history nor a later prompt feels it."""
+    said = story()
+    before = [encode_message(message) for message in said]
+    chat = told(opened(*names), said)
+    tools = [{"type": "function", "function": {"name": "t", "parameters": {"type": "object"}}}]
+    first = chat.prompt(tools=tools)
+    kept = msgspec.json.encode(first)
+    for message in first["messages"]:
+        message.clear()
+    first["messages"].clear()
+    first["tools"][0]["function"]["name"] = "torn"
+    assert tools[0]["function"]["name"] == "t"
+    assert msgspec.json.encode(chat.prompt(tools=tools)) == kept
+    assert [encode_message(message) for message in said] == before
+
+
+@each
+def test_i09_what_is_protected_stays_as_it_was_said(names: tuple[str, ...]):
+    """The newest unit is inside every protected window."""
+    chat = told(opened(*names), story())
+    view = chat.settle()
+    newest = [entry for entry in view if entry.stamp.turn == view.turn - 1 and entry.kind == "message"]
+    assert newest != []
+    assert [entry.message for entry in newest] == [entry.source for entry in newest]
+
+
+@each
+def test_i10_what_is_expanded_is_what_was_said_and_the_next_call_sees_it(names: tuple[str, ...]):
+    chat = told(opened(*names), story())
+    chat.settle()
+    shrunk = [entry for entry in chat.view if entry.shrunk or entry.kind == "summary"]
+    assert shrunk != [], "the mechanism did nothing in this story"
+    for entry in shrunk[:6]:
+        handle = entry.handle if entry.source else f"m{entry.position}-m{entry.last}"
+        originals = chat.originals(handle)
+        assert originals == tuple(story()[entry.position - 1 : (entry.last or entry.position)])
+        fork = chat.fork(f"f{entry.position}")
+        fork.expand(handle)
+        shown = {one.position: one.message for one in fork.settle()}
+        texts = [shown[entry.position + n].text for n in range(len(originals)) if entry.position + n in shown]
+        assert [original.text for original in originals] == texts
+
+
+@each
+def test_i11_whatever_fails_the_view_stays_as_it_was(names: tuple[str, ...]):
+    def fails(*_: object) -> str:
+        raise RuntimeError("down")
+
+    quiet, loud = opened(*names, summarizer=fails), opened(*names, summarizer=fails, on_event=fails)
+    for chat in (quiet, loud):
+        told(chat, story())
+    assert look(quiet.settle().entries) == look(loud.settle().entries)
+    assert [record.edits for record in quiet.records()] == [record.edits for record in loud.records()]
+    assert [row.message for row in quiet.history()] == story()
+    assert check(quiet.view, quiet.profile) == []
+
+
+@each
+@FEW
+@given(history=runs())
+def test_i12_between_two_edits_each_prompt_begins_with_the_bytes_of_the_last_one(
+    names: tuple[str, ...], history: list[Message]
+):
+    chat = opened(*names)
+    last: list[bytes] = []
+    number = 0
+    for message in history:
+        if message.role == "assistant":
+            now = wire(chat, chat.settle())
+            if chat.head.number == number:
+                assert now[: len(last)] == last
+            last, number = now, chat.head.number
+            chat.append(message)
+        else:
+            chat.append(message)
+
+
+@pytest.mark.parametrize("failure", ["raises", "says nothing", "says too much", "never finishes"])
+@each
+def test_i13_what_is_tried_again_is_tried_a_bounded_number_of_times(names: tuple[str, ...], failure: str):
+    """F11: at most three attempts in a row, however long the conversation goes on without a new request."""
+    asked: list[SummaryRequest] = []
+
+    class Killed(BaseException):
+        pass
+
+    def summarizer(request: SummaryRequest) -> str:
+        asked.append(request)
+        match failure:
+            case "raises":
+                raise OSError("no quota")
+            case "says nothing":
+                return "  "
+            case "says too much":
+                return "blah " * 100_000
+            case _:
+                raise Killed
+
+    said = story()
+    chat = opened(*names, summarizer=summarizer, window=1_200)
+    run = [message for message in said if message.role != "user"]
+    chat.append(said[0])
+    for message in run * 3:
+        with suppress(Killed, DoesNotFit):
+            chat.settle()
+        chat.append(message)
+    counted = [request for request in asked if request.task]
+    assert len(counted) <= 3 * len({request.policy for request in counted})
+
+
+@each
+@FEW
+@given(history=histories())
+def test_i14_handles_mean_the_same_after_whatever_was_removed(names: tuple[str, ...], history: list[Message]):
+    said = appended(history)
+    chat = opened(*names)
+    for message in said:
+        chat.append(message)
+        settled(chat)
+    assert [chat.original(f"m{n}") for n in range(1, len(said) + 1)] == said
+
+
+@each
+@FEW
+@given(history=histories())
+def test_i15_the_same_input_under_the_same_clock_gives_the_same_bytes(names: tuple[str, ...], history: list[Message]):
+    one, other = opened(*names), opened(*names)
+    for message in appended(history):
+        views = []
+        for chat in (one, other):
+            chat.append(message)
+            views.append(settled(chat))
+        if views[0] and views[1]:
+            assert wire(one, views[0]) == wire(other, views[1])
+    assert [encode_record(record) for record in one.records()] == [encode_record(record) for record in other.records()]
+
+
+@each
+@FEW
+@given(history=runs())
+def test_i16_every_message_is_either_shown_or_stood_for_never_both(names: tuple[str, ...], history: list[Message]):
+    chat = told(opened(*names), history)
+    view = chat.settle()
+    shown = [entry.position for entry in view if entry.kind == "message"]
+    assert len(shown) == len(set(shown))
+    covered = {
+        position
+        for entry in view
+        if entry.kind == "summary"
+        for position in range(entry.position, entry.last + 1)
+        if position not in shown
+    }
+    unsaid = {row.position for row in chat.history()} - set(shown) - covered
+    hidden = hidden_by_edits(chat)
+    assert {position for position in unsaid if history[position - 1].says_something} <= hidden
+
+
+def hidden_by_edits(chat: Conversation) -> set[int]:
+    """Positions that an edit hides on purpose: an expired message, a user input that a recap stands for."""
+    places = {row.id: row.position for row in chat.history()}
+    hidden: set[int] = set()
+    for record in chat.records():
+        for edit in record.edits:
+            target = None if isinstance(edit, Task) else getattr(edit, "target", None)
+            if type(edit).__name__ == "Hide" and target is not None:
+                ends = [target.message] * 2 if hasattr(target, "message") else [target.first, target.last]
+                hidden |= set(range(places[ends[0]], places[ends[1]] + 1))
+    return hidden
+
+
+@each
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_i17_saved_and_loaded_it_is_the_same_view(names: tuple[str, ...], kind: str, tmp_path: Path):
+    store = MemoryStore() if kind == "memory" else f"sqlite:///{tmp_path}/c.db"
+    chat = told(opened(*names, store=store), story())
+    chat.settle()
+    chat._do(chat._engine.save_snapshot())
+    chat.append("And one more.")
+    before = wire(chat, chat.settle()), chat.view.tasks
+    chat.close()
+    again = open_conversation("c", store=store, policy="off", window=WINDOW)
+    assert (wire(again, again.settle()), again.view.tasks) == before
+    anew = again.as_of(again.view.turn)
+    assert wire(again, anew) == before[0]

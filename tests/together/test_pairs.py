@@ -1,0 +1,66 @@
+"""Any two mechanisms on one conversation: legal, deterministic, nothing twice, and each answers for what it did."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from foveate import Replace
+from foveate.testing.bodies import check_body
+
+from .mechanisms import MECHANISMS, opened, story, told
+
+PAIRS = list(permutations(MECHANISMS, 2))
+"""In both orders: whoever puts a list of policies together is not bound to the order of the pipeline."""
+
+
+@pytest.mark.parametrize("names", PAIRS, ids="+".join)
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_both_act_the_views_are_legal_and_a_second_run_says_the_same(names: tuple[str, str], provider: str):
+    bodies = []
+    for _ in range(2):
+        chat = told(opened(*names, provider=provider), story())
+        view = chat.settle()
+        number = chat.head.number
+        chat.settle()
+        assert chat.head.number == number
+        bodies.append(chat.format.body(view, profile=chat.profile))
+        assert [row.message for row in chat.history()] == story()
+        assert chat.verify() == []
+    assert check_body(provider, bodies[0]) == []
+    assert bodies[0] == bodies[1]
+
+
+@pytest.mark.parametrize("names", PAIRS, ids="+".join)
+def test_what_one_has_shrunk_the_other_leaves_alone(names: tuple[str, str]):
+    """A summary may stand for what was shrunk before, for then nothing of it is shown; nothing is shrunk twice."""
+    chat = told(opened(*names), story())
+    chat.settle()
+    standing: dict[tuple[str, tuple[int, ...]], str] = {}
+    for record in chat.records():
+        for edit in record.edits:
+            if isinstance(edit, Replace):
+                key = (edit.target.message, edit.target.path or (0,))
+                assert standing.setdefault(key, edit.policy) == edit.policy, f"{edit} over {standing[key]}"
+
+
+@pytest.mark.parametrize("names", PAIRS, ids="+".join)
+def test_explain_says_which_one_acted_and_what_the_other_has_to_say(names: tuple[str, str]):
+    chat = told(opened(*names), story())
+    for entry in chat.settle():
+        lines = chat.explain(entry.handle).split("\n")
+        for who in entry.shrunk_by:
+            assert [line for line in lines if line.startswith("Edit ") and f": {who} " in line], lines
+        others = [line for line in lines if "would act on it too (" in line or "has no reason to act on it" in line]
+        assert not [line for line in others if line.split()[0] in entry.shrunk_by], lines
+        assert entry.shrunk or not others
+
+
+def test_of_prune_and_filter_explain_tells_both_sides():
+    chat = told(opened("prune", "filter"), story())
+    first = next(entry for entry in chat.settle() if entry.shrunk_by == ("prune",))
+    told_of = chat.explain(first.handle)
+    assert ": prune replaced it (" in told_of
+    too = "keep-last-2 would act on it too (older than the newest 2 results)"
+    assert told_of.endswith(f"{too}, but what one has shrunk the others leave alone.")
