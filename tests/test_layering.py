@@ -16,7 +16,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "foveate"
 
 INWARD = {"errors", "core", "ports"}
-CONVERSATION = {"async_conversation", "conversation", "engine", "given", "limits", "mirror", "shell"}
+CONVERSATION = {"async_conversation", "conversation", "engine", "given", "limits", "mirror", "plugins", "shell"}
 SHELL = INWARD | CONVERSATION | {"policies", "formats"}
 LEAVES = {"stores", "counters", "summarizers", "models"}
 EVERYTHING = SHELL | LEAVES | {"wiring", "settings", "replay", "hosts", "agents", "proxy", "inspector", "foveate"}

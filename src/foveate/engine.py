@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from functools import partial
 from inspect import iscoroutine
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from .core import ids, wire
 from .core.counting import tokens_of
 from .core.edits import Edit, Hide, Replace, Restore, Span, Summarize, Target, Task, Unpin, meet, named_by
+from .core.enrich import own_message
 from .core.handles import Handle, parse_handle
 from .core.journal import Record
 from .core.messages import Message
@@ -68,8 +69,8 @@ class About(Struct, frozen=True):
     origin: Origin | None = None
     usage: Usage | None = None
     lease: Lease | None = None
-    kept: tuple[Kept, ...] = ()
-    """How long each part is shown, for a message with retention."""
+    kept: Mapping[int, tuple[Kept, ...]] = {}
+    """How long each part is shown, for messages with retention, by their place in what is appended, from 0."""
     metadata: str = ""
 
     def origin_of(self, message: Message) -> Origin:
@@ -82,6 +83,9 @@ class About(Struct, frozen=True):
 
 NOTHING_SAID = About()
 """Messages that speak for themselves."""
+
+Addition = Callable[[Sequence[Message], About], Step[tuple[Sequence[Message], About]]]
+"""Adds to messages that are about to be appended, and says so."""
 
 
 class Engine:
@@ -188,15 +192,22 @@ class Engine:
         *,
         after: str | None = None,
         about: About = NOTHING_SAID,
+        addition: Addition | None = None,
     ) -> Step[tuple[str, ...]]:
-        """Add messages at the tip; after `after`, if named, where what is there already is not added twice."""
+        """Add messages at the tip; after `after`, if named, where what is there already is not added twice.
+
+        `addition` is called once, with those that are not there yet.
+        """
         if not messages:
             return ()
         yield from self._follow_head()
-        bodies = [wire.encode_message(message) for message in messages]
         for _ in range(_ATTEMPTS):
             if after is not None and after != self.head.tip:
-                return (yield from self._append_after(after, messages, about))
+                return (yield from self._append_after(after, messages, about, addition))
+            if addition:
+                messages, about = yield from addition(messages, about)
+                addition = None
+            bodies = [wire.encode_message(message) for message in messages]
             rows = self._chained(messages, bodies, about)
             try:
                 self.head = yield partial(self.store.append, self.head, rows)
@@ -219,8 +230,11 @@ class Engine:
         after: str,
         messages: Sequence[Message],
         about: About,
+        addition: Addition | None,
     ) -> Step[tuple[str, ...]]:
-        """A retry: what already follows `after` is recognised by its ids; the rest is added if it is the tip."""
+        """A retry: what already follows `after` is recognised, whatever was added to it; the rest is added if it is the
+        tip.
+        """
         start = 0
         if after:
             found = yield partial(self.store.locate, self.head, [after])
@@ -228,16 +242,23 @@ class Engine:
                 raise BadInput(f"There is no message {after!r} in {self.head.name!r} to append after.")
             start = found[after]
         there = yield partial(self.store.messages, self.head, start + 1, start + len(messages))
-        parent, known = after, []
-        for message, row in zip(messages, there, strict=False):
-            parent = ids.message_id(parent, ids.body_hash(wire.encode_message(message)))
-            if row.id != parent:
-                raise TipMoved(
-                    f"Other messages follow {after!r} in {self.head.name!r}: its tip is {self.head.tip!r}, at position "
-                    f"{self.head.position}. Append after that, or fork at position {start}."
-                )
-            known.append(row.id)
-        rest = yield from self.append(messages[len(known) :], after=known[-1] if known else after, about=about)
+        parent = after
+        known: list[str] = []
+        for row in there:
+            own = own_message(_row(row).message, row.stamp)
+            if own is not None:  # Else it is what plugins said in between.
+                if len(known) == len(messages):
+                    break
+                message = messages[len(known)]
+                expected = ids.message_id(parent, ids.body_hash(wire.encode_message(message)))
+                if row.id != expected and own != message:
+                    raise TipMoved(
+                        f"Other messages follow {after!r} in {self.head.name!r}: its tip is {self.head.tip!r}, at "
+                        f"position {self.head.position}. Append after that, or fork at position {start}."
+                    )
+                known.append(row.id)
+            parent = row.id
+        rest = yield from self.append(messages[len(known) :], after=parent, about=about, addition=addition)
         return (*known, *rest)
 
     def _chained(
@@ -253,8 +274,11 @@ class Engine:
             turn = self._begun()
         rows: list[Appended] = []
         tools: dict[str, str] = {}
-        for message, body in zip(messages, bodies, strict=True):
+        sequence = self.projection.facts.sequence
+        for i, (message, body) in enumerate(zip(messages, bodies, strict=True)):
             source = ""
+            kept = about.kept.get(i)
+            sequence += 1 if kept else 0
             if message.role == "assistant":
                 turn, asked = (turn if asked else turn + 1), False
                 tools.update((call.call_id, call.name) for call in message.calls)
@@ -270,7 +294,7 @@ class Engine:
                 about.usage if is_reply else None,
                 self.limits.estimate if is_reply else 0,
                 about.lease,
-                Retention(self.projection.facts.sequence + 1, about.kept) if about.kept else None,
+                Retention(sequence, kept) if kept else None,
                 about.metadata,
             )
             digest = ids.body_hash(body)

@@ -135,7 +135,8 @@ class Shell:
             given.origin(origin)
         if lease is not None:
             given.lease(lease)
-        return About(time, origin, None, lease, given.kept(kept), given.metadata(metadata))
+        times = given.kept(kept)
+        return About(time, origin, None, lease, {0: times} if times else {}, given.metadata(metadata))
 
     def _read(self, said: object, depth: int = 0) -> list[Message]:
         if isinstance(said, Message):
@@ -151,7 +152,7 @@ class Shell:
             given.text("after= (the id of a message)", after)
         messages = self._read(said)
         _check_results(messages)
-        given.retention(about.kept, messages)
+        given.retention(about.kept.get(0, ()), messages)
         before = self._engine.head.position
         ids = yield from self._engine.append(messages, after=after, about=about)
         if self._on_event and self._engine.head.position > before:
