@@ -16,6 +16,8 @@ from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from ..errors import FoveateError
 from .check import check
+from .policy import list_
+from .policy import show as show_policy
 from .repair import repair
 from .replay import replay
 from .show import show
@@ -47,6 +49,10 @@ app = App(
 )
 for command in (replay, show, check, repair):
     app.command(command, help=_description(command))
+policies = App(name="policy", help="Which presets there are, and what the settings that count here come to.")
+policies.command(show_policy, name="show", help=_description(show_policy))
+policies.command(list_, name="list", help=_description(list_))
+app.command(policies)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

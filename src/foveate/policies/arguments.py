@@ -145,10 +145,10 @@ def parse(kind: Kind, text: str) -> object:
         return None if NoneType in members and text.lower() == "none" else text
     if kind is bool:
         return True if text.lower() in _YES else False if text.lower() in _NO else text
-    if kind is int or kind is float:
-        if re.fullmatch(r"[+-]?[0-9]{1,3}(_?[0-9]{1,3}){0,20}", text):
+    if (kind is int or kind is float) and len(text) < 40:
+        if re.fullmatch(r"[+-]?[0-9]+(_[0-9]+)*", text, re.ASCII):
             return int(text)
-        if kind is float and re.fullmatch(r"[+-]?([0-9]{1,20}(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", text):
+        if kind is float and re.fullmatch(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", text, re.ASCII):
             return float(text)
     if origin is Literal:
         return next((word for word in get_args(kind) if str(word) == text), text)

@@ -21,8 +21,12 @@ DEFAULT = Source(Level.DEFAULT, "default")
 
 
 def assembled(saying: Saying) -> tuple[Policy, ...]:
-    """The policies of the mechanisms that are on, in the order of the table. Raises BadSetting for what is refused."""
-    return tuple(_built(one, saying) for one in MECHANISMS.values() if is_on(one.name, saying))
+    """The policies of the mechanisms that are on, in the order of the table; what was told to come first does.
+
+    Raises BadSetting for what is refused.
+    """
+    policies = [_built(one, saying) for one in MECHANISMS.values() if is_on(one.name, saying)]
+    return tuple(sorted(policies, key=lambda policy: not getattr(policy, "runs_first", False)))
 
 
 def is_on(mechanism: str, saying: Saying) -> bool:
@@ -143,15 +147,19 @@ def _works(mechanism: Mechanism, told: Saying) -> bool:
 def _blame(guilty: list[tuple[Place, Said]], error: BadSetting) -> BadSetting:
     if not guilty:
         return error
-    facts = [f"{said.source.subject} is {shown(said.value)}" for _, said in guilty]
-    return BadSetting(f"{'; '.join(facts)}. This is refused: {error}{precedence(guilty)}")
+    return BadSetting(f"{_facts(guilty)}. This is refused: {error}{precedence(guilty)}")
 
 
 def _misfit(guilty: list[tuple[Place, Said]], misfit: Misfit) -> BadSetting:
     if len(guilty) == 1:
         return refusal(*guilty[0], misfit.wanted)
-    facts = [f"{said.source.subject} is {shown(said.value)}" for _, said in guilty]
-    return BadSetting(f"{'; '.join(facts)}. Allowed: {misfit.wanted}.{precedence(guilty)}")
+    return BadSetting(f"{_facts(guilty)}. Allowed: {misfit.wanted}.{precedence(guilty)}")
+
+
+def _facts(guilty: list[tuple[Place, Said]]) -> str:
+    first, *others = (said for _, said in guilty)
+    facts = [f"{first.source.subject} is {shown(first.value)}"]
+    return "; ".join([*facts, *(f"{said.source.told} is {shown(said.value)}" for said in others)])
 
 
 def _levels(place: Place, level: Level) -> list[str]:

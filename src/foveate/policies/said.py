@@ -46,12 +46,15 @@ class Source(Struct, frozen=True, eq=False):
         return f"{self.name}, line {line}: {'.'.join(self.place)}" if line else f"{self.name}: {'.'.join(self.place)}"
 
     @property
+    def told(self) -> str:
+        """The source inside of a sentence that tells what is wrong with its value."""
+        is_bare = self.level is Level.PRESET and self.file is None and self.place
+        return f"{self}: {'.'.join(self.place)}" if is_bare else str(self)
+
+    @property
     def subject(self) -> str:
-        """The source as the subject of a sentence that tells what is wrong with its value."""
-        told = str(self)
-        if self.level is Level.PRESET and self.file is None and self.place:
-            told += f": {'.'.join(self.place)}"
-        return told if self.level is Level.FILE else told[0].upper() + told[1:]
+        """The source at the beginning of such a sentence; a file keeps the letters of its name."""
+        return self.told if self.level is Level.FILE else self.told[0].upper() + self.told[1:]
 
 
 class Said(Struct, frozen=True):

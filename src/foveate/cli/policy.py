@@ -1,0 +1,104 @@
+"""`foveate policy`: which presets there are, and what the settings that count here come to."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+
+from ..settings import Setting, Settings
+from ._options import settings_of
+
+__all__ = ["list_", "show"]
+
+
+def show(policy: str | None = None, /, *, as_json: Annotated[bool, Parameter(name="--json")] = False) -> int:
+    """Show every setting that counts for a program that runs in this folder, and where its value came from.
+
+    A keyword of the program counts more than the environment (FOVEATE_...), that more than foveate.toml, that more than
+    the preset, that more than the default.
+
+    Example: `foveate policy show`, or `foveate policy show mine.toml`
+
+    Parameters
+    ----------
+    policy
+        A preset's name or file, as if the program chose it (what settings choose, else prune).
+    as_json
+        Print one JSON object.
+    """
+    settings = settings_of(policy)
+    if as_json:
+        facts = {
+            "policy": settings["policy"],
+            "description": settings.description,
+            "mechanisms": settings.mechanisms,
+            "floor": settings["floor"],
+            "settings": _listed(settings.values),
+            "unused": _listed(settings.unused),
+        }
+        sys.stdout.write(_json(facts) + "\n")
+    else:
+        _print(settings)
+    return 0
+
+
+def list_(*, as_json: Annotated[bool, Parameter(name="--json")] = False) -> int:
+    """List the presets that come with foveate. One of your own is a .toml file.
+
+    Example: `foveate policy list`
+
+    Parameters
+    ----------
+    as_json
+        Print JSON Lines: an object for each preset.
+    """
+    from ..policies import KNOWN
+    from ..policies.assembly import is_on
+    from ..policies.presets import MECHANISMS, preset
+    from ._print import print_table
+
+    read = {name: preset(name.replace("-N", "-5")) for name in KNOWN}
+    found = {
+        name: ([one for one in MECHANISMS if is_on(one, known.said)], known.description.replace("newest 5", "newest N"))
+        for name, known in read.items()
+    }
+    if as_json:
+        for name, (mechanisms, description) in found.items():
+            sys.stdout.write(_json({"policy": name, "mechanisms": mechanisms, "description": description}) + "\n")
+    else:
+        rows = [(name, ", ".join(mechanisms) or "-", told) for name, (mechanisms, told) in found.items()]
+        print_table(("policy", "mechanisms", "what it does"), rows, left=3)
+    return 0
+
+
+def _listed(settings: Mapping[str, Setting]) -> list[dict[str, object]]:
+    return [{"name": name, "value": one.value, "source": one.source} for name, one in settings.items()]
+
+
+def _print(settings: Settings) -> None:
+    from ._print import heading, print_table, say
+
+    heading(f"policy {settings['policy']}", settings.description)
+    say()
+    rows = [(name, _value(one.value), one.source) for name, one in settings.values.items()]
+    print_table(("setting", "value", "where it comes from"), rows, left=3)
+    steps = [*settings.mechanisms, *(["the hard floor"] if settings["floor"] else [])]
+    say(f"Runs in this order: {', '.join(steps)}." if steps else "Nothing runs by itself.")
+    if settings.unused:
+        say()
+        rows = [(name, _value(one.value), one.source) for name, one in settings.unused.items()]
+        print_table(("without effect here", "value", "where it comes from"), rows, left=3)
+
+
+def _value(value: object) -> str:
+    """A value as a file would have it; what no file says as a dash."""
+    return "-" if value is None else _json(value)
+
+
+def _json(value: object) -> str:
+    """As JSON; what only a program can say in Python's words."""
+    return msgspec.json.encode(value, enc_hook=repr).decode()

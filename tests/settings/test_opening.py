@@ -1,0 +1,133 @@
+"""Opening a conversation: what the process's environment and `./foveate.toml` say reaches it, and what it costs."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from time import perf_counter
+
+import pytest
+
+import foveate
+from foveate import BadSetting, open_async_conversation, open_conversation, open_store
+from foveate.testing import answer, call
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def results(chat: foveate.Conversation) -> list[str]:
+    """What three results of a run look like in the view of the next call."""
+    for n in range(3):
+        chat.append([call(f"c{n}"), answer(f"c{n}", "x" * 400)])
+    return [entry.message.text[:9] for entry in chat.settle() if entry.is_result]
+
+
+WHOLE, SHORT = "x" * 9, "[Omitted:"
+
+
+def test_the_file_in_the_folder_counts(here):
+    (here / "foveate.toml").write_text('policy = "keep-last-1"\nwindow = 50_000\nformat = "anthropic"\n')
+    chat = open_conversation("c")
+    assert (chat.format.name, chat.view.budget.window) == ("anthropic", 50_000)
+    assert results(chat) == [SHORT, SHORT, WHOLE]
+
+
+def test_the_environment_counts_more_and_a_keyword_most(here, monkeypatch):
+    (here / "foveate.toml").write_text('policy = "keep-last-1"\nwindow = 50_000\n')
+    monkeypatch.setenv("FOVEATE_POLICY", "keep-last-2")
+    assert results(open_conversation("c")) == [SHORT, WHOLE, WHOLE]
+    assert results(open_conversation("c", policy="none")) == [WHOLE] * 3
+    assert results(open_conversation("c", settings={"filter": {"keep": 1}})) == [SHORT, SHORT, WHOLE]
+
+
+def test_the_async_one_reads_the_same(here, monkeypatch):
+    monkeypatch.setenv("FOVEATE_WINDOW", "60_000")
+    monkeypatch.setenv("FOVEATE_STORE", "sqlite:///chat.db")
+    monkeypatch.setenv("FOVEATE_TENANT", "acme")
+
+    async def run() -> int:
+        async with await open_async_conversation("c") as chat:
+            await chat.append("hi")
+            return (await chat.plan()).before.budget.window
+
+    assert asyncio.run(run()) == 60_000
+    with open_store("sqlite:///chat.db") as store:
+        assert (store.names("acme"), store.names("")) == (["c"], [])
+
+
+def test_a_fork_is_made_of_the_same_whatever_is_said_by_then(here, monkeypatch):
+    monkeypatch.setenv("FOVEATE_WINDOW", "60_000")
+    monkeypatch.setenv("FOVEATE_TENANT", "acme")
+    chat = open_conversation("c", settings={"filter": {"keep": 1}})
+    chat.append("hi")
+    monkeypatch.setenv("FOVEATE_WINDOW", "nonsense")
+    fork = chat.fork("f")
+    assert fork.view.budget.window == 60_000
+    assert results(fork) == [SHORT, SHORT, WHOLE]
+
+
+def test_where_a_setting_is_wrong_no_store_is_opened(here, monkeypatch):
+    monkeypatch.setenv("FOVEATE_STORE", "sqlite:///chat.db")
+    for name, text in (("FOVEATE_WINDOW", "0"), ("FOVEATE_PRUNE_PROTECT", "x"), ("FOVEATE_WINDOWS", "5")):
+        with monkeypatch.context() as also:
+            also.setenv(name, text)
+            with pytest.raises(BadSetting, match=name):
+                open_conversation("c")
+    assert list(here.iterdir()) == []
+
+
+def test_objects_of_a_program_are_taken_beside_what_is_said(here, monkeypatch):
+    monkeypatch.setenv("FOVEATE_STORE", "sqlite:///chat.db")
+    monkeypatch.setenv("FOVEATE_FORMAT", "anthropic")
+    with open_store("memory:") as store:
+        chat = open_conversation("c", store=store, window=9_000, policy=[lambda view: ()])
+        assert (chat.format.name, store.names("")) == ("anthropic", ["c"])
+    assert list(here.iterdir()) == []
+    with pytest.raises(BadSetting, match="store= is a URL"):
+        open_conversation("c", store=5)
+
+
+def test_none_means_as_settings_say(here):
+    nothing = dict.fromkeys(["store", "format", "model", "window", "reserve", "policy", "settings", "tenant"])
+    chat = open_conversation("c", **{**nothing, "window": 9_000})
+    assert chat.format.name == "openai"
+    assert results(chat) == [WHOLE] * 3
+
+
+def test_a_folder_that_is_gone_is_no_obstacle(tmp_path):
+    code = (
+        "import os, foveate; os.rmdir(os.getcwd()); os.environ['FOVEATE_WINDOW'] = '5_000'; "
+        "print(foveate.open_conversation('c').view.budget.window)"
+    )
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run([sys.executable, "-c", code], cwd=gone, env=python_path(), capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("5000\n", 0), done.stderr
+
+
+def test_opening_takes_less_than_a_millisecond_where_nobody_speaks(here):
+    open_conversation("c")
+    took = []
+    for _ in range(50):
+        before = perf_counter()
+        open_conversation("c")
+        took.append(perf_counter() - before)
+    assert min(took) < 0.001
+
+
+def test_settings_are_imported_where_somebody_speaks(here):
+    code = (
+        "import sys, foveate; foveate.open_conversation('c', policy='none'); print('foveate.settings' in sys.modules)"
+    )
+    for extra, imported in (({}, "False\n"), ({"FOVEATE_WINDOW": "5"}, "True\n")):
+        done = subprocess.run([sys.executable, "-c", code], env=python_path(**extra), capture_output=True, text=True)
+        assert done.stdout == imported, done.stderr
+
+
+def python_path(**more: str) -> dict[str, str]:
+    return {"PYTHONPATH": ":".join(path for path in sys.path if path), "PATH": "/usr/bin:/bin", **more}

@@ -1,0 +1,152 @@
+"""Presets: the shipped ones, files of one's own, and what extends what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import foveate
+from foveate.policies import DEFAULT, FLOOR, KNOWN, named, presets
+from foveate.policies.presets import MECHANISMS, SHIPPED, preset
+
+FOLDER = Path(presets.__file__).parent / "presets"
+
+
+def test_every_shipped_file_is_known_and_says_what_it_does():
+    assert sorted(path.stem for path in FOLDER.iterdir()) == sorted(SHIPPED)
+    assert all(preset(name).description.endswith(".") for name in SHIPPED)
+    assert DEFAULT in KNOWN
+
+
+@pytest.mark.parametrize("name", [name.replace("-N", "-5") for name in KNOWN])
+def test_every_shipped_preset_makes_policies(loaded, name):
+    settings = loaded(policy=name)
+    policies, floor = named(name)
+    assert len(settings.policies()) == len(policies) == len(settings.mechanisms)
+    assert settings.floor() == floor == (() if name == "off" else FLOOR)
+    assert {one.source for key, one in settings.values.items() if "." in key} <= {f"preset {name}", "default"}
+
+
+def test_the_mechanisms_run_in_the_order_of_the_pipeline():
+    pipeline = ["retain", "expire", "supersede", "pins", "prune", "filter", "recap", "checkpoint", "compact"]
+    assert list(MECHANISMS) == [name for name in pipeline if name in MECHANISMS]
+
+
+def test_every_argument_of_every_mechanism_has_a_kind_that_is_known():
+    assert {name: list(one.arguments) for name, one in MECHANISMS.items() if not one.arguments} == {}
+
+
+def test_the_preset_recap_follows_the_document_and_drops_the_first_user_input(loaded):
+    values = loaded(policy="recap").values
+    told = {name.partition(".")[2]: one.value for name, one in values.items() if name.startswith("recap.")}
+    assert told == {
+        "enabled": True,
+        "min_preserved_assistant_messages": 3,
+        "batch_size": 4,
+        "recap_prefix": "recap -",
+        "keep_first_user": False,
+        "hide_users": True,
+        "as_note": False,
+        "template": "{recap}",
+        "note": '[Earlier: {recap}; expand("{handle}")]',
+    }
+    foveate.recap_batches(**told)
+
+
+def test_a_preset_of_ones_own(loaded):
+    loaded.write("conf/mine.toml", 'description = "Mine."\n\n[filter]\nkeep = 2\n')
+    for said in ({"policy": "conf/mine.toml"}, {"policy": str(loaded.folder / "conf" / "mine.toml")}):
+        settings = loaded(**said)
+        assert (settings.description, settings.mechanisms) == ("Mine.", ("filter",))
+    assert settings.values["filter.keep"].source.endswith("conf/mine.toml, line 4: filter.keep")
+    assert loaded('policy = "conf/mine.toml"').mechanisms == ("filter",)
+    assert loaded("", {"FOVEATE_POLICY": "conf/mine.toml"}).mechanisms == ("filter",)
+
+
+def test_a_preset_extends_one_that_is_shipped(loaded):
+    loaded.write("mine.toml", 'extends = "prune"\n[prune]\nminimum = 5\n[filter]\nkeep = 3\n')
+    values = loaded(policy="mine.toml").values
+    assert (values["prune.minimum"].value, values["prune.minimum"].source) == (
+        5,
+        "preset mine.toml, line 3: prune.minimum",
+    )
+    assert values["prune.enabled"].source == "preset mine.toml, line 2: prune"
+    loaded.write("mine.toml", 'extends = "keep-last-4"\n')
+    assert loaded(policy="mine.toml").values["filter.keep"].source == "preset keep-last-4"
+
+
+def test_a_path_to_extend_starts_at_the_file_that_extends(loaded):
+    loaded.write("a/base.toml", "[prune]\nprotect = 1\n")
+    loaded.write("a/b/mid.toml", 'extends = "../base.toml"\n[prune]\nminimum = 2\n')
+    loaded.write("mine.toml", 'extends = "a/b/mid.toml"\n[prune]\npart_max = 3\n')
+    values = loaded(policy="mine.toml").values
+    assert [values[f"prune.{key}"].value for key in ("protect", "minimum", "part_max")] == [1, 2, 3]
+
+
+def test_what_an_extended_preset_switched_off_comes_back_when_it_is_spoken_of(loaded):
+    loaded.write("off.toml", 'extends = "prune"\nfloor = false\n[prune]\nenabled = false\nprotect = 9\n')
+    loaded.write("on.toml", 'extends = "off.toml"\nfloor = true\n[prune]\n')
+    assert (loaded(policy="off.toml").mechanisms, loaded(policy="off.toml").floor()) == ((), ())
+    again = loaded(policy="on.toml")
+    assert (again.mechanisms, again.floor(), again.values["prune.protect"].value) == (("prune",), FLOOR, 9)
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        (
+            {"mine.toml": 'extends = "nope"\n'},
+            "Preset mine.toml, line 1: extends is 'nope'. There is no policy 'nope'.",
+        ),
+        ({"mine.toml": 'extends = "no.toml"\n'}, "line 1: extends is 'no.toml'. There is no file no.toml."),
+        ({"mine.toml": "extends = 5\n"}, "Preset mine.toml, line 1: extends is 5; allowed: a text."),
+        ({"mine.toml": "description = 5\n"}, "Preset mine.toml, line 1: description is 5; allowed: a text."),
+        ({"mine.toml": 'extends = "mine.toml"\n'}, "extends itself: mine.toml extends mine.toml."),
+        ({"mine.toml": 'extends = "x/../mine.toml"\n', "x/y": ""}, "extends itself: mine.toml extends mine.toml."),
+        (
+            {"mine.toml": 'extends = "b.toml"\n', "b.toml": 'extends = "mine.toml"\n'},
+            "extends itself: mine.toml extends b.toml extends mine.toml.",
+        ),
+        (
+            {"mine.toml": 'extends = "b.toml"\n', "b.toml": "[prune]\nprotekt = 3\n"},
+            "Preset mine.toml, line 1: extends is 'b.toml'. Preset b.toml, line 2: prune.protekt: there is no setting",
+        ),
+        ({"mine.toml": "window = 5\n"}, "a preset does not say this; write it into foveate.toml"),
+    ],
+)
+def test_a_preset_with_a_fault_is_named(loaded, files, said):
+    for name, content in files.items():
+        loaded.write(name, content)
+    assert said in loaded.refused(policy="mine.toml")
+
+
+def test_a_file_named_without_its_ending_is_pointed_at(loaded):
+    loaded.write("mine.toml", "[prune]\n")
+    assert loaded.refused(policy="mine") == (
+        "There is no policy 'mine', but a file mine.toml: name it with its ending."
+    )
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", "keep-last-0", "keep-last-", "keep-last--1", "keep-last-" + "9" * 5_000, "PRUNE"]
+)
+def test_a_name_that_there_is_not(loaded, name):
+    assert "There is no policy" in loaded.refused(policy=name)
+
+
+def test_a_preset_is_shown_as_it_was_when_it_was_opened(loaded):
+    """Nothing is remembered: a file that changes counts the next time."""
+    loaded.write("mine.toml", "[filter]\nkeep = 2\n")
+    before = loaded(policy="mine.toml")
+    loaded.write("mine.toml", "[filter]\nkeep = 3\n")
+    assert (before.values["filter.keep"].value, loaded(policy="mine.toml").values["filter.keep"].value) == (2, 3)
+
+
+def test_a_conversation_runs_under_a_preset_of_ones_own(loaded, monkeypatch):
+    loaded.write("mine.toml", '[filter]\nkeep = 1\nplaceholder = "[gone]"\n')
+    monkeypatch.chdir(loaded.folder)
+    chat = foveate.open_conversation("c", window=100_000, policy="mine.toml")
+    for n in range(2):
+        chat.append([foveate.testing.call(f"c{n}"), foveate.testing.answer(f"c{n}", "x" * 400)])
+    assert [entry.message.text for entry in chat.settle() if entry.is_result] == ["[gone]", "x" * 400]

@@ -1,0 +1,326 @@
+"""Wrong names, kinds, ranges, combinations: an error names source, key, value, what is allowed, and what is above."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from foveate.policies import toml_file
+
+ABOVE_FILE = (
+    'The keyword settings={"prune": {"protect": ...}} and the environment (FOVEATE_PRUNE_PROTECT) take precedence '
+    "over it."
+)
+REASON = "prune_tool_outputs needs protect, minimum and part_max of 0 or more."
+
+
+# ---------------------------------------------------------------------------------------------------------------- names
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("windw = 5", "foveate.toml, line 1: windw: there is no setting of that name. Did you mean window? Known: po"),
+        ("\n[prun]\nprotect = 5", "foveate.toml, line 2: prun: there is no setting of that name. Did you mean prune?"),
+        (
+            "[prune]\n\nprotekt = 5",
+            "line 3: prune.protekt: there is no setting of that name. Did you mean protect? Kno",
+        ),
+        ("prune.xyz.abc = 5", "line 1: prune.xyz: there is no setting of that name. Known in prune: enabled, protect"),
+        ("[recap]\nmin_preserved_pairs = 3", "line 2: recap.min_preserved_pairs: there is no setting of that name."),
+        (
+            "[lend.tools.grep]\nturn = 3",
+            "line 2: lend.tools.grep.turn: there is no setting of that name. Did you mean t",
+        ),
+        (
+            "[lend]\ncount = 3",
+            "line 2: lend.count: there is no setting of that name. Known in lend: enabled, turns, sh",
+        ),
+        ("extends = 'prune'", "foveate.toml, line 1: extends: only a preset says this; name the preset here: policy ="),
+        ("prune = false", "foveate.toml, line 1: prune is false; allowed: a table of what prune is told, such as enab"),
+        ("[[prune]]\nprotect = 5", "foveate.toml, line 1: prune is [{'protect': 5}]; allowed: a table"),
+    ],
+)
+def test_a_wrong_name_in_the_file(loaded, lending, toml, said):
+    assert said in loaded.refused(toml)
+
+
+@pytest.mark.parametrize("key", ["policy", "store", "format", "model", "window", "reserve", "tenant"])
+def test_a_preset_says_nothing_of_what_is_no_policy(loaded, key):
+    loaded.write("mine.toml", f'description = "x"\n{key} = 5\n')
+    assert loaded.refused(policy="mine.toml") == (
+        f"Preset mine.toml, line 2: {key}: a preset does not say this; write it into foveate.toml, or give it as "
+        f"{key}= or FOVEATE_{key.upper()}."
+    )
+
+
+@pytest.mark.parametrize(
+    ("keywords", "said"),
+    [
+        (
+            {"settings": {"prunee": {}}},
+            'Keyword settings["prunee"]: there is no setting of that name. Did you mean prune?',
+        ),
+        (
+            {"settings": {"prune": {"x": 1}}},
+            'Keyword settings["prune"]["x"]: there is no setting of that name. Known in',
+        ),
+        ({"settings": {"window": 1}}, 'Keyword settings["window"]: there is no setting of that name. Known: floor, '),
+        ({"settings": {5: {}}}, 'Keyword settings["5"]: there is no setting of that name.'),
+        ({"settings": {"prune": 5}}, 'Keyword settings["prune"] is 5; allowed: a table of what prune is told'),
+        ({"settings": "prune"}, "Keyword settings= is 'prune'; allowed: a mapping, such as"),
+        ({"wndow": 5}, "Keyword wndow=: there is no setting of that name. Did you mean window?"),
+    ],
+)
+def test_a_wrong_name_by_keyword(loaded, keywords, said):
+    assert loaded.refused(**keywords).startswith(said)
+
+
+# ---------------------------------------------------------------------------------------------------------------- kinds
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("protect", "'5'", "'5'; allowed: a whole number."),
+        ("protect", "true", "true; allowed: a whole number."),
+        ("protect", "5.0", "5.0; allowed: a whole number."),
+        ("protect", "[5]", "[5]; allowed: a whole number."),
+        ("protect", "{}", "{}; allowed: a whole number."),
+        ("protect", "2020-01-01", "datetime.date(2020, 1, 1); allowed: a whole number."),
+        ("protected_tools", "'skill'", "'skill'; allowed: a list of texts."),
+        ("protected_tools", "['a', 1]", "['a', 1]; allowed: a list of texts."),
+        ("protect_counts", "'some'", "'some'; allowed: one of all, tool_outputs."),
+        ("protect_counts", "true", "true; allowed: one of all, tool_outputs."),
+        ("protect_current_turn", "1", "1; allowed: true or false."),
+        ("protect_current_turn", "'yes'", "'yes'; allowed: true or false."),
+        ("placeholder", "5", "5; allowed: a text."),
+        ("enabled", "'no'", "'no'; allowed: true or false."),
+    ],
+)
+def test_a_wrong_kind_in_a_file(loaded, key, value, said):
+    above = (
+        f'The keyword settings={{"prune": {{"{key}": ...}}}} and the environment (FOVEATE_PRUNE_{key.upper()}) take '
+        "precedence over it."
+    )
+    assert loaded.refused(f"[prune]\n{key} = {value}\n") == f"foveate.toml, line 2: prune.{key} is {said} {above}"
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("[lend]\nturns = 'never'", "lend.turns is 'never'; allowed: a whole number or none."),
+        ("[lend]\nshare = nan", "lend.share is nan; allowed: a number."),
+        ("[lend]\nshare = 'much'", "lend.share is 'much'; allowed: a number."),
+        (
+            "[lend]\ntools = 5",
+            "lend.tools is 5; allowed: a table of names, each with a table with turns, mode, length.",
+        ),
+        ("[lend.tools]\ngrep = 5", "line 2: lend.tools.grep is 5; allowed: a table with turns, mode, length."),
+        ("[lend.tools.grep]\nturns = 'x'", "line 2: lend.tools.grep.turns is 'x'; allowed: a whole number or none."),
+        (
+            "[lend.tools.x]\nmode = 'shrink'",
+            "lend.tools.x.mode is 'shrink'; allowed: one of none, remove, compact or n",
+        ),
+        ("[lend.names]\na = 1\nb = 'x'", "line 3: lend.names.b is 'x'; allowed: a whole number."),
+    ],
+)
+def test_a_wrong_kind_inside_of_tables(loaded, lending, toml, said):
+    assert said in loaded.refused(toml)
+
+
+def test_what_is_right_in_tables_is_taken(loaded, lending):
+    told = lending(loaded("[lend]\nturns = 'none'\nshare = 1\n[lend.tools.x]\nmode = 'none'\nturns = 'none'\n"))
+    assert (told["turns"], told["share"]) == (None, 1.0)
+    assert (told["tools"]["x"].mode, told["tools"]["x"].turns) == ("none", None)
+    assert type(told["share"]) is float
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        (
+            "window = 0",
+            "foveate.toml, line 1: window is 0; allowed: a whole number of 1 or more. The keyword window= and th",
+        ),
+        ("window = true", "window is true; allowed: a whole number of 1 or more."),
+        ("reserve = -1", "reserve is -1; allowed: a whole number of 0 or more."),
+        ("window = 99999999999999999999", "allowed: a whole number of 1 or more."),
+        ("model = 5", "model is 5; allowed: a text."),
+        ("tenant = ['a']", "tenant is ['a']; allowed: a text."),
+        ("policy = 5", "policy is 5; allowed: a text."),
+        ("floor = 'no'", "floor is 'no'; allowed: true or false."),
+        (
+            "store = 'mysql://x'",
+            "store is 'mysql://x'. There is no store 'mysql://x'. Known: memory: and sqlite:///PATH",
+        ),
+        ("format = 'smoke'", "foveate.toml, line 1: format is 'smoke'."),
+        (
+            "policy = 'prnue'",
+            "line 1: policy is 'prnue'. There is no policy 'prnue'. Did you mean prune? Known: off, none",
+        ),
+        (
+            "policy = 'mine.toml'",
+            "line 1: policy is 'mine.toml'. There is no file mine.toml. The keyword policy= and the e",
+        ),
+    ],
+)
+def test_a_wrong_value_of_what_is_no_mechanisms(loaded, toml, said):
+    assert said in loaded.refused(toml)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "said"),
+    [
+        ({"window": "5"}, "Keyword window= is '5'; allowed: a whole number of 1 or more."),
+        ({"window": True}, "Keyword window= is true; allowed: a whole number of 1 or more."),
+        ({"policy": 5}, "policy= is a name, a policy or a list of policies, not 5."),
+        ({"policy": ["prune"]}, "policy= is a name, a policy or a list of policies, not ['prune']."),
+        (
+            {"settings": {"prune": {"protect": True}}},
+            'Keyword settings["prune"]["protect"] is true; allowed: a whole number.',
+        ),
+        (
+            {"settings": {"prune": {"protect": None}}},
+            'Keyword settings["prune"]["protect"] is None; allowed: a whole numbe',
+        ),
+        ({"settings": {"prune": {"protected_tools": "skill"}}}, "is 'skill'; allowed: a list of texts."),
+        ({"settings": {"prune": {"protected_tools": iter("ab")}}}, "allowed: a list of texts."),
+        (
+            {"settings": {"prune": {"protect": -1}}},
+            f'Keyword settings["prune"]["protect"] is -1. This is refused: {REASON}',
+        ),
+    ],
+)
+def test_a_wrong_value_by_keyword_has_nothing_above_it(loaded, keywords, said):
+    message = loaded.refused(**keywords)
+    assert said in message
+    assert "precedence" not in message
+
+
+def test_settings_of_mechanisms_beside_policies_of_a_program_are_refused(loaded):
+    assert loaded.refused(policy=lambda view: (), settings={"prune": {}}) == (
+        "Keyword settings= tells mechanisms of a preset what to do (prune), and policy= is a policy of your own. Give "
+        "one of them."
+    )
+
+
+# ----------------------------------------------------------------------------------------------- ranges, combinations
+
+
+def test_a_range_is_the_mechanisms_and_said_again_with_the_source(loaded):
+    told = loaded.refused("[prune]\nminimum = 5\nprotect = -1\n")
+    assert told == f"foveate.toml, line 3: prune.protect is -1. This is refused: {REASON} {ABOVE_FILE}"
+
+
+def test_each_of_several_that_are_wrong_is_named(loaded):
+    told = loaded.refused("[filter]\nkeep = -2\n", {"FOVEATE_FILTER_BATCH": "0"})
+    assert told == (
+        "foveate.toml, line 2: filter.keep is -2; environment FOVEATE_FILTER_BATCH is 0. This is refused: "
+        "filter_tool_results needs keep >= 0 and batch >= 1, not keep=-2 and batch=0. "
+        'The keyword settings={"filter": {"keep": ...}}, the environment (FOVEATE_FILTER_KEEP) and '
+        'the keyword settings={"filter": {"batch": ...}} take precedence over them.'
+    )
+
+
+def test_values_that_do_not_go_together_are_all_named(loaded, lending):
+    told = loaded.refused("[lend]\nturns = 5\n[lend.names]\na = 4\nb = 6\n")
+    assert told.startswith(
+        "foveate.toml, line 2: lend.turns is 5; foveate.toml, line 4: lend.names.a is 4; "
+        "foveate.toml, line 5: lend.names.b is 6. This is refused: lend needs numbers of names that are below turns."
+    ) or told.startswith("foveate.toml, line 4: lend.names.a is 4; foveate.toml, line 5: lend.names.b is 6.")
+    told = loaded.refused("[lend.tools.x]\nmode = 'remove'\nlength = 5\n")
+    assert told.startswith(
+        "foveate.toml, line 2: lend.tools.x.mode is 'remove'; foveate.toml, line 3: lend.tools.x.length is 5. Allowed: "
+        "a table with turns, mode, length (length goes with mode compact)."
+    )
+
+
+def test_what_must_be_given_is_missed(loaded):
+    assert loaded.refused("[filter]\nbatch = 2\n") == (
+        "filter.keep is missing, and filter cannot do without; allowed: a whole number. Say it with the keyword "
+        'settings={"filter": {"keep": ...}} or the environment (FOVEATE_FILTER_KEEP) or foveate.toml (filter.keep).'
+    )
+
+
+def test_a_level_above_helps_out_of_a_wrong_value(loaded):
+    loaded.write("foveate.toml", "store = 'x'\nwindow = 'x'\n[prune]\nprotect = 'x'\n")
+    environ = {"FOVEATE_STORE": "memory:", "FOVEATE_WINDOW": "5", "FOVEATE_PRUNE_PROTECT": "6"}
+    assert loaded(environ=environ).values["prune.protect"].value == 6
+
+
+def test_a_wrong_value_of_a_mechanism_that_is_off_is_let_be_and_a_wrong_name_is_not(loaded):
+    loaded.write("foveate.toml", "[recap]\nbatch_size = 'x'\n")
+    assert loaded(policy="prune").mechanisms == ("prune",)
+    loaded.write("foveate.toml", "[recap]\nbatch_sise = 1\n")
+    assert "Did you mean batch_size?" in loaded.refused(policy="prune")
+
+
+# ---------------------------------------------------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (
+            "[prune\n",
+            "foveate.toml, line 1: this is no TOML: Expected ']' at the end of a table declaration (column 7).",
+        ),
+        ("window = 1\nwindow = 2\n", "foveate.toml, line 2: this is no TOML: Cannot overwrite a value (column 11)."),
+        ("\n\nmodel = '''\nx\n", "foveate.toml, line 4: this is no TOML: Expected \"'''\" (the file ends here)."),
+        ("window = " + "9" * 5_000, "foveate.toml is no TOML: Exceeds the limit"),
+        ("x = " + "[" * 5_000, "foveate.toml holds lists in lists that are too deep."),
+        (b"\n\nmodel = '\xff'\n", "foveate.toml, line 3: this is no UTF-8; save the file as UTF-8."),
+        ("window = 1\n".encode("utf-16"), "foveate.toml, line 1: this is no UTF-8; save the file as UTF-8."),
+        (b"window = 1\0\n", "foveate.toml, line 1: this is no TOML"),
+        ("# " + "x" * 70_000, "foveate.toml is larger than 65,536 bytes: it cannot be a file of settings."),
+    ],
+)
+def test_a_file_that_is_no_toml(loaded, content, said):
+    assert loaded.refused(content).startswith(said)
+
+
+def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(loaded):
+    settings = loaded(b"\xef\xbb\xbfwindow = 5\r\n\r\n[prune]\r\nprotect = 6\r\n")
+    assert settings["window"] == 5
+    assert settings.values["prune.protect"].source == "foveate.toml, line 4: prune.protect"
+
+
+def test_the_largest_file_is_read_at_once(loaded):
+    lines = ["[prune]"] + [f"# {'x' * 60}"] * 1_000 + ["protected_tools = [", *["'tool',"] * 150, "]", "protect = 3"]
+    values = loaded("\n".join(lines)).values
+    assert values["prune.protected_tools"].source == "foveate.toml, line 1002: prune.protected_tools"
+    assert values["prune.protect"].source == "foveate.toml, line 1154: prune.protect"
+
+
+def test_where_lines_would_take_long_to_find_they_are_left_out(loaded):
+    lines = ["[prune]", "protected_tools = [", *["'tool',"] * 5_000, "]", "protect = 3"]
+    assert loaded("\n".join(lines)).values["prune.protect"].source == "foveate.toml: prune.protect"
+
+
+def test_a_folder_a_pipe_and_nothing_are_no_files(loaded):
+    (loaded.folder / "dir.toml").mkdir()
+    os.mkfifo(loaded.folder / "pipe.toml")
+    assert loaded.refused(policy="dir.toml") == "dir.toml is a folder; name a TOML file."
+    assert loaded.refused(policy="pipe.toml") == "pipe.toml is no ordinary file; name a TOML file."
+    assert loaded.refused(policy="nothing.toml") == "There is no file nothing.toml."
+    assert loaded.refused(policy="a\0b.toml").startswith("There is no file")
+    assert loaded.refused(policy="x" * 5_000 + ".toml").endswith("File name too long.")
+    assert loaded.refused(policy="~nobody-of-that-name/x.toml").startswith("There is no file")
+    (loaded.folder / "foveate.toml").mkdir()
+    assert loaded.refused() == "foveate.toml is a folder; name a TOML file."
+
+
+def test_a_file_that_may_not_be_read_is_named(loaded, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    loaded.write("mine.toml", "")
+    monkeypatch.setattr(toml_file, "open", refuse, raising=False)
+    assert loaded.refused(policy="mine.toml") == "mine.toml cannot be read: Permission denied."
+
+
+def test_a_long_value_is_told_short(loaded):
+    assert len(loaded.refused(f"[prune]\nprotect = '{'x' * 10_000}'\n")) < 300
+    assert len(loaded.refused(f"[prune]\n{'x' * 200} = 1\n")) < 500
