@@ -101,7 +101,7 @@ def test_the_same_as_json(run):
         (
             "prune",
             "[prune]\nprotect = true\n",
-            "foveate: foveate.toml, line 2: prune.protect is true; allowed: a whole",
+            "foveate: foveate.toml, line 2: prune.protect is true; allowed: a",
         ),
         ("prune", "windw = 5\n", "foveate: foveate.toml, line 1: windw: there is no setting of that name."),
         (".", "", "foveate: There is no policy '.'."),
@@ -123,7 +123,7 @@ def test_a_file_cannot_steer_the_terminal_it_is_shown_on(run, here):
     assert "b[bold]" in out
 
 
-# ------------------------------------------------------------------------------------- what the other commands make of it
+# ----------------------------------------------------------------------------------- what the other commands make of it
 
 
 def test_a_replay_takes_files_and_what_settings_choose(run, here, recording, monkeypatch):
