@@ -15,6 +15,7 @@ from importlib import import_module as _import_module
 
 from .conversation import Conversation
 from .core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
+from .core.enrich import AdditionalContent, Enriched, display_parts, enrich, persistent_parts
 from .core.events import Event
 from .core.messages import (
     Extra,
@@ -44,6 +45,7 @@ from .errors import (
     BadMessage,
     BadSetting,
     BadTranscript,
+    CompactionFailed,
     Damaged,
     DoesNotFit,
     FoveateError,
@@ -58,19 +60,25 @@ from .errors import (
     UnknownFormat,
     UnknownHandle,
 )
+from .plugins import Plugin
 from .shell import Historic, Mend, Repaired
 from .wiring import open_async_conversation, open_conversation, open_store
 
 if _typing.TYPE_CHECKING:
     from .async_conversation import AsyncConversation
+    from .policies.checkpoint import checkpoint, checkpoint_edit
+    from .policies.compact_on_overflow import compact_on_overflow
     from .policies.filter_tool_results import filter_tool_results
+    from .policies.pins import pin_newest
     from .policies.prune_tool_outputs import prune_tool_outputs
     from .policies.recap_batches import recap_batches
     from .policies.recap_settings import recap_settings
+    from .policies.retain_blocks import KeptPlugin, retain_blocks
 
 __version__ = "0.1.0.dev0"
 
 __all__ = [
+    "AdditionalContent",
     "Answer",
     "AsyncConversation",
     "BadEdit",
@@ -79,10 +87,12 @@ __all__ = [
     "BadSetting",
     "BadTranscript",
     "Budget",
+    "CompactionFailed",
     "Conversation",
     "Damaged",
     "DoesNotFit",
     "Edit",
+    "Enriched",
     "Entry",
     "Event",
     "Extra",
@@ -91,6 +101,7 @@ __all__ = [
     "Historic",
     "IllegalView",
     "Kept",
+    "KeptPlugin",
     "Lease",
     "Media",
     "Mend",
@@ -104,6 +115,7 @@ __all__ = [
     "Part",
     "Pin",
     "Plan",
+    "Plugin",
     "Policy",
     "Prices",
     "Profile",
@@ -133,14 +145,22 @@ __all__ = [
     "Violation",
     "assistant",
     "check",
+    "checkpoint",
+    "checkpoint_edit",
+    "compact_on_overflow",
     "cut_points",
+    "display_parts",
+    "enrich",
     "filter_tool_results",
     "open_async_conversation",
     "open_conversation",
     "open_store",
+    "pin_newest",
+    "persistent_parts",
     "prune_tool_outputs",
     "recap_batches",
     "recap_settings",
+    "retain_blocks",
     "system",
     "tool_result",
     "user",
@@ -149,10 +169,16 @@ __all__ = [
 
 _LATER = {
     "AsyncConversation": ".async_conversation",
+    "KeptPlugin": ".policies.retain_blocks",
+    "checkpoint": ".policies.checkpoint",
+    "checkpoint_edit": ".policies.checkpoint",
+    "compact_on_overflow": ".policies.compact_on_overflow",
     "filter_tool_results": ".policies.filter_tool_results",
+    "pin_newest": ".policies.pins",
     "prune_tool_outputs": ".policies.prune_tool_outputs",
     "recap_batches": ".policies.recap_batches",
     "recap_settings": ".policies.recap_settings",
+    "retain_blocks": ".policies.retain_blocks",
 }
 """What is imported only when it is asked for: asyncio alone would double the time, and few need every policy."""
 

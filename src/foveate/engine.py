@@ -34,7 +34,17 @@ from .core.stamps import Kept, Lease, Origin, Retention, Stamp, Usage
 from .core.standing import Standing, gaps, way_back
 from .core.summaries import Answer, SummaryRequest, read_answer
 from .core.view import Entry, Moment, Prices, View
-from .errors import BadEdit, BadInput, BadSetting, IllegalView, NotExpandable, StalePlan, TipMoved, UnknownHandle
+from .errors import (
+    BadEdit,
+    BadInput,
+    BadSetting,
+    CompactionFailed,
+    IllegalView,
+    NotExpandable,
+    StalePlan,
+    TipMoved,
+    UnknownHandle,
+)
 from .limits import Limits
 from .ports import Appended, Clock, Format, Head, Store, Summarizer, TokenCounter
 
@@ -385,7 +395,12 @@ class Engine:
             return self._framed(entries, tasks)
 
         for round in range(_ROUNDS + 1):
-            plan, draft = draw_up(self.projection, frame, self.policies, floor, answers)
+            try:
+                plan, draft = draw_up(self.projection, frame, self.policies, floor, answers)
+            except CompactionFailed as failed:
+                if isinstance(failed.task, Task):
+                    yield from self._begin([failed.task])  # What was tried is known, though no plan comes of it.
+                raise
             if not plan.requests or round == _ROUNDS:
                 break
             yield from self._begin([request.task for request in plan.requests if request.task])
@@ -394,7 +409,9 @@ class Engine:
         return plan, draft
 
     def _begin(self, tasks: Sequence[Task]) -> Step[None]:
-        """Write down what is about to be tried, so that an attempt counts even if the process ends in it."""
+        """Write down what is about to be tried, so that an attempt counts even if the process ends in it, or what
+        became of it.
+        """
         if tasks:
             before, draft = self.view(), self.projection.copy()
             draft.apply(Record(self.head.number + 1, tuple(tasks), before.turn, before.moment.now, "", draft.position))

@@ -10,6 +10,7 @@
     │   ├── BadEdit          an edit names nothing, or asks for what its target cannot be
     │   └── BadSetting       a setting is missing or has a value that is not allowed
     ├── DoesNotFit           even the least possible view is larger than the budget
+    ├── CompactionFailed     a conversation outgrew its window, and no summary of it could be had
     ├── Refused              the provider refused a prompt that was already replanned
     ├── StoreError           the store could not do it; the conversation is as it was
     │   ├── NoSuchConversation   there is no conversation, or branch, of that name
@@ -32,6 +33,7 @@ __all__ = [
     "BadMessage",
     "BadSetting",
     "BadTranscript",
+    "CompactionFailed",
     "Damaged",
     "DoesNotFit",
     "FoveateError",
@@ -112,6 +114,25 @@ class DoesNotFit(FoveateError):
         super().__init__(
             f"The system prompt, the pending request and pins alone need {needed:,} {unit}, and {usable:,} are usable. "
             f"Shorten one of them, or use a model with a larger window."
+        )
+
+
+class CompactionFailed(FoveateError):
+    """A conversation outgrew its window, and no summary of it could be had. It is as it was before the call.
+
+    The next request would take `occupied` of `usable` tokens; `attempt` (a number, from 1) failed for `reason`, and
+    `is_final` says that there will be no other until the user speaks again. `task`: what the journal has of it then.
+    """
+
+    def __init__(
+        self, reason: str, attempt: int, occupied: int, usable: int, *, is_final: bool, task: object = None
+    ) -> None:
+        self.reason, self.attempt, self.is_final, self.task = reason, attempt, is_final, task
+        self.occupied, self.usable = occupied, usable
+        again = "No other is made until the user says something new." if is_final else "Call again for another one."
+        super().__init__(
+            f"The next request would take {occupied:,} of {usable:,} usable tokens, and attempt {attempt} to compact "
+            f"the conversation failed: {reason}. {again} Or compact by hand, or let the hard floor act (strict=False)."
         )
 
 

@@ -135,6 +135,10 @@ class Task(Struct, frozen=True, gc=False, tag="task", omit_defaults=True):
     """The model call that it was made for."""
     span: Span | None = None
     reason: str = ""
+    seen: int = 0
+    """Position of the newest message that was shown."""
+    asked: int = 0
+    """Tokens of what a model was asked to read: a further attempt asks for no more."""
 
 
 Edit = Replace | Hide | Summarize | Restore | Pin | Unpin | Task

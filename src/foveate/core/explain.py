@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from ..errors import CompactionFailed
 from .edits import Edit, Hide, Pin, Replace, Restore, Summarize, Target, Task, Unpin
 from .journal import Record
 from .planner import Policy
@@ -66,11 +67,14 @@ def held_back(
 
 
 def _without_asking(policy: Policy, view: View) -> Iterator[Edit]:
-    for wanted in policy(view):
-        if isinstance(wanted, NeedsSummary):
-            yield from wanted.then(Answer(error="this is only a question"))
-        else:
-            yield wanted
+    try:
+        for wanted in policy(view):
+            if isinstance(wanted, NeedsSummary):
+                yield from wanted.then(Answer(error="this is only a question"))
+            else:
+                yield wanted
+    except CompactionFailed:  # Nothing is to be sent.
+        return
 
 
 def _names(edit: Edit, entry: Entry) -> bool:

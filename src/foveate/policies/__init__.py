@@ -26,7 +26,18 @@ __all__ = [
 DEFAULT = "prune"
 """The preset that counts where nobody chooses one."""
 
-KNOWN = ("off", "none", "keep-last-N", "prune", "balanced", "recap")
+KNOWN = (
+    "off",
+    "none",
+    "keep-last-N",
+    "prune",
+    "balanced",
+    "expire",
+    "prune-and-compact",
+    "retain",
+    "recap",
+    "checkpoint",
+)
 """Names that `named` understands, beside the paths of `.toml` files: `off` switches off everything that is automatic,
 the hard floor too; `none` leaves the floor alone; N is a number; the others are presets.
 """

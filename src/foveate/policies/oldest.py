@@ -7,7 +7,7 @@ together, so that no model reads of a call that its answer "is not shown".
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from ..core.edits import Span
 from ..core.rules import cut_points
 from ..core.view import Entry, View
 
-__all__ = ["Numbering", "Oldest", "is_earlier", "oldest"]
+__all__ = ["Numbering", "Oldest", "is_earlier", "oldest", "oldest_before"]
 
 _FLOOR = "floor"
 """The floor's note says what is hidden and how to see it, but not what was said there: nothing may swallow it."""
@@ -64,17 +64,24 @@ def oldest(view: View, until: int) -> Oldest | None:
     """
     entries = view.entries
     reached = next((i for i, entry in enumerate(entries) if max(entry.position, entry.last) > until), len(entries))
-    points = [point for point in cut_points(view) if point <= reached]
+    return oldest_before(view, reached)
+
+
+def oldest_before(view: View, index: int, *, also: Collection[str] = ()) -> Oldest | None:
+    """The part before this index of the view. `also`: ids of more messages that stay."""
+    entries = view.entries
+    points = [point for point in cut_points(view) if point <= index]
     stays = _Stays(view)
     gone: list[Entry] = []
     for start, end in pairwise(points):
         unit = entries[start:end]
-        if not any(map(stays.is_there, unit)):
+        said = {entry.id for entry in unit if entry.source is not None}  # A summary has the id of its first message.
+        if said.isdisjoint(also) and not any(map(stays.is_there, unit)):
             gone += [entry for entry in unit if entry.position]
     if all(is_earlier(entry) for entry in gone):
         return None
     first, last = min(gone, key=lambda entry: entry.position), max(gone, key=lambda entry: entry.last)
-    inside = {entry.id for entry in gone if entry.source is not None}  # A summary has the id of its first message.
+    inside = {entry.id for entry in gone if entry.source is not None}
     kept = tuple(
         entry.id
         for entry in entries

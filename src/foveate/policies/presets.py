@@ -58,9 +58,15 @@ class Mechanism:
 MECHANISMS: Mapping[str, Mechanism] = {
     one.name: one
     for one in (
+        Mechanism("retain", "retain_blocks"),
+        Mechanism("expire", "expire_results"),
+        Mechanism("supersede", "supersede"),
+        Mechanism("pins", "pins", "pin_newest"),
         Mechanism("prune", "prune_tool_outputs"),
         Mechanism("filter", "filter_tool_results"),
         Mechanism("recap", "recap_batches"),
+        Mechanism("checkpoint", "checkpoint"),
+        Mechanism("compact", "compact_on_overflow"),
     )
 }
 """All mechanisms by their names in files, in the order in which they run; the hard floor comes after them."""
@@ -176,7 +182,7 @@ def _shipped(name: str, folder: Path | None) -> Preset:
     if name in SHIPPED:
         return _read_shipped(name)
     file = f"{name}.toml"
-    if name and _beside(file, folder).is_file():
+    if name and os.path.isfile(_beside(file, folder)):
         raise BadSetting(f"There is no policy {name!r}, but a file {file}: name it with its ending.")
     raise BadSetting(
         f"There is no policy {name!r}.{nearest(name, KNOWN)} Known: {', '.join(KNOWN)}, or the path of a .toml file."
