@@ -17,6 +17,7 @@ from .core.stamps import Kept, Lease, Origin, Usage
 from .core.view import View
 from .engine import Engine, Step
 from .errors import BadSetting
+from .plugins import Plugin
 from .ports import Finding
 from .shell import Historic, Mend, Repaired, Shell
 
@@ -33,10 +34,11 @@ class AsyncConversation(Shell):
         engine: Engine,
         *,
         on_event: Callable[[Event], object] | None = None,
+        plugins: Sequence[Plugin] = (),
         owns_store: bool = True,
         reopen: Callable[[str], Awaitable[AsyncConversation]] | None = None,
     ) -> None:
-        super().__init__(engine, on_event)
+        super().__init__(engine, on_event, plugins)
         self._lock = asyncio.Lock()
         self._owns_store = owns_store
         self._reopen = reopen

@@ -2,7 +2,7 @@
 
 The list comes whole at every call. Messages that are equal to those of the last call are recognised without being
 parsed again; a reply that was recorded and then appended to the list by its user is recognised by what it says,
-though the SDK wrote it with other fields.
+though the SDK wrote it with other fields. What plugins added is in no such list: it is passed over.
 """
 
 from __future__ import annotations
@@ -20,14 +20,18 @@ __all__ = ["Mirror"]
 class Mirror:
     """The history as its user's list shows it."""
 
-    def __init__(self, history: Sequence[Message], tip: str) -> None:
+    def __init__(self, history: Sequence[Message | None], tip: str) -> None:
+        """`history`: every message as it was handed in; None where there was nothing but what plugins added."""
         self.tip = tip
         """Id of the newest message this mirror knows."""
-        self._said = [_said(message) for message in history]
+        own = [(position, message) for position, message in enumerate(history, 1) if message is not None]
+        self._said = [_said(message) for _, message in own]
+        self._places = [position for position, _ in own]
+        self._end = len(history)
         self._given: list[tuple[object, int]] = []  # a copy of each wire message, and how many messages it holds
 
     def compare(self, given: Sequence[object], read: Callable[[object], list[Message]]) -> tuple[int, list[Message]]:
-        """How many messages of the history the list begins with, and the messages that follow them in it.
+        """Up to which position of the history the list goes along with it, and the messages that follow then in it.
 
         Leaves the mirror as if these were appended; call `settled` once they are.
         """
@@ -45,17 +49,27 @@ class Mirror:
             shared += 1
             del tail[0]
         self._given[known:] = [(item, len(messages)) for item, messages in fresh]
+        along = self._along(shared, tail)
         self._said[shared:] = [_said(message) for message in tail]
-        return shared, tail
+        self._places[shared:] = range(along + 1, along + 1 + len(tail))
+        return along, tail
 
-    def settled(self, tip: str) -> None:
-        """Say that what `compare` found is appended, and that `tip` is the newest message now."""
-        self.tip = tip
+    def _along(self, shared: int, tail: Sequence[Message]) -> int:
+        if shared == len(self._said):
+            return self._end
+        if not tail or tail[0].role == "assistant":  # It answers, or will, the call that plugins were asked for.
+            return self._places[shared] - 1
+        return self._places[shared - 1] if shared else 0
 
-    def recorded(self, message: Message, tip: str) -> None:
+    def settled(self, tip: str, position: int) -> None:
+        """Say that what `compare` found, or what plugins add, is appended: `tip`, at `position`, is the newest."""
+        self.tip, self._end = tip, position
+
+    def recorded(self, message: Message, tip: str, position: int) -> None:
         """Say that a reply was recorded, which the list may or may not hold the next time."""
         self._said.append(_said(message))
-        self.tip = tip
+        self._places.append(position)
+        self.settled(tip, position)
 
 
 def _said(message: Message) -> Message:

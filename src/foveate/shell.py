@@ -15,6 +15,7 @@ from msgspec import Struct
 from . import given
 from .core import wire
 from .core.edits import Edit, Pin, Target, Task, Unpin
+from .core.enrich import own_message
 from .core.events import Event, added, of_record
 from .core.explain import explain, held_back
 from .core.journal import Record
@@ -26,6 +27,7 @@ from .core.view import Budget, View
 from .engine import NOTHING_SAID, About, Engine, Step
 from .errors import BadInput, BadMessage, TipMoved, UnknownHandle
 from .mirror import Mirror
+from .plugins import Panel, Plugin
 from .ports import Appended, Finding, Format, Head
 
 __all__ = ["Historic", "Mend", "Repaired", "Shell"]
@@ -69,8 +71,11 @@ class Repaired(Struct, frozen=True):
 class Shell:
     """A conversation without the waiting."""
 
-    def __init__(self, engine: Engine, on_event: Callable[[Event], object] | None = None) -> None:
+    def __init__(
+        self, engine: Engine, on_event: Callable[[Event], object] | None = None, plugins: Sequence[Plugin] = ()
+    ) -> None:
         self._engine = engine
+        self._panel = Panel(plugins, self._left_out)
         self._on_event = on_event
         self._mirror: Mirror | None = None
         self._asked_with: tuple[object, Sequence[Mapping[str, Any]]] = (None, ())
@@ -153,8 +158,11 @@ class Shell:
         messages = self._read(said)
         _check_results(messages)
         given.retention(about.kept.get(0, ()), messages)
+        return (yield from self._add(messages, after, about))
+
+    def _add(self, messages: Sequence[Message], after: str | None, about: About) -> Step[tuple[str, ...]]:
         before = self._engine.head.position
-        ids = yield from self._engine.append(messages, after=after, about=about)
+        ids = yield from self._engine.append(messages, after=after, about=about, addition=self._panel.add_to)
         if self._on_event and self._engine.head.position > before:
             rows = yield lambda: self._engine.store.messages(self.head, before + 1, self.head.position)
             places = self._places()
@@ -164,12 +172,27 @@ class Shell:
     def _settle(self, system: object, tools: Sequence[Mapping[str, Any]], messages: object) -> Step[View]:
         if messages is not None:
             yield from self._follow(messages)
+        yield from self._add_to_results()
         self._asked_with = (system, tools or ())  # An SDK's caller may say None for no tools.
         self._engine.limits.weigh(*self._asked_with, self._engine.counter)
         before, places = self._engine.head.number, self._places()
         view = yield from self._engine.settle()
         yield from self._tell_edits(before, places)
         return view
+
+    def _add_to_results(self) -> Step[None]:
+        """Append what plugins add to tool results that the coming call is the first to show."""
+        made = yield from self._panel.after_results(self._engine.projection, self.tip)
+        if made is not None:
+            is_mirrored = self._mirror is not None and self._mirror.tip == self.tip
+            yield from self._add([made.message], None, About(origin="plugin", kept={0: made.kept}))
+            if self._mirror is not None and is_mirrored:
+                self._mirror.settled(self.tip, len(self))
+
+    def _left_out(self, plugin: str, why: str) -> None:
+        _log.warning("%s: the plugin %s is left out: %s", self.name, plugin, why)
+        turn, now = self._engine.projection.facts.turn, self._engine.clock()
+        self._tell([Event("plugin-failed", turn, now, "", policy=plugin, reason=why)])
 
     def _follow(self, said: object) -> Step[None]:
         """Make the history hold the whole list `said`: append its new tail, fork where it departs."""
@@ -186,14 +209,14 @@ class Shell:
     def _follow_once(self, said: Sequence[object]) -> Step[None]:
         if self._mirror is None or self._mirror.tip != self.tip:
             rows = yield lambda: self._engine.store.messages(self.head, 1, self.head.position)
-            self._mirror = Mirror([_decoded(row) for row in rows], self.tip)
+            self._mirror = Mirror([own_message(_decoded(row), row.stamp) for row in rows], self.tip)
         mirror, self._mirror = self._mirror, None  # Read anew if anything below fails.
         shared, tail = mirror.compare(said, self._read)
         if shared < self._engine.head.position:
             kept = yield from self._engine.depart(shared)
             _log.info("%s departs from its past after m%d; the former course is kept as %s", self.name, shared, kept)
         yield from self._append(tail, self.tip)
-        mirror.settled(self.tip)
+        mirror.settled(self.tip, len(self))
         self._mirror = mirror
 
     def _record(self, reply: object, usage: Usage | None) -> Step[str]:
@@ -209,7 +232,7 @@ class Shell:
         mirrored = self._mirror is not None and self._mirror.tip == self.tip
         ids = yield from self._append(message, about=About(usage=billed))
         if self._mirror is not None and mirrored:
-            self._mirror.recorded(message, self.tip)
+            self._mirror.recorded(message, self.tip, len(self))
         self._engine.limits.answered()
         before, places = self._engine.head.number, self._places()
         yield from self._engine.plan_after_reply()

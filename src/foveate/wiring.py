@@ -17,6 +17,7 @@ from .core.view import Prices
 from .counters.estimate import EstimatingCounter
 from .engine import Engine
 from .limits import Limits
+from .plugins import Plugin, listed
 from .policies import DEFAULT, FLOOR, check_together, named, own_policies
 from .ports import Clock, Format, Store, Summarizer, TokenCounter
 from .stores import place_of
@@ -42,6 +43,7 @@ def open_conversation(
     counter: TokenCounter | None = None,
     clock: Clock | None = None,
     summarizer: Summarizer | None = None,
+    plugins: Sequence[Plugin] = (),
     tenant: str | None = None,
     on_event: Callable[[Event], object] | None = None,
 ) -> Conversation:
@@ -55,15 +57,27 @@ def open_conversation(
     all) or policies of your own, which run above the hard floor. `settings`: of the preset's mechanisms, such as
     `{"prune": {"protect": 20_000}}`. `profile`: what the provider demands, if it is not the format's own. `clock`:
     milliseconds since 1970. `summarizer`: writes the summaries that a policy asks for; without one, the policy does
-    what it can without a model. `on_event` is called with every Event; it can neither break nor change a run.
+    what it can without a model. `plugins`: add to what the user says, and to tool results, what the model should know
+    beside it, each for as long as it says. `on_event` is called with every Event; it can neither break nor change a
+    run.
 
     What is None is as the environment (`FOVEATE_WINDOW`) says, else as `foveate.toml` in the current folder says, else
     the preset or the default. Raises BadSetting for values that are not allowed.
     """
+    asked = listed(plugins)
     told = _told(
-        policy, settings, store=store, format=format, model=model, window=window, reserve=reserve, tenant=tenant
+        policy,
+        settings,
+        bool(asked),
+        store=store,
+        format=format,
+        model=model,
+        window=window,
+        reserve=reserve,
+        tenant=tenant,
     )
-    return _open(name, told.tenant, _Made(told, profile, prices, counter, clock, summarizer), on_event)
+    made = _Made(told, profile, prices, counter, clock, summarizer, asked)
+    return _open(name, told.tenant, made, on_event)
 
 
 async def open_async_conversation(
@@ -81,14 +95,25 @@ async def open_async_conversation(
     counter: TokenCounter | None = None,
     clock: Clock | None = None,
     summarizer: Summarizer | None = None,
+    plugins: Sequence[Plugin] = (),
     tenant: str | None = None,
     on_event: Callable[[Event], object] | None = None,
 ) -> AsyncConversation:
     """See `open_conversation`."""
+    asked = listed(plugins)
     told = _told(
-        policy, settings, store=store, format=format, model=model, window=window, reserve=reserve, tenant=tenant
+        policy,
+        settings,
+        bool(asked),
+        store=store,
+        format=format,
+        model=model,
+        window=window,
+        reserve=reserve,
+        tenant=tenant,
     )
-    return await _open_async(name, told.tenant, _Made(told, profile, prices, counter, clock, summarizer), on_event)
+    made = _Made(told, profile, prices, counter, clock, summarizer, asked)
+    return await _open_async(name, told.tenant, made, on_event)
 
 
 def open_store(url: str) -> Store:
@@ -126,6 +151,7 @@ class _Made(NamedTuple):
     counter: TokenCounter | None
     clock: Clock | None
     summarizer: Summarizer | None
+    plugins: tuple[Plugin, ...]
 
     def engine(self) -> Engine:
         """An engine of these parts. Raises BadSetting, before the store is opened, for values that are not allowed."""
@@ -184,7 +210,7 @@ def _open(name: str, tenant: str, made: _Made, on_event: Callable[[Event], objec
         return _open(fork, tenant, made.beside(engine), on_event)
 
     owns_store = isinstance(made.told.store, str)
-    conversation = Conversation(engine, on_event=on_event, owns_store=owns_store, reopen=reopen)
+    conversation = Conversation(engine, on_event=on_event, plugins=made.plugins, owns_store=owns_store, reopen=reopen)
     try:
         conversation._do(engine.open(tenant, name))
     except BaseException:
@@ -205,7 +231,9 @@ async def _open_async(
         return await _open_async(fork, tenant, made.beside(engine), on_event)
 
     owns_store = isinstance(made.told.store, str)
-    conversation = AsyncConversation(engine, on_event=on_event, owns_store=owns_store, reopen=reopen)
+    conversation = AsyncConversation(
+        engine, on_event=on_event, plugins=made.plugins, owns_store=owns_store, reopen=reopen
+    )
     try:
         await conversation._do(engine.open(tenant, name))
     except BaseException:
@@ -229,16 +257,39 @@ def _format(format: str | Format) -> Format:
     return get_format(format)
 
 
-def _told(policy: str | Policy | Sequence[Policy] | None, settings: Mapping[str, Any] | None, **keywords: Any) -> _Told:
+def _told(
+    policy: str | Policy | Sequence[Policy] | None,
+    settings: Mapping[str, Any] | None,
+    has_plugins: bool,
+    **keywords: Any,
+) -> _Told:
     """Merge what is said. Where only keywords speak, nothing is read but the preset."""
-    if settings is None and not os.path.exists("foveate.toml") and not any(map(_is_ours, os.environ)):
+    if (
+        settings is None
+        and not has_plugins
+        and not os.path.exists("foveate.toml")
+        and not any(map(_is_ours, os.environ))
+    ):
         policies, floor = _policies(DEFAULT if policy is None else policy)
         plain: dict[str, Any] = {"store": "memory:", "format": "openai", "model": "", "tenant": ""}
         return _Told(policies, floor, **keywords | {key: plain[key] for key in plain if keywords[key] is None})
     from .settings import load
 
-    merged = load(policy=policy, environ=os.environ, folder=Path(), settings=settings, **keywords)
-    return _Told(merged.policies(), merged.floor(), **{key: merged[key] for key in keywords})
+    merged = load(
+        policy=policy, environ=os.environ, folder=Path(), settings=settings, has_plugins=has_plugins, **keywords
+    )
+    policies = merged.policies()
+    if has_plugins and not isinstance(merged["policy"], str):
+        policies = _retaining(policies)
+    return _Told(policies, merged.floor(), **{key: merged[key] for key in keywords})
+
+
+def _retaining(policies: tuple[Policy, ...]) -> tuple[Policy, ...]:
+    """Policies of the program's own, behind the one that plugins cannot do without."""
+    from .policies.retain_blocks import RetainBlocks, retain_blocks
+
+    is_there = any(isinstance(policy, RetainBlocks) for policy in policies)
+    return policies if is_there else (retain_blocks(), *policies)
 
 
 def _is_ours(variable: str) -> bool:

@@ -26,9 +26,11 @@ EventKind = Literal[
     "compaction-done",
     "compaction-failed",
     "compaction-skipped",
+    "plugin-failed",
 ]
 """`compacted`: something shorter is shown of it; `removed`: nothing is; `expired`: its lease ended, and nothing of its
-content is shown; `expanded`: its original is shown again. The last four tell how a `Task` stands.
+content is shown; `expanded`: its original is shown again. `compaction-...` tells how a `Task` stands; `plugin-failed`
+that a plugin (`policy`) was left out, which is told when it happens and not kept.
 """
 
 EXPIRED = "Expired after {turns} turns (limit: {limit})"

@@ -39,6 +39,7 @@ _DEFAULTS = {
 _LEAST = {"window": 1, "reserve": 0}
 _MOST = 2**63 - 1
 """The largest whole number that every store can keep."""
+_RETAINS = ("retain", "enabled")
 _NOBODY = Source(Level.DEFAULT, "default")
 
 Levels = Mapping[Level, Spoken]
@@ -98,13 +99,15 @@ def load(
     environ: Mapping[str, str],
     folder: Path | None = None,
     settings: Mapping[str, Any] | None = None,
+    has_plugins: bool = False,
     **keywords: object,
 ) -> Settings:
     """Merge all that is said.
 
     `environ`: such as `os.environ`. `folder`: where `foveate.toml` may lie, and where paths of presets start; None: no
     such file is read. `keywords`: `store`, `format`, `model`, `window`, `reserve`, `tenant`; None says nothing.
-    `settings`: of mechanisms, such as `{"prune": {"protect": 20_000}}`. A Store, a Format and policies of your own are
+    `settings`: of mechanisms, such as `{"prune": {"protect": 20_000}}`. `has_plugins`: then `retain` is on, unless
+    somebody says otherwise or `off` is chosen. A Store, a Format and policies of your own are
     taken as they are. Raises BadSetting, naming source and value, what is allowed, and what takes precedence.
     """
     levels = {
@@ -121,6 +124,8 @@ def load(
     merged = over(merged, {("policy",): chosen})
     if base is not None:
         merged = _switched(merged, counting, chosen.source.level)
+        if has_plugins and base.name != "off" and _RETAINS not in merged:
+            merged = over(merged, {_RETAINS: Said(True, Source(Level.KEYWORD, "keyword plugins=", None, _RETAINS))})
         merged = _with_recap_variables(merged, environ)
     _check_general(merged)
     made = own_policies(chosen.value) if base is None else assembled(merged)
