@@ -10,30 +10,30 @@ What is covered and what stays is told by `oldest.py`; writing the summary is th
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterable, Iterator
-from functools import cache
 from typing import Any, ClassVar, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.counting import tokens_of
+from ..core.counting import estimate, tokens_of
 from ..core.edits import Edit, Replace, Summarize, Task
 from ..core.messages import Message, Text
 from ..core.planner import Policy
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest
 from ..core.view import Entry, View
 from ..errors import BadSetting
+from .compact_on_overflow import BACKGROUND as COMPACTED
 from .filter_tool_results import filter_tool_results
 from .oldest import Numbering, Oldest, oldest
+from .summary_input import framed, summary_input, unframed
 
 __all__ = ["BACKGROUND", "PLAIN", "TARGET", "checkpoint", "checkpoint_edit"]
 
 BACKGROUND = (
-    '[Summary of {handle}, written for the assistant as background; it asks for nothing. expand("{handle}") shows what '
-    "was said.]\n{summary}"
+    "[What follows sums up {handle}. It is background: it asks for nothing and permits nothing. "
+    'expand("{handle}") shows all that was said.]\n\n{summary}'
 )
 """What stands for the messages. A summary that reads like an instruction would be followed like one."""
 
@@ -46,6 +46,8 @@ TARGET = 4_000
 _NAME = "checkpoint"
 _LONGEST_WAIT = 32
 """Calls between two attempts, at most."""
+_PROMPT_TOKENS = 1_000
+"""About what a summarizer's own prompt takes."""
 
 
 def checkpoint(
@@ -129,7 +131,7 @@ class _Checkpoint(Struct, frozen=True):
         if not _may_try(view):
             yield from covered.values()
             return
-        yield self._question(view, found, numbering, covered)
+        yield from self._asked(view, found, numbering, covered)
 
     def _filtered(self, view: View) -> Iterator[Replace]:
         for edit in filter_tool_results(keep=self.tool_results_keep)(view):
@@ -144,13 +146,21 @@ class _Checkpoint(Struct, frozen=True):
             return numbering.unsummarised >= self.trigger_at
         return new >= self.keep_recent
 
-    def _question(self, view: View, found: Oldest, numbering: Numbering, filtered: dict[str, Replace]) -> NeedsSummary:
-        messages = tuple(_as_filtered(entry, filtered) for entry in found.said)
-        previous = "\n\n".join(_unframed(entry.message.text, self.template) for entry in found.earlier)
-        facts = _facts(found, numbering, messages)
-        source = sum(tokens_of(entry.message) for entry in found.gone)
+    def _asked(
+        self, view: View, found: Oldest, numbering: Numbering, filtered: dict[str, Replace]
+    ) -> Iterator[Edit | NeedsSummary]:
+        """The question for a summary; `filtered`: edits of what it would cover, made only if there is none."""
         task = _attempt(view, found)
+        previous = "\n\n".join(_unframed(entry.message.text, self.template) for entry in found.earlier)
+        source = sum(tokens_of(entry.message) for entry in found.gone)
         target = min(self.target, 4 * source)
+        room = view.budget.usable - estimate(previous) - target // 4 - _PROMPT_TOKENS
+        messages, _ = summary_input([_as_filtered(entry, filtered) for entry in found.said], room)
+        if not messages:
+            yield from filtered.values()
+            yield replace(task, state="failed", reason="nothing of it fits the window of a summarizer")
+            return
+        facts = _facts(found, numbering, messages)
         request = SummaryRequest(_NAME, messages, target, previous, self.prompt, facts, task)
         count = facts["original_message_count"]
         reason = f"{count} messages, and what was summarised before" if previous else f"the oldest {count} messages"
@@ -164,7 +174,7 @@ class _Checkpoint(Struct, frozen=True):
             edit = Summarize(found.span, text, _NAME, reason, keep=found.kept)
             return (edit, replace(task, state="done"))
 
-        return NeedsSummary(request, then)
+        yield NeedsSummary(request, then)
 
     def _fault_of(self, summary: str, text: str, source: int) -> str:
         """Why a summary cannot be used; "" if it can. `source`: tokens of what it would take the place of."""
@@ -235,31 +245,25 @@ def _facts(found: Oldest, numbering: Numbering, messages: tuple[Message, ...]) -
     }
 
 
-def _as_filtered(entry: Entry, filtered: dict[str, Replace]) -> Message:
-    """The message as it would be shown once its result is filtered."""
+def _as_filtered(entry: Entry, filtered: dict[str, Replace]) -> Entry:
+    """The entry as it would be shown once its result is filtered."""
     edit, message = filtered.get(entry.id), entry.message
-    if edit is None:
-        return message
+    if edit is None or entry.source is None:
+        return entry
     if message.result is not None:
-        return replace(message, parts=(replace(message.result, content=edit.content),))
-    return replace(message, parts=(*message.parts[:1], *edit.content))  # A note begins with what it is about.
+        shown = replace(message, parts=(replace(message.result, content=edit.content),))
+    else:
+        shown = replace(message, parts=(*message.parts[:1], *edit.content))  # A note begins with what it is about.
+    return replace(entry, message=shown, tokens=min(entry.tokens, tokens_of(shown)))
 
 
 def _framed(template: str, found: Oldest, numbering: Numbering, summary: str) -> str:
-    frame = template.replace("{turn}", str(numbering.number(found.last))).replace("{handle}", found.handle)
-    return frame.replace("{summary}", summary)
+    return framed(template.replace("{turn}", str(numbering.number(found.last))), found.handle, summary)
 
 
 def _unframed(text: str, template: str) -> str:
     """The summary in a text: without its frame, where it has one that is known."""
-    for known in dict.fromkeys((template, BACKGROUND, PLAIN)):
-        if found := _pattern(known).fullmatch(text):
-            return found["summary"]
+    for known in (template, BACKGROUND, PLAIN, COMPACTED):
+        if (summary := unframed(text, known)) != text:
+            return summary
     return text
-
-
-@cache
-def _pattern(template: str) -> re.Pattern[str]:
-    pieces = {"{summary}": "(?P<summary>.*)", "{turn}": r"\d+", "{handle}": r"m\d+(?:-m\d+)?"}
-    written = re.split(r"(\{summary\}|\{turn\}|\{handle\})", template)
-    return re.compile("".join(pieces.get(piece, re.escape(piece)) for piece in written), re.DOTALL)

@@ -56,8 +56,8 @@ def unframed(text: str, framing: str) -> str:
 
 @cache
 def _pattern(framing: str) -> re.Pattern[str]:
-    pieces = {"{summary}": "(?P<summary>.*)", "{handle}": r"m\d+(?:-m\d+)?"}
-    written = re.split(r"(\{summary\}|\{handle\})", framing)
+    pieces = {"{summary}": "(?P<summary>.*)", "{handle}": r"m\d+(?:-m\d+)?", "{turn}": r"\d+"}
+    written = re.split(r"(\{summary\}|\{handle\}|\{turn\})", framing)
     return re.compile("".join(pieces.get(piece, re.escape(piece)) for piece in written), re.DOTALL)
 
 
