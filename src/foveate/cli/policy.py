@@ -14,6 +14,9 @@ from ._options import settings_of
 
 __all__ = ["list_", "show"]
 
+_WIDEST = 60
+"""Characters of the longest value in a table; `--json` tells all."""
+
 
 def show(policy: str | None = None, /, *, as_json: Annotated[bool, Parameter(name="--json")] = False) -> int:
     """Show every setting that counts for a program that runs in this folder, and where its value came from.
@@ -95,8 +98,9 @@ def _print(settings: Settings) -> None:
 
 
 def _value(value: object) -> str:
-    """A value as a file would have it; what no file says as a dash."""
-    return "-" if value is None else _json(value)
+    """A value as a file would have it, if it is not too long for a table; what no file says as a dash."""
+    text = "-" if value is None else _json(value)
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
 
 
 def _json(value: object) -> str:

@@ -125,5 +125,8 @@ def nearest(name: object, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     folded = {one.lower(): one for one in known}
-    close = get_close_matches(str(name)[:200].lower(), list(folded), n=1, cutoff=0.6)
-    return f" Did you mean {folded[close[0]]}?" if close else ""
+    asked = str(name)[:200].lower()
+    close = get_close_matches(asked, list(folded), n=1, cutoff=0.6)
+    if not close and len(asked) > 3:  # `turns` is far from `expiration_turns`, and yet means it.
+        close = [one for one in folded if asked in one]
+    return f" Did you mean {folded[close[0]]}?" if len(close) == 1 else ""

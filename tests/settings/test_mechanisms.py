@@ -1,0 +1,141 @@
+"""Settings of the mechanisms there are: tables of single tools and plugins, combinations, and values made up."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import foveate
+from foveate import BadSetting
+from foveate.policies.arguments import fit, is_sayable, is_table, parse
+from foveate.policies.presets import MECHANISMS
+from foveate.settings import load
+from foveate.testing import answer, call
+
+SAYABLE = [
+    (name, argument)
+    for name, mechanism in MECHANISMS.items()
+    for argument in mechanism.arguments.values()
+    if is_sayable(argument.kind)
+]
+
+
+def test_a_tool_has_a_lease_of_its_own(loaded):
+    loaded.write(
+        "mine.toml",
+        """
+        extends = "expire"
+        [expire.tools.web_search]
+        expiration_turns = 1
+        [expire.tools."odd.name"]
+        expiration_mode = "none"
+        """,
+    )
+    settings = loaded('[expire.tools.web_search]\nexpiration_mode = "remove"\n', policy="mine.toml")
+    found = {name: one.value for name, one in settings.values.items() if name.startswith("expire.tools")}
+    assert found == {
+        "expire.tools.web_search.expiration_turns": 1,
+        "expire.tools.web_search.expiration_mode": "remove",
+        "expire.tools.odd.name.expiration_mode": "none",
+    }
+    chat = foveate.open_conversation("c", window=100_000, policy=settings.policies())
+    for name in ("web_search", "odd.name", "read_file"):
+        chat.append([call(name, name), answer(name, "x" * 2_000, name=name)])
+    for _ in range(4):
+        chat.settle()
+        chat.record(foveate.assistant("I go on."))
+    shown = [entry.message.result.text for entry in chat.settle() if entry.message.result]
+    assert [len(text) for text in shown][1:] == [2_000, 594]
+    assert shown[0] == "[result expired after 1 turns]"
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("[expire.tools.x]\nturns = 1", "line 2: expire.tools.x.turns: there is no setting of that name. Did you mean"),
+        ("[expire.tools.x]\nexpiration_turns = '1'", "is '1'; allowed: a whole number or none."),
+        ("[expire.tools.x]\nexpiration_turns = true", "is true; allowed: a whole number or none."),
+        ("[expire.tools.x]\nexpiration_mode = 'Remove'", "is 'Remove'; allowed: one of none, remove, compact or none."),
+        ("[expire.default]\nexpiration_turns = -1", "line 2: expire.default.expiration_turns is -1. This is refused:"),
+        ("[expire]\ndefault = 5", "line 2: expire.default is 5; allowed: a table with expiration_turns,"),
+        ("[retain.plugins.clock]\nsave = -1", "line 2: retain.plugins.clock.save is -1. This is refused:"),
+        ("[retain.plugins.clock]\nsave = 'x'", "retain.plugins.clock.save is 'x'; allowed: true or false or a whole"),
+        (
+            "[retain.plugins.clock]\nsaev = 1",
+            "retain.plugins.clock.saev: there is no setting of that name. Did you mean",
+        ),
+        (
+            "[checkpoint]\nkeep_recent = 200",
+            "foveate.toml, line 2: checkpoint.keep_recent is 200. This is refused:",
+        ),
+        (
+            "[checkpoint]\ntrigger_at = 50\nkeep_recent = 60",
+            "foveate.toml, line 2: checkpoint.trigger_at is 50; foveate.toml, line 3: checkpoint.keep_recent is 60. T",
+        ),
+        ("[filter]\nkeep = -1", "foveate.toml, line 2: filter.keep is -1. This is refused:"),
+        ("[recap]\nbatch_size = 0", "foveate.toml, line 2: recap.batch_size is 0. This is refused:"),
+        ("[recap]\ntemplate = 'x'", "foveate.toml, line 2: recap.template is 'x'. This is refused:"),
+    ],
+)
+def test_what_a_mechanism_refuses_is_said_again_with_its_source(loaded, toml, said):
+    assert said in loaded.refused(toml)
+
+
+@pytest.mark.filterwarnings("error")
+def test_looking_for_the_value_to_blame_warns_of_nothing(loaded):
+    """The mechanism is called again and again for this, with values that may be worth a warning."""
+    assert "refused" in loaded.refused("[checkpoint]\ntrigger_at = 50\nkeep_recent = 60\n")
+
+
+def test_a_combination_over_levels_blames_what_would_have_to_change(loaded):
+    told = loaded.refused("[checkpoint]\ntrigger_at = 50\n", {"FOVEATE_CHECKPOINT_KEEP_RECENT": "60"})
+    assert told.startswith(
+        "foveate.toml, line 2: checkpoint.trigger_at is 50; environment FOVEATE_CHECKPOINT_KEEP_RECENT is 60. This is"
+    )
+
+
+@pytest.mark.parametrize(("mechanism", "argument"), SAYABLE, ids=lambda one: getattr(one, "name", one))
+def test_every_default_is_a_value_that_settings_allow(mechanism, argument):
+    if not argument.is_required:
+        fit(argument.kind, argument.default)
+
+
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.dates()
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3)
+)
+
+
+@given(st.sampled_from(SAYABLE), VALUES, st.booleans())
+def test_whatever_is_said_is_taken_or_refused_and_never_breaks(place, value, other):
+    name, argument = place
+    told: dict[str, Any] = {argument.name: value}
+    if other:
+        told["enabled"] = True
+    assert answer_to(environ={}, settings={name: told}, policy="none").count(name)
+
+
+@given(st.sampled_from(SAYABLE), st.text(max_size=20) | st.integers().map(str) | st.floats().map(str))
+def test_whatever_the_environment_says_is_taken_or_refused(place, text):
+    name, argument = place
+    variable = f"FOVEATE_{name}_{argument.name}".upper()
+    said = answer_to(environ={variable: text, "FOVEATE_POLICY": "none"})
+    assert name in said if text.strip() or is_table(argument.kind) else said == ""
+
+
+def answer_to(**said: Any) -> str:
+    """The mechanisms that are on, or what is said of settings that cannot be."""
+    try:
+        return ", ".join(load(**said).mechanisms)
+    except BadSetting as error:
+        return str(error).lower()
+
+
+@given(st.sampled_from([int, float, bool, int | None, float | None]), st.text(max_size=30))
+def test_a_text_is_a_value_of_its_kind_or_stays_a_text(kind, text):
+    value = parse(kind, text)
+    assert value is None or value == text.strip() or fit(kind, value) == value or math.isinf(value)
