@@ -70,6 +70,8 @@ def omit_media(view: View) -> Iterator[Edit]:
         for path, media in _media_shown(entry):
             if quota.is_met():
                 return
+            if entry.is_pinned(path):
+                continue
             if quota.bytes > 0 or media.is_image:
                 yield replacement(entry, fill(_MEDIA, entry, path), _NAME, "too many images or bytes", path)
                 quota.freed(bytes=len(media.data), images=int(media.is_image))
@@ -82,7 +84,7 @@ def cut_giants(view: View) -> Iterator[Edit]:
     keep = max(_KEEP, min(half, half_bytes // 4))
     for entry in _touchable(view.entries, view):
         is_giant = (over.tokens and entry.tokens > half) or (over.bytes and entry.bytes > half_bytes)
-        if is_giant and not entry.message.calls and len(entry.message.text) > keep:
+        if is_giant and not entry.pinned and not entry.message.calls and len(entry.message.text) > keep:
             yield _cut_text(entry, keep, "fills half of the window alone")
 
 
@@ -112,7 +114,7 @@ def clear_newest(view: View) -> Iterator[Edit]:
     yield from _clear(_touchable(view.entries, view), is_over(view))
     for entry in _touchable(view.entries[_newest_unit(view) :], view):
         for place, call in _calls_shown(entry):
-            if len(call.arguments) > 4 * _KEEP:
+            if len(call.arguments) > 4 * _KEEP and not entry.is_pinned((place,)):
                 small = cut_arguments(call.arguments, _KEEP, handle(entry))
                 yield Replace(Target(entry.id, (place,)), (Text(small),), _NAME, _REASON)
 
@@ -167,14 +169,19 @@ def _hide(view: View, before: int) -> Iterator[Edit]:
 
 
 def _touchable(entries: Sequence[Entry], view: View) -> list[Entry]:
-    """What may be shrunk, the oldest first; what was expanded for the coming call last."""
+    """What may be shrunk in some part, the oldest first; what was expanded for the coming call last."""
     last_input = view.last_input
-    touchable = [entry for entry in entries if entry.source is not None and _may_go(entry, last_input)]
+    touchable = [entry for entry in entries if entry.source is not None and _may_shrink(entry, last_input)]
     return sorted(touchable, key=lambda entry: entry.renewed >= view.turn)
 
 
 def _may_go(entry: Entry, last_input: int) -> bool:
-    return not entry.pinned and entry.message.role != "system" and entry.position != last_input
+    return not entry.pinned and _may_shrink(entry, last_input)
+
+
+def _may_shrink(entry: Entry, last_input: int) -> bool:
+    is_pinned = any(not pin.path for pin in entry.pins)
+    return not is_pinned and entry.message.role != "system" and entry.position != last_input
 
 
 def _newest_unit(view: View) -> int:
@@ -188,7 +195,7 @@ def _older(view: View) -> Sequence[Entry]:
 
 
 def _clear(entries: Sequence[Entry], excess: Excess) -> Iterator[Edit]:
-    results = [entry for entry in entries if entry.is_result]
+    results = [entry for entry in entries if entry.is_result and not entry.pinned]
     quota = _Quota(excess, results)
     for entry in results:
         text = fill(CLEARED, entry)
@@ -206,6 +213,8 @@ def _shrink(entries: Sequence[Entry], keep: int, excess: Excess) -> Iterator[Edi
             return
         for i, part in enumerate(message.parts):
             match part:
+                case _ if entry.is_pinned((i,)):
+                    pass
                 case ToolCall() if len(part.arguments) > 2 * keep and (i,) not in entry.shrunk:
                     small = shrink_arguments(part.arguments, keep, handle(entry))
                     if len(small) < len(part.arguments):
