@@ -1,0 +1,197 @@
+"""One stored message of what was said and what plugins add: its parts, and how long each is shown."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foveate import (
+    AdditionalContent,
+    BadMessage,
+    BadSetting,
+    Enriched,
+    Kept,
+    Media,
+    Message,
+    Text,
+    ToolResult,
+    display_parts,
+    enrich,
+    persistent_parts,
+)
+from foveate.core.enrich import own_message, retained_parts
+from foveate.core.stamps import Retention, Stamp
+from foveate.testing import answer, say, system, user
+
+SAID = user("What is on the screen?")
+SHOT = Media("image/png", "base64", "iVBORw0KGgo=")
+HEADER = Text("\n### PLUGIN screen CONTEXT ###\n")
+SPACE = Text("\n")
+
+
+def added(*contents: AdditionalContent) -> Enriched:
+    return enrich(SAID, [("screen", contents)])
+
+
+def shown(made: Enriched) -> tuple[object, ...]:
+    return display_parts(made.message, made.kept)
+
+
+def saved(made: Enriched) -> tuple[tuple[object, ...], tuple[int | None, ...]]:
+    return persistent_parts(made.message, made.kept)
+
+
+def one(text: str, save: bool | int = False, display: bool = True) -> AdditionalContent:
+    return AdditionalContent(text, display, save)
+
+
+# ------------------------------------------------------------------------------------------------------- the scenarios
+
+
+@pytest.mark.parametrize("plugins", [[], [("screen", [])]])
+def test_3_4_01_without_plugins_what_is_shown_and_saved_is_what_was_said(plugins: list):
+    made = enrich(SAID, plugins)
+    assert made == Enriched(SAID, (Kept(),))
+    assert shown(made) == SAID.parts
+    assert saved(made) == (SAID.parts, (None,))
+
+
+def test_3_4_02_the_documented_example():
+    made = added(one("txt1", 3), one("txt2", True, display=False))
+    parts = (*SAID.parts, HEADER, Text("txt1"), SPACE, Text("txt2"), SPACE)
+    assert saved(made) == (parts, (None, None, 3, 3, None, None))
+    assert shown(made) == parts[:4]
+    assert made.message == Message("user", parts)
+
+
+def test_3_4_03_one_content_that_is_shown_and_saved_is_the_same_now_and_later():
+    made = added(one("txt", 3))
+    assert saved(made) == (shown(made), (None, 3, 3, 3))
+    assert shown(made) == (*SAID.parts, HEADER, Text("txt"), SPACE)
+
+
+def test_3_4_04_a_header_stays_as_long_as_the_longest_of_its_contents():
+    made = added(one("a", 2), one("b", 5))
+    assert saved(made)[1] == (None, 5, 2, 2, 5, 5)
+    assert added(one("a", 2), one("b", True)).kept[1] == Kept(True, None, "screen")
+    assert added(one("a", 2, display=False), one("b")).kept[1] == Kept(True, 2, "screen")
+
+
+def test_3_4_05_what_is_only_shown_is_not_saved_and_what_is_only_saved_is_not_shown():
+    only_shown, only_saved = added(one("now")), added(one("later", True, display=False))
+    assert saved(only_shown) == (SAID.parts, (None,))
+    assert shown(only_shown) == (*SAID.parts, HEADER, Text("now"), SPACE)
+    assert shown(only_saved) == SAID.parts
+    assert saved(only_saved) == ((*SAID.parts, HEADER, Text("later"), SPACE), (None,) * 4)
+
+
+@pytest.mark.parametrize("save", [False, 0, -1, -(10**30)])
+def test_3_4_06_what_is_saved_for_no_call_is_not_saved_and_has_no_header_for_good(save: int):
+    assert saved(added(one("a", save))) == (SAID.parts, (None,))
+    assert added(one("a", save, display=False)) == Enriched(SAID, (Kept(),))
+    assert saved(added(one("a", save), one("b", 2)))[1] == (None, 2, 2, 2)
+
+
+@pytest.mark.parametrize("save", [2.0, float("nan"), "2", None])
+def test_another_kind_of_number_of_calls_is_refused(save: object):
+    with pytest.raises(BadSetting, match="save_to_history= is True, False or a whole number"):
+        AdditionalContent("a", True, save)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("display_on_current_message", 1), ("content", 7), ("content", ("a",)), ("content", {"type": "text"})],
+)
+def test_other_fields_of_the_wrong_kind_are_refused(field: str, value: object):
+    with pytest.raises(BadSetting, match=f"{field}= is"):
+        AdditionalContent(**{"content": "a", field: value})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("blank", ["", " \n\t"])
+def test_3_4_12_blank_blocks_are_dropped_before_times_are_given_so_each_block_has_its_own(blank: str):
+    made = added(one("a", 2), AdditionalContent((Text("b"), Text(blank), Text("c")), True, 5), one(blank, True))
+    assert list(zip(made.message.parts, made.kept, strict=True)) == [
+        (SAID.parts[0], Kept()),
+        (HEADER, Kept(True, 5, "screen")),
+        (Text("a"), Kept(True, 2, "screen")),
+        (SPACE, Kept(True, 2, "screen")),
+        (Text("b"), Kept(True, 5, "screen")),
+        (Text("c"), Kept(True, 5, "screen")),
+        (SPACE, Kept(True, 5, "screen")),
+    ]
+
+
+def test_3_4_13_texts_are_never_joined():
+    made = added(AdditionalContent((Text("a"), Text("b"), Text("c")), True, 2))
+    assert saved(made)[1] == (None, 2, 2, 2, 2, 2)
+    assert made.message.parts[2:5] == (Text("a"), Text("b"), Text("c"))
+
+
+def test_3_4_18_a_part_without_a_time_is_an_error_and_never_a_guess():
+    made = added(one("a", 2))
+    for kept in (made.kept[:-1], (*made.kept, Kept()), ()):
+        with pytest.raises(BadMessage, match=f"{len(kept)} times for 4 parts"):
+            display_parts(made.message, kept)
+        with pytest.raises(BadMessage, match=f"{len(kept)} times for 4 parts"):
+            persistent_parts(made.message, kept)
+
+
+# -------------------------------------------------------------------------------------------------------- and the rest
+
+
+def test_a_content_without_blocks_has_neither_header_nor_spacing():
+    assert added(one("", 3), AdditionalContent((), True, True)) == Enriched(SAID, (Kept(),))
+
+
+def test_each_plugin_has_its_header_in_the_order_they_were_asked():
+    made = enrich(user("Hi."), [("b {x}", [one("1")]), ("a", [one("", 2)]), ("a", [one("2", 1, display=False)])])
+    texts = [part.text for part in made.message.parts if isinstance(part, Text)]
+    assert texts == ["Hi.", "\n### PLUGIN b {x} CONTEXT ###\n", "1", "\n", "\n### PLUGIN a CONTEXT ###\n", "2", "\n"]
+    assert [kept.plugin for kept in made.kept] == ["", "b {x}", "b {x}", "b {x}", "a", "a", "a"]
+
+
+def test_headers_and_spacings_may_be_others_or_none():
+    made = enrich(SAID, [("screen", [one("a")])], header="[{name}]", spacing="--")
+    assert shown(made)[1:] == (Text("[screen]"), Text("a"), Text("--"))
+    assert shown(enrich(SAID, [("screen", [one("a")])], header="", spacing="")) == (*SAID.parts, Text("a"))
+
+
+def test_into_a_tool_result_is_added_what_it_holds():
+    made = enrich(answer("c1", "ok"), [("screen", [AdditionalContent((SHOT,), True, 2)])])
+    assert made.message == Message("tool", (ToolResult("c1", (Text("ok"), HEADER, SHOT, SPACE)),))
+    assert [kept.calls for kept in made.kept] == [None, 2, 2, 2]
+    assert retained_parts(made.message) == (Text("ok"), HEADER, SHOT, SPACE)
+
+
+@pytest.mark.parametrize("message", [say("I think."), system("You mend tests.")])
+def test_nothing_is_added_to_what_the_model_says_nor_to_prompts(message: Message):
+    with pytest.raises(BadMessage, match=f"not to a message of role {message.role}"):
+        enrich(message, [])
+
+
+def test_a_list_that_a_plugin_changes_later_changes_no_message():
+    blocks = [Text("a")]
+    made = added(AdditionalContent(blocks))  # type: ignore[arg-type]
+    blocks[:] = [Text("changed")]
+    assert shown(made)[2] == Text("a")
+
+
+@given(
+    contents=st.lists(
+        st.builds(one, st.sampled_from(["a", "", "b c"]), st.sampled_from([False, True, -1, 0, 1, 3]), st.booleans())
+    ),
+    into=st.sampled_from([SAID, answer("c1", "ok"), Message("user"), user("Look.", SHOT)]),
+)
+def test_what_was_said_comes_first_for_good_and_is_found_again(contents: list, into: Message):
+    made = enrich(into, [("p", contents), ("q", contents)])
+    own = len(retained_parts(into))
+    assert len(made.kept) == len(retained_parts(made.message))
+    assert made.kept[:own] == (Kept(),) * own
+    assert shown(made)[:own] == saved(made)[0][:own] == retained_parts(into)
+    stamp = Stamp(0, 0, 0, "user", retention=Retention(1, made.kept) if made.kept else None)
+    assert own_message(made.message, stamp) == into
+    lasting = [content for content in contents if content.blocks and content.calls != 0]
+    assert len(saved(made)[0]) == own + 2 * (bool(lasting) + 2 * len(lasting))
+    now = [content for content in contents if content.blocks and content.display_on_current_message]
+    assert len(shown(made)) == own + 2 * (bool(now) + 2 * len(now))
