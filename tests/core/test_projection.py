@@ -399,7 +399,8 @@ def minds(story: Story) -> list[int]:
     ("edit", "left"),
     [
         (lambda s: Replace(at(s, 5), (Text("x"),)), [2, 4]),
-        (lambda s: Replace(at(s, 4, 1), (Text("{}"),)), [2, 4]),
+        (lambda s: Replace(at(s, 5), (Text("r1"),)), [2, 4, 6, 8]),  # A mark: the same is shown once more.
+        (lambda s: Replace(at(s, 4, 1), (Text('{"a":1}'),)), [2, 4]),
         (lambda s: Hide(at(s, 3)), [2]),
         (lambda s: Hide(run(s, 2, 3)), []),
         (lambda s: Summarize(run(s, 4, 5), "told"), [2]),

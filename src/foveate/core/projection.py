@@ -221,7 +221,10 @@ class Projection:
             case Replace(target=target) | Hide(target=Target(path=(_, *_)) as target):
                 slot = self._by_id.get(target.message)
                 if slot and not self.refuses(edit, tip=record.position):
-                    self._changing(slot, voids=True).edits += ((number, edit),)
+                    edits = (*slot.edits, (number, edit))
+                    # A mark, which shows the same once more, takes nothing from what reasoning is bound to.
+                    changes = edited(slot.message, edits).message != edited(slot.message, slot.edits).message
+                    self._changing(slot, voids=changes).edits = edits
             case Hide(target=named):
                 self._cover(number, named, edit, record, where)
             case Summarize(span=named):

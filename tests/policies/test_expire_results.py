@@ -1,0 +1,830 @@
+"""Results that expire: the document's scenarios with its own texts, then what it leaves open.
+
+A result is appended in the turn of the call that it belongs to; `seen(n)` is what the model sees at call number n.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine.shells import opened, refusals, texts
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from foveate import Conversation, View, check
+from foveate.core.edits import Replace, Target
+from foveate.core.events import Event
+from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolResult, assistant, tool_result, user
+from foveate.core.profiles import PROFILES
+from foveate.core.stamps import Lease
+from foveate.core.summaries import SummaryRequest
+from foveate.errors import BadInput, BadSetting, NotExpandable, UnknownHandle
+from foveate.formats.sniff import read_recording
+from foveate.policies.expire_results import expire_results
+from foveate.policies.leases import most_aggressive
+from foveate.policies.prune_tool_outputs import prune_tool_outputs
+from foveate.replay import replay
+from foveate.testing import answer, call, calls, check_body, say, thought
+from foveate.testing.strategies import histories
+
+DOCUMENTED = {
+    "annotation": "...\n\n[Compacted: showing first {kept} of {length} characters. "
+    "Agent can request expansion if needed.]",
+    "preamble": "[AI Summary of {length} chars. Agent can request full expansion if needed.]\n\n",
+    "bare_annotation": "...\n\n[Compacted: showing first {kept} of {length} characters.]",
+    "bare_preamble": "[AI Summary of {length} chars.]\n\n",
+}
+LONG = "".join(f"{n:04} " for n in range(1_000))
+"""5,000 characters, no two fives of them alike."""
+QUICK = Lease(2, "compact", "first_chars", 500, message_type="action-result")
+SUMMED = Lease(3, "compact", "summary", message_type="action-result")
+GONE = Lease(1, "remove", message_type="action-result")
+REASON = "Compacted using First N Chars (saved {} tokens)"
+
+
+class Run:
+    """A run of an agent whose results expire, and what was told of it."""
+
+    def __init__(self, *, summarizer: Any = None, provider: str = "openai", **said: Any) -> None:
+        self.events: list[Event] = []
+        policy = expire_results(**{**DOCUMENTED, **said})
+        listen = self.events.append
+        self.chat = opened(policy=policy, provider=provider, summarizer=summarizer, on_event=listen)
+        self.chat.append("Look into it.")
+
+    def seen(self, turn: int) -> View:
+        """What the model sees at this call; calls before it are made, and answered with a word."""
+        while (view := self.chat.settle()).turn < turn:
+            self.chat.record(say(f"step {view.turn}"))
+        assert view.turn == turn
+        return view
+
+    def expanded(self, handle: str, turn: int) -> Message:
+        """Expand before the call of this turn, as a model does that asks for it in the call before."""
+        self.seen(turn - 1)
+        self.chat.record(say(f"Show me {handle}."))
+        return self.chat.expand(handle)
+
+    def called(self, *asked: Message | str) -> None:
+        """Make the next call."""
+        self.chat.settle()
+        self.chat.record(calls(*asked) if asked else say("I search."))
+
+    def result(self, text: str = LONG, lease: Lease | None = QUICK) -> str:
+        """Append the result of an action, as a message of role user; returns its handle."""
+        self.chat.append(user(text), lease=lease)
+        return f"m{len(self.chat)}"
+
+    def told(self, *kinds: str) -> list[Event]:
+        return [event for event in self.events if event.kind in kinds]
+
+
+def run_with(text: str = LONG, lease: Lease | None = QUICK, **said: Any) -> Run:
+    """A run whose first call led to one result, m3."""
+    run = Run(**said)
+    run.called()
+    run.result(text, lease)
+    return run
+
+
+def text_at(view: View, handle: str = "m3") -> str | None:
+    """The text shown of a message; None where nothing is."""
+    return next((entry.message.text for entry in view if entry.handle == handle), None)
+
+
+def entry_of(view: View, handle: str = "m3") -> Any:
+    return next(entry for entry in view if entry.handle == handle)
+
+
+def cut(text: str, kept: int = 500) -> str:
+    return (
+        f"{text[:kept]}...\n\n[Compacted: showing first {kept} of {len(text)} characters. "
+        "Agent can request expansion if needed.]"
+    )
+
+
+# --------------------------------------------------------------------------------------------- the document's scenarios
+
+
+def test_1_4_01_a_result_of_turn_1_with_a_limit_of_2_is_whole_until_3_and_compacted_at_4():
+    run = run_with()
+    assert [text_at(run.seen(turn)) for turn in (2, 3)] == [LONG, LONG]
+    entry = entry_of(run.seen(4))
+    assert (entry.message.text, len(entry.message.text)) == (cut(LONG), 594)
+    assert (len(run.chat.original("m3").text), entry.expandable) == (5_000, True)
+    (event,) = run.told("message-compacted")
+    assert (event.turn, event.index, event.tokens_saved) == (4, 2, 1_101)
+    assert (event.message, event.policy, event.reason) == (entry.id, "expire", REASON.format(1_101))
+
+
+def test_1_4_02_what_is_compacted_once_stays_as_it_is_and_nothing_more_is_told_or_asked():
+    asked: list[SummaryRequest] = []
+
+    def summarizer(request: SummaryRequest) -> str:
+        asked.append(request)
+        return "Short."
+
+    for lease in (QUICK, SUMMED):
+        run = run_with(lease=lease, summarizer=summarizer)
+        first = run.seen(5)
+        told = len([event for event in run.events if event.edit])
+        for turn in (6, 7, 8):
+            view = run.seen(turn)
+            assert entry_of(view) is entry_of(first)
+            assert run.chat.original("m3").text == LONG
+        assert (told, len([event for event in run.events if event.edit])) == (1, 1)
+    assert len(asked) == 1
+
+
+def test_1_4_03_expanding_renews_the_lease():
+    run = run_with()
+    assert run.expanded("m3", 6).text == LONG
+    assert [event.turn for event in run.told("message-expanded")] == [6]
+    whole = entry_of(run.seen(6))
+    assert (whole.message.text, whole.shrunk) == (LONG, ())
+    assert [text_at(run.seen(turn)) for turn in (7, 8)] == [LONG, LONG]
+    assert text_at(run.seen(9)) == cut(LONG)
+    assert [event.turn for event in run.told("message-compacted")] == [4, 9]
+
+
+def test_1_4_04_what_is_removed_is_told_twice_and_its_neighbours_stay():
+    run = Run()
+    run.seen(3)
+    run.called()
+    handle = run.result("found: 7", GONE)
+    before = run.seen(4)
+    assert text_at(before, handle) == "found: 7"
+    after = run.seen(5)
+    said = [entry.handle for entry in before if entry.handle != handle]
+    assert [entry.handle for entry in after] == [*said, "m6"]
+    told = run.told("message-expired", "message-removed")
+    assert [(event.kind, event.turn, event.index, event.reason) for event in told] == [
+        ("message-expired", 5, 4, "Expired after 2 turns (limit: 1)"),
+        ("message-removed", 5, 4, "Removed due to expiration"),
+    ]
+
+
+def test_1_4_05_a_limit_of_0_is_over_at_the_next_call_and_no_limit_or_mode_none_never():
+    with pytest.warns(UserWarning, match=r"^default: expiration_turns is 0, so these results expire before any model"):
+        run = Run(default=Lease(0, "remove"))
+    run.seen(2)
+    run.called()
+    run.result("gone at once", Lease(message_type="action-result"))
+    run.result("stays", Lease(expiration_mode="none", message_type="action-result"))
+    assert texts(run.seen(3))[-2:] == ["I search.", "stays"]
+    for never in (Lease(None, "remove"), Lease(0, "none")):
+        assert text_at(run_with("x", never).seen(30)) == "x"
+
+
+def test_1_4_06_an_override_makes_a_result_expire_that_was_configured_to_stay():
+    override = Lease(1, "compact", "first_chars", 200, preserve_original=True)
+    run = run_with(LONG[:3_000], Lease(action_id="search"), actions={"search": Lease(expiration_mode="none")})
+    assert text_at(run.seen(9)) == LONG[:3_000]
+    said = Lease(message_type="action-result", action_id="search")
+    actions = {"search": Lease(expiration_mode="none")}
+    for run in (
+        run_with(LONG[:3_000], said, actions=actions, override=override),
+        run_with(LONG[:3_000], Lease(1, "compact", "first_chars", 200, action_id="search", message_type="x")),
+    ):
+        assert text_at(run.seen(2)) == LONG[:3_000]
+        assert text_at(run.seen(3)) == cut(LONG[:3_000], 200)
+        assert len(text_at(run.seen(3)) or "") == 294
+        assert run.chat.expand("m3").text == LONG[:3_000]
+
+
+def test_1_4_07_switching_expiry_off_beats_every_level_and_what_is_not_said_is_inherited():
+    off = Lease(disable_expiration=True)
+    said = Lease(1, "remove", message_type="action-result", action_id="search", agent_action_id="agent-search")
+    for options in (
+        {"override": off},
+        {"tools": {"agent-search": off}},
+        {"actions": {"search": off}},
+        {"default": off},
+    ):
+        assert text_at(run_with(lease=said, **options).seen(9)) == LONG
+    partly = Lease(expiration_turns=3, message_type="action-result", action_id="search")
+    run = run_with(lease=partly, actions={"search": Lease(9, "compact", compact_length=40)})
+    assert [text_at(run.seen(turn)) for turn in (4, 5)] == [LONG, cut(LONG, 40)]
+
+
+def test_1_4_08_without_the_original_nothing_is_promised_and_expanding_is_refused():
+    run = run_with(lease=Lease(2, "compact", "first_chars", 500, preserve_original=False, message_type="action-result"))
+    view = run.seen(4)
+    promised = f"{LONG[:500]}...\n\n[Compacted: showing first 500 of 5000 characters.]"
+    assert (text_at(view), entry_of(view).expandable) == (promised, False)
+    edits = run.chat.head.number
+    with pytest.raises(NotExpandable, match="kept from the model"):
+        run.chat.expand("m3")
+    assert (run.chat.head.number, text_at(run.seen(4))) == (edits, promised)
+    assert run.chat.original("m3").text == LONG  # The history keeps it all the same.
+
+
+def test_1_4_09_a_model_is_asked_once_with_the_prompt_of_the_action_and_the_facts():
+    asked: list[SummaryRequest] = []
+
+    def summarizer(request: SummaryRequest) -> str:
+        asked.append(request)
+        return '{"summary": "Numbers from 0 to 999."}'
+
+    said = Lease(message_type="action-result", action_id="query", agent_action_id="researcher-query")
+    run = run_with(
+        lease=said,
+        tools={"researcher-query": Lease(3, "compact", "summary")},
+        actions={"query": Lease(compact_prompt_id="database-query")},
+        summarizer=summarizer,
+    )
+    assert text_at(run.seen(4)) == LONG
+    assert asked == []
+    summary = "[AI Summary of 5000 chars. Agent can request full expansion if needed.]\n\nNumbers from 0 to 999."
+    assert text_at(run.seen(5)) == text_at(run.seen(6)) == summary
+    facts = {"originalLength": 5_000, "targetLength": 500, "messageType": "action-result", "turnAdded": 1}
+    assert asked == [SummaryRequest("expire", (user(LONG),), 500, prompt="database-query", facts=facts)]
+    (event,) = run.told("message-compacted")
+    assert (event.reason, event.tokens_saved) == ("Compacted using AI Summary (saved 1226 tokens)", 1_226)
+
+
+def raising(request: SummaryRequest) -> str:
+    raise ConnectionError("no network")
+
+
+@pytest.mark.parametrize(
+    ("summarizer", "prompts", "why"),
+    [
+        (raising, None, "the summarizer raised ConnectionError: no network"),
+        (lambda request: "  ", None, "the summarizer returned nothing"),
+        (lambda request: '{"summary": ""}', None, "the summarizer returned nothing"),
+        (lambda request: 7, None, "the summarizer returned int, not text"),
+        (None, None, "there is no summarizer"),
+        (lambda request: "Short.", ["of something else"], "no prompt of a name that was given"),
+    ],
+)
+def test_1_4_10_whatever_goes_wrong_with_a_summary_the_beginning_is_shown(summarizer, prompts, why):
+    run = run_with(lease=SUMMED, summarizer=summarizer, prompts=prompts)
+    assert text_at(run.seen(5)) == cut(LONG)
+    (event,) = run.told("message-compacted")
+    assert event.reason == f"{REASON.format(1_101)}: {why}"
+    assert text_at(run.seen(9)) == cut(LONG)
+
+
+def test_1_4_10_a_prompt_that_there_is_not_is_looked_for_further_down():
+    named: list[str] = []
+
+    def summarizer(request: SummaryRequest) -> str:
+        named.append(request.prompt)
+        return "Short."
+
+    said = Lease(3, "compact", "summary", compact_prompt_id="lost", message_type="action-result", action_id="query")
+    for prompts in (["of the action", "Compact Agent Message"], ["Compact Agent Message"]):
+        actions = {"query": Lease(compact_prompt_id="of the action")}
+        run_with(lease=said, actions=actions, prompts=prompts, summarizer=summarizer).seen(5)
+    assert named == ["of the action", "Compact Agent Message"]
+
+
+def test_1_4_11_what_would_not_get_shorter_stays_as_it_is():
+    run = run_with(LONG[:580])
+    assert text_at(run.seen(4)) == LONG[:580]
+    assert [event.tokens_saved for event in run.told("message-compacted")] == [0]
+    assert text_at(run_with(LONG[:595]).seen(4)) == cut(LONG[:595])
+
+    asked: list[SummaryRequest] = []
+
+    def longwinded(request: SummaryRequest) -> str:
+        asked.append(request)
+        return f"{request.messages[0].text} And so on."
+
+    run = run_with(lease=SUMMED, summarizer=longwinded)
+    assert [text_at(run.seen(turn)) for turn in (5, 9)] == [LONG, LONG]
+    (event,) = run.told("message-compacted")
+    assert event.reason == "Compacted using AI Summary (saved 0 tokens): the summary is no shorter"
+    assert (len(asked), event.tokens_saved) == (1, 0)
+
+
+def test_1_4_12_what_is_short_enough_is_marked_all_the_same():
+    run = Run()
+    text = "Very long search results..."
+    handle = run.result(text, Lease(1, "compact", "first_chars", 50, message_type="action-result"))
+    assert entry_of(run.seen(1), handle).shrunk == ()
+    entry = entry_of(run.seen(2), handle)
+    assert (len(text), entry.stamp.turn, entry.message.text) == (27, 0, text)
+    assert (entry.shrunk, entry.shrunk_by, entry.expandable) == (((0,),), ("expire",), True)
+    assert (run.chat.original(handle).text, run.chat.expand(handle).text) == (text, text)
+
+
+def test_1_4_13_what_cannot_be_expanded_is_refused_and_nothing_changes():
+    run = run_with()
+    run.called()
+    whole = run.result("never compacted", None)
+    view = run.seen(5)
+    edits = run.chat.head.number
+    for wrong in (-1, len(view), 100, None, "m99", "the results"):
+        with pytest.raises(UnknownHandle):
+            run.chat.expand(wrong)  # type: ignore[arg-type]
+    for wrong in (whole, 0, 1):
+        with pytest.raises(NotExpandable):
+            run.chat.expand(wrong)
+    assert (run.chat.head.number, texts(run.seen(5))) == (edits, texts(view))
+    assert run.chat.expand(2).text == LONG  # The index in the view that was seen last.
+    with pytest.raises(NotExpandable):
+        run.chat.expand(2)
+    assert run.chat.head.number == edits + 1
+
+
+def test_1_4_14_one_removed_and_one_compacted_in_one_pass_are_summed_up_in_one_line(caplog):
+    caplog.set_level(logging.INFO, "foveate")
+    run = run_with("soon gone", Lease(2, "remove", message_type="action-result"))
+    fresh = run.result("fresh", Lease(9, "remove", message_type="action-result"))
+    run.result()
+    run.result(LONG[:3_000])
+    run.result(LONG[:400])
+    assert texts(run.seen(4))[2:6] == ["fresh", cut(LONG), cut(LONG[:3_000]), LONG[:400]]
+    assert text_at(run.seen(5), fresh) == "fresh"
+    saved = 1_101 + 601
+    assert caplog.messages == [f"[Turn 4] Message pruning: 3 compacted (saved ~{saved} tokens), 1 removed"]
+    assert sum(event.tokens_saved for event in run.told("message-compacted")) == saved
+
+
+def test_1_4_14_summaries_are_summed_up_once_they_are_there(caplog):
+    caplog.set_level(logging.INFO, "foveate")
+    run = run_with(lease=SUMMED, summarizer=lambda request: f"{len(request.messages[0].text)} characters.")
+    run.result(LONG[:3_000], SUMMED)
+    run.result(LONG[:2_000], Lease(3, "compact", message_type="action-result"))
+    run.seen(6)
+    saved = sum(event.tokens_saved for event in run.told("message-compacted"))
+    assert caplog.messages == [f"[Turn 5] Message pruning: 3 compacted (saved ~{saved} tokens), 0 removed"]
+
+
+def test_1_4_15_a_hundred_items_between_two_calls_age_what_is_there_by_one():
+    run = run_with()
+    run.called()
+    for n in range(100):
+        run.result(f"item {n}")
+    assert text_at(run.seen(3)) == LONG
+    assert text_at(run.seen(4)) == cut(LONG)
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_1_4_16_a_tool_result_is_not_removed_but_stubbed_so_its_call_stays_answered(provider):
+    run = Run(provider=provider, tools={"search": Lease(1, "remove")})
+    run.called(call("c1", "search", q="x"), call("c2", "read"))
+    run.chat.append([answer("c1", LONG, name="search"), answer("c2", "kept")])
+    view = run.seen(3)
+    stub = tool_result("c1", "[result expired after 1 turns]", name="search")
+    assert [entry.message for entry in view][2:4] == [stub, answer("c2", "kept")]
+    assert [event.kind for event in run.events if event.edit] == ["message-expired"]
+    assert refusals(run.chat, view) == []
+    assert check(view, run.chat.profile) == []
+
+
+def test_1_4_17_the_record_of_what_was_said_is_untouched_by_all_of_it():
+    run = run_with(lease=SUMMED, summarizer=lambda request: "Short.", tools={"search": GONE})
+    run.result("soon gone", GONE)
+    run.called(call("c1", "search"))
+    run.chat.append(answer("c1", LONG))
+    before = run.chat.history()
+    run.seen(7)
+    run.chat.expand("m3")
+    run.seen(12)
+    assert run.chat.history()[: len(before)] == before
+    assert len({event.message for event in run.events if event.edit}) == 3
+    assert run.chat.verify() == []
+
+
+def test_1_4_18_a_batch_of_actions_in_one_message_has_the_lease_of_the_strictest():
+    batch = most_aggressive([Lease(2, "compact", compact_length=500), Lease(5, "remove")])
+    run = run_with("A and B", batch)
+    assert [text_at(run.seen(turn)) for turn in (3, 4)] == ["A and B", "A and B"]  # It is what its lease says it is:
+    run = Run()  # words of the user, the last ones, unless the application calls it a result.
+    run.called()
+    handle = run.result("A and B", most_aggressive([QUICK, Lease(5, "remove", message_type="action-result")]))
+    assert [text_at(run.seen(turn), handle) for turn in (3, 4)] == ["A and B", None]
+
+
+def test_1_4_19_a_callback_that_raises_changes_nothing():
+    def said(on_event: Callable[[Event], object] | None) -> tuple[list[str], int]:
+        chat = opened(policy=expire_results(), on_event=on_event)
+        chat.append("Look into it.")
+        for _ in range(6):
+            chat.settle()
+            chat.record(say("step"))
+            chat.append(user(LONG), lease=QUICK)
+            chat.append(user("soon gone"), lease=GONE)
+        return texts(chat.settle()), chat.head.number
+
+    def broken(event: Event) -> None:
+        raise RuntimeError(event.kind)
+
+    assert said(broken) == said(None)
+
+
+def test_1_4_20_the_savings_that_are_told_add_up_to_what_became_shorter():
+    run = run_with(summarizer=lambda request: "Short.")
+    run.result(LONG[:700])
+    run.result(LONG[:2_500], SUMMED)
+    run.result(LONG[:90])
+    before = {entry.id: entry.tokens for entry in run.seen(2)}
+    after = {entry.id: entry.tokens for entry in run.seen(6)}
+    collected = [event.tokens_saved for event in run.events if event.tokens_saved]
+    assert sum(collected) == sum(tokens - after[id] for id, tokens in before.items() if id in after)
+    assert len(collected) == 3
+
+
+# ------------------------------------------------------------------------------------------------- what may expire
+
+
+def test_the_recommended_texts_name_what_brings_the_original_back():
+    policy = expire_results(tools={"search": Lease(1, "compact"), "query": Lease(1, "compact", "summary")})
+    chat = opened(policy=policy, summarizer=lambda request: "Numbers.")
+    chat.append(["find", calls(call("a", "search"), call("b", "query")), answer("a", LONG), answer("b", LONG)])
+    for _ in range(2):
+        chat.settle()
+        chat.record(say("go on"))
+    view = chat.settle()
+    shown = f'{LONG[:500]}...\n\n[Compacted: the first 500 of 5000 characters; expand("m3") shows all]'
+    summary = '[Summary of 5000 characters; expand("m4") shows all]\n\nNumbers.'
+    assert [text_at(view, handle) for handle in ("m3", "m4")] == [shown, summary]
+    assert "Compacted using First N Chars" in chat.explain("m3")
+    assert chat.expand("m4").text == LONG
+
+
+def test_levels_reach_results_alone_and_other_messages_expire_by_a_lease_of_their_own():
+    run = Run(default=Lease(1, "compact", compact_length=10), override=Lease(expiration_turns=1))
+    run.chat.append(user(LONG))
+    run.called()
+    run.chat.append(user(LONG), lease=Lease(2, "remove", message_type="user-input"))
+    run.chat.append(user(LONG), lease=Lease(1, "remove", message_type="system"))
+    run.chat.append(user("Try again."), lease=Lease(1, "remove", message_type="retry-context"))
+    run.chat.append(assistant("An aside of the model."), lease=Lease(1, "remove"))
+    run.chat.append(calls("c1", text="I look."), lease=Lease(1, "remove"))
+    run.chat.append(answer("c1", LONG), origin="tool")
+    run.chat.append(Message("system", (Text("Be brief."),)), lease=Lease(0, "remove"))
+    run.chat.append("Now this.")
+    told = {entry.position: entry.message.text for entry in run.seen(9)}
+    assert [position for position in range(1, 13) if position not in told] == [4, 6, 7]
+    assert [len(told[position]) for position in (2, 5, 8)] == [5_000, 5_000, 7]
+    assert told[9].startswith(f"{LONG[:10]}...\n\n[Compacted: showing first 10 of 5000")
+
+
+def test_the_last_words_of_the_user_and_what_is_pinned_never_expire():
+    run = run_with(lease=Lease(1, "remove"))  # No type: it is what its role says it is.
+    run.called("c1", "c2")
+    run.chat.append([answer("c1", LONG), answer("c2", LONG)], lease=QUICK)
+    run.chat.pin("m5")
+    view = run.seen(9)
+    assert [text_at(view, handle) for handle in ("m3", "m5", "m6")] == [LONG, LONG, cut(LONG)]
+    run.chat.unpin("m5")
+    run.chat.append("And now?")
+    view = run.chat.settle()
+    assert [text_at(view, handle) for handle in ("m3", "m5")] == [None, cut(LONG)]
+
+
+def test_what_others_have_shrunk_is_left_alone_and_they_leave_alone_what_expired():
+    policies = (expire_results(default=QUICK), prune_tool_outputs(protect=0, minimum=0, placeholder="[pruned]"))
+    chat = opened(policy=policies)
+    chat.append(["find", call("a"), answer("a", LONG)])
+    chat.settle()
+    chat.record(calls("b"))
+    chat.append(answer("b", LONG))
+    assert text_at(chat.settle()) == "[pruned]"  # One call before it would have expired.
+    for _ in range(4):
+        chat.settle()
+        chat.record(say("go on"))
+    assert text_at(chat.settle()) == "[pruned]"
+
+    run = run_with(default=QUICK)
+    run.seen(4)
+    run.chat.edit(Replace(Target(run.chat.view.entries[1].id), (Text("by hand"),)))
+    assert [entry.shrunk_by for entry in run.seen(5)][1:3] == [("",), ("expire",)]
+
+
+def test_expanding_for_the_coming_call_counts_even_where_the_limit_is_0():
+    with pytest.warns(UserWarning, match="tools\\['search'\\]"):
+        run = Run(tools={"search": Lease(0, "compact")})
+    run.called(call("c1", "search"))
+    run.chat.append(answer("c1", LONG))
+    assert text_at(run.seen(2)) == cut(LONG)
+    assert run.expanded("m3", 3).text == LONG
+    assert [text_at(run.seen(turn)) for turn in (3, 4)] == [LONG, cut(LONG)]
+
+
+# ----------------------------------------------------------------------------------------------- content of all kinds
+
+PHOTO = Media("image/png", "base64", "aGVsbG8=")
+
+
+def test_a_result_of_several_blocks_is_compacted_block_by_block_and_media_become_text():
+    run = Run(default=QUICK)
+    run.called("c1", "c2")
+    note = Text("short")
+    run.chat.append(Message("tool", (ToolResult("c1", (Text(LONG), PHOTO, note)),)))
+    run.chat.append(tool_result("c2", "ok", PHOTO))
+    view = run.seen(4)
+    omitted = Text('[image/png omitted: expand("m3")]')
+    assert entry_of(view).message.result.content == (Text(cut(LONG)), omitted, note)
+    assert entry_of(view, "m4").message.result.content == (Text("ok"), Text('[image/png omitted: expand("m4")]'))
+    assert (view.images, [event.index for event in run.told("message-compacted")]) == (0, [2, 3])
+    assert run.chat.expand("m3").result == ToolResult("c1", (Text(LONG), PHOTO, note))
+
+
+def test_a_summary_stands_for_all_blocks_and_sees_them_all():
+    asked: list[SummaryRequest] = []
+
+    def summarizer(request: SummaryRequest) -> str:
+        asked.append(request)
+        return "A picture, and numbers."
+
+    said = (Text(LONG[:400]), PHOTO, Text(LONG[:400]))
+    run = Run(default=SUMMED, summarizer=summarizer)
+    run.called("c1")
+    run.chat.append(Message("tool", (ToolResult("c1", said),)))
+    preamble = "[AI Summary of 801 chars. Agent can request full expansion if needed.]\n\n"
+    assert entry_of(run.seen(5)).message.result.content == (Text(f"{preamble}A picture, and numbers."),)
+    assert [(one.messages[0].result, one.facts["originalLength"]) for one in asked] == [(ToolResult("c1", said), 801)]
+
+
+def test_a_block_that_only_its_provider_knows_becomes_text_where_something_is_shrunk():
+    block = Opaque("openai", "weather", f'{{"type":"weather","days":"{LONG[:60]}"}}')
+    run = Run(default=QUICK)
+    run.called("c1", "c2")
+    run.chat.append(Message("tool", (ToolResult("c1", (Text(LONG), block)),)))
+    run.chat.append(Message("tool", (ToolResult("c2", (Text("x"), Opaque("openai", "w", '"w"'))),)))
+    view = run.seen(4)
+    assert entry_of(view).message.result.content == (Text(cut(LONG)), Text("[weather omitted]"))
+    assert entry_of(view, "m4").shrunk == ()
+
+
+def test_an_image_that_another_policy_omitted_does_not_keep_the_text_beside_it_whole():
+    run = Run(default=QUICK)
+    run.called("c1")
+    run.chat.append(tool_result("c1", LONG, PHOTO))
+    run.chat.edit(Replace(Target(run.chat.view.entries[2].id, (0, 1)), (Text("[image]"),)))
+    assert entry_of(run.seen(4)).message.result.content == (Text(cut(LONG)), Text("[image]"))
+
+
+def test_a_message_of_several_parts_and_a_late_result_expire_too():
+    run = Run(default=QUICK)
+    run.called("c1")
+    run.chat.append(Message("user", (Text(LONG), PHOTO)), lease=QUICK)
+    run.seen(3)
+    run.chat.append(answer("c1", LONG))  # After the model was called again: a note to the user's side.
+    late = f"m{len(run.chat)}"
+    view = run.seen(6)
+    assert entry_of(view, "m3").message.parts == (Text(cut(LONG)), Text('[image/png omitted: expand("m3")]'))
+    assert entry_of(view, late).kind == "note"
+    assert entry_of(view, late).message.parts[1:] == (Text(cut(LONG)),)
+    assert refusals(run.chat, view) == []
+
+
+def test_the_mark_of_what_is_short_enough_leaves_bound_reasoning_where_it_is():
+    binding = replace(PROFILES["anthropic"], binds_reasoning=True)
+
+    def thoughts(text: str) -> int:
+        policy = expire_results(default=Lease(1, "compact"))
+        chat = opened(provider="anthropic", profile=binding, policy=policy)
+        chat.append("Look into it.")
+        for n in range(4):
+            chat.settle()
+            chat.record(thought("Hm.", call(f"c{n}")))
+            chat.append(answer(f"c{n}", text if n == 0 else "ok"))
+        return sum(isinstance(part, Reasoning) for entry in chat.settle() for part in entry.message.parts)
+
+    assert (thoughts("short"), thoughts(LONG)) == (4, 3)
+
+
+def test_a_result_that_is_no_longer_than_its_stub_stays_and_a_stub_may_name_the_handle():
+    run = Run(default=GONE, stub='[gone after {turns}: expand("{handle}")]')
+    run.called("c1", "c2")
+    run.chat.append([answer("c1", "ok"), answer("c2", LONG)])
+    assert [entry.message.text for entry in run.seen(3)][2:4] == ["ok", '[gone after 1: expand("m4")]']
+    assert run.expanded("m4", 4).text == LONG
+    assert [text_at(run.seen(turn), "m4") for turn in (5, 6)] == [LONG, '[gone after 1: expand("m4")]']
+
+
+def test_what_was_removed_and_expanded_is_removed_again_when_its_new_lease_ends():
+    run = run_with("found: 7", GONE)
+    assert text_at(run.seen(3)) is None
+    assert run.expanded("m3", 4).text == "found: 7"
+    assert [text_at(run.seen(turn)) for turn in (5, 6)] == ["found: 7", None]
+
+
+# ---------------------------------------------------------------------------------------------------------- settings
+
+
+def test_a_stable_prefix_is_spared_until_the_first_result():
+    early = Lease(1, "remove", message_type="retry-context")
+
+    def told(**options: Any) -> list[str]:
+        chat = opened(policy=expire_results(default=GONE, **options))
+        chat.append("one")
+        chat.append(user("hint"), lease=early)
+        chat.append([call("a"), answer("a", LONG)])
+        chat.append(user("late hint"), lease=early)
+        for _ in range(4):
+            chat.append(say("go on"))
+        return texts(chat.settle())
+
+    rest = ["", "[result expired after 1 turns]", "go on", "go on", "go on", "go on"]
+    assert told() == ["one", *rest]
+    assert told(stable_prefix=True) == ["one", "hint", *rest]
+
+
+def test_a_minimum_gain_lets_results_wait_until_they_are_worth_a_rewritten_prefix():
+    run = Run(default=QUICK, min_gain=2_000)
+    changed = []
+    for turn in range(1, 8):
+        run.called(f"c{turn}")
+        run.chat.append(answer(f"c{turn}", LONG))
+        changed.append([entry.position for entry in run.seen(turn + 1) if entry.shrunk])
+    assert changed == [[], [], [], [3, 5], [3, 5], [3, 5, 7, 9], [3, 5, 7, 9]]
+
+
+@pytest.mark.parametrize(
+    ("said", "refused"),
+    [
+        ({"tools": {"search": Lease(-1)}}, "tools['search']: expiration_turns is -1; allowed: a whole number of 0"),
+        (
+            {"actions": {"a": Lease(compact_length=0)}},
+            "actions['a']: compact_length is 0; allowed: a whole number of 1",
+        ),
+        (
+            {"default": Lease(1, "Remove")},
+            "default: expiration_mode is 'Remove'; allowed: one of none, remove, compact",
+        ),
+        (
+            {"override": Lease(compact_mode="AI Summary")},
+            "override: compact_mode is 'AI Summary'; allowed: one of first",
+        ),
+        ({"default": 3}, "default is 3; allowed: a Lease."),
+        ({"tools": [QUICK]}, "tools is [Lease("),
+        ({"tools": {"search": None}}, "tools['search'] is None; allowed: a Lease."),
+        ({"prompts": "one"}, "prompts is 'one'; allowed: names of prompts, or None."),
+        ({"prompts": [1]}, "prompts is [1]; allowed: names of prompts, or None."),
+        ({"system_prompt": None}, "system_prompt is None; allowed: the name of a prompt."),
+        ({"annotation": None}, "annotation is None; allowed: a text."),
+        ({"stub": 1}, "stub is 1; allowed: a text."),
+        ({"min_gain": -1}, "min_gain is -1; allowed: tokens, a whole number of 0 or more."),
+        ({"min_gain": True}, "min_gain is True; allowed: tokens, a whole number of 0 or more."),
+    ],
+)
+def test_a_setting_that_is_not_allowed_is_refused_by_its_name(said, refused):
+    with pytest.raises(BadSetting) as error:
+        expire_results(**said)
+    assert str(error.value).startswith(refused)
+
+
+def test_results_that_no_call_ever_sees_are_warned_of_once_and_by_name():
+    with pytest.warns(UserWarning, match="before any model call") as warned:
+        expire_results(
+            tools={"a": Lease(0, "remove"), "b": Lease(0, "none"), "c": Lease(0, disable_expiration=True)},
+            override=Lease(0),
+        )
+    (one,) = warned
+    assert str(one.message).startswith("override, tools['a']: expiration_turns is 0, so these results expire before")
+    assert one.filename == __file__
+
+
+def test_a_dry_run_tells_what_would_be_asked_and_changes_nothing():
+    run = run_with(lease=SUMMED, summarizer=lambda request: "Short.")
+    run.seen(4)
+    run.chat.append(say("go on"))
+    plan = run.chat.plan()
+    assert (plan.edits, [request.prompt for request in plan.requests]) == ((), ["Compact Agent Message"])
+    assert (run.chat.head.number, text_at(run.seen(5))) == (
+        0,
+        "[AI Summary of 5000 chars. Agent can request full expansion if needed.]\n\nShort.",
+    )
+
+
+def test_leases_survive_closing_and_opening(tmp_path: Path):
+    options = {"store": f"sqlite:///{tmp_path / 'chat.db'}", "policy": expire_results(**DOCUMENTED)}
+    with opened(**options) as chat:
+        chat.append(["find", say("I search.")])
+        chat.append(user(LONG), lease=QUICK)
+        chat.append([say("two"), say("three")])
+    with opened(**options) as chat:
+        assert text_at(chat.settle()) == cut(LONG)
+        chat.record(say("four"))
+        chat.expand("m3")
+    with opened(**options) as chat:
+        seen = []
+        for _ in range(4):
+            seen.append(text_at(chat.settle()))
+            chat.record(say("more"))
+    assert seen == [LONG, LONG, LONG, cut(LONG)]
+
+
+# ------------------------------------------------------------------------------------------------ of any conversation
+
+LEASES = st.builds(
+    Lease,
+    st.none() | st.integers(0, 4),
+    st.sampled_from([None, "none", "remove", "compact"]),
+    st.sampled_from([None, "first_chars", "summary"]),
+    st.sampled_from([None, 1, 40, 300]),
+    st.none(),
+    st.sampled_from([False, False, False, True]),
+    st.sampled_from([None, True, False]),
+    st.sampled_from(["", "", "action-result", "retry-context", "user-input", "system"]),
+)
+POLICIES = st.fixed_dictionaries(
+    {
+        "default": st.none() | LEASES.filter(lambda lease: lease.expiration_turns != 0),
+        "tools": st.dictionaries(
+            st.sampled_from(["read_file", "bash"]), LEASES.filter(lambda lease: lease.expiration_turns != 0), max_size=2
+        ),
+        "stable_prefix": st.booleans(),
+    }
+)
+SAID = st.tuples(histories(max_size=16), st.lists(st.none() | LEASES, min_size=16, max_size=16), POLICIES)
+
+
+def summed(request: SummaryRequest) -> str:
+    """A model that writes down, in its own words, how much there was; long ones, now and then."""
+    return "word " * (len(request.messages[0].text) % 300)
+
+
+def settled(chat: Conversation) -> View:
+    """The next view; where nothing is left to send, that is what it shows."""
+    try:
+        return chat.settle()
+    except BadInput:
+        return chat.view
+
+
+def told(said: list[Message], leases: list[Lease | None], options: dict[str, Any], *, plans: bool) -> Conversation:
+    """A conversation in which this was said, planned before each call or never."""
+    chat = opened(policy=expire_results(**options), window=10**8, summarizer=summed)
+    for message, lease in zip(said, leases, strict=False):
+        if plans and message.role == "assistant" and len(chat):
+            settled(chat)
+        chat.append(message, lease=lease)
+    return chat
+
+
+@given(SAID)
+def test_i03_planning_before_each_call_comes_to_the_same_as_planning_once(drawn):
+    said, leases, options = drawn
+    views = [settled(told(said, leases, options, plans=plans)) for plans in (True, False)]
+    looks = [[(e.position, e.message, e.shrunk, e.expandable) for e in view if e.kind != "stand-in"] for view in views]
+    assert looks[0] == looks[1]
+
+
+@given(SAID)
+def test_i02_i04_i05_a_plan_is_made_once_makes_nothing_larger_and_touches_nothing_protected(drawn):
+    said, leases, options = drawn
+    chat = told(said, leases, options, plans=False)
+    for handle in [entry.handle for entry in chat.view if entry.source][1:3]:
+        chat.pin(handle)
+    was = {entry.id: entry for entry in chat.view if entry.kind != "stand-in"}
+    before = chat.view.tokens
+    view = settled(chat)
+    assert chat.plan().edits == ()
+    assert view.tokens <= before
+    now = {entry.id: entry for entry in view if entry.kind != "stand-in"}
+    for id, entry in was.items():
+        is_protected = entry.pinned or entry.message.role == "system" or entry.position == view.last_input
+        if id not in now:
+            assert not is_protected
+            assert entry.result is None
+        else:
+            assert now[id].tokens <= entry.tokens
+            assert now[id].message == entry.message or not is_protected
+
+
+@given(SAID)
+def test_i10_what_expired_and_was_expanded_is_shown_whole_at_the_next_call(drawn):
+    said, leases, options = drawn
+    chat = told(said, leases, options, plans=True)
+    shrunk = [entry for entry in settled(chat) if entry.shrunk and entry.expandable]
+    for entry in shrunk:
+        assert chat.expand(entry.handle) == entry.source
+    now = {entry.id: entry for entry in settled(chat)}
+    for entry in shrunk:
+        assert now[entry.id].shrunk == ()
+
+
+# ---------------------------------------------------------------------------------------------------- recorded runs
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "LiveMCPBench/sonnet4-task008",
+        "OpenHands/multi_swe-ponylang__ponyc-4588",
+        "SWE-agent/marshmallow-1867-function_calling",
+        "entireio-git-sync/codex_rollout-06f4c46c92520",
+        "kimi-cli/claude_code-2d58ad9e0d5c0",
+        "nimbus/opencode-107e846f866c5",
+    ],
+)
+def test_recorded_runs_stay_legal_and_get_smaller(transcripts: Path, name: str):
+    recording = read_recording(transcripts / "neutral" / f"{name}.jsonl")
+    policy = expire_results(default=Lease(3, "compact", "first_chars", 400))
+    plain, row = (replay(recording, policy=one, check=check_body).row for one in ("off", policy))
+    assert (row.illegal_views, row.lost_messages, row.over_budget) == (0, 0, 0)
+    assert row.input_tokens < plain.input_tokens
+    assert row.recall_reachable == 1.0
