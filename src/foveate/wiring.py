@@ -18,14 +18,14 @@ from .counters.estimate import EstimatingCounter
 from .engine import Engine
 from .limits import Limits
 from .plugins import Plugin, listed
-from .policies import DEFAULT, FLOOR, check_together, named, own_policies
+from .policies import DEFAULT, FLOOR, check_together, named, named_summarizer, own_policies
 from .ports import Clock, Format, Store, Summarizer, TokenCounter
 from .stores import place_of
 
 if TYPE_CHECKING:
     from .async_conversation import AsyncConversation
 
-__all__ = ["open_async_conversation", "open_conversation", "open_store"]
+__all__ = ["open_async_conversation", "open_conversation", "open_store", "open_summarizer"]
 
 
 def open_conversation(
@@ -42,7 +42,7 @@ def open_conversation(
     prices: Prices | None = None,
     counter: TokenCounter | None = None,
     clock: Clock | None = None,
-    summarizer: Summarizer | None = None,
+    summarizer: str | Summarizer | None = None,
     plugins: Sequence[Plugin] = (),
     tenant: str | None = None,
     on_event: Callable[[Event], object] | None = None,
@@ -56,10 +56,10 @@ def open_conversation(
     name or file (`prune`, `keep-last-5`, `mine.toml`, `none` for the hard floor alone, `off` for nothing automatic at
     all) or policies of your own, which run above the hard floor. `settings`: of the preset's mechanisms, such as
     `{"prune": {"protect": 20_000}}`. `profile`: what the provider demands, if it is not the format's own. `clock`:
-    milliseconds since 1970. `summarizer`: writes the summaries that a policy asks for; without one, the policy does
-    what it can without a model. `plugins`: add to what the user says, and to tool results, what the model should know
-    beside it, each for as long as it says. `on_event` is called with every Event; it can neither break nor change a
-    run.
+    milliseconds since 1970. `summarizer`: writes the summaries that a policy asks for, a function or the name
+    `first-characters`, which needs no model. `plugins`: add to what the user says, and to tool results, what the model
+    should know beside it, each for as long as it says. `on_event` is called with every Event; it can neither break nor
+    change a run.
 
     What is None is as the environment (`FOVEATE_WINDOW`) says, else as `foveate.toml` in the current folder says, else
     the preset or the default. Raises BadSetting for values that are not allowed.
@@ -75,8 +75,9 @@ def open_conversation(
         window=window,
         reserve=reserve,
         tenant=tenant,
+        summarizer=summarizer,
     )
-    made = _Made(told, profile, prices, counter, clock, summarizer, asked)
+    made = _Made(told, profile, prices, counter, clock, asked)
     return _open(name, told.tenant, made, on_event)
 
 
@@ -94,7 +95,7 @@ async def open_async_conversation(
     prices: Prices | None = None,
     counter: TokenCounter | None = None,
     clock: Clock | None = None,
-    summarizer: Summarizer | None = None,
+    summarizer: str | Summarizer | None = None,
     plugins: Sequence[Plugin] = (),
     tenant: str | None = None,
     on_event: Callable[[Event], object] | None = None,
@@ -111,8 +112,9 @@ async def open_async_conversation(
         window=window,
         reserve=reserve,
         tenant=tenant,
+        summarizer=summarizer,
     )
-    made = _Made(told, profile, prices, counter, clock, summarizer, asked)
+    made = _Made(told, profile, prices, counter, clock, asked)
     return await _open_async(name, told.tenant, made, on_event)
 
 
@@ -129,6 +131,14 @@ def open_store(url: str) -> Store:
     return SqliteStore(path)
 
 
+def open_summarizer(name: str) -> Summarizer:
+    """The summarizer of this name: `first-characters`, which needs no model. Raises BadSetting for another one."""
+    from .summarizers import summarizer_named
+
+    given.text("The name of a summarizer", name)
+    return summarizer_named(name)
+
+
 class _Told(NamedTuple):
     """What keywords, the environment, `foveate.toml` and a preset come to together."""
 
@@ -140,6 +150,8 @@ class _Told(NamedTuple):
     window: int | None
     reserve: int | None
     tenant: str
+    summarizer: str | Summarizer
+    """A name, "" for none, or what a program hands in."""
 
 
 class _Made(NamedTuple):
@@ -150,14 +162,13 @@ class _Made(NamedTuple):
     prices: Prices | None
     counter: TokenCounter | None
     clock: Clock | None
-    summarizer: Summarizer | None
     plugins: tuple[Plugin, ...]
 
     def engine(self) -> Engine:
         """An engine of these parts. Raises BadSetting, before the store is opened, for values that are not allowed."""
         self._check()
         told = self.told
-        check_together(told.policies, has_summarizer=self.summarizer is not None)
+        check_together(told.policies, has_summarizer=told.summarizer != "")
         format = _format(told.format)
         profile = self.profile or profile_for(format.name, told.model)
         return Engine(
@@ -170,7 +181,7 @@ class _Made(NamedTuple):
             floor=told.floor,
             limits=Limits(told.window if told.window is not None else window_of(told.model), told.reserve, profile),
             prices=self.prices or Prices(),
-            summarizer=self.summarizer,
+            summarizer=_summarizer(told.summarizer),
         )
 
     def _check(self) -> None:
@@ -190,8 +201,8 @@ class _Made(NamedTuple):
             given.instance("prices=", self.prices, Prices, "a Prices")
         if self.clock is not None:
             given.callable_("clock=", self.clock)
-        if self.summarizer is not None:
-            given.callable_("summarizer=", self.summarizer)
+        if not isinstance(told.summarizer, str):
+            given.callable_("summarizer=", told.summarizer)
         if self.counter is not None:
             given.callable_("counter=", self.counter)
             given.whole("What counter= returns (tokens)", self.counter("four"))
@@ -257,6 +268,12 @@ def _format(format: str | Format) -> Format:
     return get_format(format)
 
 
+def _summarizer(summarizer: str | Summarizer) -> Summarizer | None:
+    if isinstance(summarizer, str):
+        return open_summarizer(summarizer) if summarizer else None
+    return summarizer
+
+
 def _told(
     policy: str | Policy | Sequence[Policy] | None,
     settings: Mapping[str, Any] | None,
@@ -270,8 +287,10 @@ def _told(
         and not os.path.exists("foveate.toml")
         and not any(map(_is_ours, os.environ))
     ):
-        policies, floor = _policies(DEFAULT if policy is None else policy)
+        chosen = DEFAULT if policy is None else policy
+        policies, floor = _policies(chosen)
         plain: dict[str, Any] = {"store": "memory:", "format": "openai", "model": "", "tenant": ""}
+        plain["summarizer"] = named_summarizer(chosen) if isinstance(chosen, str) else ""
         return _Told(policies, floor, **keywords | {key: plain[key] for key in plain if keywords[key] is None})
     from .settings import load
 

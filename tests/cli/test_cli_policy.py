@@ -57,6 +57,7 @@ def test_values_are_shown_with_their_sources(run, here, monkeypatch):
         "window 100000 foveate.toml, line 2: window",
         "reserve - default",
         'tenant "acme" environment FOVEATE_TENANT',
+        'summarizer "" default',
         "prune.enabled false environment FOVEATE_PRUNE_ENABLED",
         "filter.enabled true preset mine.toml, line 2: filter",
         "filter.keep 3 preset mine.toml, line 3: filter.keep",

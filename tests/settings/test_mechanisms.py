@@ -139,3 +139,22 @@ def answer_to(**said: Any) -> str:
 def test_a_text_is_a_value_of_its_kind_or_stays_a_text(kind, text):
     value = parse(kind, text)
     assert value is None or value == text.strip() or fit(kind, value) == value or math.isinf(value)
+
+
+def test_what_waits_until_it_pays_stands_in_the_place_of_its_mechanisms(loaded):
+    loaded.write("mine.toml", "[defer]\nmax_deferred = 0.3\n[recap]\n[prune]\n[supersede]\n[filter]\nkeep = 9\n")
+    settings = loaded(policy="mine.toml")
+    assert settings.mechanisms == ("supersede", "prune", "filter", "defer", "recap")
+    assert settings.steps == ("defer(supersede, prune, filter)", "recap")
+    assert len(settings.policies()) == 2
+    values = loaded(policy="mine.toml", environ={"FOVEATE_DEFER_MAX_DEFERRED": "20_000"}).values
+    assert values["defer.max_deferred"].value == 20_000
+    assert loaded(policy="none", settings={"defer": {}}).policies() == ()
+    told = loaded.refused(policy="prune", settings={"defer": {"max_deferred": 0}})
+    assert told.startswith('Keyword settings["defer"]["max_deferred"] is 0. This is refused: when_it_pays needs')
+
+
+def test_a_mechanism_that_is_told_to_come_first_does(loaded):
+    assert loaded(policy="prune-and-compact").steps == ("compact", "prune")
+    later = loaded(policy="prune-and-compact", settings={"compact": {"order": "prune_first"}})
+    assert later.steps == ("prune", "compact")

@@ -83,6 +83,7 @@ def test_where_nobody_speaks_the_defaults_count(loaded):
         "window": None,
         "reserve": None,
         "tenant": "",
+        "summarizer": "",
     }
     assert values["prune.enabled"].source == "preset prune"
 

@@ -6,13 +6,16 @@ import os
 
 import pytest
 
+from foveate import BadSetting, prune_tool_outputs
 from foveate.policies import toml_file
 
 ABOVE_FILE = (
     'The keyword settings={"prune": {"protect": ...}} and the environment (FOVEATE_PRUNE_PROTECT) take precedence '
     "over it."
 )
-REASON = "prune_tool_outputs needs protect, minimum and part_max of 0 or more."
+with pytest.raises(BadSetting) as _refused:
+    prune_tool_outputs(protect=-1)
+REASON = str(_refused.value)
 
 
 # ---------------------------------------------------------------------------------------------------------------- names

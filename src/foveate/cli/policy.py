@@ -89,7 +89,7 @@ def _print(settings: Settings) -> None:
     say()
     rows = [(name, _value(one.value), one.source) for name, one in settings.values.items()]
     print_table(("setting", "value", "where it comes from"), rows, left=3)
-    steps = [*settings.mechanisms, *(["the hard floor"] if settings["floor"] else [])]
+    steps = [*settings.steps, *(["the hard floor"] if settings["floor"] else [])]
     say(f"Runs in this order: {', '.join(steps)}." if steps else "Nothing runs by itself.")
     if settings.unused:
         say()

@@ -20,6 +20,7 @@ __all__ = [
     "Policy",
     "check_together",
     "named",
+    "named_summarizer",
     "own_policies",
 ]
 
@@ -49,7 +50,15 @@ def named(name: str) -> tuple[tuple[Policy, ...], tuple[Rung, ...]]:
     from .presets import preset
 
     said = preset(name).said
-    return assembled(said), FLOOR if has_floor(said) else ()
+    return tuple(assembled(said).values()), FLOOR if has_floor(said) else ()
+
+
+def named_summarizer(name: str) -> str:
+    """The name of the summarizer that a preset takes where a program hands in none; "" for none."""
+    from .assembly import summarizer_of
+    from .presets import preset
+
+    return summarizer_of(preset(name).said)
 
 
 def own_policies(policy: object) -> tuple[Policy, ...]:

@@ -15,18 +15,25 @@ from .arguments import Argument, Misfit, allowed, fit
 from .presets import MECHANISMS, Mechanism
 from .said import Level, Place, Said, Saying, Source, nested, shown, unsaid
 
-__all__ = ["assembled", "checked", "has_floor", "is_on", "precedence", "refusal", "settled"]
+__all__ = ["assembled", "checked", "has_floor", "is_on", "precedence", "refusal", "settled", "summarizer_of"]
 
 DEFAULT = Source(Level.DEFAULT, "default")
 
 
-def assembled(saying: Saying) -> tuple[Policy, ...]:
+def assembled(saying: Saying) -> dict[str, Policy]:
     """The policies of the mechanisms that are on, in the order of the table; what was told to come first does.
 
-    Raises BadSetting for what is refused.
+    Each by its name; one that is put around others is called as `defer(prune, filter)`. Raises BadSetting for what is
+    refused.
     """
-    policies = [_built(one, saying) for one in MECHANISMS.values() if is_on(one.name, saying)]
-    return tuple(sorted(policies, key=lambda policy: not getattr(policy, "runs_first", False)))
+    made: dict[str, Policy] = {}
+    for mechanism in MECHANISMS.values():
+        if is_on(mechanism.name, saying):
+            inner = {name: made.pop(name) for name in mechanism.around if name in made}
+            if inner or not mechanism.around:
+                name = f"{mechanism.name}({', '.join(inner)})" if inner else mechanism.name
+                made[name] = _built(mechanism, saying, list(inner.values()))
+    return dict(sorted(made.items(), key=lambda one: not getattr(one[1], "runs_first", False)))
 
 
 def is_on(mechanism: str, saying: Saying) -> bool:
@@ -39,6 +46,12 @@ def has_floor(saying: Saying) -> bool:
     """Whether the hard floor is there; it is unless somebody says `floor = false`."""
     said = saying.get(("floor",))
     return said is None or bool(checked(bool, ("floor",), said))
+
+
+def summarizer_of(saying: Saying) -> str:
+    """The name of the summarizer; "" where none is named."""
+    said = saying.get(("summarizer",))
+    return "" if said is None else str(checked(str, ("summarizer",), said))
 
 
 def checked(kind: Any, place: Place, said: Said) -> Any:
@@ -79,11 +92,12 @@ def precedence(guilty: list[tuple[Place, Said]]) -> str:
 # ------------------------------------------------------------------------------------------------------------- helpers
 
 
-def _built(mechanism: Mechanism, saying: Saying) -> Policy:
+def _built(mechanism: Mechanism, saying: Saying, inner: list[Policy]) -> Policy:
+    """The policy of a mechanism. `inner`: the policies that it is put around, if it is."""
     told = _told(mechanism.name, saying)
-    values = {name: _value(mechanism, argument, told) for name, argument in mechanism.arguments.items()}
+    values = _values(mechanism, told)
     try:
-        return _call(mechanism, {name: value for name, value in values.items() if value is not _UNSAID})
+        return _call(mechanism, values, inner)
     except BadSetting as error:
         raise _blamed(mechanism, told, error) from error
 
@@ -117,8 +131,13 @@ def _value(mechanism: Mechanism, argument: Argument, told: Saying) -> Any:
         raise _blame([(one, said) for one, said in told.items() if one[:2] == place], error) from error
 
 
-def _call(mechanism: Mechanism, values: dict[str, Any]) -> Policy:
-    policy: Policy = mechanism.function(**values)
+def _values(mechanism: Mechanism, told: Saying) -> dict[str, Any]:
+    values = {name: _value(mechanism, argument, told) for name, argument in mechanism.arguments.items()}
+    return {name: value for name, value in values.items() if value is not _UNSAID}
+
+
+def _call(mechanism: Mechanism, values: dict[str, Any], inner: list[Policy]) -> Policy:
+    policy: Policy = mechanism.function(inner, **values) if mechanism.around else mechanism.function(**values)
     return policy
 
 
@@ -137,8 +156,7 @@ def _works(mechanism: Mechanism, told: Saying) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            values = {name: _value(mechanism, argument, told) for name, argument in mechanism.arguments.items()}
-            _call(mechanism, {name: value for name, value in values.items() if value is not _UNSAID})
+            _call(mechanism, _values(mechanism, told), [])
         except BadSetting:
             return False
     return True

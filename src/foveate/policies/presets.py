@@ -37,22 +37,27 @@ __all__ = [
 
 
 class Mechanism:
-    """A mechanism as presets know it: its name, and the function that makes its policy."""
+    """A mechanism as presets know it: its name, and the function that makes its policy.
 
-    def __init__(self, name: str, module: str, function: str = "") -> None:
-        self.name, self._module, self._function = name, module, function or module
+    `around`: names of mechanisms whose policies are handed to this function, so that its policy runs in their place.
+    """
+
+    def __init__(self, name: str, module: str, function: str = "", around: tuple[str, ...] = ()) -> None:
+        self.name, self.around = name, around
+        self._module, self._function = module, function or module
 
     @cached_property
     def function(self) -> Callable[..., Any]:
         """The function that makes the policy. Its module is imported when this is asked for."""
-        function: Callable[..., Any] = getattr(import_module(f"{__package__}.{self._module}"), self._function)
+        function: Callable[..., Any] = getattr(import_module(f".{self._module}", __package__), self._function)
         return function
 
     @property
     def arguments(self) -> Mapping[str, Argument]:
         """What the mechanism can be told; `enabled` is a word of the tables themselves."""
         known = arguments_of(self.function)
-        return {name: known[name] for name in known if name not in ("enabled", *_RENAMED)}
+        hidden = ("enabled", *_RENAMED, *(["policy"] if self.around else []))
+        return {name: known[name] for name in known if name not in hidden}
 
 
 MECHANISMS: Mapping[str, Mechanism] = {
@@ -64,6 +69,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         Mechanism("pins", "pins", "pin_newest"),
         Mechanism("prune", "prune_tool_outputs"),
         Mechanism("filter", "filter_tool_results"),
+        Mechanism("defer", ".core.economy", "when_it_pays", around=("supersede", "prune", "filter")),
         Mechanism("recap", "recap_batches"),
         Mechanism("checkpoint", "checkpoint"),
         Mechanism("compact", "compact_on_overflow"),
@@ -202,7 +208,7 @@ def _from_file(path: Path, name: str, above: tuple[Path, ...]) -> Preset:
         raise BadSetting(f"{above[-1]} extends itself: {chain}.")
     file = TomlFile(path, name)
     source = Source(Level.PRESET, f"preset {name}")
-    others = dict.fromkeys(("description", "extends", "floor"))
+    others = dict.fromkeys(("description", "extends", "floor", "summarizer"))
     for foreign in ("policy", "store", "format", "model", "window", "reserve", "tenant"):
         if foreign in file.tables:
             where = _at(source, file, (foreign,)).subject

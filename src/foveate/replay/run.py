@@ -20,14 +20,15 @@ from ..core.planner import Policy
 from ..core.view import Prices, View
 from ..core.wire import encode_message
 from ..formats.recording import Recorded, Recording
-from ..ports import Store
-from ..wiring import open_conversation
+from ..ports import Store, Summarizer
+from ..wiring import open_conversation, open_summarizer
 from .commits import edit_figures
 from .lookup import Lookup
 from .measure import DEFAULT_PRICES, Everything, Meter, percentile
 from .money import dollars
 from .references import Used
 from .result import CallFigures, Replayed, Row
+from .summaries import Billed
 
 __all__ = ["Check", "PolicyLike", "policy_name", "replay"]
 
@@ -54,21 +55,26 @@ def replay(
     store: str | Store = "memory:",
     name: str = "",
     transcript: str = "",
+    summarizer: Summarizer | None = None,
 ) -> Replayed:
     """Replay a recording, or the messages of a conversation, under one policy.
 
     `window` is in tokens; `provider` (`openai` or `anthropic`) is whose format is rendered; `prices` are for reading
     and writing cached input. `check` looks at every request body; without it no view counts as illegal. `store` and
     `name` say where the conversation is kept: where one of that name exists, under the next free one. `transcript` is
-    what the row calls the recording. Raises DoesNotFit where a system prompt and a pending request are larger than the
-    window.
+    what the row calls the recording. `summarizer` writes the summaries that a policy asks for, by default the first
+    characters of each message; they are billed as if a model had written them. Raises DoesNotFit where a system prompt
+    and a pending request are larger than the window.
     """
     recorded, path, model, notes = _parts_of(recording)
     label = transcript or PurePath(path).stem or "conversation"
     clock = _Clock()
-    chat = _open(name or f"{label} / {policy_name(policy)}", store, provider, window, model, policy, prices, clock)
+    billed = Billed(summarizer or open_summarizer("first-characters"), prices)
+    chat = _open(
+        name or f"{label} / {policy_name(policy)}", store, provider, window, model, policy, prices, clock, billed
+    )
     with chat:
-        run = _Run(chat, clock, provider, prices, check)
+        run = _Run(chat, clock, provider, prices, check, billed)
         for one in recorded:
             run.take(one)
         return run.result(label, policy_name(policy), window, model, notes)
@@ -98,8 +104,17 @@ class _Clock:
 class _Run:
     """A replay under way."""
 
-    def __init__(self, chat: Conversation, clock: _Clock, provider: str, prices: Prices, check: Check | None) -> None:
+    def __init__(
+        self,
+        chat: Conversation,
+        clock: _Clock,
+        provider: str,
+        prices: Prices,
+        check: Check | None,
+        summarizer: Billed,
+    ) -> None:
         self._chat, self._clock, self._provider, self._prices, self._check = chat, clock, provider, prices, check
+        self._summarizer = summarizer
         self._messages: list[Message] = []
         self._positions: dict[str, int] = {}  # id -> position
         self._lookup = Lookup(chat.originals, prices)
@@ -150,7 +165,7 @@ class _Run:
             message=len(self._messages) + 1,
             tokens=bill.tokens,
             cached=bill.cached,
-            cost=bill.cost,
+            cost=bill.cost + self._summarizer.due(),
             milliseconds=milliseconds,
             misses=misses,
             **self._lookup.tokens(),
@@ -202,6 +217,7 @@ class _Run:
             lost_messages=self._lost(),
             ms_per_turn_p50=percentile(times, 50),
             ms_per_turn_p99=percentile(times, 99),
+            model_calls=self._summarizer.calls,
             over_budget=self._over,
             window=window,
             provider=self._provider,
@@ -234,6 +250,7 @@ def _open(
     policy: PolicyLike,
     prices: Prices,
     clock: _Clock,
+    summarizer: Summarizer,
 ) -> Conversation:
     """A new conversation, under this name or the next free one."""
     number = 1
@@ -247,6 +264,7 @@ def _open(
             policy=policy,
             prices=prices,
             clock=clock,
+            summarizer=summarizer,
             tenant="",
         )
         if not chat.head.position:

@@ -23,6 +23,7 @@ from ..policies.presets import BARE, MECHANISMS, Preset, preset
 from ..policies.recap_settings import VARIABLES, recap_settings
 from ..policies.said import Level, Place, Said, Saying, Source, over, shown
 from ..stores import place_of
+from ..summarizers import summarizer_named
 from .levels import FILE, GENERAL, Spoken, from_environment, from_file, from_keywords
 
 __all__ = ["FILE", "Setting", "Settings", "load"]
@@ -35,6 +36,7 @@ _DEFAULTS = {
     "window": None,
     "reserve": None,
     "tenant": "",
+    "summarizer": "",
 }
 _LEAST = {"window": 1, "reserve": 0}
 _MOST = 2**63 - 1
@@ -57,9 +59,14 @@ class Setting(Struct, frozen=True):
 
 
 class Settings(Struct, frozen=True):
-    """Settings that go together. `description`: the preset's own. `unused`: what is said of mechanisms that are off."""
+    """Settings that go together.
+
+    `description`: the preset's own. `steps`: the mechanisms that act, in the order in which they run; one that is put
+    around others as `defer(prune, filter)`. `unused`: what is said of mechanisms that are off.
+    """
 
     description: str
+    steps: tuple[str, ...]
     unused: Mapping[str, Setting]
     said: Saying
     made: tuple[Policy, ...]
@@ -77,7 +84,7 @@ class Settings(Struct, frozen=True):
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """The mechanisms that are on, in the order in which they run."""
+        """The mechanisms that are on, in the order of the table."""
         return tuple(name for name in MECHANISMS if is_on(name, self.said))
 
     def __getitem__(self, name: str) -> Any:
@@ -105,9 +112,9 @@ def load(
     """Merge all that is said.
 
     `environ`: such as `os.environ`. `folder`: where `foveate.toml` may lie, and where paths of presets start; None: no
-    such file is read. `keywords`: `store`, `format`, `model`, `window`, `reserve`, `tenant`; None says nothing.
-    `settings`: of mechanisms, such as `{"prune": {"protect": 20_000}}`. `has_plugins`: then `retain` is on, unless
-    somebody says otherwise or `off` is chosen. A Store, a Format and policies of your own are
+    such file is read. `keywords`: `store`, `format`, `model`, `window`, `reserve`, `tenant`, `summarizer`; None says
+    nothing. `settings`: of mechanisms, such as `{"prune": {"protect": 20_000}}`. `has_plugins`: then `retain` is on,
+    unless somebody says otherwise or `off` is chosen. A Store, a Format, a summarizer and policies of your own are
     taken as they are. Raises BadSetting, naming source and value, what is allowed, and what takes precedence.
     """
     levels = {
@@ -128,8 +135,9 @@ def load(
             merged = over(merged, {_RETAINS: Said(True, Source(Level.KEYWORD, "keyword plugins=", None, _RETAINS))})
         merged = _with_recap_variables(merged, environ)
     _check_general(merged)
-    made = own_policies(chosen.value) if base is None else assembled(merged)
-    return Settings(base.description if base else "", _unused(levels, merged), merged, made)
+    made = {} if base is None else assembled(merged)
+    policies = own_policies(chosen.value) if base is None else tuple(made.values())
+    return Settings(base.description if base else "", tuple(made), _unused(levels, merged), merged, policies)
 
 
 # ------------------------------------------------------------------------------------------------------------- merging
@@ -225,7 +233,7 @@ def _check_general(merged: Saying) -> None:
         said = merged[place]
         by_keyword = said.source.level is Level.KEYWORD
         if said.source.level is Level.DEFAULT or (
-            by_keyword and name in ("policy", "store", "format") and not isinstance(said.value, str)
+            by_keyword and name in ("policy", "store", "format", "summarizer") and not isinstance(said.value, str)
         ):
             continue
         if name in _LEAST:
@@ -238,6 +246,8 @@ def _check_general(merged: Saying) -> None:
                 place_of(value)
             elif name == "format":
                 get_format(value)
+            elif name == "summarizer" and value:
+                summarizer_named(value)
         except BadInput as error:
             raise _again(place, said, error) from error
 

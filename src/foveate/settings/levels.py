@@ -32,6 +32,7 @@ GENERAL: Mapping[str, Any] = {
     "window": int,
     "reserve": int,
     "tenant": str,
+    "summarizer": str,
 }
 """Settings that are no mechanism's, and the kinds of their values."""
 

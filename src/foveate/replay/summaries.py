@@ -1,0 +1,41 @@
+"""Summaries in a replay: written without a model, and billed as if a model had written them.
+
+What a real model would say is not known, so a replay shows what a policy does and costs, not how good its summaries
+are: the stand-in keeps the first characters of each message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+
+from ..core.counting import estimate, tokens_of
+from ..core.summaries import SummaryRequest
+from ..core.view import Prices
+from ..ports import Summarizer
+
+__all__ = ["Billed"]
+
+
+class Billed:
+    """A summarizer that keeps account of what its calls would have cost."""
+
+    def __init__(self, summarizer: Summarizer, prices: Prices) -> None:
+        self._summarizer = summarizer
+        self._prices = prices
+        self._due = 0.0
+        self.calls = 0
+        """How many summaries were asked for."""
+
+    def __call__(self, request: SummaryRequest) -> str | Awaitable[str]:
+        """The summary. Its input is billed like any other that is not cached yet, its output as output."""
+        self.calls += 1
+        read = sum(tokens_of(message) for message in request.messages) + estimate(request.previous)
+        self._due += self._prices.write * read
+        text = self._summarizer(request)
+        self._due += self._prices.output * estimate(text if isinstance(text, str) else "")
+        return text
+
+    def due(self) -> float:
+        """The cost of what was asked since this was called last, in tokens of base input price."""
+        due, self._due = self._due, 0.0
+        return due
