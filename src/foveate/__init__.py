@@ -68,7 +68,9 @@ if _typing.TYPE_CHECKING:
     from .async_conversation import AsyncConversation
     from .policies.checkpoint import checkpoint, checkpoint_edit
     from .policies.compact_on_overflow import compact_on_overflow
+    from .policies.expire_results import expire_results
     from .policies.filter_tool_results import filter_tool_results
+    from .policies.leases import effective_lease, most_aggressive
     from .policies.pins import pin_newest
     from .policies.prune_tool_outputs import prune_tool_outputs
     from .policies.recap_batches import recap_batches
@@ -150,8 +152,11 @@ __all__ = [
     "compact_on_overflow",
     "cut_points",
     "display_parts",
+    "effective_lease",
     "enrich",
+    "expire_results",
     "filter_tool_results",
+    "most_aggressive",
     "open_async_conversation",
     "open_conversation",
     "open_store",
@@ -173,7 +178,10 @@ _LATER = {
     "checkpoint": ".policies.checkpoint",
     "checkpoint_edit": ".policies.checkpoint",
     "compact_on_overflow": ".policies.compact_on_overflow",
+    "effective_lease": ".policies.leases",
+    "expire_results": ".policies.expire_results",
     "filter_tool_results": ".policies.filter_tool_results",
+    "most_aggressive": ".policies.leases",
     "pin_newest": ".policies.pins",
     "prune_tool_outputs": ".policies.prune_tool_outputs",
     "recap_batches": ".policies.recap_batches",
