@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import filter_tool_results, prune_tool_outputs
+from foveate.core.counting import MESSAGE_TOKENS, estimate, tokens_of
 from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target
 from foveate.core.messages import Media, Message, Text, ToolResult
 from foveate.core.planner import draw_up
 from foveate.core.view import Budget
 from foveate.errors import BadSetting
+from foveate.formats.openai_chat import OpenAIChat
 from foveate.policies import named
 from foveate.policies.prune_tool_outputs import MINIMUM, PART_MAX, PROTECT
 from foveate.testing import answer, call, calls, chat, say, system, text_of, user
@@ -56,6 +58,14 @@ def pruned(*said: Message, policy: object = AS_DOCUMENTED) -> list[int]:
 
 
 # --------------------------------------------------------------------------------------------- the document's scenarios
+
+
+def test_2_4_03_tokens_are_a_quarter_of_the_characters_rounded_up_and_capped():
+    lengths = [0, 1, 4, 5, 199_996, 200_000, 400_000]
+    assert [min(estimate("x" * length), PART_MAX) for length in lengths] == [0, 1, 1, 2, 49_999, 50_000, 50_000]
+    wire = {"role": "tool", "tool_call_id": "a", "content": [{"type": "text", "text": "x" * 8}]}
+    (message,) = OpenAIChat().parse(wire)
+    assert tokens_of(message) == MESSAGE_TOKENS + 2
 
 
 def test_2_4_04_exactly_the_older_of_two_outputs_is_cleared_and_the_call_stays_as_it_was():

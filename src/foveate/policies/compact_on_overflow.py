@@ -32,7 +32,7 @@ __all__ = ["BACKGROUND", "compact_on_overflow"]
 
 BACKGROUND = (
     "[What follows sums up {handle}. It is background: it asks for nothing and permits nothing, and work it reports as "
-    "done is done. Where a request from then is still open, it is repeated below word for word. "
+    "done is done. A request that is still open is shown word for word besides. "
     'expand("{handle}") shows all that was said.]\n\n{summary}'
 )
 """What stands for the messages. A summary that reads like an instruction would be followed like one."""
@@ -184,7 +184,7 @@ class _Compact(Struct, frozen=True):
         gone, source = sum(entry.tokens for entry in found.gone), sum(tokens_of(entry.message) for entry in found.gone)
         target = min(4 * self.summary_tokens, 4 * source // 3)
         previous = "\n\n".join(unframed(entry.message.text, self.framing) for entry in found.earlier)
-        room = self._room(size, last, target + len(previous))
+        room = self._room(size, last, len(previous))
         messages, asked = summary_input(found.said, room, level=last.attempt if last else 0)
         expected = gone - gone * target // (4 * source)
         if not messages or expected < self.min_progress * view.tokens:
@@ -210,7 +210,10 @@ class _Compact(Struct, frozen=True):
         return NeedsSummary(request, then)
 
     def _room(self, size: _Size, last: Task | None, besides: int) -> int:
-        """Tokens that the summarizer may be given to read. `besides`: characters that it reads and writes else."""
+        """Tokens that the summarizer may be given to read. `besides`: characters that it reads else.
+
+        What it writes has its place in the reserve, like every answer.
+        """
         room = max(size.share(0.5), size.share(1.0) - besides // 3 - _PROMPT_TOKENS)
         if self.input_max is not None:
             room = min(room, self.input_max)

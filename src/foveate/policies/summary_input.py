@@ -21,22 +21,29 @@ from .placeholders import cut, shrink_arguments
 
 __all__ = ["framed", "summary_input", "unframed"]
 
-_KEEPS = (None, 8_000, 2_000, 500)
-"""Characters that are kept of a long text; tried one after the other."""
+_STEPS = (
+    (0, False),  # as it is
+    *((keep, False) for keep in (32_000, 16_000, 8_000, 4_000, 2_000)),
+    *((keep, True) for keep in (8_000, 4_000, 2_000, 1_000, 500)),
+)
+"""Characters that are kept of long results, and whether also of other texts; tried one after the other."""
+_BEGIN = (0, 5, 8)
+"""The first step that is tried, at each level."""
 _LEFT_OUT = "[{count} earlier messages left out]"
 
 
 def summary_input(entries: Sequence[Entry], room: int, *, level: int = 0) -> tuple[tuple[Message, ...], int]:
     """The messages to read, and their size in tokens as the conversation counts them: at most `room`.
 
-    Long results, texts and arguments are cut first, then media told by name, at last the oldest units left out behind a
-    note. `level`: how many steps of cutting to begin with, for a further attempt. Nothing at all if nothing fits.
+    If they are too much, media are told by name and long results cut, no more than needed, then texts and arguments; at
+    last the oldest units are left out behind a note. `level`: how hard to begin with, 0 to 2, for a further attempt.
+    Nothing at all if nothing fits.
     """
     whole = sum(tokens_of(entry.message) for entry in entries)
     scale = sum(entry.tokens for entry in entries) / max(1, whole)
     messages: list[Message] = []
-    for keep in _KEEPS[min(level, len(_KEEPS) - 1) :]:
-        messages = [_cut(entry, keep) for entry in entries]
+    for keep, everything in _STEPS[_BEGIN[min(level, len(_BEGIN) - 1)] :]:
+        messages = [_cut(entry, keep, everything) for entry in entries]
         size = scale * sum(map(tokens_of, messages))
         if size <= room:
             return tuple(message for message in messages if message.parts), int(size)
@@ -76,28 +83,28 @@ def _newest(
     return (), 0
 
 
-def _cut(entry: Entry, keep: int | None) -> Message:
-    parts = [_part(part, keep, entry.handle) for part in entry.message.parts if not isinstance(part, Reasoning)]
+def _cut(entry: Entry, keep: int, everything: bool) -> Message:
+    parts = [part for part in entry.message.parts if not isinstance(part, Reasoning)]
+    if keep:
+        parts = [_part(part, keep, everything or entry.is_result, entry.handle) for part in parts]
     return replace(entry.message, parts=tuple(parts))
 
 
-def _part(part: Part, keep: int | None, handle: str) -> Part:
+def _part(part: Part, keep: int, cuts: bool, handle: str) -> Part:
     match part:
-        case _ if keep is None:
-            return part
-        case ToolCall() if len(part.arguments) > keep:
+        case ToolCall() if cuts and len(part.arguments) > keep:
             return replace(part, arguments=shrink_arguments(part.arguments, keep, handle))
         case ToolResult():
-            return replace(part, content=tuple(_content(one, keep, handle) for one in part.content))
+            return replace(part, content=tuple(_content(one, keep, cuts, handle) for one in part.content))
         case Text() | Media():
-            return _content(part, keep, handle)
+            return _content(part, keep, cuts, handle)
         case _:
             return part
 
 
-def _content(part: Content, keep: int, handle: str) -> Content:
+def _content(part: Content, keep: int, cuts: bool, handle: str) -> Content:
     match part:
-        case Text() if len(part.text) > keep:
+        case Text() if cuts and len(part.text) > keep:
             return replace(part, text=cut(part.text, keep, handle))
         case Media():
             return Text(f"[Attached {part.mime or 'image'}{f': {part.name}' if part.name else ''}]")

@@ -1,0 +1,743 @@
+"""Compaction on overflow: the document's scenarios, then what goes wrong in the field and must not go wrong here.
+
+Tokens of a message are those of its text and 4 more, so `sized(user, 1_000)` counts exactly 1,000.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from core.story import ANTHROPIC, OPENAI, Story
+from engine.shells import opened, refusals, texts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import foveate
+from foveate import BadSetting, CompactionFailed, Hide, StoreError, Target, Task, Usage, compact_on_overflow
+from foveate.core.budget import occupied, overflows, usable_tokens
+from foveate.core.edits import Pin, Span, Summarize
+from foveate.core.messages import Media, Message, Text
+from foveate.core.rules import check
+from foveate.core.summaries import Answer, NeedsSummary
+from foveate.core.view import Budget, View
+from foveate.formats.openai_chat import OpenAIChat
+from foveate.policies import named
+from foveate.policies.summary_input import summary_input
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.summarizers import first_characters
+from foveate.testing import agent_run, answer, call, calls, chat, say, system, text_of, thought, user
+from foveate.testing.faults import Countdown, FailingStore
+from foveate.testing.strategies import histories
+from foveate.testing.summaries import ScriptedSummarizer
+
+AS_DOCUMENTED = compact_on_overflow(keep_recent=0, framing="{summary}", strict=True)
+PLAIN = compact_on_overflow(keep_recent=0, framing="{summary}")
+LARGE = {"window": 128_000, "reserve": 32_000}
+SMALL = {"window": 11_000, "reserve": 1_000}
+OVER = Budget(1_000_000, 0, 10**9, 10**6)
+ALWAYS = 1e-9
+"""A threshold that every view is above."""
+MANY = settings(max_examples=settings.default.max_examples * 2)
+
+
+def sized(make: Callable[[str], Message], tokens: int, seed: int = 0) -> Message:
+    """A message that counts for so many tokens."""
+    return make(text_of(tokens - 4, seed))
+
+
+def talk(count: int, tokens: int, *, first: int = 1) -> list[Message]:
+    """The user and the assistant in turns, `count` messages of so many tokens each, told apart by their number."""
+    return [
+        (user if number % 2 else say)(f"#{number} " + text_of(tokens - 4, number)[len(f"#{number} ") :])
+        for number in range(first, first + count)
+    ]
+
+
+def made_by(one: Any) -> list[Any]:
+    return [edit for record in one.records() for edit in record.edits]
+
+
+def tasks(one: Any) -> list[tuple[str, int, str]]:
+    return [(task.state, task.attempt, task.reason) for task in made_by(one) if isinstance(task, Task)]
+
+
+def numbers(messages: Any) -> list[str]:
+    """The numbers of `talk`, of whatever shows one."""
+    return [message.text.split()[0] for message in messages]
+
+
+def kinds(view: View) -> list[tuple[str, str]]:
+    return [(entry.handle, entry.kind) for entry in view]
+
+
+# --------------------------------------------------------------------------------------------- the document's scenarios
+
+
+def test_2_4_01_a_full_window_is_no_overflow_and_one_token_more_is():
+    usage = Usage(input=80_000, cache_read=10_000, output=6_000)
+    assert not overflows(usage, 96_000)
+    assert overflows(Usage(input=80_000, cache_read=10_000, output=6_001), 96_000)
+    assert not overflows(Usage(output=10**9), 96_000)  # what is not known is not over
+
+    for more, states in ((1_000, []), (1_001, ["pending", "done"])):
+        one = opened(policy=(AS_DOCUMENTED,), summarizer=ScriptedSummarizer(), **LARGE)
+        one.append(sized(user, 90_000))
+        one.settle()
+        one.record(say("Done."), usage=Usage(input=80_000, cache_read=10_000, output=5_000))
+        one.append(sized(user, more))
+        assert occupied(one.view) == 95_000 + more
+        one.settle()
+        assert [task[0] for task in tasks(one)] == states
+
+
+def test_2_4_02_an_unknown_context_never_overflows_and_a_limit_of_input_counts_instead():
+    assert usable_tokens(128_000, 32_000) == 96_000
+    assert [usable_tokens(0, 32_000), usable_tokens(None, 32_000)] == [None, None]
+    assert not overflows(Usage(input=10**9, output=10**9), None)
+    assert usable_tokens(400_000, 128_000, 272_000) == 240_000
+    assert usable_tokens(400_000, 128_000, 272_000, reserve=0) == 272_000
+    assert usable_tokens(8_000, 8_000) == 4_000  # an answer as long as the context leaves half of it
+    assert usable_tokens(8_000) == 8_000
+
+
+def test_2_4_15_fifty_messages_become_one_summary_and_the_open_request_and_the_store_has_all_fifty():
+    summarizer = ScriptedSummarizer(["Sales of Q1 to Q4 were analysed; 5 charts."])
+    one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
+    said = [sized(user, 2_000), *talk(49, 2_000)]
+    one.append(said)
+    assert texts(one.settle()) == ["Sales of Q1 to Q4 were analysed; 5 charts.", said[-1].text]
+    assert tasks(one) == [("pending", 1, ""), ("done", 1, "")]
+    assert [row.message for row in one.history()] == said
+    read = summarizer.requests[0].messages
+    assert [(message.role, message.text[:500]) for message in read] == [(m.role, m.text[:500]) for m in said[:-1]]
+    (receipt,) = one.receipts()
+    assert receipt.edits[0].reason == "the next request would take 100,000 of 96,000 usable tokens"
+    one.expand("m1-m49")
+    assert [entry.message for entry in one.view] == [row.message for row in one.history()]
+
+
+def test_2_4_16_the_second_compaction_carries_the_first_one_on_and_takes_its_place():
+    summarizer = ScriptedSummarizer(["First.", "Second."])
+    one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
+    one.append(talk(49, 2_000))
+    one.settle()
+    one.record(say("#50"))
+    one.append(talk(47, 2_100, first=51))
+    assert texts(one.settle())[0] == "Second."
+    assert [entry.kind for entry in one.view] == ["summary", "message"]
+    request = summarizer.requests[1]
+    assert request.previous == "First."
+    assert numbers(request.messages) == [f"#{number}" for number in range(49, 97)]
+    assert one.view.entries[0].last == 96
+
+
+def test_2_4_17_a_summarizer_that_fails_leaves_all_as_it_was_says_so_and_is_asked_three_times_at_most():
+    summarizer = ScriptedSummarizer([RuntimeError("no quota")])
+    one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
+    one.append(talk(49, 2_000))
+    before = texts(one.view)
+    for attempt in (1, 2, 3, 3, 3):
+        with pytest.raises(CompactionFailed, match="RuntimeError: no quota") as caught:
+            one.settle()
+        error = caught.value
+        assert (error.attempt, error.is_final, error.occupied, error.usable) == (attempt, attempt == 3, 98_000, 96_000)
+        assert texts(one.view) == before
+    assert [task[:2] for task in tasks(one)] == [(state, n) for n in (1, 2, 3) for state in ("pending", "failed")]
+    assert len(summarizer.requests) == 3
+    one.append("And now?")
+    with pytest.raises(CompactionFailed, match="attempt 1"):
+        one.settle()
+
+
+def test_2_4_18_a_summary_as_large_as_what_it_stands_for_is_no_progress_and_no_third_call_is_made():
+    summarizer = ScriptedSummarizer([lambda request: "x " * 190_000])
+    one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
+    one.append(talk(49, 2_000))
+    for final in (False, True, True):
+        with pytest.raises(CompactionFailed, match="no progress") as caught:
+            one.settle()
+        assert caught.value.is_final == final
+    assert len(summarizer.requests) == 2
+    assert one.receipts() == []
+
+
+def test_2_4_19_cached_tokens_that_a_provider_counts_as_input_too_are_counted_once():
+    usable = usable_tokens(400_000, 128_000)
+    _, usage = OpenAIChat().parse_reply(
+        {
+            "choices": [{"message": {"role": "assistant", "content": "Hi."}}],
+            "usage": {
+                "prompt_tokens": 184_704,
+                "completion_tokens": 49,
+                "prompt_tokens_details": {"cached_tokens": 183_936},
+            },
+        }
+    )
+    assert usable == 368_000
+    assert (usage.input, usage.cache_read, usage.output) == (768, 183_936, 49)
+    assert not overflows(usage, usable)
+
+
+def test_2_4_20_where_there_is_nothing_to_compact_this_is_noted_once_and_nobody_is_asked():
+    summarizer = ScriptedSummarizer()
+    one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **SMALL)
+    one.append([system("Be brief."), sized(user, 9_980)])
+    for _ in range(3):
+        one.append("Well?")
+        one.settle()
+    assert summarizer.requests == []
+    assert tasks(one) == [("skipped", 1, "nothing that a summary could stand for is large enough")]
+
+
+# ------------------------------------------------------------------------------------------------------ how full it is
+
+
+def test_how_full_the_window_is_was_measured_and_what_came_since_is_estimated():
+    one = opened(policy="none", **LARGE)
+    one.append(sized(user, 1_000))
+    assert occupied(one.view) == 1_000  # nothing was measured yet
+    one.settle()
+    one.record(sized(say, 500), usage=Usage(input=100, cache_read=1_700, cache_write=200, output=800, reasoning=700))
+    assert occupied(one.view) == 2_000 + 800
+    one.append(sized(user, 100))
+    assert occupied(one.view) == 2_800 + 2 * 100
+    one.settle()
+    one.record(say("No usage."))
+    assert occupied(one.view) == 2_800 + 2 * (100 + one.view.entries[-1].tokens)
+
+
+def test_what_was_taken_away_counts_as_much_less_as_it_was_measured():
+    one = opened(policy="none", **LARGE)
+    first, _ = one.append([sized(user, 9_000), user("And?")])
+    one.settle()
+    one.record(say("Yes."), usage=Usage(input=90_500, output=50))
+    one.edit(Hide(Target(first)))
+    assert 0 < occupied(one.view) - 50 < 90_500 / 900
+
+
+def test_f14_the_usage_of_nothing_but_replies_that_are_shown_is_looked_at():
+    """A summary has no usage; that of the reply it took the place of is gone with it."""
+    one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **LARGE)
+    one.append(sized(user, 90_000))
+    one.settle()
+    one.record(sized(say, 4_000), usage=Usage(input=90_000, output=4_000))
+    one.append(sized(user, 3_000))
+    view = one.settle()
+    assert kinds(view) == [("m1", "summary"), ("m3", "message")]
+    assert occupied(view) == view.tokens
+
+
+# -------------------------------------------------------------------------------------------------- what stays, and why
+
+
+def long_run(turns: int, tokens: int) -> list[Message]:
+    steps = [[call(f"c{n}", "grep"), answer(f"c{n}", text_of(tokens - 4, n))] for n in range(turns)]
+    return chat(user("Find it."), *steps)
+
+
+def test_f19_in_a_long_run_the_request_and_what_the_model_has_not_seen_stay_word_for_word():
+    summarizer = ScriptedSummarizer()
+    policy = compact_on_overflow(threshold=0.9, keep_recent=0)
+    one = opened(policy=(policy,), summarizer=summarizer, **SMALL)
+    said = long_run(8, 1_200)
+    one.append(said)
+    view = one.settle()
+    assert kinds(view) == [("m1", "message"), ("m2", "summary"), ("m16", "message"), ("m17", "message")]
+    assert [entry.message for entry in view if entry.kind == "message"] == [said[0], *said[-2:]]
+    assert summarizer.requests[0].messages == tuple(said[1:-2])
+    assert summarizer.requests[0].facts == {"handle": "m2-m15", "request": "Find it."}
+    assert refusals(one, view) == []
+
+
+def test_all_that_the_user_asked_for_since_the_model_ended_a_turn_stays():
+    one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **SMALL)
+    one.append([user("Old."), say("Done."), user("Mend the login."), *long_run(4, 1_500)[1:], user("And the logout.")])
+    one.settle()
+    one.append([call("x"), answer("x", text_of(5_000))])
+    assert texts(one.settle())[1:3] == ["Mend the login.", "And the logout."]
+    assert "Old." not in texts(one.view)
+
+
+def test_behind_its_own_answer_nothing_is_compacted_or_an_answered_request_would_look_open():
+    summarizer = ScriptedSummarizer()
+    one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
+    one.append(talk(9, 1_000))
+    one.settle()
+    one.record(sized(say, 2_000))
+    assert (summarizer.requests, occupied(one.view)) == ([], 11_000)
+    one.append("Thanks. And now?")
+    assert texts(one.settle()) == ["So far, so good.", "Thanks. And now?"]
+
+
+def test_the_newest_units_stay_as_far_as_they_fit_into_the_share_that_is_kept():
+    for keep, first in ((0, 13), (1_099, 13), (1_100, 12), (3_099, 12), (3_200, 10), (0.32, 10), (0.53, 8), (0.99, 4)):
+        policy = compact_on_overflow(keep_recent=keep, min_progress=0)
+        one = opened(policy=(policy,), summarizer=ScriptedSummarizer(), **SMALL)
+        one.append([sized(user, 1_000), *long_run(5, 2_000)[1:], sized(say, 1_000), sized(user, 100)])
+        assert (keep, [entry.position for entry in one.settle()][1]) == (keep, first)
+
+
+def test_f23_a_call_that_still_runs_stays_with_its_unit_until_it_is_answered():
+    summarizer = ScriptedSummarizer(["First.", "Second."])
+    one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
+    one.append([user("Go."), calls(call("a", "agent"), "b"), answer("b", "ok"), *talk(10, 1_100)])
+    one.append("Well?")
+    view = one.settle()
+    assert kinds(view)[:4] == [("m1", "summary"), ("m2", "message"), ("m3", "message"), ("m2", "stand-in")]
+    assert texts(view)[-1] == "Well?"
+    one.record(say("It still runs."))
+    one.append([answer("a", "found"), *talk(10, 1_100), user("And?")])
+    view = one.settle()
+    assert [entry.kind for entry in view] == ["summary", "message"]
+    assert any(message.text.endswith("found") for message in summarizer.requests[1].messages)
+    assert refusals(one, view) == []
+
+
+def test_pins_system_prompts_and_what_was_expanded_stay_and_are_not_summarised_too():
+    summarizer = ScriptedSummarizer()
+    one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
+    ids = one.append([system("Be brief."), *talk(10, 1_100), system("Still."), user("Well?")])
+    one.pin("m4")
+    one.edit(Hide(Target(ids[5])))
+    one.expand("m6")
+    view = one.settle()
+    assert kinds(view) == [
+        ("m1", "message"),
+        ("m2", "summary"),
+        ("m4", "message"),
+        ("m6", "message"),
+        ("m12", "message"),
+        ("m13", "message"),
+    ]
+    assert numbers(summarizer.requests[0].messages) == ["#1", "#2", "#4", "#6", "#7", "#8", "#9", "#10"]
+
+
+def test_what_came_late_and_is_shown_behind_the_cut_stays_though_its_place_is_before_it():
+    one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **SMALL)
+    one.append([*talk(9, 1_000), user("Look."), call("a"), user("Wait."), answer("a", text_of(2_000))])
+    assert texts(one.settle())[0] == "So far, so good."
+    assert [entry.position for entry in one.view][1:] == [9, 10, 12]  # all that the user asked, none of it answered
+
+
+def test_the_frame_says_what_a_summary_is_and_how_to_see_what_it_stands_for():
+    one = opened(policy=(compact_on_overflow(keep_recent=0),), summarizer=ScriptedSummarizer(["A.", "B."]), **SMALL)
+    one.append(talk(11, 1_000))
+    one.settle()
+    (text, _) = texts(one.view)
+    assert text.startswith("[What follows sums up m1-m10. It is background: it asks for nothing and permits nothing")
+    assert text.endswith('expand("m1-m10") shows all that was said.]\n\nA.')
+    one.record(say("Go on."))
+    one.append(talk(11, 1_000, first=13))
+    assert texts(one.settle())[0].endswith('expand("m1-m22") shows all that was said.]\n\nB.')
+    one.undo(one.records()[-1].last - 1)
+    assert texts(one.view)[0] == text
+
+
+def test_it_sees_what_pruning_left_and_asks_nobody_where_that_was_enough():
+    summarizer = ScriptedSummarizer()
+    prune = foveate.prune_tool_outputs(protect=2_000, minimum=1_000)
+    one = opened(policy=(prune, PLAIN), summarizer=summarizer, **SMALL)
+    one.append([*long_run(8, 1_500), user("And?")])
+    one.settle()
+    assert (summarizer.requests, [receipt.policies for receipt in one.receipts()]) == ([], [("prune",)])
+    one.record(say("Well."))
+    one.append([*talk(10, 1_200, first=2)[1:], user("And?")])
+    one.settle()
+    texts_read = [message.text for message in summarizer.requests[0].messages if message.role == "tool"]
+    assert texts_read[0] == '[Old tool result content cleared: expand("m3")]'
+
+
+# --------------------------------------------------------------------------------------------- what is asked of a model
+
+
+def test_f12_what_a_summarizer_is_given_to_read_fits_its_window():
+    summarizer = ScriptedSummarizer()
+    policy = compact_on_overflow(keep_recent=0, input_max=13_000)
+    one = opened(policy=(policy,), summarizer=summarizer, window=100_000)
+    one.append([*long_run(12, 9_000), *talk(6, 1_000), user("Well?")])
+    one.settle()
+    (request,) = summarizer.requests
+    assert request.task.asked <= 13_000
+    assert len(request.messages) == 31
+    assert all(len(message.text) <= 2_100 for message in request.messages if message.role == "tool")
+    assert '[cut: 2,000 of 35,984 characters; expand("m3") shows all]' in request.messages[2].text
+    story = Story(*request.messages)
+    assert check(story.view(), OPENAI) == []
+
+
+def test_what_does_not_fit_even_cut_is_left_out_behind_a_note_the_oldest_first():
+    summarizer = ScriptedSummarizer()
+    policy = compact_on_overflow(keep_recent=0, input_max=700)
+    one = opened(policy=(policy,), summarizer=summarizer, **SMALL)
+    one.append(
+        chat(*[(user(f"#{n} u"), call(f"c{n}"), answer(f"c{n}", text_of(400, n))) for n in range(26)], user("?"))
+    )
+    one.settle()
+    (request,) = summarizer.requests
+    left = [message.text for message in request.messages]
+    assert left[0] == "[44 earlier messages left out]"
+    assert len(left) == 1 + 52 - 44
+    assert request.task.asked <= 700
+    assert check(Story(*request.messages).view(), OPENAI) == []
+
+
+def test_f13_a_further_attempt_reads_no_more_than_the_one_that_failed():
+    summarizer = ScriptedSummarizer([OSError("too long")])
+    one = opened(policy=(compact_on_overflow(keep_recent=0),), summarizer=summarizer, window=60_000, reserve=0)
+    one.append(long_run(7, 9_000))
+    for n in range(12):
+        one.settle()
+        one.record(call(f"d{n}"))
+        one.append(answer(f"d{n}", text_of(9_000, n)))
+    sizes = [request.task.asked for request in summarizer.requests]
+    assert (len(sizes), sizes) == (3, sorted(sizes, reverse=True))
+    assert sizes[2] <= sizes[1] / 2
+
+
+def test_an_image_is_told_by_name_where_there_is_no_room_and_reasoning_is_never_shown():
+    story = Story(
+        user("Look.", Media("image/png", "base64", "AAAA", "cat.png")), thought("Hm.", say("A cat.")), user("So?")
+    )
+    whole, _ = summary_input(story.projection.entries(), 10_000)
+    assert [len(message.parts) for message in whole] == [2, 1, 1]
+    small, size = summary_input(story.projection.entries(), 100)
+    assert small[0].parts[1] == Text("[Attached image/png: cat.png]")
+    assert size <= 100
+    assert summary_input(story.projection.entries(), 5) == ((), 0)
+
+
+# ------------------------------------------------------------------------------------------------------ when it fails
+
+
+def turns(one: Any, count: int, tokens: int = 1_500) -> Iterator[int]:
+    """So many calls of a long run, each preceded by `settle`."""
+    for _ in range(count):
+        view = one.settle()
+        yield view.turn
+        one.record(call(f"t{view.turn}"))
+        one.append(answer(f"t{view.turn}", text_of(tokens, view.turn)))
+
+
+def test_i13_without_strict_the_floor_makes_it_fit_and_attempts_are_ever_further_apart_until_the_user_speaks():
+    summarizer = ScriptedSummarizer([OSError("down")])
+    policy = compact_on_overflow(max_attempts=4, threshold=0.5)
+    one = opened(policy=(policy,), summarizer=summarizer, **SMALL)
+    one.append(long_run(6, 1_500))
+    asked = []
+    for turn in turns(one, 20, 500):
+        if len(summarizer.requests) > len(asked):
+            asked.append(turn)
+    assert [after - before for before, after in pairwise(asked)] == [1, 2, 4]
+    assert one.settle().tokens < 10_000
+    one.append("Are you still there?")
+    one.settle()
+    assert len(summarizer.requests) == 5
+    assert tasks(one)[-1][:2] == ("failed", 1)
+
+
+@pytest.mark.parametrize("store", ["memory", "sqlite"])
+def test_attempts_are_counted_over_restarts(store: str, tmp_path):
+    def again() -> Any:
+        return opened(
+            policy=(AS_DOCUMENTED,),
+            store=memory if store == "memory" else SqliteStore(tmp_path / "c.db"),
+            summarizer=summarizer,
+            **LARGE,
+        )
+
+    memory, summarizer = MemoryStore(), ScriptedSummarizer([OSError("down")])
+    again().append(talk(49, 2_000))
+    for attempt in (1, 2, 3, 3):
+        with pytest.raises(CompactionFailed) as caught:
+            again().settle()
+        assert caught.value.attempt == attempt
+    assert len(summarizer.requests) == 3
+
+
+def test_a_process_that_ends_while_a_model_writes_has_made_an_attempt():
+    class Killed(BaseException):
+        pass
+
+    store = MemoryStore()
+    one = opened(policy=(PLAIN,), store=store, summarizer=ScriptedSummarizer([Killed()]), **SMALL)
+    one.append(talk(11, 1_000))
+    for _ in range(2):
+        with pytest.raises(Killed):
+            opened(policy=(PLAIN,), store=store, summarizer=ScriptedSummarizer([Killed()]), **SMALL).settle()
+    last = opened(policy=(PLAIN,), store=store, summarizer=ScriptedSummarizer(["Short."]), **SMALL)
+    assert texts(last.settle()) == ["Short.", talk(11, 1_000)[-1].text]
+    assert [task[:2] for task in tasks(last)] == [("pending", 1), ("pending", 2), ("pending", 3), ("done", 3)]
+
+
+@pytest.mark.parametrize(
+    ("written", "why"),
+    [
+        ("", "the summarizer returned nothing"),
+        ("y" * 40_000, "no progress: the summary is not shorter than what it stands for"),
+        ("y" * 37_000, "no progress: the view would be 7% smaller, not 10%"),
+        ("y" * 33_000, "the summary has 33,000 characters, and 8,000 were asked for"),
+        ("I am sorry, I cannot do that.", "it is a refusal"),
+    ],
+)
+def test_f25_f11_a_summary_that_is_none_or_too_long_is_not_taken(written: str, why: str):
+    def refuses(request: object, text: str) -> str:
+        return "it is a refusal" if text.startswith("I am sorry") else ""
+
+    policy = compact_on_overflow(keep_recent=0, framing="{summary}", refuses=refuses)
+    one = opened(policy=(policy,), summarizer=ScriptedSummarizer([written]), **SMALL)
+    one.append([*talk(10, 1_000), sized(user, 50)])
+    one.settle()
+    assert tasks(one)[-1] == ("failed", 1, why)
+    assert not any(isinstance(edit, Summarize) and edit.policy == "compact" for edit in made_by(one))
+
+
+def test_f11_each_summary_is_bounded_however_often_it_is_carried_on():
+    summarizer = ScriptedSummarizer([first_characters()])
+    one = opened(policy=(compact_on_overflow(summary_tokens=400),), summarizer=summarizer, **SMALL)
+    sizes = []
+    one.append("Begin.")
+    for _ in turns(one, 120, 700):
+        sizes += [entry.tokens for entry in one.view if entry.kind == "summary"]
+    assert len(summarizer.requests) > 5
+    assert max(sizes) <= 400 + 100
+    assert max(sum(entry.kind == "summary" for entry in view) for view in [one.view]) == 1
+
+
+def test_at_every_failing_operation_of_the_store_nothing_is_lost_and_the_next_call_gets_there():
+    """F04, F30: the crash may come between `pending` and `done`, and then it counts as an attempt."""
+    for after in (False, True):
+        for n in range(1, 60):
+            countdown = Countdown(after=after)
+            store = FailingStore(MemoryStore(), countdown)
+            one = opened(policy=(PLAIN,), store=store, summarizer=ScriptedSummarizer(["Short."]), **SMALL)
+            said = talk(11, 1_000)
+            one.append(said)
+            countdown.start(n)
+            with suppress(StoreError):
+                one.settle()
+            if not countdown.is_used_up:
+                assert n > 2
+                break
+            assert texts(one.settle()) == ["Short.", said[-1].text]
+            assert [row.message for row in one.history()] == said
+            assert one.verify() == []
+
+
+# ---------------------------------------------------------------------------------------------------- with others about
+
+
+def test_another_process_that_edits_meanwhile_makes_the_plan_stale_and_nothing_is_asked_twice(tmp_path):
+    other = opened(policy="none", store=SqliteStore(tmp_path / "c.db"), **SMALL)
+
+    def interferes(request: object) -> str:
+        other.refresh()
+        other.pin("m11")
+        return "Short."
+
+    summarizer = ScriptedSummarizer([interferes, "Second."])
+    one = opened(policy=(PLAIN,), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer, **SMALL)
+    one.append(talk(11, 1_000))
+    assert texts(one.settle())[0] == "Short."
+    assert len(summarizer.requests) == 1
+
+
+def test_two_processes_that_compact_at_once_leave_one_summary(tmp_path):
+    """H of the document's gaps: the slower one finds the work done."""
+    second = ScriptedSummarizer(["From the other."])
+    other = opened(policy=(PLAIN,), store=SqliteStore(tmp_path / "c.db"), summarizer=second, **SMALL)
+
+    def meanwhile(request: object) -> str:
+        other.refresh()
+        assert texts(other.settle())[0] == "From the other."
+        return "Too late."
+
+    summarizer = ScriptedSummarizer([meanwhile])
+    one = opened(policy=(PLAIN,), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer, **SMALL)
+    one.append(talk(11, 1_000))
+    assert texts(one.settle()) == ["From the other.", talk(11, 1_000)[-1].text]
+    assert len(one.receipts()) == 1
+
+
+def test_a_summarizer_that_appends_to_its_own_conversation_ends_and_loses_nothing():
+    """It should not; but it must not hang either, and what it said is in the history and in the view."""
+    one: Any = None
+
+    def talkative(request: object) -> str:
+        one.append("By the way.")
+        return "Short."
+
+    summarizer = ScriptedSummarizer([talkative])
+    one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
+    one.append(talk(11, 1_000))
+    view = one.settle()
+    assert len(summarizer.requests) <= 3
+    assert texts(view)[-1] == "By the way."
+    assert one.verify() == []
+
+
+def test_a_summarizer_that_must_be_awaited_serves_async_conversations_and_may_be_cancelled():
+    async def slow(request: object) -> str:
+        started.set()
+        await asyncio.sleep(3_600)
+        return "never"
+
+    async def run() -> None:
+        store = MemoryStore()
+        one = await foveate.open_async_conversation("c", store=store, policy=(PLAIN,), summarizer=slow, **SMALL)
+        await one.append(talk(11, 1_000))
+        settling = asyncio.create_task(one.settle())
+        await started.wait()
+        settling.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await settling
+        assert numbers(entry.message for entry in one.view) == [f"#{n}" for n in range(1, 12)]
+        later = ScriptedSummarizer(["Short."]).later
+        two = await foveate.open_async_conversation("c", store=store, policy=(PLAIN,), summarizer=later, **SMALL)
+        assert texts(await two.settle()) == ["Short.", talk(11, 1_000)[-1].text]
+        made = [edit for record in await two.records() for edit in record.edits if isinstance(edit, Task)]
+        assert [(task.state, task.attempt) for task in made] == [("pending", 1), ("pending", 2), ("done", 2)]
+
+    started = asyncio.Event()
+    asyncio.run(run())
+
+
+def test_without_a_summarizer_no_conversation_is_opened():
+    with pytest.raises(BadSetting, match="summarizer="):
+        opened(policy=(PLAIN,))
+
+
+def test_explaining_asks_nobody_and_never_fails():
+    summarizer = ScriptedSummarizer([OSError("down")])
+    one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **SMALL)
+    one.append(talk(11, 1_000))
+    with pytest.raises(CompactionFailed):
+        one.settle()
+    one.pin("m2")
+    assert "m2 is a message" in one.explain("m2")
+    assert len(summarizer.requests) == 1
+
+
+# ------------------------------------------------------------------------------------------------------------- settings
+
+
+def test_the_preset_of_the_document_has_its_numbers_its_order_and_its_words():
+    policies, floor = named("prune-and-compact")
+    assert [getattr(policy, "runs_first", False) for policy in policies] == [True, False]
+    assert policies[0] == compact_on_overflow(keep_recent=0, order="compact_first", strict=True, framing="{summary}")
+    assert floor
+    said = [*talk(2, 1_000), *long_run(3, 40_000), say("Done."), user("u")]
+    one = opened(policy="prune-and-compact", summarizer=ScriptedSummarizer(["Short."]), **LARGE)
+    one.append(said)
+    assert texts(one.settle()) == ["Short.", "u"]
+    assert [getattr(edit, "state", edit.policy) for edit in made_by(one)] == ["pending", "compact", "done"]
+    cheap = (foveate.prune_tool_outputs(protect_current_turn=True), AS_DOCUMENTED)
+    other = opened(policy=cheap, summarizer=ScriptedSummarizer(), **LARGE)
+    other.append(said)
+    assert len(other.settle()) == len(said)
+    assert {edit.policy for edit in made_by(other)} == {"prune"}
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"threshold": 0},
+        {"threshold": 1.1},
+        {"keep_recent": -1},
+        {"keep_recent": 1.0},
+        {"summary_tokens": 0},
+        {"max_attempts": 0},
+        {"min_progress": 1},
+        {"input_max": 0},
+        {"order": "first"},
+        {"framing": "{handle}"},
+        {"framing": "{summary}{summary}"},
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(setting: dict[str, Any]):
+    with pytest.raises(BadSetting):
+        compact_on_overflow(**setting)
+
+
+# ---------------------------------------------------------------------------------------------------- what always holds
+
+
+def asked_of(policy: Any, view: View) -> list[NeedsSummary]:
+    return [one for one in policy(view) if isinstance(one, NeedsSummary)]
+
+
+@MANY
+@given(
+    history=histories(), keep=st.integers(0, 200), profile=st.sampled_from([OPENAI, ANTHROPIC]), pin=st.integers(0, 9)
+)
+def test_i16_what_is_summarised_is_shown_no_longer_and_all_else_is(history, keep, profile, pin):
+    policy = compact_on_overflow(threshold=ALWAYS, keep_recent=keep, min_progress=0, framing="{summary}")
+    story = Story(*history, profile=profile)
+    if pin < len(story.rows):
+        story.edit(Pin(Target(story.id(pin + 1))))
+    before = story.view(OVER)
+    for needs in asked_of(policy, before):
+        edits = list(needs.then(Answer("S.")))
+        if isinstance(edits[0], Task):
+            continue
+        story.edit(*edits)
+        after = story.view(OVER)
+        assert check(after, profile) == []
+        assert after.tokens < before.tokens
+        shown = {entry.position for entry in after if entry.source is not None}
+        gone = {entry.position for entry in before if entry.source is not None} - shown
+        assert gone
+        assert shown <= {entry.position for entry in before if entry.source is not None}
+        read = [message.text for message in needs.request.messages if message.role == "user"]
+        told = [
+            e.message.text for e in before if e.position in gone and e.kind != "stand-in" and e.message.role == "user"
+        ]
+        assert read == told
+        assert check(Story(*needs.request.messages, profile=profile).view(), profile) == []
+        assert [entry.kind for entry in after].count("summary") == 1
+
+
+@MANY
+@given(history=histories(), keep=st.integers(0, 200))
+def test_i02_settled_twice_the_second_time_changes_nothing_and_asks_nobody(history, keep):
+    policy = compact_on_overflow(keep_recent=keep, framing="{summary}")
+    summarizer = ScriptedSummarizer(["S."])
+    one = opened(policy=(policy,), summarizer=summarizer, window=2_000, reserve=0)
+    one.append([*history, *talk(6, 400), user("Well?")])
+    first = one.settle()
+    count, number = len(summarizer.requests), one.head.number
+    assert one.settle().entries == first.entries
+    assert (len(summarizer.requests), one.head.number) == (count, number)
+    assert count == 1
+
+
+def test_the_policy_says_the_same_of_the_same_view():
+    """I15. What is asked has one key, whichever attempt it is."""
+    story = Story(*agent_run(20))
+    story.say(user("And?"))
+    policy = compact_on_overflow(threshold=ALWAYS, keep_recent=100)
+    (one,), (other,) = asked_of(policy, story.view(OVER)), asked_of(policy, story.view(OVER))
+    assert one.request.key == other.request.key
+    assert list(one.then(Answer("S."))) == list(other.then(Answer("S.")))
+
+
+def test_a_summary_made_by_hand_and_the_floor_note_are_not_taken_for_what_was_said():
+    summarizer = ScriptedSummarizer(["All."])
+    one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
+    ids = one.append([*talk(12, 1_000), user("Well?")])
+    one.edit(Summarize(Span(ids[0], ids[1]), "By hand."))
+    one.settle()
+    assert summarizer.requests[0].previous == "By hand."
+    assert numbers(summarizer.requests[0].messages) == [f"#{n}" for n in range(3, 13)]
+
+
+def test_a_plan_that_was_only_looked_at_asks_nobody():
+    one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **SMALL)
+    one.append(talk(11, 1_000))
+    plan = one.plan()
+    assert ([request.policy for request in plan.requests], one.records()) == (["compact"], [])
