@@ -1,0 +1,21 @@
+"""The page about settings names what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from foveate.policies.presets import MECHANISMS
+from foveate.settings.levels import GENERAL
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "settings.md").read_text(encoding="utf-8")
+
+
+def test_every_mechanism_and_its_function_stands_in_the_table_in_order():
+    rows = re.findall(r"^\| `\[(\w+)\]` \| `(\w+)` \|", PAGE, re.MULTILINE)
+    assert rows == [(name, mechanism.function.__name__) for name, mechanism in MECHANISMS.items()]
+
+
+def test_every_general_setting_is_named():
+    (example,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    assert [name for name in GENERAL if not re.search(rf"\b{name}\b", example)] == []
