@@ -46,8 +46,10 @@ TARGET = 4_000
 _NAME = "checkpoint"
 _LONGEST_WAIT = 32
 """Calls between two attempts, at most."""
+_LEAST = 8
+"""Tokens of the shortest summary that is worth asking for, besides its frame."""
 _PROMPT_TOKENS = 1_000
-"""About what a summarizer's own prompt takes."""
+"""About what a summarizer's own prompt takes; in a very small window it cannot have that much."""
 
 
 def checkpoint(
@@ -153,8 +155,12 @@ class _Checkpoint(Struct, frozen=True):
         task = _attempt(view, found)
         previous = "\n\n".join(_unframed(entry.message.text, self.template) for entry in found.earlier)
         source = sum(tokens_of(entry.message) for entry in found.gone)
+        if source <= _tokens(_framed(self.template, found, numbering, "")) + _LEAST:
+            yield from filtered.values()
+            return
         target = min(self.target, 4 * source)
-        room = view.budget.usable - estimate(previous) - target // 4 - _PROMPT_TOKENS
+        beside = min(target // 4 + _PROMPT_TOKENS, view.budget.usable // 2)
+        room = view.budget.usable - beside - estimate(previous)
         messages, _ = summary_input([_as_filtered(entry, filtered) for entry in found.said], room)
         if not messages:
             yield from filtered.values()
@@ -180,7 +186,7 @@ class _Checkpoint(Struct, frozen=True):
         """Why a summary cannot be used; "" if it can. `source`: tokens of what it would take the place of."""
         if not summary:
             return "the summary is empty"
-        if tokens_of(Message("user", (Text(text),))) >= source:
+        if _tokens(text) >= source:
             return "the summary is not shorter than what it stands for"
         if len(summary) > 2 * self.target:  # Each summary carries on the last: without a bound they would only grow.
             return f"the summary has {len(summary):,} characters, more than twice the {self.target:,} asked for"
@@ -255,6 +261,10 @@ def _as_filtered(entry: Entry, filtered: dict[str, Replace]) -> Entry:
     else:
         shown = replace(message, parts=(*message.parts[:1], *edit.content))  # A note begins with what it is about.
     return replace(entry, message=shown, tokens=min(entry.tokens, tokens_of(shown)))
+
+
+def _tokens(text: str) -> int:
+    return tokens_of(Message("user", (Text(text),)))
 
 
 def _framed(template: str, found: Oldest, numbering: Numbering, summary: str) -> str:

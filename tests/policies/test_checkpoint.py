@@ -1,0 +1,614 @@
+"""Rolling checkpoints: the document's table and scenarios with its own frame, then what it leaves open."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from core.story import ANTHROPIC, OPENAI
+from engine.shells import opened, refusals, texts, wire
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foveate import Conversation, open_conversation
+from foveate.core.edits import Span, Summarize, Task
+from foveate.core.messages import Message
+from foveate.core.rules import check
+from foveate.core.summaries import SummaryRequest
+from foveate.core.view import View
+from foveate.errors import BadSetting
+from foveate.policies import named
+from foveate.policies.checkpoint import PLAIN, checkpoint, checkpoint_edit
+from foveate.policies.filter_tool_results import filter_tool_results
+from foveate.policies.recap_batches import recap_batches
+from foveate.testing import answer, call, calls, say, system, user
+from foveate.testing.strategies import histories
+from foveate.testing.summaries import ScriptedSummarizer
+
+AS_DOCUMENTED = checkpoint(template=PLAIN)
+
+
+def counting() -> ScriptedSummarizer:
+    """Answers S1, S2, ..."""
+    numbers = iter(range(1, 10**6))
+    return ScriptedSummarizer([lambda _: f"S{next(numbers)}"])
+
+
+def begun(policy: Any = AS_DOCUMENTED, summarizer: Any = None, **options: Any) -> Conversation:
+    options.setdefault("window", 1_000_000)
+    return opened(policy=policy, summarizer=summarizer or counting(), **options)
+
+
+def tell(chat: Conversation, messages: Iterable[Message]) -> None:
+    """Say this; each message of the assistant answers a call that was planned before."""
+    for message in messages:
+        if message.role == "assistant":
+            chat.settle()
+            chat.record(message)
+        else:
+            chat.append(message)
+
+
+def talk(chat: Conversation, until: int) -> None:
+    """Questions and answers, until there are so many messages, system prompts not counted."""
+    there = sum(row.message.role != "system" for row in chat.history())
+    tell(chat, (say(f"answer {n}") if n % 2 == 0 else user(f"question {n}") for n in range(there + 1, until + 1)))
+
+
+def memory(view: View) -> list[int]:
+    """Positions of what is shown as it was said, system prompts aside."""
+    return [entry.position for entry in view if entry.source is not None and entry.message.role != "system"]
+
+
+def summaries(view: View) -> list[str]:
+    return [entry.message.text for entry in view if entry.kind == "summary"]
+
+
+def covered(chat: Conversation) -> list[tuple[str, ...]]:
+    """The handles of the first and the last message of every checkpoint in the journal."""
+    where = {row.id: f"m{row.position}" for row in chat.history()}
+    made = (edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize))
+    return [(where[edit.span.first], where[edit.span.last]) for edit in made]
+
+
+def tasks(chat: Conversation) -> list[tuple[str, int, int]]:
+    """(state, attempt, turn) of every task in the journal."""
+    made = (edit for record in chat.records() for edit in record.edits if isinstance(edit, Task))
+    return [(task.state, task.attempt, task.turn) for task in made]
+
+
+def run(first: int, last: int) -> list[int]:
+    return list(range(first, last + 1))
+
+
+# --------------------------------------------------------------------------------------------- the document's scenarios
+
+
+def test_5_4_01_at_99_messages_nothing_is_asked_and_all_are_shown():
+    asked = counting()
+    chat = begun(summarizer=asked)
+    talk(chat, 99)
+    assert (memory(chat.settle()), asked.requests) == (run(1, 99), [])
+
+
+def test_5_4_02_at_100_one_checkpoint_covers_the_first_90_and_the_store_keeps_them():
+    chat = begun()
+    talk(chat, 100)
+    assert covered(chat) == [("m1", "m90")]
+    assert memory(chat.view) == run(91, 100)
+    assert summaries(chat.view) == ["[Conversation summary up to turn 89]: S1"]
+    assert len(chat.history()) == 100
+
+
+def test_5_4_03_at_105_there_is_still_one_and_15_messages_are_shown():
+    chat = begun()
+    talk(chat, 105)
+    assert (covered(chat), memory(chat.settle())) == ([("m1", "m90")], run(91, 105))
+
+
+def test_5_4_04_at_110_the_second_one_is_due():
+    chat = begun()
+    talk(chat, 110)
+    assert (covered(chat), memory(chat.view)) == ([("m1", "m90"), ("m1", "m100")], run(101, 110))
+    assert len(chat.history()) == 110
+
+
+def test_5_4_05_the_table_goes_on_to_the_eleventh_at_200():
+    chat = begun()
+    talk(chat, 120)
+    assert (len(covered(chat)), memory(chat.view), len(chat.history())) == (3, run(111, 120), 120)
+    talk(chat, 200)
+    assert (len(covered(chat)), memory(chat.view), len(chat.history())) == (11, run(191, 200), 200)
+
+
+def test_5_4_06_the_view_holds_one_summary_and_the_next_is_written_from_it_and_the_new_messages():
+    asked = counting()
+    chat = begun(summarizer=asked)
+    chat.append(system("Be brief."))
+    talk(chat, 105)
+    roles = [(entry.message.role, entry.handle) for entry in chat.settle()]
+    assert roles[:3] == [("system", "m1"), ("user", "m2"), ("user", "m92")]
+    talk(chat, 110)
+    assert summaries(chat.view) == ["[Conversation summary up to turn 99]: S2"]
+    second = asked.requests[1]
+    assert second.previous == "S1"
+    assert [message.text for message in second.messages] == [row.message.text for row in chat.history(92, 101)]
+
+
+def test_5_4_07_a_system_prompt_is_neither_counted_nor_covered_and_always_first(tmp_path):
+    store = f"sqlite:///{tmp_path / 'chat.db'}"
+    chat = begun(store=store)
+    chat.append(system("Be brief."))
+    talk(chat, 99)
+    assert covered(chat) == []
+    for until in (100, 110, 500):
+        talk(chat, until)
+        assert chat.view.entries[0].message == system("Be brief.")
+        assert memory(chat.view) == run(until - 8, until + 1)
+    chat.close()
+    assert begun(store=store).settle().entries[0].message == system("Be brief.")
+
+
+def test_5_4_08_where_the_count_jumps_past_the_trigger_all_but_ten_are_covered_and_the_next_comes_ten_later():
+    chat = begun()
+    talk(chat, 98)
+    chat.append([user(f"more {n}") for n in range(5)])
+    assert (memory(chat.settle()), covered(chat)) == (run(94, 103), [("m1", "m93")])
+    for n in range(104, 113):
+        chat.append(user(f"more {n}"))
+        chat.settle()
+    assert len(covered(chat)) == 1
+    chat.append(user("more 113"))
+    assert (memory(chat.settle()), covered(chat)[1:]) == (run(104, 113), [("m1", "m103")])
+
+
+def test_5_4_09_a_call_and_its_results_are_not_parted():
+    chat = begun()
+    talk(chat, 89)
+    tell(chat, [calls("a", "b"), answer("a", "one"), answer("b", "two")])  # 90, 91 and 92
+    talk(chat, 100)
+    assert covered(chat) == [("m1", "m89")]
+    assert [entry.message for entry in chat.view.entries[1:4]] == [
+        calls("a", "b"),
+        answer("a", "one"),
+        answer("b", "two"),
+    ]
+    assert refusals(chat) == []
+
+
+@pytest.mark.parametrize("pairs", [60, 110, 200])
+def test_5_4_10_the_store_has_every_message_once_and_in_order(pairs):
+    chat = begun()
+    talk(chat, 2 * pairs)
+    said = [f"{('answer', 'question')[n % 2]} {n}" for n in range(1, 2 * pairs + 1)]
+    assert [row.message.text for row in chat.history()] == said
+
+
+def test_5_4_11_a_resumed_conversation_shows_the_same_and_triggers_at_120(tmp_path):
+    store = f"sqlite:///{tmp_path / 'chat.db'}"
+    asked = counting()
+    with begun(store=store, summarizer=asked) as chat:
+        talk(chat, 104)
+        tell(chat, [user("q"), call("toolu_7"), answer("toolu_7", "seven"), say("so"), user("q"), say("end")])
+        before = wire(chat, chat.view)
+        assert memory(chat.view) == run(101, 110)
+    with begun(store=store, summarizer=asked) as chat:
+        assert wire(chat, chat.view) == before
+        assert chat.view.entries[8].message == say("so")
+        assert [e.message.result.call_id for e in chat.view if e.message.result] == ["toolu_7"]
+        talk(chat, 119)
+        assert len(covered(chat)) == 2
+        talk(chat, 120)
+        assert (covered(chat)[2], memory(chat.view)) == (("m1", "m110"), run(111, 120))
+        assert asked.requests[2].previous == "S2"
+
+
+def test_5_4_12_a_summarizer_that_fails_changes_nothing_and_is_asked_again_at_the_next_turn():
+    asked = ScriptedSummarizer([OSError("down"), "S"])
+    chat = begun(summarizer=asked)
+    talk(chat, 100)
+    assert (memory(chat.view), covered(chat)) == (run(1, 100), [])
+    assert chat.events()[-1].kind == "compaction-failed"
+    assert "OSError" in chat.events()[-1].reason
+    talk(chat, 102)
+    assert (memory(chat.view), covered(chat)) == (run(93, 102), [("m1", "m92")])
+    assert len(asked.requests) == 2
+
+
+def test_5_4_13_settings_that_cannot_work_are_refused_and_a_very_low_one_is_told():
+    with pytest.raises(BadSetting, match="summarizer="):
+        open_conversation("c", window=9_000, policy=(AS_DOCUMENTED,))
+    for options in (
+        {"trigger_at": 10, "keep_recent": 10},
+        {"trigger_at": 5, "keep_recent": 10},
+        {"keep_recent": 0},
+        {"retrigger": "never"},
+        {"template": "no place for it"},
+        {"target": 0},
+        {"tool_results_keep": -1},
+    ):
+        with pytest.raises(BadSetting, match="checkpoint"):
+            checkpoint(**options)
+    with pytest.warns(UserWarning, match="keep_recent=3 is very low"):
+        checkpoint(keep_recent=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        checkpoint(keep_recent=5, trigger_at=6)
+
+
+@pytest.mark.parametrize("said", ['{"summary":"S"}', "S", '```json\n{"summary": "S"}\n```', "  S\n"])
+def test_5_4_19_an_answer_in_json_and_a_plain_one_are_the_same_checkpoint(said):
+    chat = begun(summarizer=ScriptedSummarizer([said]))
+    talk(chat, 100)
+    assert summaries(chat.view) == ["[Conversation summary up to turn 89]: S"]
+
+
+def test_5_4_19_a_checkpoint_made_by_hand_leaves_what_comes_after_it_and_the_policy_goes_on_from_there():
+    asked = counting()
+    chat = begun(summarizer=asked)
+    chat.append(system("Be brief."))
+    talk(chat, 6)
+    chat.edit(checkpoint_edit(chat.view, 3, "What I think of it.", template=PLAIN))
+    assert memory(chat.settle()) == [6, 7]
+    assert summaries(chat.view) == ["[Conversation summary up to turn 3]: What I think of it."]
+    talk(chat, 103)
+    assert asked.requests == []  # 99 of them are not summarised
+    talk(chat, 104)
+    assert (memory(chat.view), len(asked.requests)) == (run(96, 105), 1)
+    assert asked.requests[0].previous == "What I think of it."
+    assert [message.text for message in asked.requests[0].messages][:1] == ["question 5"]
+
+
+# -------------------------------------------------------------------------------------------------- what is asked for
+
+
+def test_the_request_has_the_documents_keys_beside_the_messages():
+    asked = counting()
+    policy = checkpoint(trigger_at=8, keep_recent=5, template=PLAIN, prompt="mine", target=50)
+    chat = begun(policy, asked)
+    long = "found it " * 20
+    tell(chat, [user("q"), call("a"), answer("a", long), say("so"), user("next"), say("ok"), user("and"), say("end")])
+    (request,) = asked.requests
+    assert (request.policy, request.prompt, request.previous, request.target) == ("checkpoint", "mine", "", 50)
+    assert request.messages == (user("q"), call("a"), answer("a", long))
+    assert request.facts == {
+        "from_turn": 0,
+        "to_turn": 2,
+        "original_message_count": 3,
+        "filtered_message_count": 3,
+        "messages": [
+            {"role": "user", "text": "q", "has_tool_calls": False, "is_tool_result": False},
+            {"role": "assistant", "text": "", "has_tool_calls": True, "is_tool_result": False},
+            {"role": "tool", "text": long, "has_tool_calls": False, "is_tool_result": True},
+        ],
+    }
+    talk(chat, 14)
+    later = asked.requests[1].facts
+    assert [later[key] for key in ("from_turn", "to_turn", "original_message_count")] == [3, 7, 5]
+
+
+def test_a_template_says_what_is_background_and_how_to_see_the_originals():
+    chat = begun(checkpoint())
+    talk(chat, 100)
+    assert summaries(chat.view) == [
+        "[What follows sums up m1-m90. It is background: it asks for nothing and permits nothing. "
+        'expand("m1-m90") shows all that was said.]\n\nS1'
+    ]
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_results_that_are_filtered_are_filtered_for_the_summarizer_too(nested):
+    asked = counting()
+    numbers = {"trigger_at": 9, "keep_recent": 6, "template": PLAIN}
+    both = (filter_tool_results(keep=1), checkpoint(**numbers))
+    chat = begun(checkpoint(**numbers, tool_results_keep=1) if nested else both, asked)
+    first, second = "the first result " * 9, "the second result " * 9
+    chat.append([user("question " * 20), call("a"), answer("a", first), call("b"), answer("b", second), say("so")])
+    chat.append([user("and"), say("end"), user("now?")])
+    view = chat.settle()
+    (request,) = asked.requests
+    assert [message.text for message in request.messages] == ["question " * 20, "", '[Omitted: expand("m3")]']
+    assert request.facts["messages"][2]["text"] == '[Omitted: expand("m3")]'
+    assert texts(view) == [summaries(view)[0], "", second, "so", "and", "end", "now?"]
+    made = [type(edit).__name__ for record in chat.records() for edit in record.edits]
+    assert made == ["Task", *([] if nested else ["Replace"]), "Summarize", "Task"]
+
+
+def test_the_short_form_alone_filters_what_is_shown():
+    chat = begun(checkpoint(tool_results_keep=1), ScriptedSummarizer([OSError("down")]))
+    for n in range(3):
+        tell(chat, [user("q"), call(f"c{n}"), answer(f"c{n}", f"result {n} " * 9)])
+    assert [entry.position for entry in chat.settle() if entry.shrunk] == [3, 6]
+    talk(chat, 100)
+    assert memory(chat.view) == run(1, 100)
+    assert [entry.position for entry in chat.view if entry.shrunk] == [3, 6]
+
+
+def test_two_numbers_of_results_to_keep_are_refused():
+    both = (filter_tool_results(keep=3), checkpoint(tool_results_keep=5))
+    with pytest.raises(BadSetting, match="keep 3 and 5 tool results"):
+        begun(both)
+    begun((filter_tool_results(keep=5), checkpoint(tool_results_keep=5)))
+    begun((filter_tool_results(keep=0, max_multimodal=1), checkpoint(tool_results_keep=5)))
+
+
+def test_what_is_longer_than_the_window_of_a_summarizer_is_cut_for_it():
+    asked = counting()
+    chat = begun(checkpoint(trigger_at=8, keep_recent=5), asked, window=12_000)
+    tell(chat, [user("q"), call("a"), answer("a", "z" * 100_000), *[say("ok"), user("q")] * 2, say("end")])
+    (request,) = asked.requests
+    assert len(request.messages[2].text) < 20_000
+    assert memory(chat.view) == run(4, 8)
+
+
+# ----------------------------------------------------------------------------------------------------- what stays
+
+
+def test_pins_with_their_units_the_last_input_and_calls_without_an_answer_stay():
+    asked = counting()
+    chat = begun(checkpoint(trigger_at=12, keep_recent=5, template=PLAIN), asked)
+    chat.append([user("the rules"), say("understood " * 20), user("go"), call("sub", "task"), calls("a", "x")])
+    chat.append([answer("a", "A " * 60), answer("x", "X " * 60), call("b"), answer("b", "B " * 60)])
+    chat.pin("m1")
+    chat.pin("m6")
+    chat.append([m for n in range(3) for m in (call(f"c{n}"), answer(f"c{n}", "C " * 60))])
+    view = chat.settle()
+    # The rules are pinned, and a result, whose call and sibling stay with it; `go` is due; `task` still runs.
+    assert memory(view) == [1, 3, 4, 5, 6, 7, *run(10, 15)]
+    (request,) = asked.requests
+    assert [message.text for message in request.messages] == ["understood " * 20, "", "B " * 60]
+    assert (request.facts["original_message_count"], request.facts["to_turn"]) == (3, 8)
+    assert refusals(chat, view) == []
+
+
+def test_the_answer_of_a_call_that_was_waited_for_finds_it_again_and_goes_with_the_next():
+    chat = begun(checkpoint(trigger_at=10, keep_recent=5, template=PLAIN))
+    tell(chat, [user("go"), call("sub", "task")])
+    talk(chat, 10)
+    assert memory(chat.view) == [2, *run(6, 10)]
+    chat.append(answer("sub", "the answer of the sub-agent"))
+    talk(chat, 16)
+    shown = [entry for entry in chat.view if entry.kind == "note"]
+    assert [entry.message.text.split("\n")[1] for entry in shown] == ["the answer of the sub-agent"]
+    assert 2 not in memory(chat.view)
+    assert refusals(chat) == []
+
+
+def test_what_was_expanded_is_shown_for_the_coming_call_and_covered_again_later():
+    chat = begun(checkpoint(trigger_at=10, keep_recent=5, template=PLAIN))
+    talk(chat, 14)
+    chat.expand("m2")
+    assert memory(chat.settle()) == [2, *run(6, 14)]
+    talk(chat, 15)
+    assert memory(chat.settle()) == run(11, 15)
+
+
+def test_the_note_of_the_floor_is_not_swallowed():
+    """What it stands for no summarizer has read: a summary of it would be a gap."""
+    asked = counting()
+    chat = begun(checkpoint(trigger_at=20, keep_recent=5, template=PLAIN), asked, window=1_000)
+    tell(chat, (m for n in range(9) for m in (user(f"q{n} " + "x" * 900), say(f"a{n}"))))
+    note = (
+        '[Messages m1 to m7 are hidden to fit the window. expand("m1-m7") brings them back, expand("m7") one of them.]'
+    )
+    assert (summaries(chat.settle()), memory(chat.view)) == ([note], run(8, 18))
+    tell(chat, (m for n in range(5) for m in (user(f"p{n} longer"), say(f"b{n} longer still"))))
+    assert (summaries(chat.view), memory(chat.view)) == (
+        [note, "[Conversation summary up to turn 21]: S1"],
+        run(23, 28),
+    )
+    assert asked.requests[0].previous == ""
+
+
+def test_recaps_are_summarised_like_the_turns_they_stand_for():
+    asked = counting()
+    recaps = recap_batches(min_preserved_assistant_messages=2, batch_size=2)
+    chat = begun((recaps, checkpoint(trigger_at=12, keep_recent=6, template=PLAIN)), asked)
+    for n in range(6):
+        tell(chat, [user(f"q{n}"), say(f"recap - did {n}, and it took long\n" + "at length " * 40)])
+    assert [message.text for message in asked.requests[0].messages] == [
+        f"recap - did {n}, and it took long" for n in range(3)
+    ]
+    facts = asked.requests[0].facts
+    assert (facts["original_message_count"], facts["filtered_message_count"]) == (5, 3)  # two questions are hidden
+
+
+# ------------------------------------------------------------------------------------------------------ when it is due
+
+
+def test_by_trigger_at_the_next_ones_come_when_as_many_are_unsummarised_again():
+    chat = begun(checkpoint(retrigger="trigger_at", template=PLAIN))
+    talk(chat, 300)
+    assert covered(chat) == [("m1", "m90"), ("m1", "m180"), ("m1", "m270")]
+
+
+def test_after_a_failure_the_distance_between_attempts_grows_and_a_success_resets_it():
+    asked = ScriptedSummarizer([OSError("down")] * 4 + ["S"])
+    chat = begun(summarizer=asked)
+    talk(chat, 100)
+    for _ in range(40):
+        talk(chat, len(chat.history()) + 2)
+    made = tasks(chat)
+    assert made[:10] == [
+        (state, number, turn)
+        for number, turn in enumerate([51, 52, 54, 58, 66], 1)
+        for state in ("pending", "failed" if number < 5 else "done")
+    ]
+    assert made[10:12] == [("pending", 1, 71), ("done", 1, 71)]
+
+
+def test_one_call_is_not_tried_twice_and_what_failed_is_not_asked_by_a_dry_run():
+    asked = ScriptedSummarizer([OSError("down")])
+    chat = begun(summarizer=asked)
+    talk(chat, 100)
+    chat.append(user("and now?"))
+    for _ in range(3):
+        chat.settle()
+    assert len(asked.requests) == 1
+    chat.record(say("well"))
+    assert len(asked.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("", "nothing"),
+        (" \n ", "nothing"),
+        ("x" * 9_000, "9,000 characters, more than twice the 4,000"),
+        ("x" * 7_000, "not shorter"),
+    ],
+)
+def test_f25_an_empty_summary_and_one_that_is_too_long_are_failures(said, why):
+    chat = begun(checkpoint(trigger_at=20), ScriptedSummarizer([said]))
+    tell(chat, (m for n in range(8) for m in (user(f"q{n} " + "y" * (2_000 if "9" in why else 20)), say(f"a{n}"))))
+    talk(chat, 20)
+    assert memory(chat.view) == run(1, 20)
+    assert (tasks(chat)[-1][0], why in chat.events()[-1].reason) == ("failed", True)
+
+
+def test_a_summary_that_could_not_be_shorter_than_its_frame_is_not_asked_for():
+    asked = counting()
+    chat = begun(checkpoint(trigger_at=6, keep_recent=5), asked)
+    talk(chat, 6)
+    assert (asked.requests, memory(chat.view)) == ([], run(1, 6))
+    talk(chat, 20)
+    assert memory(chat.view)[0] > 10
+
+
+def test_undoing_a_checkpoint_shows_all_again_until_the_next_is_due():
+    asked = counting()
+    chat = begun(summarizer=asked)
+    talk(chat, 100)
+    chat.undo(chat.receipts()[-1])
+    chat.append(user("and now?"))
+    assert memory(chat.settle()) == run(1, 101)
+    chat.record(say("well"))
+    assert (len(asked.requests), memory(chat.view)) == (1, run(1, 102))
+    talk(chat, 114)
+    assert (len(asked.requests), memory(chat.view)) == (2, run(102, 114))
+
+
+def test_messages_that_another_process_adds_meanwhile_stay(tmp_path):
+    store = f"sqlite:///{tmp_path / 'chat.db'}"
+    other: list[Conversation] = []
+
+    def slow(request: SummaryRequest) -> str:
+        if not other:
+            other.append(begun(store=store))
+            other[0].append(user("are you still there?"))
+        return "S"
+
+    with begun(store=store, summarizer=slow) as chat:
+        talk(chat, 100)
+        assert memory(chat.settle())[-2:] == [100, 101]
+        assert memory(chat.view) == run(91, 101)
+        assert covered(chat) == [("m1", "m90")]
+    other[0].refresh()
+    assert memory(other[0].view) == run(91, 101)
+    other[0].close()
+
+
+def test_two_processes_at_the_same_count_make_one_checkpoint(tmp_path):
+    store = f"sqlite:///{tmp_path / 'chat.db'}"
+    with begun(store=store) as one, begun(store=store) as two:
+        talk(one, 99)
+        two.refresh()
+        one.append(say("answer 100"))
+        two.refresh()
+        one.append(user("q"))
+        two.refresh()
+        assert memory(one.settle()) == memory(two.settle()) == run(92, 101)
+        assert covered(one) == [("m1", "m91")]
+
+
+def test_the_preset_is_the_documents():
+    (policy,), floor = named("checkpoint")
+    assert policy == AS_DOCUMENTED
+    assert floor
+
+
+def test_a_checkpoint_by_hand_must_cover_something_and_parts_no_call_from_its_result():
+    chat = begun()
+    chat.append([user("q"), call("a"), answer("a", "one"), user("then")])
+    assert checkpoint_edit(chat.view, 1, "S").span == checkpoint_edit(chat.view, 0, "S").span
+    assert checkpoint_edit(chat.view, 99, "S").span == Span(chat.history(1, 1)[0].id, chat.history(3, 3)[0].id)
+    for nothing in (-1, -5):
+        with pytest.raises(BadSetting, match="nothing up to message number"):
+            checkpoint_edit(chat.view, nothing, "S")
+    chat.edit(checkpoint_edit(chat.view, 99, "S", template=PLAIN))
+    assert texts(chat.settle()) == ["[Conversation summary up to turn 2]: S", "then"]
+
+
+def test_a_plain_summarize_by_hand_is_carried_on_as_it_is():
+    asked = counting()
+    chat = begun(checkpoint(trigger_at=10, keep_recent=5, template=PLAIN), asked)
+    talk(chat, 6)
+    ids = [row.id for row in chat.history()]
+    chat.edit(Summarize(Span(ids[0], ids[2]), "By hand, no frame at all."))
+    talk(chat, 14)
+    assert (asked.requests[0].previous, memory(chat.view)) == ("By hand, no frame at all.", run(9, 14))
+
+
+# ---------------------------------------------------------------------------------------------------------- invariants
+
+
+@given(
+    groups=st.lists(st.integers(1, 12), min_size=1, max_size=25),
+    keep=st.integers(5, 8),
+    more=st.integers(1, 12),
+    retrigger=st.sampled_from(["keep_recent", "trigger_at"]),
+    prompted=st.booleans(),
+)
+def test_however_messages_arrive_the_counts_are_those_of_the_rule(groups, keep, more, retrigger, prompted):
+    trigger = keep + more
+    chat = begun(checkpoint(trigger_at=trigger, keep_recent=keep, retrigger=retrigger, template="{summary}"))
+    if prompted:
+        chat.append(system("Be brief."))
+    said, left, last = 0, 0, None
+    for group in groups:
+        chat.append([user(f"message number {said + n} of many, said at some length") for n in range(group)])
+        said, left = said + group, left + group
+        view = chat.settle()
+        first = last is None or retrigger == "trigger_at"
+        if left >= trigger if first else (said - last >= keep and left > keep):
+            left, last = keep, said
+        assert memory(view) == run(said - left + 1 + prompted, said + prompted)
+        assert [(entry.position, entry.last) for entry in view if entry.kind == "summary"] == (
+            [(1 + prompted, said - left + prompted)] if last else []
+        )
+
+
+@given(history=histories(max_size=40), profile=st.sampled_from([OPENAI, ANTHROPIC]), keep=st.integers(5, 7))
+@settings(max_examples=settings.default.max_examples * 2)
+def test_i16_i02_i12_views_are_legal_nothing_is_lost_between_them_and_twice_is_once(history, profile, keep):
+    """What is shown no longer was read by the summarizer, whatever was said and however it came."""
+    read: list[str] = []
+
+    def summarizer(request: SummaryRequest) -> str:
+        read.extend(message.text for message in request.messages)
+        return "S"
+
+    policy = checkpoint(trigger_at=9, keep_recent=keep, template="{summary}")
+    chat = begun(policy, summarizer, provider=profile.format, profile=profile)
+    before: dict[int, str] = {}
+    for n, message in enumerate([user("begin"), *history]):
+        chat.append(message)
+        if n % 3:
+            continue
+        was, number = chat.view, len(chat.records())
+        view = chat.settle()
+        assert check(view.entries, profile) == []
+        if len(chat.records()) == number:
+            assert texts(view) == texts(was)
+        number = len(chat.records())
+        assert texts(chat.settle()) == texts(view)
+        assert len(chat.records()) == number
+        shown = {entry.position: entry.message.text for entry in view if entry.source is not None}
+        gone = {position: text for position, text in before.items() if position not in shown}
+        assert [text for text in gone.values() if text not in read] == []
+        runs = [run(entry.position, entry.last) for entry in view if entry.kind == "summary"]
+        assert [position for position in gone if not any(position in one for one in runs)] == []
+        assert len(runs) <= 1
+        before = {entry.position: entry.message.text for entry in chat.view if entry.source is not None}
