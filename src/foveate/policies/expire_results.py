@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 
 from ..core.edits import Edit
-from ..core.messages import Message
 from ..core.planner import Policy
 from ..core.stamps import Lease
 from ..core.summaries import NeedsSummary
@@ -85,7 +84,9 @@ def expire_results(
 
     def policy(view: View) -> Sequence[Edit | NeedsSummary]:
         tally = _Tally(view.turn)
-        due = [one for entry in _candidates(view, stable_prefix) if (one := levels.due(entry, view.turn))]
+        entries = view.entries[_stable(view) if stable_prefix else 0 :]
+        ended = [one for entry in entries if not _is_shrunk(entry) and (one := levels.due(entry, view.turn))]
+        due = [one for one in ended if _may_expire(one.entry, view)]
         steps = [made for one in due if (made := step(one, form, tally.answered))]
         if sum(made.saved for made in steps) < min_gain:
             return ()
@@ -162,20 +163,19 @@ def _is_result(entry: Entry) -> bool:
     return entry.is_result or entry.stamp.origin == "tool"
 
 
-def _candidates(view: View, stable_prefix: bool) -> Iterator[Entry]:
-    """What may expire at all."""
-    last_input = view.last_input
-    for entry in view.entries[_stable(view) if stable_prefix else 0 :]:
-        source = entry.source
-        if source is None or source.role == "system" or source.calls or entry.position == last_input:
-            continue
-        if not entry.pinned and not _is_shrunk(entry, source):
-            yield entry
+def _may_expire(entry: Entry, view: View) -> bool:
+    """Whether this policy may touch an entry."""
+    source = entry.source
+    if source is None or source.role == "system" or source.calls or entry.pinned:
+        return False
+    return not entry.is_input or entry.position != view.last_input
 
 
-def _is_shrunk(entry: Entry, source: Message) -> bool:
+def _is_shrunk(entry: Entry) -> bool:
     """Whether the content as a whole was replaced already; an image in it may have been."""
-    return () in entry.shrunk or (len(source.parts) == 1 and (0,) in entry.shrunk)
+    if not entry.shrunk or entry.source is None:
+        return False
+    return () in entry.shrunk or (len(entry.source.parts) == 1 and (0,) in entry.shrunk)
 
 
 def _stable(view: View) -> int:
