@@ -82,7 +82,7 @@ class RetainBlocks:
         if not any(block.stays for block in blocks):
             if entry.position == view.last_input:
                 return  # The user is not silenced, though all that was said was meant for less.
-            if all(block.is_over for block in blocks) and not entry.pins:
+            if all(block.is_over for block in blocks):
                 yield Hide(Target(entry.id), POLICY, "all its parts had their calls")
                 return
         yield from _shown_again(entry, [block.path for block in blocks if block.is_back])

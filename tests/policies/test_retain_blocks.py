@@ -1,0 +1,486 @@
+"""Each part of a message is shown for its time: by the document's scenarios, alone and beside other policies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foveate import (
+    AdditionalContent,
+    BadEdit,
+    BadMessage,
+    BadSetting,
+    Conversation,
+    Hide,
+    Kept,
+    KeptPlugin,
+    Media,
+    Message,
+    Pin,
+    Reasoning,
+    Replace,
+    Restore,
+    Target,
+    Text,
+    ToolResult,
+    View,
+    enrich,
+    filter_tool_results,
+    open_conversation,
+    retain_blocks,
+    tool_result,
+)
+from foveate.core.enrich import retained_parts
+from foveate.core.stamps import Retention, Stamp
+from foveate.core.view import Entry
+from foveate.stores.memory import MemoryStore
+from foveate.testing import answer, call, say, user
+from foveate.testing.bodies import check_body
+
+PROVIDERS = ("openai", "anthropic")
+HEADER = "\n### PLUGIN p CONTEXT ###\n"
+SHOT = Media("image/png", "base64", "iVBORw0KGgo=")
+NOT_KEPT = '[No longer kept: expand("{}")]'
+
+
+def opened(*policies: Any, provider: str = "openai", **options: Any) -> Conversation:
+    ticks = iter(range(1, 10**9))
+    policy = (retain_blocks(), *policies) if "policy" not in options else options.pop("policy")
+    return open_conversation("c", format=provider, window=200_000, policy=policy, clock=lambda: next(ticks), **options)
+
+
+def says(chat: Conversation, text: str, *added: tuple[str, int | bool, bool]) -> str:
+    """The user says something, and the plugin p adds to it: (text, save, display) each."""
+    made = enrich(user(text), [("p", [AdditionalContent(said, display, save) for said, save, display in added])])
+    return chat.append(made.message, kept=made.kept)[0]
+
+
+def notes(chat: Conversation, *kept: Kept) -> str:
+    """A message that holds nothing but what a plugin added, each part named by its time."""
+    parts = tuple(Text(f"{one.shown} {one.calls}") for one in kept)
+    return chat.append(Message("user", parts), kept=kept, origin="plugin")[0]
+
+
+def calls(chat: Conversation) -> list[list[str]]:
+    """One call of the model: the texts it sees, message by message, without its own; then its answer."""
+    view = chat.settle()
+    assert check_body(chat.format.name, chat.format.body(view, profile=chat.profile)) == []
+    chat.record(say("Yes."))
+    return [texts for entry in view if entry.message.role != "assistant" and (texts := shown_in(entry))]
+
+
+def shown_in(entry: Entry) -> list[str]:
+    parts = entry.message.result.content if entry.message.result else entry.message.parts
+    return [part.text for part in parts if isinstance(part, Text)]
+
+
+def what_came_of(chat: Conversation) -> list[tuple[str, str]]:
+    return [(type(edit).__name__, edit.reason) for record in chat.records() for edit in record.edits]
+
+
+# ------------------------------------------------------------------------------------------------------- the scenarios
+
+
+def test_3_4_07_kept_for_two_later_calls_it_is_there_at_two_and_gone_at_the_third():
+    chat = opened()
+    says(chat, "One.", ("block", 2, True))
+    seen = [calls(chat)]
+    for text in ("Two.", "Three.", "Four."):
+        says(chat, text)
+        seen.append(calls(chat))
+    assert [view[0] for view in seen] == [["One.", HEADER, "block"]] * 3 + [["One."]]
+    assert what_came_of(chat) == [("Hide", "kept for 2 later calls")] * 2
+
+
+def test_3_4_08_of_a_mixed_message_the_users_block_is_left_with_its_own_time():
+    chat = opened()
+    says(chat, "One.", ("block", 2, True))
+    for _ in range(4):
+        calls(chat)
+        says(chat, "And?")
+    entry = next(iter(chat.settle()))
+    retention, hidden = entry.stamp.retention, {path[0] for path in entry.shrunk}
+    assert entry.message.parts == (Text("One."),)
+    assert retention is not None
+    left = [kept.calls for i, kept in enumerate(retention.parts) if i not in hidden and i != 3]  # 3 is blank spacing
+    assert left == [None]
+
+
+def test_3_4_09_a_message_of_which_nothing_is_left_is_gone():
+    chat = opened()
+    chat.append("Go.")
+    id = notes(chat, *[Kept(True, 1, "p")] * 3)
+    seen = [calls(chat)]
+    for _ in range(2):
+        notes(chat, Kept(True, 0, "p"))
+        seen.append(calls(chat))
+    assert seen == [
+        [["Go."], ["True 1"] * 3],
+        [["Go."], ["True 1"] * 3, ["True 0"]],
+        [["Go."], ["True 0"]],
+    ]
+    assert Hide(Target(id), "retain", "all its parts had their calls") in [
+        Hide(edit.target, edit.policy, edit.reason)
+        for record in chat.records()
+        for edit in record.edits
+        if isinstance(edit, Hide)
+    ]
+
+
+def test_3_4_10_what_was_hidden_still_counts_so_nothing_stays_for_ever():
+    """The document counts the survivors: behind eight messages that each leave after one call, A was third for ever."""
+    chat = opened()
+    says(chat, "One.", ("A", 3, True))
+    seen = []
+    for _ in range(9):
+        seen.append("A" in calls(chat)[0])
+        notes(chat, Kept(True, 1, "p"))
+    assert seen == [True, True, True, True, False, False, False, False, False]
+
+
+def test_3_4_14_words_of_the_model_have_no_time_and_come_back_byte_for_byte():
+    chat = opened(provider="anthropic")
+    says(chat, "One.", ("now", False, True), ("later", 1, False))
+    thought = {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "Hm.", "signature": "c2ln"},
+            {"type": "text", "text": "I look."},
+            {"type": "tool_use", "id": "t1", "name": "look", "input": {"at": "it"}},
+        ],
+    }
+    chat.settle()
+    chat.append(thought)
+    chat.append(answer("t1", "seen"))
+    for _ in range(4):
+        body = chat.prompt()
+        chat.append(say("Go on."))
+        says(chat, "And?", ("more", 1, True))
+        assert body["messages"][1]["content"] == thought["content"]
+    with pytest.raises(BadMessage, match="not for a message of role assistant"):
+        chat.append(Message("assistant", (Reasoning("Hm."), Text("a"))), kept=[Kept(), Kept(True, 1)])
+
+
+def test_3_4_15_messages_without_times_are_left_alone_and_do_not_count():
+    chat = opened()
+    says(chat, "One.", ("A", 1, True))
+    for _ in range(5):
+        assert calls(chat)[0] == ["One.", HEADER, "A"]
+        chat.append("And?")
+    says(chat, "Two.")
+    assert [len(calls(chat)[0]), len(calls(chat)[0])] == [3, 1]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_3_4_16_a_tool_result_of_which_nothing_is_left_still_answers_its_call(provider: str):
+    chat = opened(provider=provider)
+    chat.append([user("Look."), call("t1", "look")])
+    (id,) = chat.append(tool_result("t1", "a", SHOT), kept=[Kept(True, 1, "p"), Kept(True, 0, "p")])
+    seen = []
+    for _ in range(4):
+        seen.append(calls(chat)[1])
+        says(chat, "And?")
+    assert seen == [["a"], ["a"], [NOT_KEPT.format("m3")], [NOT_KEPT.format("m3")]]
+    assert chat.original("m3") == tool_result("t1", "a", SHOT)
+    assert [edit.target for record in chat.records() for edit in record.edits if isinstance(edit, Replace)] == [
+        Target(id, (0,))
+    ]
+
+
+def test_3_4_18_times_that_do_not_fit_the_parts_change_nothing_when_attached_and_when_pruned():
+    chat = opened()
+    made = enrich(user("One."), [("p", [AdditionalContent("a", True, 2)])])
+    with pytest.raises(BadMessage, match="3 entries for 4 parts"):
+        chat.append(made.message, kept=made.kept[:-1])
+    assert len(chat) == 0
+    stamp = Stamp(0, 0, 0, "user", retention=Retention(1, made.kept[:-1]))
+    entry = Entry(1, "id", made.message, made.message, stamp)
+    view = View((entry,), 9, chat.budget, retained=1)
+    with pytest.raises(BadMessage, match="m1 has times for 3 of its 4 parts"):
+        list(retain_blocks()(view))
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_3_4_19_an_image_goes_after_two_calls_and_the_text_beside_it_stays(provider: str):
+    chat = opened(provider=provider)
+    made = enrich(user("One."), [("p", [AdditionalContent((SHOT,), True, 2), AdditionalContent("title", True, True)])])
+    chat.append(made.message, kept=made.kept)
+    seen = []
+    for _ in range(4):
+        view = chat.settle()
+        seen.append((view.images, view.entries[0].message.text.split("\n")[-1]))
+        chat.record(say("Ok."))
+        says(chat, "And?")
+    assert seen == [(1, "title"), (1, "title"), (1, "title"), (0, "title")]
+
+
+# -------------------------------------------------------------------------------------------------- now, and not later
+
+
+def test_what_is_for_later_calls_is_hidden_at_the_first_and_what_was_for_the_first_after_it():
+    chat = opened()
+    says(chat, "One.", ("now", False, True), ("later", True, False))
+    assert [calls(chat)[0], calls(chat)[0]] == [["One.", HEADER, "now"], ["One.", HEADER, "later"]]
+    assert what_came_of(chat) == [
+        ("Hide", "not for its first call"),
+        ("Restore", "kept for later calls"),
+        ("Hide", "for its first call only"),
+    ]
+
+
+def test_a_message_that_is_all_for_later_is_not_there_at_first_and_then_it_is():
+    """What shows nothing is no entry of a view: the policy could not know that there is something to bring back."""
+    chat = opened()
+    chat.append("Go.")
+    notes(chat, Kept(False, 2, "p"), Kept(False, 1, "p"))
+    seen = [calls(chat)]
+    for _ in range(3):
+        notes(chat, Kept(True, 0, "p"))
+        seen.append(calls(chat)[:2])
+    assert seen == [
+        [["Go."]],
+        [["Go."], ["False 2", "False 1"]],
+        [["Go."], ["False 2"]],
+        [["Go."], ["True 0"]],
+    ]
+
+
+def test_a_message_that_is_all_for_later_comes_back_after_reopening(tmp_path):
+    url = f"sqlite:///{tmp_path}/c.db"
+    with opened(store=url) as chat:
+        chat.append("Go.")
+        notes(chat, Kept(False, 2, "p"))
+        assert [entry.position for entry in chat.settle()] == [1]
+    with opened(store=url) as again:
+        again.append(say("Yes."))
+        assert [entry.position for entry in again.settle()] == [1, 2, 3]
+        assert again.verify() == []
+
+
+def test_a_result_that_is_all_for_later_has_a_placeholder_at_first():
+    chat = opened()
+    chat.append([user("Look."), call("t1", "look")])
+    result = Message("tool", (ToolResult("t1", (Text("a"), Text("b"))),))
+    chat.append(result, kept=[Kept(False, 2, "p"), Kept(False, 0, "p")])
+    assert [calls(chat)[1], calls(chat)[1]] == [[NOT_KEPT.format("m3")], ["a"]]
+
+
+def test_a_prompt_that_is_made_again_for_the_same_call_shows_the_same():
+    chat = opened()
+    says(chat, "One.", ("now", False, True), ("later", True, False))
+    first = chat.prompt()
+    number = chat.head.number
+    assert chat.prompt() == first
+    assert chat.refused(RuntimeError("prompt is too long"))["messages"] == first["messages"]
+    assert chat.head.number == number
+
+
+def test_two_messages_before_one_call_have_their_first_call_together():
+    chat = opened()
+    says(chat, "One.", ("a", 1, True))
+    says(chat, "Two.", ("b", 1, True))
+    assert calls(chat) == [["One.", HEADER, "a"], ["Two.", HEADER, "b"]]
+    assert calls(chat) == [["One."], ["Two.", HEADER, "b"]]
+
+
+# ----------------------------------------------------------------------------------------------------- what it leaves
+
+
+def test_the_last_user_input_is_never_silenced_whatever_its_time():
+    chat = opened()
+    (id,) = chat.append("Do it.", kept=[Kept(True, 0)])
+    for _ in range(3):
+        calls(chat)
+        notes(chat, Kept(True, 0, "p"))
+    assert calls(chat)[0] == ["Do it."]
+    with pytest.raises(BadEdit, match="last user input"):
+        chat.edit(Hide(Target(id, (0,))))
+    chat.append("Now this.")
+    assert calls(chat) == [["Now this."]]
+
+
+def test_an_input_that_is_all_for_later_is_shown_whole_while_it_is_the_last():
+    chat = opened()
+    chat.append(Message("user", (Text("a"), Text("b"))), kept=[Kept(False, 2), Kept(False, 2)])
+    assert calls(chat) == [["a", "b"]]
+
+
+def test_the_last_input_loses_its_parts_one_by_one_but_for_the_last_by_whatever_hides_them():
+    chat = opened(policy="none")
+    (id,) = chat.append(Message("user", (Text("a"), Text("b"))), kept=[Kept(True, 1), Kept(True, 1)])
+    with pytest.raises(BadEdit, match="last user input"):
+        chat.edit(Replace(Target(id, (0,)), ()), Replace(Target(id, (1,)), (Text(" "),)), Hide(Target(id)))
+    chat.edit(Hide(Target(id, (0,))), Hide(Target(id, (1,))))
+    assert [entry.message.text for entry in chat.settle()] == ["b"]
+
+
+def test_what_was_expanded_for_the_coming_call_stays_for_it():
+    chat = opened()
+    says(chat, "One.", ("A", 1, True))
+    for _ in range(3):
+        calls(chat)
+        says(chat, "And?")
+    chat.expand("m1")
+    assert [calls(chat)[0], calls(chat)[0]] == [["One.", HEADER, "A"], ["One."]]
+
+
+def test_who_takes_back_that_it_was_shown_again_has_his_way():
+    chat = opened()
+    says(chat, "One.", ("later", True, False))
+    calls(chat)
+    (number,) = [n for r in chat.records() for n, edit in r.numbered() if isinstance(edit, Restore)]
+    chat.undo(number)
+    assert [calls(chat)[0], calls(chat)[0]] == [["One."], ["One."]]
+
+
+def test_what_is_pinned_and_what_others_have_shrunk_is_left_alone():
+    chat = opened(filter_tool_results(keep=1))
+    id = says(chat, "One.", ("A", 1, True))
+    chat.edit(Pin(Target(id, (2,))))
+    chat.append(call("t1", "look"))
+    chat.append(answer("t1", "a" * 99), kept=[Kept(True, 3, "p")])
+    chat.append([call("t2", "look"), answer("t2", "b")])
+    for _ in range(4):
+        says(chat, "And?")
+        calls(chat)
+    one, result = list(chat.settle())[:4:2]
+    assert shown_in(one) == ["One.", "A"]
+    assert result.shrunk_by == ("keep-last-1",)
+    assert ("Restore", "kept for later calls") not in what_came_of(chat)
+    assert calls(chat)[1] == ['[Omitted: expand("m3")]']
+
+
+def test_a_pin_keeps_hidden_what_was_not_for_its_first_call():
+    chat = opened()
+    id = says(chat, "One.", ("later", True, False))
+    chat.settle()
+    chat.edit(Pin(Target(id)))
+    assert [calls(chat)[0], calls(chat)[0]] == [["One."], ["One."]]
+
+
+# ----------------------------------------------------------------------------------------------------------- settings
+
+
+def test_what_settings_say_of_a_plugin_counts_in_the_place_of_what_it_says_itself():
+    said = {"p": KeptPlugin(save=1)}
+    chat = opened(policy=(retain_blocks(plugins=said),))
+    says(chat, "One.", ("forever", True, True), ("now", False, True))
+    seen = [calls(chat)[0]]
+    for _ in range(2):
+        says(chat, "And?")
+        seen.append(calls(chat)[0])
+    assert seen == [["One.", HEADER, "forever", "now"]] * 2 + [["One."]]
+
+
+@pytest.mark.parametrize(
+    ("said", "first", "later"),
+    [
+        (KeptPlugin(display=False), ["One."], ["One.", HEADER, "both"]),
+        (KeptPlugin(display=True, save=True), ["One.", HEADER, "both"], ["One.", HEADER, "both"]),
+        (KeptPlugin(save=False), ["One.", HEADER, "both"], ["One."]),
+        (KeptPlugin(display=False, save=False), ["One."], ["One."]),
+        (KeptPlugin(), ["One.", HEADER, "both"], ["One.", HEADER, "both"]),
+    ],
+)
+def test_each_setting_of_a_plugin_alone(said: KeptPlugin, first: list[str], later: list[str]):
+    chat = opened(policy=(retain_blocks(plugins={"p": said}),))
+    says(chat, "One.", ("both", True, True))
+    assert [calls(chat)[0], calls(chat)[0]] == [first, later]
+
+
+def test_a_negative_time_is_refused():
+    with pytest.raises(BadSetting, match="'p', not -1"):
+        retain_blocks(plugins={"p": KeptPlugin(save=-1)})
+
+
+def test_the_placeholder_may_be_another():
+    chat = opened(policy=(retain_blocks(placeholder="[gone]"),))
+    chat.append([user("Look."), call("t1", "look")])
+    chat.append(answer("t1", "a"), kept=[Kept(True, 0, "p")])
+    assert [calls(chat)[1], calls(chat)[1]] == [["a"], ["[gone]"]]
+
+
+# --------------------------------------------------------------------------------------------------------- properties
+
+ADDED = st.lists(
+    st.tuples(st.sampled_from(["a", "b", ""]), st.sampled_from([False, True, 0, 1, 2, 3, -1]), st.booleans()),
+    max_size=3,
+)
+ROUNDS = st.lists(st.tuples(st.sampled_from(["user", "plugin", "none"]), ADDED), max_size=10)
+Round = tuple[str, list[tuple[str, int | bool, bool]]]
+
+
+def play(chat: Conversation, rounds: Sequence[Round]) -> list[list[list[str]]]:
+    """Each round: something is said, and the model is called. What it saw each time."""
+    chat.append("Begin.")
+    seen = [calls(chat)]
+    for i, (who, added) in enumerate(rounds):
+        if who == "user":
+            says(chat, f"Round {i}.", *added)
+        elif who == "plugin":
+            made = enrich(Message("user"), [("p", [AdditionalContent(t, d, s) for t, s, d in added])])
+            if made.kept:
+                chat.append(made.message, kept=made.kept, origin="plugin")
+        seen.append(calls(chat))
+    return seen
+
+
+def expected(rounds: Sequence[Round]) -> list[list[list[str]]]:
+    """The same by the document: of the newest message what is for now, of the others what is kept by their age."""
+    said: list[list[tuple[str, bool, int | None]]] = []
+    seen = [[["Begin."]]]
+    for i, (who, added) in enumerate(rounds):
+        said.append([(f"Round {i}.", True, None)] if who == "user" else [])
+        contents = [AdditionalContent(*one) for one in ((t, d, s) for t, s, d in added)]
+        lasting = [c for c in contents if c.blocks and (c.display_on_current_message or c.calls != 0)]
+        if who != "none" and lasting:
+            times = [c.calls for c in lasting]
+            longest = None if None in times else max(time or 0 for time in times)
+            said[-1].append((HEADER, any(c.display_on_current_message for c in lasting), longest))
+            said[-1] += [(str(c.content), c.display_on_current_message, c.calls) for c in lasting]
+        now = len(said) - 1
+        views = []
+        for j, parts in enumerate(said):
+            age = len([later for later in said[j + 1 : now] if later])
+            keeps = [text for text, shown, time in parts if (shown if j == now else time is None or time > age)]
+            views.append(keeps)
+        seen.append([["Begin."], *[view for view in views if view]])
+    return seen
+
+
+@settings(max_examples=settings.default.max_examples * 2)
+@pytest.mark.parametrize("provider", PROVIDERS)
+@given(rounds=ROUNDS)
+def test_what_the_model_sees_is_what_the_document_says(provider: str, rounds: list[Round]):
+    chat = opened(provider=provider)
+    assert play(chat, rounds) == expected(rounds)
+    assert chat.verify() == []
+    for row in chat.history():
+        if row.stamp.retention:
+            assert len(row.stamp.retention.parts) == len(retained_parts(row.message))
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@given(rounds=ROUNDS)
+def test_3_4_11_pruned_after_each_call_or_once_at_the_end_it_is_the_same(provider: str, rounds: list[Round]):
+    each, once = opened(provider=provider), opened(provider=provider, policy="none", store=(store := MemoryStore()))
+    play(each, rounds)
+    play(once, rounds)
+    late = opened(provider=provider, store=store)
+    assert [entry.message for entry in late.settle()] == [entry.message for entry in each.settle()]
+    number = late.head.number
+    late.settle()
+    assert late.head.number == number
+
+
+@given(rounds=ROUNDS)
+def test_i17_reopened_at_any_time_the_view_is_the_same(rounds: list[Round]):
+    store = MemoryStore()
+    chat = opened(store=store)
+    play(chat, rounds)
+    again = opened(store=store)
+    assert [entry.message for entry in again.settle()] == [entry.message for entry in chat.settle()]
