@@ -8,7 +8,7 @@ from engine.shells import opened, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foveate import filter_tool_results
+from foveate import Conversation, filter_tool_results
 from foveate.core.edits import Pin, Replace, Restore, Target
 from foveate.core.messages import Media, Message, Opaque, Text, ToolResult
 from foveate.core.planner import draw_up
@@ -89,6 +89,78 @@ def test_5_4_18_a_result_shorter_than_the_placeholder_stays_and_the_history_neve
     one.append(said)
     assert texts(one.settle())[2:] == ["ok", "", "x" * len(OMITTED), "", OMITTED, "", "the result 2"]
     assert [row.message for row in one.history()] == said
+
+
+def pictures(chat: Conversation) -> list[tuple[str, int]]:
+    """The text of each message that has or had an image, and how many images it shows."""
+    shown = {entry.position: entry for entry in chat.view}
+    bearing = [row.position for row in chat.history() if any(row.message.media())]
+    return [(shown[position].message.text, shown[position].images) for position in bearing]
+
+
+@pytest.mark.parametrize("literal", [True, False])
+def test_5_4_20_of_three_messages_with_images_the_last_keeps_its_own_and_texts_stay(literal):
+    template = {"media_placeholder": "[Image omitted]"} if literal else {}
+    chat = opened(policy=(filter_tool_results(keep=0, max_multimodal=1, **template),))
+    chat.append([Message("user", (PIXEL, PIXEL)), say("a dot"), user("and this?", PIXEL), say("a dot")])
+    chat.append([user("and this?", PIXEL), say("a dot"), user("thanks")])
+    chat.settle()
+    assert pictures(chat) == (
+        [("[Image omitted]", 0), ("and this?", 0), ("and this?", 1)]
+        if literal
+        else [
+            ('[Image omitted: expand("m1.1")]\n[Image omitted: expand("m1.2")]', 0),
+            ('and this?\n[Image omitted: expand("m3.2")]', 0),
+            ("and this?", 1),
+        ]
+    )
+    chat.settle()
+    assert len(chat.records()) == 1
+    chat.expand("m3")
+    chat.settle()
+    assert [images for _, images in pictures(chat)] == [0, 1, 1]
+
+
+def test_images_in_results_go_too_and_those_of_a_pin_and_of_the_last_input_stay():
+    chat = opened(policy=(filter_tool_results(keep=0, max_multimodal=0, media_placeholder="[Image omitted]"),))
+    chat.append([user("look", PIXEL), say("ok"), user("go", PIXEL), call("a"), answer("a", "shot", PIXEL), call("b")])
+    chat.append(Message("tool", (ToolResult("b", (PIXEL,)),)))
+    chat.pin("m1")
+    chat.settle()
+    assert pictures(chat) == [("look", 1), ("go", 1), ("shot", 0), ("[Image omitted]", 0)]
+    chat.unpin("m1")
+    chat.pin("m1.1")
+    chat.settle()
+    assert pictures(chat)[0] == ("look", 0)
+
+
+def test_a_result_that_is_replaced_takes_its_images_along_and_is_none_of_the_newest():
+    chat = opened(policy=(filter_tool_results(keep=1, max_multimodal=1, placeholder=OMITTED),))
+    chat.append([user("look", PIXEL), say("ok"), user("go"), call("a"), answer("a", "shot", PIXEL)])
+    chat.append([call("b"), answer("b", "no picture here")])
+    chat.settle()
+    assert pictures(chat) == [("look", 1), (OMITTED, 0)]
+
+
+@MANY
+@given(history=histories(), newest=st.integers(0, 3), literal=st.booleans())
+def test_media_go_once_and_only_from_older_messages(history, newest, literal):
+    policy = filter_tool_results(
+        keep=0, max_multimodal=newest, **({"media_placeholder": "[Image omitted]"} if literal else {})
+    )
+    story = Story(*history)
+    before = story.view()
+    filtered(story, policy)
+    after = story.view()
+    assert [entry.handle for entry in after] == [entry.handle for entry in before]
+    kept = [entry.position for entry in after if any(entry.message.media())]
+    bearing = [entry.position for entry in before if any(entry.message.media())]
+    assert set(bearing[max(0, len(bearing) - newest) :]) <= set(kept)
+    assert len(kept) <= newest + 1
+    assert all(entry.message == old.message for entry, old in zip(after, before, strict=True) if not entry.shrunk)
+    count = len(story.records)
+    filtered(story, policy)
+    assert len(story.records) == count
 
 
 # ------------------------------------------------------------------------------------------------------------- batches
@@ -176,6 +248,8 @@ def test_settings_that_make_no_sense_are_refused():
     for options in ({"keep": -1}, {"keep": 1, "batch": 0}, {"keep": 1, "batch": -3}):
         with pytest.raises(BadSetting, match="keep >= 0 and batch >= 1"):
             filter_tool_results(**options)
+    with pytest.raises(BadSetting, match="max_multimodal >= 0"):
+        filter_tool_results(keep=0, max_multimodal=-1)
     for name in ("keep-last-0", "keep-last-", "keep-last--1", "keep-last-01", "keep-last-2x", "Keep-last-2", ""):
         with pytest.raises(BadSetting, match="keep-last-N"):
             named(name)
