@@ -84,7 +84,7 @@ def _newest(
 
 
 def _cut(entry: Entry, keep: int, everything: bool) -> Message:
-    parts = [part for part in entry.message.parts if not isinstance(part, Reasoning)]
+    parts: list[Part] = [part for part in entry.message.parts if not isinstance(part, Reasoning)]
     if keep:
         parts = [_part(part, keep, everything or entry.is_result, entry.handle) for part in parts]
     return replace(entry.message, parts=tuple(parts))
