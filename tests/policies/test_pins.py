@@ -1,0 +1,245 @@
+"""Pins: the newest list of a tool stays, and what is pinned is shown word for word whatever else is shrunk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+import pytest
+from core.story import ANTHROPIC, OPENAI, Story
+from engine.shells import opened, refusals, texts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foveate import Conversation
+from foveate.core.edits import Pin, Target, Unpin
+from foveate.core.messages import Media, Message, Text, ToolCall, assistant
+from foveate.core.planner import Policy, draw_up
+from foveate.core.rules import check
+from foveate.core.view import Budget, Pinned
+from foveate.errors import BadSetting, DoesNotFit
+from foveate.policies import FLOOR
+from foveate.policies.checkpoint import checkpoint
+from foveate.policies.compact_on_overflow import compact_on_overflow
+from foveate.policies.filter_tool_results import filter_tool_results
+from foveate.policies.pins import pin_newest
+from foveate.policies.prune_tool_outputs import prune_tool_outputs
+from foveate.policies.recap_batches import recap_batches
+from foveate.testing import answer, call, calls, say, system, text_of, user
+from foveate.testing.strategies import histories
+
+PLENTY = Budget(10**9, 0, 10**12, 10**6)
+TODO = pin_newest(["todo_write"])
+
+
+def todo(n: int, state: str = "ok") -> list[Message]:
+    """The agent writes its list: it stands in the call, and the answer says so."""
+    written = call(f"t{n}", "todo_write", todos=[f"step {i}" for i in range(n)])
+    return [written, answer(f"t{n}", f"The list has {n} steps.", state=state, name="todo_write")]
+
+
+def pinned(story: Story, policy: Policy = TODO) -> list[tuple[int, tuple[Pinned, ...]]]:
+    """What is pinned once this policy has acted, by position."""
+    plan, _ = draw_up(story.projection, story.frame(PLENTY), [policy], ())
+    if plan.edits:
+        story.edit(*plan.edits)
+    return [(entry.position, entry.pins) for entry in story.projection.entries() if entry.pins]
+
+
+def by_policy(call_position: int, index: int = 0) -> list[tuple[int, tuple[Pinned, ...]]]:
+    return [(call_position, (Pinned((index,), "pins"),)), (call_position + 1, (Pinned((), "pins"),))]
+
+
+# ------------------------------------------------------------------------------------------------------- the mechanism
+
+
+def test_the_newest_result_of_a_tool_is_pinned_with_its_call_and_the_one_before_is_not_any_more():
+    story = Story(user("go"), *todo(1))
+    assert pinned(story) == by_policy(2)
+    story.say(say("ok"), *todo(2))
+    assert pinned(story) == by_policy(5)
+    count = len(story.records)
+    assert (pinned(story), len(story.records)) == (by_policy(5), count)
+    assert {edit.policy for record in story.records for edit in record.edits} == {"pins"}
+
+
+def test_of_parallel_calls_the_part_that_wrote_the_list_is_pinned():
+    story = Story(user("go"), calls("a", call("t", "todo_write", todos=[]), text="Both."), answer("a"), answer("t"))
+    assert pinned(story) == [(2, (Pinned((2,), "pins"),)), (4, (Pinned((), "pins"),))]
+
+
+def test_each_tool_has_its_own_newest_and_more_of_them_are_kept_where_asked_for():
+    story = Story(user("go"), *todo(1), call("p", "plan"), answer("p", "first A, then B"), *todo(2), *todo(3))
+    assert [position for position, _ in pinned(story, pin_newest({"todo_write", "plan"}, keep=2))] == [4, 5, 6, 7, 8, 9]
+
+
+def test_a_list_that_could_not_be_written_is_not_in_force():
+    story = Story(user("go"), *todo(1), *todo(2, state="error"), *todo(3, state="interrupted"))
+    assert pinned(story) == by_policy(2)
+
+
+def test_pins_made_by_hand_are_left_as_they_are():
+    story = Story(user("go"), *todo(1))
+    story.edit(Pin(Target(story.id(3))), Pin(Target(story.id(1))))
+    by_hand = [(1, (Pinned(),)), (3, (Pinned(),))]
+    assert pinned(story) == [by_hand[0], by_policy(2)[0], by_hand[1]]
+    story.say(*todo(2))
+    assert pinned(story) == [*by_hand, *by_policy(4)]
+
+
+def test_a_part_pinned_by_hand_stays_when_the_policy_lets_go_of_the_rest():
+    story = Story(user("go"), *todo(1))
+    pinned(story)
+    story.edit(Pin(Target(story.id(3), (0,))))
+    story.say(*todo(2))
+    assert pinned(story) == [(3, (Pinned((0,)),)), *by_policy(4)]
+
+
+def test_what_was_unpinned_by_hand_is_pinned_again_as_long_as_it_is_the_newest():
+    story = Story(user("go"), *todo(1))
+    pinned(story)
+    story.edit(Unpin(Target(story.id(3))))
+    assert pinned(story) == by_policy(2)
+
+
+@pytest.mark.parametrize("tools", [[], "todo_write", [""], ()])
+def test_tools_are_named_in_a_list(tools):
+    with pytest.raises(BadSetting, match="names of tools"):
+        pin_newest(tools)
+
+
+def test_none_to_keep_is_refused():
+    with pytest.raises(BadSetting, match="keep >= 1"):
+        pin_newest(["a"], keep=0)
+
+
+# ------------------------------------------------------------------------------------ what is pinned survives all
+
+RULES = "Never delete a test. Answer in Polish. Mode: read-only. 絶対に。"
+LIST = "1. read the log  2. mend the parser  3. run the tests"
+EVERY: dict[str, Callable[[], Sequence[Policy]]] = {
+    "checkpoint": lambda: [checkpoint(trigger_at=20, keep_recent=5)],
+    "compact": lambda: [compact_on_overflow()],
+    "prune": lambda: [prune_tool_outputs(protect=100, minimum=0)],
+    "filter": lambda: [filter_tool_results(keep=1, max_multimodal=0)],
+    "recap": lambda: [recap_batches(min_preserved_assistant_messages=1, batch_size=1)],
+    "floor": list,
+    "all": lambda: [
+        prune_tool_outputs(protect=100, minimum=0),
+        filter_tool_results(keep=1),
+        recap_batches(min_preserved_assistant_messages=1, batch_size=1),
+        checkpoint(trigger_at=20, keep_recent=5),
+        compact_on_overflow(),
+    ],
+}
+
+
+def long_run(name: str, provider: str, *, window: int = 3_000) -> Conversation:
+    """Rules first, pinned by hand; then a list, and much work, with a summary that forgets everything."""
+    policies = [TODO, *EVERY[name]()]
+    chat = opened(policy=policies, provider=provider, window=window, reserve=100, summarizer=lambda _: "All went well.")
+    chat.append([system("You mend parsers."), user(RULES), say("recap - understood\nI will.")])
+    chat.pin("m2")
+    tell = [call("t", "todo_write", todos=LIST), answer("t", f"Noted: {LIST}", name="todo_write")]
+    for message in [*tell, *(m for n in range(30) for m in step(n))]:
+        if message.role == "assistant":
+            chat.settle()
+            chat.record(message)
+        else:
+            chat.append(message)
+    return chat
+
+
+def step(n: int) -> list[Message]:
+    work = [call(f"c{n}", "run", n=n), answer(f"c{n}", text_of(150, n))]
+    return [user(f"Go on with {n}."), *work, say(f"recap - did {n}\n{text_of(30, n)}")]
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+@pytest.mark.parametrize("name", list(EVERY))
+def test_f18_f22_f24_rules_language_mode_and_the_list_stay_word_for_word_under(name, provider):
+    chat = long_run(name, provider)
+    view = chat.settle()
+    shown = {entry.position: entry for entry in view if entry.kind == "message"}
+    assert shown[2].message == user(RULES)
+    assert shown[5].message.text == f"Noted: {LIST}"
+    assert shown[4].message.calls[0].arguments == json.dumps({"todos": LIST}, separators=(",", ":"))
+    assert sum(entry.tokens for entry in view) < sum(row.stamp.tokens for row in chat.history()) / 2
+    assert refusals(chat, view) == []
+    for receipt in chat.receipts():
+        assert all(entry.message == user(RULES) for entry in chat.as_of(receipt.turn) if entry.position == 2)
+
+
+def test_f22_only_the_newest_list_stays_when_the_agent_writes_another():
+    chat = long_run("all", "openai")
+    chat.append(todo(7))
+    for message in (m for n in range(30, 45) for m in step(n)):
+        chat.append(message)
+        chat.settle()
+    view = chat.settle()
+    shown = "\n".join([*texts(view), *(one.arguments for entry in view for one in entry.message.calls)])
+    assert "The list has 7 steps." in shown
+    assert "step 6" in shown
+    assert LIST not in shown
+
+
+def test_f18_pins_that_do_not_fit_are_told_and_not_dropped():
+    chat = opened(policy=[TODO], window=600, reserve=10)
+    chat.append([user(text_of(550)), say("I will."), user("Go.")])
+    chat.pin("m1")
+    chat.append(user("Go on, " * 20))
+    with pytest.raises(DoesNotFit, match="pins"):
+        chat.settle()
+    chat.unpin("m1")
+    assert chat.settle().tokens <= 590
+
+
+# ------------------------------------------------------------------------------------------------- pins on a part alone
+
+
+def test_the_floor_spares_a_pinned_part_and_shrinks_the_others():
+    picture = Media("image/png", "base64", "A" * 4_000)
+    long = assistant("x" * 9_000, ToolCall("a", "write", '{"text":"%s"}' % ("y" * 9_000)))
+    chat = opened(policy="none", window=7_000, reserve=100)
+    chat.append([Message("user", (Text("two"), picture, picture)), long, answer("a", "z" * 9_000), user("go")])
+    chat.pin("m1.3")
+    chat.pin("m2.1")
+    view = chat.settle()
+    entries = {entry.position: entry.message for entry in view if entry.kind == "message"}
+    assert entries[2].text == "x" * 9_000
+    assert len(entries[2].calls[0].arguments) < 1_000
+    assert len(entries[3].text) < 1_000
+    assert entries[1].parts[2] == picture
+    few = Budget(10**6, 0, 10**9, 1)
+    story = Story(Message("user", (Text("two"), picture, picture)), say("ok"), user("go"))
+    story.edit(Pin(Target(story.id(1), (2,))))
+    plan, _ = draw_up(story.projection, story.frame(few), [], FLOOR)
+    assert plan.after.entries[0].message.parts[2] == picture
+    assert plan.after.images == 1
+
+
+# ---------------------------------------------------------------------------------------------------------- invariants
+
+
+@given(
+    history=histories(),
+    keep=st.integers(1, 3),
+    tools=st.sets(st.sampled_from(["tool", "read_file", "grep", "edit", "run_tests", ""]), min_size=1),
+    profile=st.sampled_from([OPENAI, ANTHROPIC]),
+)
+@settings(max_examples=settings.default.max_examples * 2)
+def test_it_changes_nothing_that_is_shown_and_twice_is_once(history, keep, tools, profile):
+    named = {entry.tool for entry in Story(*history).view() if entry.tool} | tools - {""} or {"tool"}
+    stepwise, policy = Story(profile=profile), pin_newest(named, keep)
+    for message in [user("go"), *history]:
+        stepwise.say(message)
+        pinned(stepwise, policy)
+    at_once = Story(user("go"), *history, profile=profile)
+    plain = [entry.message for entry in at_once.view()]
+    marks = pinned(at_once, policy)
+    assert [entry.message for entry in at_once.view()] == plain
+    assert check(at_once.view().entries, profile) == []
+    assert pinned(stepwise, policy) == marks
+    count = len(at_once.records)
+    pinned(at_once, policy)
+    assert len(at_once.records) == count
