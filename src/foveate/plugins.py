@@ -61,12 +61,12 @@ def listed(plugins: Sequence[Plugin]) -> tuple[Plugin, ...]:
 
 
 class Panel:
-    """The plugins of one conversation, and what they were asked about last."""
+    """The plugins of one conversation, and where they had nothing to say."""
 
     def __init__(self, plugins: Sequence[Plugin], failed: Failed) -> None:
         self._plugins = tuple(plugins)
         self._failed = failed
-        self._asked = ""  # id of the newest message when they were asked about tool results
+        self._asked = ""  # id of the newest message when they had nothing to add to tool results
         self._is_asking = False
 
     def add_to(self, messages: Sequence[Message], about: About) -> Step[tuple[Sequence[Message], About]]:
@@ -91,8 +91,10 @@ class Panel:
         if not self._plugins or self._asked == tip or not _has_fresh_results(projection):
             return None
         made = enrich(Message("user"), (yield from self._added(())))
+        if made.kept:
+            return made  # Once it is appended, it shows that they were asked.
         self._asked = tip
-        return made if made.kept else None
+        return None
 
     def _added(self, content: tuple[Part, ...]) -> Step[list[tuple[str, tuple[AdditionalContent, ...]]]]:
         added: list[tuple[str, tuple[AdditionalContent, ...]]] = []

@@ -1,0 +1,502 @@
+"""Plugins of a conversation: when they are asked, what becomes of what they add, and of what they do wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foveate import (
+    AdditionalContent,
+    BadSetting,
+    Conversation,
+    Event,
+    Kept,
+    Lease,
+    Message,
+    Text,
+    TipMoved,
+    open_async_conversation,
+    open_conversation,
+    retain_blocks,
+    shell,
+)
+from foveate.errors import StoreError
+from foveate.stores.memory import MemoryStore
+from foveate.testing import answer, call, calls, say, user
+from foveate.testing.bodies import check_body
+from foveate.testing.faults import Countdown, FailingStore
+
+PROVIDERS = ("openai", "anthropic")
+HEADER = "\n### PLUGIN screen CONTEXT ###\n"
+
+
+class Screen:
+    """Tells what is on the screen, and remembers what it was asked."""
+
+    def __init__(self, name: str = "screen", says: Callable[..., Any] | None = None, save: int | bool = 1) -> None:
+        self.name, self.asked, self._save = name, [], save
+        self._says = says
+
+    def __call__(self, content: tuple[Any, ...]) -> Any:
+        self.asked.append([part.text for part in content])
+        if self._says is not None:
+            return self._says(content)
+        return [AdditionalContent(f"shot {len(self.asked)}", True, self._save)]
+
+
+def opened(*plugins: Any, provider: str = "openai", **options: Any) -> Conversation:
+    ticks = iter(range(1, 10**9))
+    options.setdefault("policy", "none")
+    options.setdefault("window", 200_000)
+    return open_conversation("c", format=provider, plugins=plugins, clock=lambda: next(ticks), **options)
+
+
+def parts(message: Message) -> list[str]:
+    return [part.text for part in message.parts if isinstance(part, Text)]
+
+
+def told(chat: Conversation) -> list[tuple[str, list[str]]]:
+    """The history: where each message came from, and its texts."""
+    return [(row.stamp.origin, parts(row.message)) for row in chat.history()]
+
+
+def sent(chat: Conversation, **options: Any) -> list[dict[str, Any]]:
+    """The wire messages of the next prompt, looked at by the second checker."""
+    body = chat.prompt(**options)["messages"]
+    assert check_body(chat.format.name, chat.format.body(chat.view, profile=chat.profile)) == []
+    return body  # type: ignore[no-any-return]
+
+
+# ------------------------------------------------------------------------------------------------------ what is added
+
+
+def test_a_plugin_is_asked_with_what_the_user_said_and_what_it_adds_is_part_of_the_message():
+    screen = Screen()
+    chat = opened(screen)
+    chat.append("What is there?")
+    assert screen.asked == [["What is there?"]]
+    (row,) = chat.history()
+    assert row.message == Message("user", (Text("What is there?"), Text(HEADER), Text("shot 1"), Text("\n")))
+    assert row.stamp.origin == "user"
+    assert row.stamp.retention is not None
+    assert row.stamp.retention.parts == (Kept(), *[Kept(True, 1, "screen")] * 3)
+    assert sent(chat) == [
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": text} for text in ("What is there?", HEADER, "shot 1")],
+        }
+    ]
+
+
+def test_an_input_to_which_nothing_is_added_counts_all_the_same():
+    chat = opened(
+        Screen(says=lambda content: [AdditionalContent("first", True, 1)] if "One." in str(content) else None)
+    )
+    for text in ("One.", "Two.", "Three."):
+        chat.append(text)
+        seen = sent(chat)[0]["content"]
+        chat.record(say("Yes."))
+    assert seen == "One."
+    assert [row.stamp.retention.sequence for row in chat.history() if row.stamp.retention] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_after_tool_results_plugins_are_asked_once_with_nothing_and_speak_behind_all_of_them(provider: str):
+    screen = Screen()
+    chat = opened(screen, provider=provider)
+    chat.append([user("Go."), calls("t1", "t2")])  # Answered already: the past.
+    assert screen.asked == []
+    chat.append([answer("t1", "one"), answer("t2", "two", state="error")])
+    assert screen.asked == []
+    sent(chat)
+    assert screen.asked == [[]]
+    assert told(chat)[2:] == [("tool", []), ("tool", []), ("plugin", [HEADER, "shot 1", "\n"])]
+    assert [entry.position for entry in chat.view] == [1, 2, 3, 4, 5]
+
+
+def test_no_words_are_put_into_the_users_mouth():
+    """A "please continue" was taken for a request, and answered."""
+    chat = opened(Screen())
+    chat.append([user("Go."), call("t1"), answer("t1", "one")])
+    said = [entry.message.text for entry in chat.settle() if entry.message.role == "user"]
+    assert said == ["Go.", f"{HEADER}\nshot 1"]
+
+
+def test_plugins_are_not_asked_about_failed_tools_nor_about_what_the_user_spoke_after():
+    screen = Screen()
+    chat = opened(screen)
+    chat.append([user("Go."), call("t1"), answer("t1", "no", state="error")])
+    chat.settle()
+    assert screen.asked == []
+    chat.record(call("t2"))
+    chat.append([answer("t2", "ok"), user("Wait.")])
+    chat.settle()
+    assert screen.asked == [["Wait."]]
+
+
+def test_a_result_that_an_application_tells_as_a_user_message_is_a_result():
+    screen = Screen()
+    chat = opened(screen)
+    chat.append([user("Go."), say("I act.")])
+    chat.append(user("18 degrees"), lease=Lease(message_type="action-result"))
+    assert screen.asked == []
+    chat.settle()
+    assert screen.asked == [[]]
+
+
+def test_a_message_that_would_hold_nothing_is_not_appended():
+    chat = opened(Screen(says=lambda content: [AdditionalContent("", True, True), AdditionalContent("a", False)]))
+    chat.append([user("Go."), call("t1"), answer("t1", "ok")])
+    chat.settle()
+    assert len(chat) == 3
+
+
+@pytest.mark.parametrize("adds", [True, False])
+def test_plugins_are_asked_once_for_a_call_however_often_its_prompt_is_made(adds: bool):
+    screen = Screen(says=None if adds else lambda content: None)
+    chat = opened(screen)
+    chat.append([user("Go."), call("t1"), answer("t1", "ok")])
+    first = sent(chat)
+    assert sent(chat) == first
+    assert chat.refused(RuntimeError("prompt is too long"))["messages"] == first
+    assert chat.plan().edits == ()
+    assert screen.asked == [[]]
+    chat.record(call("t2"))
+    chat.append(answer("t2", "ok"))
+    chat.settle()
+    assert screen.asked == [[], []]
+
+
+def test_a_reopened_conversation_does_not_ask_again_for_what_was_added(tmp_path):
+    url = f"sqlite:///{tmp_path}/c.db"
+    with opened(Screen(), store=url) as chat:
+        chat.append([user("Go."), call("t1"), answer("t1", "ok")])
+        before = sent(chat)
+    screen = Screen()
+    with opened(screen, store=url) as again:
+        assert sent(again) == before
+    assert screen.asked == []
+
+
+def test_of_several_messages_only_the_last_unanswered_input_is_added_to():
+    screen = Screen()
+    chat = opened(screen)
+    chat.append([user("Old."), say("Yes."), user("a"), user("b")])
+    assert screen.asked == [["b"]]
+    assert [texts[0] for _, texts in told(chat)] == ["Old.", "Yes.", "a", "b"]
+    assert [bool(row.stamp.retention) for row in chat.history()] == [False, False, False, True]
+
+
+@pytest.mark.parametrize("options", [{"kept": [Kept(True, 2)]}, {"origin": "derived"}, {"origin": "plugin"}])
+def test_what_is_appended_with_times_or_from_elsewhere_is_left_as_it_is(options: dict[str, Any]):
+    screen = Screen()
+    chat = opened(screen)
+    chat.append("Note.", **options)
+    assert (screen.asked, told(chat)[0][1]) == ([], ["Note."])
+
+
+def test_a_fork_has_the_same_plugins():
+    screen = Screen()
+    chat = opened(screen)
+    chat.append("One.")
+    with chat.fork("other") as fork:
+        fork.append("Two.")
+    assert screen.asked == [["One."], ["Two."]]
+
+
+# ------------------------------------------------------------------------------------------------------ what goes wrong
+
+
+def returns(value: object) -> Callable[[object], object]:
+    return lambda content: value
+
+
+def raises(content: object) -> Iterable[AdditionalContent]:
+    yield AdditionalContent("half", True, 1)
+    raise ValueError("no camera")
+
+
+async def waits(content: object) -> list[AdditionalContent]:
+    return [AdditionalContent("awaited", True, 1)]
+
+
+@pytest.mark.parametrize(
+    ("says", "why"),
+    [
+        (raises, "ValueError: no camera"),
+        (lambda content: [AdditionalContent("a", True, "2")], "BadSetting: save_to_history="),  # type: ignore[arg-type]
+        (returns(7), "TypeError: it returned 7, which is no AdditionalContent"),
+        (returns("text"), "TypeError: it returned 't', which is no AdditionalContent"),
+        (returns([AdditionalContent("a"), {"content": "b"}]), "TypeError: it returned {'content': 'b'}"),
+        (returns([AdditionalContent((Text(7),))]), ""),  # type: ignore[arg-type]
+        (returns([AdditionalContent("\ud83d")]), "BadMessage: "),
+        (waits, "TypeError: it must be awaited, which only an async conversation can do"),
+    ],
+)
+def test_3_4_20_a_plugin_that_fails_is_left_out_and_the_others_are_not(says: Any, why: str, caplog):
+    events: list[Event] = []
+    chat = opened(Screen("bad", says), Screen(), on_event=events.append)
+    with caplog.at_level(logging.WARNING, "foveate"):
+        chat.append("Go.")
+    assert told(chat) == [("user", ["Go.", HEADER, "shot 1", "\n"])]
+    assert [(event.kind, event.policy) for event in events] == [("plugin-failed", "bad"), ("message-added", "")]
+    assert events[0].reason.startswith(why)
+    assert "the plugin bad is left out" in caplog.text
+    assert [event.kind for event in chat.events()] == ["message-added"]
+
+
+def test_3_4_17_what_a_plugin_changes_afterwards_changes_no_history():
+    kept: list[Any] = []
+
+    def says(content: tuple[Text, ...]) -> list[AdditionalContent]:
+        blocks = [Text("mine")]
+        contents = [AdditionalContent(blocks, True, True)]  # type: ignore[arg-type]
+        kept.extend((content, blocks, contents))
+        return contents
+
+    chat = opened(Screen(says=says))
+    chat.append("Go.")
+    content, blocks, contents = kept
+    with pytest.raises((TypeError, AttributeError)):
+        content[0] = Text("changed")
+    with pytest.raises((TypeError, AttributeError)):
+        content[0].text = "changed"
+    blocks[:] = [Text("changed")]
+    contents.clear()
+    assert told(chat) == [("user", ["Go.", HEADER, "mine", "\n"])]
+    assert chat.verify() == []
+
+
+def test_a_plugin_that_appends_to_its_conversation_is_not_asked_about_that():
+    def says(content: object) -> list[AdditionalContent]:
+        chat.append("A note of the plugin's.")
+        return [AdditionalContent("shot")]
+
+    chat = opened(Screen(says=says))
+    chat.append("Go.")
+    assert told(chat) == [("user", ["A note of the plugin's."]), ("user", ["Go.", HEADER, "shot", "\n"])]
+
+
+def test_when_the_store_fails_nothing_is_changed_and_the_plugin_is_asked_again():
+    screen = Screen()
+    countdown = Countdown()
+    chat = opened(screen, store=FailingStore(MemoryStore(), countdown))
+    chat.append([user("Go."), call("t1"), answer("t1", "ok")])
+    countdown.start(1)
+    with pytest.raises(StoreError):
+        chat.settle()
+    assert len(chat) == 3
+    chat.settle()
+    assert told(chat)[3][0] == "plugin"
+
+
+@pytest.mark.parametrize(
+    ("plugins", "says"),
+    [
+        ("screen", "plugins= is a list of plugins"),
+        ([lambda content: None], "A plugin has a name"),
+        ([Screen(" ")], "A plugin has a name"),
+        ([3], "can be called"),
+        ([Screen(), Screen()], "two plugins of the name 'screen'"),
+    ],
+)
+def test_what_is_no_plugin_is_refused_before_anything_is_opened(plugins: Any, says: str):
+    with pytest.raises(BadSetting, match=says):
+        open_conversation("c", window=9_000, plugins=plugins)
+
+
+# ------------------------------------------------------------------------------------------------------------- retries
+
+
+def test_a_retry_is_recognised_though_plugins_would_add_something_else_now():
+    screen = Screen()
+    chat = opened(screen)
+    first = chat.append("Go.", after="")
+    assert chat.append("Go.", after="") == first
+    assert screen.asked == [["Go."]]
+    more = chat.append([user("Go."), user("Now.")], after="")
+    assert (more[0], len(chat), screen.asked) == (first[0], 2, [["Go."], ["Now."]])
+    with pytest.raises(TipMoved):
+        chat.append("Stop.", after="")
+
+
+def test_what_plugins_said_in_between_is_passed_over():
+    chat = opened(Screen())
+    ids = chat.append([user("Go."), call("t1"), answer("t1", "ok")])
+    chat.settle()
+    later = chat.append("Wait.", after=ids[-1])
+    assert [origin for origin, _ in told(chat)] == ["user", "assistant", "tool", "plugin", "user"]
+    assert chat.append("Wait.", after=ids[-1]) == later
+    assert len(chat) == 5
+
+
+# --------------------------------------------------------------------------------------------- lists of users' own
+
+
+def play(chat: Conversation, script: Iterable[str], own: list[dict[str, Any]]) -> None:
+    """An agent that keeps its own list of messages and hands it in whole at each call."""
+    render = chat.format.render
+    for i, step in enumerate(script):
+        if step == "user":
+            own.extend(render([user(f"Round {i}.")]))
+        sent(chat, messages=own)
+        reply = calls(f"a{i}", f"b{i}") if step == "tools" else say(f"Answer {i}.")
+        chat.record(reply)
+        own.extend(render([reply]))
+        if step == "tools":
+            own.extend(render([answer(f"a{i}", "ok"), answer(f"b{i}", "no", state="error")]))
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_a_list_of_the_users_own_is_followed_without_what_plugins_added(provider: str, monkeypatch):
+    made: list[object] = []
+    mirror = shell.Mirror
+    monkeypatch.setattr(shell, "Mirror", lambda *given: made.append(given) or mirror(*given))
+    store = MemoryStore()
+    chat = opened(Screen(), provider=provider, store=store)
+    own = chat.format.render([user("Begin.")])
+    play(chat, ["tools", "tools", "say", "user", "tools", "say"], own)
+    sent(chat, messages=own)
+    origins = "user assistant tool tool plugin assistant tool tool plugin assistant user assistant user assistant"
+    assert store.names("") == ["c"]
+    assert [origin for origin, _ in told(chat)][:10] == origins.split()[:10]
+    assert [texts for origin, texts in told(chat) if origin == "user"] == [
+        ["Begin.", HEADER, "shot 1", "\n"],
+        ["Round 3.", HEADER, "shot 4", "\n"],
+    ]
+    assert len(made) == 1  # The history is read once, not at each call.
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@given(script=st.lists(st.sampled_from(["user", "tools", "say"]), max_size=8), reopens=st.booleans())
+def test_whatever_such_an_agent_does_its_list_never_departs(provider: str, script: list[str], reopens: bool):
+    store = MemoryStore()
+    screen = Screen(save=2)
+    chat = opened(screen, provider=provider, store=store)
+    own = chat.format.render([user("Begin.")])
+    play(chat, script, own)
+    if reopens:
+        chat = opened(screen, provider=provider, store=store)
+    sent(chat, messages=own)
+    length = len(chat)
+    sent(chat, messages=own)
+    assert (store.names(""), len(chat), chat.verify()) == (["c"], length, [])
+    assert [texts[0] for origin, texts in told(chat) if origin == "user"] == [
+        "Begin.",
+        *[f"Round {i}." for i, step in enumerate(script) if step == "user"],
+    ]
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_where_the_list_asks_for_another_answer_what_plugins_added_to_the_question_stays(provider: str):
+    screen = Screen()
+    chat = opened(screen, provider=provider)
+    own = chat.format.render([user("Begin.")])
+    play(chat, ["tools", "say"], own)
+    asked = len(screen.asked)
+    sent(chat, messages=own[:-1])
+    assert [origin for origin, _ in told(chat)] == ["user", "assistant", "tool", "tool", "plugin"]
+    assert len(screen.asked) == asked
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_where_the_list_goes_another_way_plugins_are_asked_anew(provider: str):
+    screen = Screen()
+    chat = opened(screen, provider=provider)
+    own = chat.format.render([user("Begin.")])
+    play(chat, ["tools", "say"], own)
+    sent(chat, messages=[*own[:-1], *chat.format.render([user("Stop.")])])
+    assert [origin for origin, _ in told(chat)] == ["user", "assistant", "tool", "tool", "user"]
+    assert screen.asked[-1] == ["Stop."]
+    sent(chat, messages=chat.format.render([user("Begin."), say("Another answer."), user("Go.")]))
+    assert [texts[0] for _, texts in told(chat)] == ["Begin.", "Another answer.", "Go."]
+
+
+# ------------------------------------------------------------------------------------------------------------- settings
+
+
+def later_view(**options: Any) -> list[str]:
+    """What the model sees of the first input at the second call; the plugin asked for one later call at the most."""
+    chat = opened(Screen(save=0), **options)
+    chat.append("One.")
+    chat.settle()
+    chat.record(say("Yes."))
+    return parts(next(iter(chat.settle())).message)
+
+
+@pytest.mark.parametrize("policy", [None, "none", "prune", "retain", "keep-last-3", (), [lambda view: ()]])
+def test_whatever_the_policy_what_plugins_add_leaves_when_its_time_is_over(policy: Any):
+    assert later_view(policy=policy) == ["One."]
+
+
+def test_with_everything_automatic_switched_off_it_stays():
+    assert later_view(policy="off") == ["One.", HEADER, "shot 1"]
+
+
+def test_a_retention_of_the_programs_own_is_not_doubled():
+    from foveate import KeptPlugin
+
+    assert later_view(policy=[retain_blocks(plugins={"screen": KeptPlugin(save=3)})]) == ["One.", HEADER, "shot 1"]
+
+
+def test_users_of_a_program_say_in_a_file_what_is_kept_of_a_plugin(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "foveate.toml").write_text("[retain.plugins.screen]\nsave = 3\n")
+    assert later_view(policy=None) == ["One.", HEADER, "shot 1"]
+    assert later_view(policy="prune") == ["One.", HEADER, "shot 1"]
+    (tmp_path / "foveate.toml").write_text("[retain.plugins.screen]\ndisplay = false\nsave = true\n")
+    assert later_view(policy="prune") == ["One.", HEADER, "shot 1"]
+    (tmp_path / "foveate.toml").write_text("[retain]\nenabled = false\n")
+    assert later_view(policy="prune") == ["One.", HEADER, "shot 1"]
+    (tmp_path / "foveate.toml").write_text("[retain.plugins.screen]\nsave = -3\n")
+    with pytest.raises(BadSetting, match="0 or more"):
+        later_view(policy="prune")
+
+
+# --------------------------------------------------------------------------------------------------------------- async
+
+
+def test_an_async_conversation_awaits_plugins_and_takes_those_that_need_no_waiting():
+    async def run() -> list[tuple[str, list[str]]]:
+        chat = await open_async_conversation(
+            "c", window=9_000, plugins=[Screen("slow", waits), Screen(), Screen("bad", raises)]
+        )
+        await chat.append("Go.")
+        await chat.prompt()
+        await chat.record(call("t1"))
+        await chat.append(answer("t1", "ok"))
+        await chat.prompt()
+        await chat.prompt()
+        return [(row.stamp.origin, parts(row.message)) for row in await chat.history()]
+
+    slow = "\n### PLUGIN slow CONTEXT ###\n"
+    assert asyncio.run(run()) == [
+        ("user", ["Go.", slow, "awaited", "\n", HEADER, "shot 1", "\n"]),
+        ("assistant", []),
+        ("tool", []),
+        ("plugin", [slow, "awaited", "\n", HEADER, "shot 2", "\n"]),
+    ]
+
+
+def test_a_cancelled_append_leaves_nothing_behind():
+    async def hangs(content: object) -> list[AdditionalContent]:
+        if hanging:
+            await asyncio.Event().wait()
+        return [AdditionalContent("shot")]
+
+    async def run() -> list[list[str]]:
+        chat = await open_async_conversation("c", window=9_000, plugins=[Screen(says=hangs)])
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(chat.append("Go."), 0.01)
+        hanging.clear()
+        await chat.append("Go.")
+        return [parts(row.message) for row in await chat.history()]
+
+    hanging = [True]
+    assert asyncio.run(run()) == [["Go.", HEADER, "shot", "\n"]]
