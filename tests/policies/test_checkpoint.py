@@ -19,6 +19,7 @@ from foveate.core.rules import check
 from foveate.core.summaries import SummaryRequest
 from foveate.core.view import View
 from foveate.errors import BadSetting
+from foveate.formats.sniff import read_recording
 from foveate.policies import named
 from foveate.policies.checkpoint import PLAIN, checkpoint, checkpoint_edit
 from foveate.policies.filter_tool_results import filter_tool_results
@@ -612,3 +613,37 @@ def test_i16_i02_i12_views_are_legal_nothing_is_lost_between_them_and_twice_is_o
         assert [position for position in gone if not any(position in one for one in runs)] == []
         assert len(runs) <= 1
         before = {entry.position: entry.message.text for entry in chat.view if entry.source is not None}
+
+
+RECORDED = [
+    "SWE-agent/marshmallow-1867-function_calling.jsonl",
+    "entireio-cli/claude_code-f3df91827bd60.jsonl",
+    "entireio-git-sync/codex_rollout-06f4c46c92520.jsonl",
+    "nimbus/opencode-107e846f866c5.jsonl",
+    "oh-my-posh/claude_code-aaea9e259de00.jsonl",
+    "pi-mono/large-session.jsonl",
+]
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_agents_go_on_within_forty_messages_and_lose_none(name, transcripts):
+    asked = counting()
+    chat = begun(checkpoint(trigger_at=40, keep_recent=10, template=PLAIN), asked, provider="anthropic")
+    said = [recorded.message for recorded in read_recording(transcripts / "neutral" / name).messages]
+    largest = 0
+    for message in said:
+        if message.role == "assistant" and memory(chat.view):
+            view = chat.settle()
+            assert check(view.entries, chat.profile) == []
+            largest = max(largest, len(memory(view)))
+        chat.append(message)
+    view = chat.settle()
+    assert refusals(chat, view) == []
+    assert [row.message for row in chat.history()] == said
+    # Forty, and what one more unit of parallel calls may add; a user's request may be older than all of it.
+    assert largest <= 50
+    count = sum(message.role != "system" for message in said)
+    if count > 50:
+        assert len(memory(view)) <= 30
+        assert len(summaries(view)) == 1
+        assert len(asked.requests) >= (count - 40) / 12
