@@ -283,6 +283,12 @@ def test_the_newest_units_stay_as_far_as_they_fit_into_the_share_that_is_kept():
         assert (keep, [entry.position for entry in one.settle()][1]) == (keep, first)
 
 
+def test_the_share_that_stays_is_one_of_what_it_acts_at_so_that_there_is_always_something_to_compact():
+    one = opened(policy=(compact_on_overflow(threshold=0.2),), summarizer=ScriptedSummarizer(), **SMALL)
+    one.append([*talk(20, 110), user("Well?")])
+    assert [entry.position for entry in one.settle()][1] == 17
+
+
 def test_f23_a_call_that_still_runs_stays_with_its_unit_until_it_is_answered():
     summarizer = ScriptedSummarizer(["First.", "Second."])
     one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)

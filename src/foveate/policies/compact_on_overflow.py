@@ -70,8 +70,8 @@ def compact_on_overflow(
     """A policy that has the oldest messages summarised once the next request would fill the window.
 
     It acts before a request that would take more than this `threshold` (a share) of the usable tokens, window less
-    reserve. `keep_recent`: newest tokens that stay word for word, as a number (int) or a share of the usable ones
-    (float); whole units stay, and what the model has not answered yet stays in any case. `summary_tokens`: length that
+    reserve. `keep_recent`: newest tokens that stay word for word, as a number (int) or a share of those at which it
+    acts (float); whole units stay, and what the model has not answered yet stays in any case. `summary_tokens`: length that
     is asked for. A summary is refused that makes the view less than `min_progress` (a share) smaller, that is longer
     than what it stands for or than four times what was asked for, or of which `refuses(request, text)` gives a reason.
 
@@ -94,8 +94,8 @@ def compact_on_overflow(
         )
     if keep_recent < 0 or (isinstance(keep_recent, float) and keep_recent >= 1):
         raise BadSetting(
-            "compact_on_overflow needs a keep_recent of 0 or more tokens (a whole number), or a share of the usable "
-            f"ones below 1.0, not {keep_recent}."
+            "compact_on_overflow needs a keep_recent of 0 or more tokens (a whole number), or a share below 1.0, not "
+            f"{keep_recent}."
         )
     if min(summary_tokens, max_attempts, 1 if input_max is None else input_max) < 1:
         raise BadSetting("compact_on_overflow needs summary_tokens, max_attempts and input_max of 1 or more.")
@@ -152,7 +152,7 @@ class _Compact(Struct, frozen=True):
         question = self._question(view, found, last, size) if found else None
         if question:
             yield question
-        elif not _is_skipped(view):
+        elif not _is_noted(view):
             attempt = last.attempt + 1 if last else 1
             yield Task(_NAME, "skipped", attempt, view.turn, None, _NOTHING, _newest(view))
 
@@ -169,7 +169,7 @@ class _Compact(Struct, frozen=True):
     def _cut(self, view: View, size: _Size) -> int:
         """Index of the first entry that stays because it is recent."""
         entries, keep = view.entries, self.keep_recent
-        wanted = size.share(keep) if isinstance(keep, float) else keep
+        wanted = size.share(keep * self.threshold) if isinstance(keep, float) else keep
         cut = first_unanswered(entries)
         filled = sum(entry.tokens for entry in entries[cut:])
         for point in reversed([point for point in cut_points(view) if point < cut]):
@@ -263,9 +263,10 @@ def _last_try(view: View) -> Task | None:
     return task
 
 
-def _is_skipped(view: View) -> bool:
+def _is_noted(view: View) -> bool:
+    """Whether it is known that there is nothing to compact: it was written down, or all there was is compacted."""
     task = view.task_of(_NAME)
-    return task is not None and task.state == "skipped"
+    return task is not None and (task.state == "skipped" or (task.state == "done" and task.seen >= _newest(view)))
 
 
 def _newest(view: View) -> int:
