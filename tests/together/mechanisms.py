@@ -5,25 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from foveate import (
-    Conversation,
-    Message,
-    Policy,
-    SummaryRequest,
-    filter_tool_results,
-    open_conversation,
-    prune_tool_outputs,
-    recap_batches,
-)
+from foveate import Conversation, Kept, Lease, Message, Policy, SummaryRequest, Text, open_conversation
+from foveate.policies.checkpoint import checkpoint
+from foveate.policies.compact_on_overflow import compact_on_overflow
+from foveate.policies.expire_results import expire_results
+from foveate.policies.filter_tool_results import filter_tool_results
+from foveate.policies.pins import pin_newest
+from foveate.policies.prune_tool_outputs import prune_tool_outputs
+from foveate.policies.recap_batches import recap_batches
+from foveate.policies.retain_blocks import retain_blocks
 from foveate.ports import Store
-from foveate.testing import answer, calls, say, user
+from foveate.testing import answer, call, calls, say, user
 
 WINDOW = 100_000
 
 MECHANISMS: Mapping[str, Callable[[], Policy]] = {
+    "retain": retain_blocks,
+    "expire": lambda: expire_results(default=Lease(2, "compact", "first_chars", 120)),
+    "pins": lambda: pin_newest(["todo"]),
     "prune": lambda: prune_tool_outputs(protect=120, minimum=60),
     "filter": lambda: filter_tool_results(keep=2),
     "recap": lambda: recap_batches(min_preserved_assistant_messages=2, batch_size=2),
+    "checkpoint": lambda: checkpoint(trigger_at=14, keep_recent=6),
+    "compact": lambda: compact_on_overflow(threshold=0.008),
 }
 
 
@@ -45,7 +49,11 @@ def opened(*names: str, store: str | Store = "memory:", provider: str = "openai"
 def told(chat: Conversation, messages: list[Message], *, every_turn: bool = True) -> Conversation:
     """Say all this to a conversation: each of the assistant's messages is the answer to a call, planned before."""
     for message in messages:
-        if message.role == "assistant":
+        if (
+            len(message.parts) == 3 and message.role == "user"
+        ):  # The user's own words, and what two plugins add to them.
+            chat.append(message, kept=[Kept(), Kept(True, 0), Kept(False, 2)])
+        elif message.role == "assistant":
             if every_turn:
                 chat.settle()
             chat.record(message) if every_turn else chat.append(message)
@@ -57,7 +65,10 @@ def told(chat: Conversation, messages: list[Message], *, every_turn: bool = True
 def story(steps: int = 12) -> list[Message]:
     """A run that gives every mechanism something to do: requests, recaps, parallel calls, long and short results."""
     said: list[Message] = [user("Build the parser. Never touch main.py.")]
+    said.append(Message("user", (Text("Here."), Text("It is noon."), Text("The tests were red at noon."))))
     for n in range(steps):
+        if n % 4 == 0:
+            said += [call(f"t{n}", "todo"), answer(f"t{n}", f"[x] step {n}\n[ ] the rest\n" * 5)]
         if n % 4 == 3:
             said += [say(f"recap - step {n} is done\n" + f"At length, about step {n}. " * 12), user(f"Now part {n}.")]
         elif n % 4 == 2:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -183,7 +184,7 @@ def test_i10_what_is_expanded_is_what_was_said_and_the_next_call_sees_it(names: 
     chat = told(opened(*names), story())
     chat.settle()
     shrunk = [entry for entry in chat.view if entry.shrunk or entry.kind == "summary"]
-    assert shrunk != [], "the mechanism did nothing in this story"
+    assert shrunk != [] or names == ("pins",), "the mechanism did nothing in this story"
     for entry in shrunk[:6]:
         handle = entry.handle if entry.source else f"m{entry.position}-m{entry.last}"
         originals = chat.originals(handle)
@@ -232,7 +233,9 @@ def test_i12_between_two_edits_each_prompt_begins_with_the_bytes_of_the_last_one
 @pytest.mark.parametrize("failure", ["raises", "says nothing", "says too much", "never finishes"])
 @each
 def test_i13_what_is_tried_again_is_tried_a_bounded_number_of_times(names: tuple[str, ...], failure: str):
-    """F11: at most three attempts in a row, however long the conversation goes on without a new request."""
+    """F11: a window that is full is worth three attempts in a row, until the user speaks again; a checkpoint, which
+    nothing waits for, is tried at growing distances.
+    """
     asked: list[SummaryRequest] = []
 
     class Killed(BaseException):
@@ -258,8 +261,10 @@ def test_i13_what_is_tried_again_is_tried_a_bounded_number_of_times(names: tuple
         with suppress(Killed, DoesNotFit):
             chat.settle()
         chat.append(message)
-    counted = [request for request in asked if request.task]
-    assert len(counted) <= 3 * len({request.policy for request in counted})
+    attempts = [request.task for request in asked if request.task]
+    assert len([task for task in attempts if task.policy == "compact"]) <= 3
+    turns = [task.turn for task in attempts if task.policy == "checkpoint"]
+    assert all(later - turn >= min(2**n, 32) for n, (turn, later) in enumerate(pairwise(turns)))
 
 
 @each

@@ -54,7 +54,7 @@ def test_explain_says_which_one_acted_and_what_the_other_has_to_say(names: tuple
             assert [line for line in lines if line.startswith("Edit ") and f": {who} " in line], lines
         others = [line for line in lines if "would act on it too (" in line or "has no reason to act on it" in line]
         assert not [line for line in others if line.split()[0] in entry.shrunk_by], lines
-        assert entry.shrunk or not others
+        assert entry.shrunk or entry.pins or not others
 
 
 def test_of_prune_and_filter_explain_tells_both_sides():

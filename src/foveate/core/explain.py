@@ -55,7 +55,8 @@ def held_back(
     view = frame(draft.entries())
     why = "it is pinned" if entry.pins else "what one has shrunk the others leave alone"
     for policy in policies:
-        edits = [edit for edit in _without_asking(policy, view) if edit.policy]
+        shrinking = [edit for edit in _without_asking(policy, view) if isinstance(edit, Replace | Hide | Summarize)]
+        edits = [edit for edit in shrinking if edit.policy]
         wanted = next((edit for edit in edits if _names(edit, entry)), None)
         for name in dict.fromkeys(edit.policy for edit in edits):
             if name in entry.shrunk_by:
