@@ -15,6 +15,7 @@ from ..core.edits import Edit
 from ..core.planner import Policy
 from ..core.view import Entry, View
 from ..errors import BadSetting
+from .deeds import deed_reader, results_with_deeds
 from .placeholders import CLEARED, fill, is_whole, outgrows, replacement
 
 __all__ = ["MINIMUM", "PART_MAX", "PROTECT", "prune_tool_outputs"]
@@ -35,24 +36,31 @@ def prune_tool_outputs(
     protected_tools: Collection[str] = ("skill",),
     protect_counts: Literal["all", "tool_outputs"] = "all",
     protect_current_turn: bool = False,
+    protect_reads: int | None = None,
     placeholder: str = CLEARED,
 ) -> Policy:
     """A policy that clears old tool outputs.
 
     `protect_counts`: what fills the protected window, everything or tool outputs alone. `protect_current_turn`:
     spare all that came after the last user input; off by default, since in long agent runs that is everything.
+    `protect_reads`: newest tokens in which results that show a file are spared, where that is more than `protect`: an
+    edit needs the lines that it replaces. What shows a file is told by the tool's name and arguments (`deeds.READS`).
     Outputs of `protected_tools`, unfinished ones and those that were expanded for the coming call are spared.
     Raises BadSetting for negative numbers.
     """
-    if min(protect, minimum, part_max) < 0:
-        raise BadSetting("prune_tool_outputs needs protect, minimum and part_max of 0 or more.")
-    spared = frozenset(protected_tools)
+    if min(protect, minimum, part_max, protect_reads or 0) < 0:
+        raise BadSetting("prune_tool_outputs needs protect, protect_reads, minimum and part_max of 0 or more.")
+    spared, deed_of = frozenset(protected_tools), deed_reader()
     reason = f"older than the newest {protect:,} tokens"
 
     def policy(view: View) -> Iterator[Edit]:
         old = _older_than(view, protect, part_max, everything=protect_counts == "all")
         if protect_current_turn:
             old = [entry for entry in old if entry.position < view.last_input]
+        if protect_reads is not None and old:
+            oldest = len(_older_than(view, protect_reads, part_max, everything=protect_counts == "all"))
+            reads = {entry.id for entry, _, deed in results_with_deeds(view, deed_of) if deed.kind == "read"}
+            old = [*old[:oldest], *(entry for entry in old[oldest:] if entry.id not in reads)]
         whole = [entry for entry in old if entry.is_result and is_whole(entry)]
         due = [entry for entry in whole if _is_prunable(entry, spared, view.turn) and _shrinks(entry, placeholder)]
         if sum(min(entry.tokens, part_max) for entry in due) > minimum:

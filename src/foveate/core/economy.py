@@ -1,0 +1,263 @@
+"""When an edit of the view pays: break-even arithmetic, and soft edits that wait until they do.
+
+A provider bills the longest unchanged prefix of a request at a read price and the rest at a write price. An edit makes
+everything behind it a write once; each later request is smaller for it. How many requests there will be nobody knows,
+so the rule is that of somebody who rents skis until the rent has come to the price of a pair: edits wait until what
+they could have saved has come to what making them now costs. That is never far above the best one could have done.
+
+Nothing is remembered from call to call. Since when an edit was due is found by asking the policy what it would have
+wanted at earlier calls, of that part of the view which was there then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from heapq import heappop, heappush
+from math import inf
+
+from msgspec.structs import replace
+
+from ..errors import BadSetting
+from .budget import is_over
+from .counting import MESSAGE_TOKENS, tokens_of
+from .edits import Edit, Hide, Path, Replace, Span, Summarize, Target
+from .messages import Message, Part, ToolResult
+from .planner import Policy
+from .summaries import NeedsSummary
+from .view import Entry, Prices, View
+
+__all__ = ["MAX_DEFERRED", "break_even", "flush_cost", "is_cold", "saving", "when_it_pays"]
+
+MAX_DEFERRED = 0.5
+"""Share of the usable budget that edits which wait may come to."""
+
+_LOOKS = 24
+"""How often a policy is asked about earlier calls, at most; what is still open then is taken in the middle."""
+
+Key = tuple[str, str | Path]
+"""What an edit changes: two edits with the same key come to the same."""
+
+
+def saving(tokens: int, prices: Prices) -> float:
+    """What one request costs less if so many cached tokens are gone, in tokens of base input price."""
+    return prices.read * tokens
+
+
+def flush_cost(rewritten: int, prices: Prices) -> float:
+    """What it costs to write so many tokens that could have been read, in tokens of base input price."""
+    return max(0.0, prices.write - prices.read) * max(0, rewritten)
+
+
+def break_even(saved: int, rewritten: int, prices: Prices) -> float:
+    """After how many further requests an edit has paid that saves `saved` tokens and rewrites `rewritten` behind it.
+
+    0 where nothing is rewritten, infinity where nothing is saved.
+
+    >>> round(break_even(10_000, 20_000, Prices()))
+    23
+    """
+    cost = flush_cost(rewritten, prices)
+    if not cost:
+        return 0.0
+    return cost / gain if (gain := saving(saved, prices)) > 0 else inf
+
+
+def is_cold(view: View, prices: Prices) -> bool:
+    """Whether the provider's cache holds nothing of this view any more, or never did."""
+    idle = view.moment.idle
+    return idle is None or idle > prices.cache_seconds
+
+
+def when_it_pays(
+    policy: Policy | Sequence[Policy], *, prices: Prices | None = None, max_deferred: float = MAX_DEFERRED
+) -> Policy:
+    """This policy, or several as one, with edits that wait until they pay.
+
+    The edits are made, all at once, when the requests since each became due have wasted on what it would have saved as
+    much as making all of them now costs. They are made at once where that is free (the cache is cold), where the view
+    is over its budget, and where they come to more than `max_deferred`: a share of the usable budget, or tokens if it
+    is above 1. What is no soft edit (pins, restores, tasks, the wish for a summary) never waits.
+
+    Several policies look at the same view, and where two of them want the same message, the first has it. `prices`
+    are those of the view unless given. Raises BadSetting for a `max_deferred` of 0 or less.
+    """
+    if not max_deferred > 0:
+        raise BadSetting(f"when_it_pays needs a max_deferred above 0, not {max_deferred!r}.")
+    return _WhenItPays((policy,) if callable(policy) else tuple(policy), prices, max_deferred)
+
+
+class _WhenItPays:
+    """The policy; see `when_it_pays`."""
+
+    __name__ = "when_it_pays"
+
+    def __init__(self, policies: tuple[Policy, ...], prices: Prices | None, max_deferred: float) -> None:
+        self._policies, self._prices, self._max_deferred = policies, prices, max_deferred
+
+    def __call__(self, view: View) -> list[Edit | NeedsSummary]:
+        wanted = _wanted(self._policies, view)
+        waiting = _Waiting(view, wanted)
+        if not waiting.total or is_over(view):
+            return wanted
+        prices, bound = self._prices or view.moment.prices, self._max_deferred
+        if bound <= 1:
+            bound *= view.budget.usable
+        cost = flush_cost(waiting.rewritten(), prices)
+        if is_cold(view, prices) or waiting.total > bound or _have_wasted(waiting, self._policies, cost, prices):
+            return wanted
+        return [edit for edit in wanted if _key(edit) is None]
+
+    def __getattr__(self, name: str) -> object:
+        """What a policy says of itself, such as that it needs a summarizer, is true of it inside here too."""
+        for policy in self.__dict__.get("_policies", ()):
+            if hasattr(policy, name):
+                return getattr(policy, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+class _Waiting:
+    """The edits of a view that could wait: what each saves, and where."""
+
+    def __init__(self, view: View, wanted: Iterable[Edit | NeedsSummary]) -> None:
+        self.view = view
+        self.saved: dict[Key, int] = {}
+        self.since: dict[Key, int] = {}
+        """The call before the first one at which the edit can have been due."""
+        places: dict[str, int] = {}
+        soft = [(key, edit) for edit in wanted if (key := _key(edit)) is not None]
+        if soft:
+            for index, entry in enumerate(view.entries):
+                places.setdefault(entry.id, index)
+                if entry.span is not None:
+                    places.setdefault(entry.span.last, index)
+        self._first = len(view.entries)
+        for key, edit in soft:
+            ends = [places[id] for id in _ends(edit) if id in places]
+            if not ends:
+                continue
+            touched = view.entries[min(ends) : max(ends) + 1]
+            self.saved[key] = max(0, _saved(edit, touched))
+            self.since[key] = max(max(entry.stamp.turn, entry.renewed) for entry in touched)
+            self._first = min(self._first, *ends)
+        self.total = sum(self.saved.values())
+
+    def rewritten(self) -> int:
+        """Tokens that would be written again: behind the first edit, less what goes, less what is new in any case."""
+        last = self.view.turn - 1
+        behind = sum([entry.tokens for entry in self.view.entries[self._first :] if entry.stamp.turn < last])
+        return behind - self.total
+
+    def at_most(self) -> int:
+        """Tokens read in vain, had each edit been due as soon as what it changes was there."""
+        return sum([tokens * (self.view.turn - self.since[key]) for key, tokens in self.saved.items()])
+
+    def due(self, policies: Sequence[Policy], turn: int) -> int:
+        """Tokens that those of these edits save which were due at an earlier call already."""
+        view = self.view
+        then = tuple([entry for entry in view.entries if entry.stamp.turn < turn])
+        wanted = _wanted(policies, replace(view, entries=then, turn=turn, _sizes=None))
+        return sum([self.saved.get(key, 0) for edit in wanted if (key := _key(edit)) is not None])
+
+
+def _have_wasted(waiting: _Waiting, policies: Sequence[Policy], cost: float, prices: Prices) -> bool:
+    """Whether the tokens that were read in vain have cost as much as this.
+
+    What is due only grows from call to call. So between two calls that are known, the sum is known within bounds, and
+    the policy is asked about a call in the middle only where, and while, the bounds leave the answer open.
+    """
+    if saving(waiting.at_most(), prices) < cost:
+        return False
+    first, last = min(waiting.since.values()), waiting.view.turn
+    known = waiting.total  # tokens at the calls that are known
+    gaps: list[tuple[int, int, int, int, int]] = []  # (-spread, call before, due there, call behind, due there)
+    least = most = 0
+
+    def open_gap(before: int, due_before: int, behind: int, due_behind: int) -> None:
+        nonlocal least, most
+        calls = behind - before - 1
+        least += calls * due_before
+        most += calls * due_behind
+        if calls > 0 and due_behind > due_before:
+            heappush(gaps, (-calls * (due_behind - due_before), before, due_before, behind, due_behind))
+
+    open_gap(first, 0, last, waiting.total)
+    for _ in range(_LOOKS):
+        if saving(known + least, prices) >= cost or saving(known + most, prices) < cost or not gaps:
+            break
+        _, before, due_before, behind, due_behind = heappop(gaps)
+        calls = behind - before - 1
+        least -= calls * due_before
+        most -= calls * due_behind
+        middle = (before + behind) // 2
+        due = min(max(waiting.due(policies, middle), due_before), due_behind)
+        known += due
+        open_gap(before, due_before, middle, due)
+        open_gap(middle, due, behind, due_behind)
+    return saving(known * 2 + least + most, prices) >= cost * 2
+
+
+def _wanted(policies: Sequence[Policy], view: View) -> list[Edit | NeedsSummary]:
+    """What all policies want; of several that want the same message, what the first wants."""
+    if len(policies) == 1:
+        return list(policies[0](view))
+    wanted: list[Edit | NeedsSummary] = []
+    taken: set[str] = set()
+    for policy in policies:
+        new = [edit for edit in policy(view) if (key := _key(edit)) is None or key[0] not in taken]
+        taken.update(key[0] for edit in new if (key := _key(edit)) is not None)
+        wanted += new
+    return wanted
+
+
+def _key(edit: Edit | NeedsSummary) -> Key | None:
+    """What a soft edit changes; None for what never waits."""
+    match edit:
+        case Replace(target=Target(message, path)) | Hide(target=Target(message, path)):
+            return message, path
+        case Hide(target=Span(first, last)) | Summarize(span=Span(first, last)):
+            return first, last
+        case _:
+            return None
+
+
+def _ends(edit: Edit | NeedsSummary) -> tuple[str, ...]:
+    match edit:
+        case Replace(target=Target(message)) | Hide(target=Target(message)):
+            return (message,)
+        case Hide(target=Span(first, last)) | Summarize(span=Span(first, last)):
+            return first, last
+        case _:
+            return ()
+
+
+def _saved(edit: Edit | NeedsSummary, touched: Sequence[Entry]) -> int:
+    """About how many tokens an edit takes off these entries."""
+    before = sum([entry.tokens for entry in touched])
+    match edit:
+        case Replace(target=Target(_, ()), content=content):
+            return before - _size(content)
+        case Replace(target=Target(_, path), content=content):
+            return _size(_part(touched[0], path)) - _size(content)
+        case Hide(target=Target(_, (_, *_) as path)):
+            return _size(_part(touched[0], tuple(path))) - MESSAGE_TOKENS
+        case Summarize(text=text, keep=keep):
+            kept = sum([entry.tokens for entry in touched if entry.id in keep])
+            return before - kept - MESSAGE_TOKENS - (len(text) + 3) // 4
+        case _:
+            return before
+
+
+def _size(parts: Sequence[Part]) -> int:
+    return tokens_of(Message("user", tuple(parts)))
+
+
+def _part(entry: Entry, path: Path) -> tuple[Part, ...]:
+    """The part of what was appended that a path leads to, if it does."""
+    parts: Sequence[Part] = entry.source.parts if entry.source else ()
+    for index in path:
+        if not 0 <= index < len(parts):
+            return ()
+        found = parts[index]
+        parts = found.content if isinstance(found, ToolResult) else ()
+        result: tuple[Part, ...] = (found,)
+    return result

@@ -1,0 +1,332 @@
+"""When an edit pays, and edits that wait until then: held against somebody who remembers every call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import inf
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from foveate.core.economy import MAX_DEFERRED, break_even, flush_cost, is_cold, saving, when_it_pays
+from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target
+from foveate.core.messages import Media, Message, Text
+from foveate.core.planner import Policy
+from foveate.core.summaries import NeedsSummary, SummaryRequest
+from foveate.core.view import Budget, Moment, Prices, View
+from foveate.errors import BadSetting
+from foveate.policies.filter_tool_results import filter_tool_results
+from foveate.policies.prune_tool_outputs import prune_tool_outputs
+from foveate.policies.recap_batches import recap_batches
+from foveate.replay import replay
+from foveate.testing import agent_run, answer, call, chat, say, text_of, user
+
+from .story import PLENTY, Story
+
+PRICES = Prices()
+WARM = Moment(0, 1.0)
+PIXEL = Media("image/png", "base64", "AAAA")
+
+
+def result(call_id: str, tokens: int) -> Message:
+    """A result that counts for so many tokens."""
+    return answer(call_id, text_of(tokens - 4))
+
+
+def steps(*sizes: int) -> list[Message]:
+    """A request, then a call and its result for each size: the result of call n has the position 2n + 1."""
+    said = [user("u")]
+    for n, tokens in enumerate(sizes, 1):
+        said += [call(f"c{n}"), result(f"c{n}", tokens)]
+    return said
+
+
+def warm(story: Story, budget: Budget = PLENTY, moment: Moment = WARM) -> View:
+    return replace(story.view(budget), moment=moment)
+
+
+def clears(*positions: int, after: int = 0) -> Policy:
+    """Wants the results at these positions as `[x]`, which are 5 tokens, from the call `after` on."""
+
+    def policy(view: View) -> Iterator[Edit]:
+        for entry in view.entries:
+            if entry.position in positions and not entry.shrunk and view.turn >= after > entry.renewed - 1:
+                yield Replace(Target(entry.id), (Text("[x]"),), "clears", "wanted")
+
+    return policy
+
+
+def handles(view: View, edits: list[Edit]) -> list[str]:
+    return [entry.handle for entry in view for edit in edits if entry.id == edit.target.message]
+
+
+# ----------------------------------------------------------------------------------------------------------- arithmetic
+
+
+def test_an_edit_at_anthropics_prices_pays_after_eleven_and_a_half_times_the_tail_over_what_it_saves():
+    assert break_even(1_000, 1_000, PRICES) == pytest.approx(11.5)
+    assert break_even(10_000, 20_000, PRICES) == pytest.approx(23)
+    assert break_even(1_000, 1_000, Prices(read=0.1, write=1.0)) == pytest.approx(9)
+
+
+def test_at_the_tail_an_edit_pays_at_once_and_one_that_saves_nothing_never():
+    assert break_even(1, 0, PRICES) == 0
+    assert break_even(0, 0, PRICES) == 0
+    assert break_even(0, 1, PRICES) == inf
+    assert break_even(-5, 1, PRICES) == inf
+
+
+def test_where_writing_costs_no_more_than_reading_every_edit_is_free():
+    assert flush_cost(1_000, Prices(read=1.0, write=1.0)) == 0
+    assert break_even(1, 1_000, Prices(read=1.0, write=0.5)) == 0
+    assert (flush_cost(-3, PRICES), saving(1_000, PRICES)) == (0, 100)
+
+
+def test_a_cache_is_cold_once_it_is_older_than_it_lives_and_before_the_first_request():
+    view = Story(user("u")).view()
+    ages = (None, 0.0, 300.0, 300.1)
+    assert [is_cold(replace(view, moment=Moment(0, age)), PRICES) for age in ages] == [True, False, False, True]
+    assert not is_cold(replace(view, moment=Moment(0, 300.1)), Prices(cache_seconds=3_600))
+
+
+# -------------------------------------------------------------------------------------------------- when edits are made
+
+
+def test_edits_are_made_when_what_they_wasted_has_come_to_what_they_cost():
+    """m3 saves 995 tokens, 99.5 a call, and is due from the fourth call on. Then 2,305 stand behind it that were sent
+    before, and 30 more with each call: 99.5 (T - 3) >= 1.15 (2,305 + 30 (T - 4)) holds from T = 44 on.
+    """
+    story, patient = Story(*steps(1_000, 2_294)), when_it_pays(clears(3, after=4))
+    made = []
+    for n in range(3, 50):
+        story.say(call(f"c{n}"), result(f"c{n}", 24))
+        made += [story.turn + 1] if patient(warm(story)) else []
+    assert made == [44, 45, 46, 47, 48, 49, 50]
+
+
+def test_what_was_just_said_costs_nothing_to_take_away():
+    """The tail is written in any case, so nothing is gained by waiting."""
+    view = warm(Story(*steps(1_000, 9_000, 1_000)))
+    assert [handles(view, when_it_pays(clears(at))(view)) for at in (7, 5, 3)] == [["m7"], ["m5"], []]
+
+
+def test_f26_a_warm_prefix_is_not_rewritten_for_little():
+    """Elsewhere 219,000 cached tokens were written anew to save a few thousand."""
+    story = Story(*steps(3_000, *[10_000] * 20))
+    view = warm(story, moment=Moment(0, 20.0))
+    assert len(list(clears(3)(view))) == 1
+    assert when_it_pays(clears(3))(view) == []
+    assert handles(view, when_it_pays(clears(3))(replace(view, moment=Moment(0, 301.0)))) == ["m3"]
+    assert handles(view, when_it_pays(clears(3), prices=Prices(cache_seconds=19))(view)) == ["m3"]
+
+
+def test_f16_edits_never_wait_for_ever():
+    """Writing costs so much here that it never pays: what is over the bound, or over the budget, goes all the same."""
+    dear = Prices(write=1e9)
+    view = warm(Story(*steps(1_000, 1_000, 1_000, 100)), Budget(10_000, 0, 10**9, 10**6))
+    assert view.budget.usable * MAX_DEFERRED == 5_000
+    for bound, made in ((5_000, 0), (2_985, 0), (2_984, 3), (0.2985, 0), (0.2984, 3)):
+        assert len(when_it_pays(clears(3, 5, 7), prices=dear, max_deferred=bound)(view)) == made
+    full = replace(view, budget=Budget(view.tokens - 1, 0, 10**9, 10**6))
+    assert len(when_it_pays(clears(3), prices=dear)(full)) == 1
+    fits = replace(view, budget=Budget(view.tokens, 0, 10**9, 10**6))
+    assert len(when_it_pays(clears(3), prices=dear)(fits)) == 0
+
+
+@pytest.mark.parametrize("budget", [Budget(10**6, 0, 10, 10**6), Budget(10**6, 0, 10**9, 0)], ids=["bytes", "images"])
+def test_bytes_and_images_that_do_not_fit_wait_for_nobody(budget: Budget):
+    story = Story(user("u"), call("a"), answer("a", text_of(2_000), PIXEL), *steps(9_000)[1:])
+    assert len(when_it_pays(clears(3), prices=Prices(write=1e9))(warm(story, budget))) == 1
+    assert when_it_pays(clears(3), prices=Prices(write=1e9))(warm(story)) == []
+
+
+def test_pins_restores_and_the_wish_for_a_summary_never_wait():
+    story = Story(*steps(1_000, 9_000, 10))
+    wish = NeedsSummary(SummaryRequest("test", (user("u"),), 100), lambda answer: ())
+    pin, shown = Pin(Target(story.id(2))), Restore((Target(story.id(3)),))
+    soft = Replace(Target(story.id(3)), (Text("[x]"),))
+    assert when_it_pays(lambda view: [pin, soft, wish, shown])(warm(story)) == [pin, wish, shown]
+
+
+def test_a_clock_or_a_memory_is_not_needed():
+    """Asked twice of one view, or of the same conversation folded anew, it answers the same."""
+    story, patient = Story(*steps(*[1_000] * 12)), when_it_pays(prune_tool_outputs(protect=3_000, minimum=0))
+    view = warm(story)
+    again = replace(view, entries=tuple(story.folded().entries()))
+    assert patient(view) == patient(view) == patient(again) != []
+
+
+# -------------------------------------------------------------------------------------------- against one who remembers
+
+
+class Remembers:
+    """The rule as somebody would write it who may keep a sum from call to call."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.wasted = 0.0
+
+    def __call__(self, view: View) -> list[Edit]:
+        edits = list(self.policy(view))
+        if not edits:
+            return []
+        sizes = {entry.id: entry.tokens for entry in view.entries}
+        saved = sum(sizes[edit.target.message] - 4 - -(-len(edit.content[0].text) // 4) for edit in edits)
+        self.wasted += 0.1 * saved
+        first = min(entry.position for entry in view.entries for edit in edits if entry.id == edit.target.message)
+        old = [entry for entry in view.entries if entry.stamp.turn < view.turn - 1 and entry.position >= first]
+        if self.wasted < 1.15 * max(0, sum(entry.tokens for entry in old) - saved):
+            return []
+        self.wasted = 0.0
+        return edits
+
+
+@settings(max_examples=settings.default.max_examples * 2)
+@given(
+    st.lists(st.integers(10, 3_000), min_size=1, max_size=40),
+    st.sampled_from((prune_tool_outputs(protect=2_000, minimum=0), filter_tool_results(keep=3))),
+)
+def test_the_edits_come_at_the_very_call_at_which_one_who_remembers_makes_them(sizes: list[int], policy: Policy):
+    story, patient, remembers = Story(user("u")), when_it_pays(policy), Remembers(policy)
+    for n, tokens in enumerate(sizes):
+        story.say(call(f"c{n}"), result(f"c{n}", tokens))
+        view = warm(story)
+        made = patient(view)
+        assert made == remembers(view)
+        if made:
+            story.edit(*made)
+
+
+def test_what_was_expanded_counts_from_then_on():
+    """Its earlier turns were not wasted: it was small then."""
+    sizes = [1_000, *[30] * 30]
+    story = Story(*steps(*sizes))
+    story.edit(Replace(Target(story.id(3)), (Text("[x]"),)), turn=10)
+    story.edit(Restore((Target(story.id(3)),)), turn=30)
+    untouched = Story(*steps(*sizes))
+    assert when_it_pays(clears(3, after=31))(warm(story)) == []
+    assert len(when_it_pays(clears(3, after=1))(warm(untouched))) == 1
+
+
+def test_a_policy_is_asked_about_few_earlier_calls_however_many_there_are():
+    asked: list[int] = []
+    prune = prune_tool_outputs(protect=4_000, minimum=0)
+
+    def counted(view: View) -> Iterator[Edit]:
+        asked.append(view.turn)
+        yield from prune(view)
+
+    most = 0
+    story, patient = Story(user("u")), when_it_pays(counted)
+    for n in range(250):
+        story.say(call(f"c{n}"), result(f"c{n}", 100 + n % 7 * 50))
+        asked.clear()
+        if made := patient(warm(story)):
+            story.edit(*made)
+        assert asked[0] == story.turn + 1
+        most = max(most, len(asked))
+    assert len(story.records) > 4
+    assert 2 < most <= 25
+
+
+# -------------------------------------------------------------------------------------------------- many kinds of edits
+
+
+def saves(made: Callable[[Story], Edit], *said: Message, most: int = 2_000) -> int:
+    """About how many tokens the edit is taken to save: the least bound at which it still waits."""
+    story = Story(*said, *steps(5_000, 10)[1:])
+    edit = made(story)
+    view, dear = warm(story), Prices(write=1e9)
+    waits = (
+        bound for bound in range(2, most) if not when_it_pays(lambda _: [edit], prices=dear, max_deferred=bound)(view)
+    )
+    return next(waits, most)
+
+
+def test_what_an_edit_saves_is_what_it_takes_off_the_view():
+    said = chat(user("u"), call("a"), answer("a", text_of(400), PIXEL), say(text_of(100)))
+
+    def at(position: int, *path: int) -> Callable[[Story], Target]:
+        return lambda story: Target(story.id(position), path)
+
+    def whole(story: Story) -> Span:
+        return Span(story.id(2), story.id(4))
+
+    note = (Text("x" * 40),)
+    call_tokens = 4 + 2  # `tool {}`
+    assert saves(lambda s: Replace(at(3)(s), note), *said) == 400 + 1_600 - 10
+    assert saves(lambda s: Replace(at(3, 0, 1)(s), note), *said) == 1_600 - 10
+    assert saves(lambda s: Replace(at(4, 0)(s), note), *said) == 100 - 10
+    assert saves(lambda s: Hide(at(3, 0, 0)(s)), *said) == 400
+    assert saves(lambda s: Hide(at(4)(s)), *said) == 104
+    assert saves(lambda s: Hide(whole(s)), *said, most=3_000) == call_tokens + 2_004 + 104
+    assert saves(lambda s: Summarize(whole(s), "x" * 40), *said, most=3_000) == call_tokens + 2_004 + 104 - 14
+    kept = lambda s: Summarize(whole(s), "x" * 40, keep=(s.id(3),))  # noqa: E731
+    assert saves(kept, *said) == call_tokens + 104 - 14
+
+
+def test_an_edit_of_a_place_that_is_not_there_saves_nothing_and_stops_nobody():
+    story = Story(*steps(1_000, 9_000))
+    odd = [Replace(Target("nobody"), ()), Hide(Target(story.id(3), (7, 7))), Hide(Span("no", "body"))]
+    assert when_it_pays(lambda view: odd)(warm(story)) == odd  # The planner drops them, as it does without waiting.
+
+
+def test_recaps_wait_too():
+    said = [message for n in range(12) for message in (user(f"Step {n}."), say(f"recap - step {n}\n{text_of(150, n)}"))]
+    story = Story(*said, user("Go on."))
+    recap = recap_batches(keep_first_user=True)
+    wanted, made = list(recap(warm(story))), when_it_pays(recap)(warm(story))
+    assert len(wanted) > 8
+    assert made in ([], wanted)
+    assert when_it_pays(recap, prices=Prices(write=1e9))(warm(story)) == []
+
+
+# ----------------------------------------------------------------------------------------------------- several policies
+
+
+def test_several_policies_wait_together_and_the_first_to_want_a_message_has_it():
+    story = Story(*steps(1_000, 1_000, 100))
+    other = lambda view: [Replace(Target(story.id(p)), (Text("[y]"),), "other") for p in (3, 5)]  # noqa: E731
+    view = replace(warm(story), moment=Moment(0, None))
+    edits = when_it_pays([clears(3), other])(view)
+    assert [(edit.policy, edit.target.message) for edit in edits] == [("clears", story.id(3)), ("other", story.id(5))]
+
+
+def test_what_alone_would_still_wait_goes_with_what_pays():
+    """The prefix is rewritten from m3 on for one of them; the other rides along."""
+    story = Story(*steps(4_000, 300, *[40] * 30))
+    view = warm(story)
+    assert len(when_it_pays(clears(3))(view)) == 1
+    late = clears(5, after=view.turn)
+    assert when_it_pays(late)(view) == []
+    assert handles(view, when_it_pays([clears(3), late])(view)) == ["m3", "m5"]
+
+
+# ---------------------------------------------------------------------------------------------------- settings and runs
+
+
+@pytest.mark.parametrize("bound", [0, -1, float("nan")])
+def test_a_bound_that_is_none_is_refused(bound: float):
+    with pytest.raises(BadSetting, match="max_deferred above 0"):
+        when_it_pays(clears(3), max_deferred=bound)
+
+
+def test_what_policies_say_of_themselves_is_true_of_them_together_too():
+    both = when_it_pays([clears(3), filter_tool_results(keep=7)])
+    assert (both.tool_results_keep, both.__name__) == (7, "when_it_pays")
+    assert not hasattr(both, "needs_summarizer")
+
+
+def test_f34_a_frontier_that_slides_at_every_call_moves_in_batches():
+    """Elsewhere "keep the last ten" wrote a part of the prefix anew before every call, and cost more than nothing."""
+    run = agent_run(100, seed=4)
+    slides, waits = (
+        replay(run, policy=(policy,)).row
+        for policy in (filter_tool_results(keep=10), when_it_pays(filter_tool_results(keep=10)))
+    )
+    assert slides.prefix_rewrites > 60
+    assert waits.prefix_rewrites < 20
+    assert waits.cost < 0.8 * slides.cost
+    assert waits.lost_messages == waits.illegal_views == 0

@@ -1,0 +1,396 @@
+"""What a later event made worthless is replaced by a note that names what replaced it, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from core.story import PLENTY, Story
+from engine.shells import opened, refusals
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from foveate.core.edits import Pin, Replace, Restore, Target
+from foveate.core.messages import Media, Message, Part, ToolCall
+from foveate.core.planner import Plan, Policy, draw_up
+from foveate.errors import BadSetting
+from foveate.formats.sniff import read_recording
+from foveate.policies.deeds import ASKS, LOOKS, READS, WRITES, Deed, deed_reader, is_same_file
+from foveate.policies.prune_tool_outputs import prune_tool_outputs
+from foveate.policies.supersede import supersede
+from foveate.testing import answer, call, calls, chat, say, text_of, user
+from foveate.testing.strategies import histories
+
+AT_ONCE = supersede(grace=None)
+SCREEN = Media("image/png", "base64", "AAAA")
+
+
+class Run:
+    """A conversation of an agent: each step a call and its answer."""
+
+    def __init__(self) -> None:
+        self.said: list[Message] = [user("u")]
+        self._number = 0
+
+    def do(
+        self, tool: str, text: str = "", state: str = "ok", media: tuple[Media, ...] = (), **arguments: object
+    ) -> Run:
+        self._number += 1
+        self.said += [
+            call(f"c{self._number}", tool, **arguments),
+            answer(f"c{self._number}", text or text_of(100, self._number), *media, state=state),  # type: ignore[arg-type]
+        ]
+        return self
+
+    def read(self, file: str = "/src/a.py", tokens: int = 100, **arguments: object) -> Run:
+        return self.do("Read", text_of(tokens, self._number), file_path=file, **arguments)
+
+    def edit(self, file: str = "/src/a.py", state: str = "ok") -> Run:
+        return self.do("Edit", "Done.", state, file_path=file, old_string="a", new_string="b")
+
+
+def plan_of(story: Story, policy: Policy) -> Plan:
+    return draw_up(story.projection, story.frame(PLENTY), [policy])[0]
+
+
+def made(run: Run | list[Message], policy: Policy = AT_ONCE) -> dict[str, str]:
+    """What is shown in the place of superseded results, by handle."""
+    plan = plan_of(Story(*(run.said if isinstance(run, Run) else run)), policy)
+    return {entry.handle: entry.message.text for entry in plan.after if entry.shrunk}
+
+
+def gone(run: Run | list[Message], policy: Policy = AT_ONCE) -> list[str]:
+    return list(made(run, policy))
+
+
+# ---------------------------------------------------------------------------------------------------------------- reads
+
+
+def test_a_file_that_was_read_again_is_shown_once_and_the_older_place_names_the_newer():
+    run = Run().read().read("/src/b.py").read()
+    assert made(run) == {"m3": '[Superseded by m7: expand("m3")]'}
+    plan = plan_of(Story(*run.said), AT_ONCE)
+    assert [(edit.policy, edit.reason) for edit in plan.edits] == [("supersede", "read again")]
+
+
+def test_other_lines_of_the_file_are_another_read():
+    run = Run().read(offset=1, limit=50).read(offset=51, limit=50).read().read(offset=51, limit=50)
+    assert gone(run) == ["m5"]
+
+
+@pytest.mark.parametrize(
+    "lines", [{"limit": 50}, {"offset": 51, "limit": 50}, {"view_range": [1, 50]}, {"end_line": 9}]
+)
+def test_the_beginning_of_a_file_does_not_stand_for_all_of_it_nor_all_for_a_part(lines: dict[str, object]):
+    """A tool that shows "all" of a file may stop at its own limit."""
+    assert gone(Run().read().read(**lines)) == gone(Run().read(**lines).read()) == []
+    assert gone(Run().read(**lines).read(**lines)) == ["m3"]
+
+
+def test_a_tool_that_only_says_that_nothing_changed_replaces_nothing():
+    """Some tools answer a second read by a note that sends the model back to the first one."""
+    unchanged = "File unchanged since last read; refer to the earlier result."
+    run = Run().read().do("Read", unchanged, file_path="/src/a.py")
+    assert gone(run) == gone(run, supersede(grace=0)) == []
+    assert gone(run.read()) == ["m3"]
+
+
+def test_a_read_that_failed_replaces_nothing_and_is_not_replaced():
+    assert gone(Run().read().do("Read", state="error", file_path="/src/a.py")) == []
+    assert gone(Run().do("Read", state="error", file_path="/src/a.py").read()) == []
+    assert gone(Run().read().do("Read", state="interrupted", file_path="/src/a.py")) == []
+
+
+def test_a_read_stays_after_its_file_was_changed_until_it_is_read_again():
+    assert gone(Run().read().edit()) == []
+    run = Run().read().edit().read(offset=10, limit=5)
+    assert gone(Run().read(offset=1, limit=9).edit().read(offset=10, limit=5)) == []
+    assert gone(Run().read(offset=1, limit=9).edit().read(offset=9, limit=5)) == ["m3"]
+    assert made(run) == {"m3": '[Superseded by m7: expand("m3")]'}
+    assert plan_of(Story(*run.said), AT_ONCE).edits[0].reason == "read again after a change"
+
+
+def test_a_read_before_a_change_goes_a_few_turns_after_the_last_one():
+    """The call that made the edit is the second one; the next edit of the file is the third."""
+    run = Run().read().edit().edit().do("Bash", command="make")
+    assert [made(run, supersede(grace=grace)) for grace in (0, 2, 3)] == [
+        {"m3": '[Superseded by m7: expand("m3")]'},
+        {"m3": '[Superseded by m7: expand("m3")]'},
+        {},
+    ]
+    assert gone(run.do("Bash", command="ls"), supersede(grace=3)) == ["m3"]
+
+
+def test_an_edit_that_failed_changes_nothing():
+    assert gone(Run().read().edit(state="error"), supersede(grace=0)) == []
+
+
+def test_what_was_read_after_the_change_stays():
+    assert gone(Run().read().edit().read(), supersede(grace=0)) == ["m3"]
+    assert gone(Run().edit().read(), supersede(grace=0)) == []
+
+
+@pytest.mark.parametrize(
+    ("read", "changed", "is_it"),
+    [
+        ("/home/me/src/a.py", "src/a.py", True),
+        ("src/a.py", "/home/me/src/a.py", True),
+        ("src/./a.py", "src/a.py", True),
+        ("/home/me/src/a.py", "/home/you/src/a.py", False),
+        ("/home/me/src/ba.py", "a.py", False),
+        ("src/a.py", "lib/a.py", False),
+    ],
+)
+def test_a_patch_may_name_a_file_from_another_folder_than_the_read_did(read: str, changed: str, is_it: bool):
+    patch = f"*** Begin Patch\n*** Update File: {changed}\n@@\n-a\n+b\n*** End Patch"
+    assert gone(Run().read(read).do("apply_patch", input=patch), supersede(grace=0)) == (["m3"] if is_it else [])
+
+
+def test_a_read_is_taken_for_another_only_if_both_name_the_same_file_for_certain():
+    """A placeholder that names another file's text would mislead; one read too many does not."""
+    assert gone(Run().read("a.py").read("/src/a.py")) == []
+    assert gone(Run().read("/src/lib/../a.py").read("/src/a.py")) == ["m3"]
+
+
+# ------------------------------------------------------------------------------------------------------- asks and looks
+
+
+def test_of_a_command_that_was_run_again_the_newest_answer_stays_however_it_ended():
+    run = Run().do("Bash", state="error", command="make test", description="Run").do("Bash", command="make test")
+    assert made(run) == {"m3": '[Superseded by m5: expand("m3")]'}
+    assert gone(run.do("Bash", "ok", command="make test", description="Once more", timeout=9)) == ["m3", "m5"]
+    assert gone(Run().do("Bash", command="make").do("Bash", command="make test")) == []
+
+
+def test_a_search_with_the_same_words_in_another_order_is_the_same_search():
+    assert gone(Run().do("Grep", pattern="x", path="src").do("Grep", path="src", pattern="x")) == ["m3"]
+    assert gone(Run().do("Grep", pattern="x", path="src").do("Glob", pattern="x", path="src")) == []
+
+
+def test_what_is_not_known_to_answer_anew_is_left_alone():
+    """Asking a terminal twice for what is new gives two parts of one output; a page turned twice gives two pages."""
+    assert gone(Run().do("write_stdin", session_id=1, chars="").do("write_stdin", session_id=1, chars="")) == []
+    assert gone(Run().do("next_page").do("next_page")) == []
+
+
+def test_of_pages_and_of_screenshots_the_newest_stays():
+    run = Run().do("mcp__playwright__browser_navigate", url="a").do("browser_click", ref="1")
+    run = run.do("computer", "shot", media=(SCREEN,), action="screenshot").do("browser_snapshot")
+    run = run.do("computer", "shot", media=(SCREEN,), action="screenshot")
+    assert made(run) == {
+        "m3": '[Superseded by m5: expand("m3")]',
+        "m5": '[Superseded by m9: expand("m5")]',
+        "m7": '[Superseded by m11: expand("m7")]',
+    }
+    assert gone(run, supersede(keep=2)) == ["m3"]
+
+
+def test_a_look_that_shows_no_page_replaces_none():
+    assert gone(Run().do("browser_snapshot").do("browser_click", "Clicked.", ref="1")) == []
+    assert gone(Run().do("browser_snapshot").do("browser_snapshot", state="error")) == []
+
+
+# --------------------------------------------------------------------------------------------------- what is left alone
+
+
+def test_what_is_pinned_or_was_expanded_for_the_coming_call_stays():
+    story = Story(*Run().read().read().read().said)
+    story.edit(Pin(Target(story.id(3))), Replace(Target(story.id(5)), ()), Restore((Target(story.id(5)),)))
+    assert plan_of(story, AT_ONCE).edits == ()
+    story.say(say("Seen."))
+    assert [edit.target.message for edit in plan_of(story, AT_ONCE).edits] == [story.id(5)]
+
+
+def test_what_others_have_shrunk_is_left_alone_and_still_counts_as_read():
+    story = Story(*Run().read(tokens=9_000).read(tokens=9_000).read().said)
+    plan = plan_of(story, prune_tool_outputs(protect=50, minimum=0))
+    assert [edit.target.message for edit in plan.edits] == [story.id(3), story.id(5)]
+    story.edit(*plan.edits)
+    assert plan_of(story, AT_ONCE).edits == ()
+
+
+def test_what_is_shorter_than_its_note_stays():
+    assert gone(Run().do("Bash", "ok", command="make").do("Bash", "ok", command="make")) == []
+
+
+def test_a_call_whose_arguments_were_cut_is_still_known_by_what_it_was():
+    story = Story(*Run().read().read().said)
+    story.edit(Replace(Target(story.id(4), (0,)), (answer("x", '{"cut":1}').result.content[0],)))
+    assert [edit.target.message for edit in plan_of(story, AT_ONCE).edits] == [story.id(3)]
+
+
+def test_one_of_parallel_calls_may_be_superseded_by_another():
+    both = calls(call("a", "Read", file_path="x.py"), call("b", "Read", file_path="x.py"))
+    said = chat(user("u"), both, answer("a", text_of(90)), answer("b", text_of(90)))
+    assert gone(said) == ["m3"]
+
+
+def test_a_call_id_used_again_names_the_newer_call():
+    said = chat(user("u"), call("a", "Read", file_path="x"), answer("a", text_of(90)))
+    assert gone([*said, call("a", "Read", file_path="y"), answer("a", text_of(90))]) == []
+    assert gone([*said, call("a", "Read", file_path="x"), answer("a", text_of(90))]) == ["m3"]
+
+
+# ------------------------------------------------------------------------------------------------------------- settings
+
+
+def test_tools_of_your_own_are_named_and_those_not_named_are_not_known():
+    own = supersede(reads=["Fetch"], writes=["Put"], looks=["peek"], asks=["query"], grace=0)
+    run = Run().do("x__fetch", path="a").do("put", path="a").do("PEEK").do("peek").do("query", q="1").do("query", q="1")
+    assert gone(run, own) == ["m3", "m7", "m11"]
+    assert gone(run) == []
+    assert gone(Run().read().read().do("Bash", command="x").do("Bash", command="x"), own) == []
+
+
+def test_a_placeholder_without_handles_is_used_as_it_is():
+    assert made(Run().read().read(), supersede(placeholder="[old]")) == {"m3": "[old]"}
+
+
+@pytest.mark.parametrize("wrong", [{"keep": 0}, {"grace": -1}])
+def test_numbers_that_make_no_sense_are_refused(wrong: dict[str, int]):
+    with pytest.raises(BadSetting, match="keep >= 1 and grace >= 0"):
+        supersede(**wrong)  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------------------------------------------------------- deeds
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "deed"),
+    [
+        ("read_file", {"path": "a.py", "start_line": 5, "end_line": 9}, Deed("read", ("a.py",), (5, 9))),
+        ("view", {"path": "a.py", "view_range": [5, -1]}, Deed("read", ("a.py",), (5, 10**9))),
+        ("str_replace_editor", {"command": "view", "path": "/a"}, Deed("read", ("/a",))),
+        ("str_replace_editor", {"command": "str_replace", "path": "/a"}, Deed("write", ("/a",))),
+        ("bash", {"command": "cat src/a.py"}, Deed("read", ("src/a.py",))),
+        ("exec_command", {"cmd": "sed -n '5,9p' a.py", "workdir": "/w"}, Deed("read", ("/w/a.py",), (5, 9))),
+        ("exec_command", {"cmd": "nl -ba a.py | sed -n '5,9p'"}, Deed("read", ("a.py",), (5, 9))),
+        ("shell", {"command": ["bash", "-lc", "cd /w && cat a.py"]}, Deed("read", ("/w/a.py",))),
+        ("shell", {"command": ["ls"]}, Deed("ask", question='shell {"command":["ls"]}')),
+        ("bash", {"command": "cat *.py"}, Deed("ask", question='bash {"command":"cat *.py"}')),
+        ("bash", {"command": "cat a.py > b.py"}, Deed("ask", question='bash {"command":"cat a.py > b.py"}')),
+        ("bash", {"command": "apply_patch <<'E'\n*** Add File: b.py\n"}, Deed("write", ("b.py",))),
+        ("Write", {"file_path": "C:\\w\\a.py", "content": ""}, Deed("write", ("C:/w/a.py",))),
+        ("Read", {}, Deed("other")),
+        ("Agent", {"prompt": "*** Update File: a.py"}, Deed("other")),
+    ],
+    ids=str,
+)
+def test_a_deed_is_told_by_name_and_arguments(tool: str, arguments: dict[str, object], deed: Deed):
+    assert deed_reader()(tool, json.dumps(arguments)) == deed
+
+
+@given(st.sampled_from([*READS, *WRITES, *LOOKS, *ASKS, "x"]), st.text() | st.from_type(dict).map(repr))
+def test_whatever_stands_in_the_arguments_there_is_a_deed(tool: str, arguments: str):
+    assert deed_reader()(tool, arguments).kind in ("read", "write", "look", "ask", "other")
+
+
+@pytest.mark.parametrize("value", [None, 5, "", [], {}, True, [[]], [1, "2"], -1, 10**30, 1.5, "\ud800"], ids=repr)
+def test_arguments_of_odd_kinds_do_no_harm(value: object):
+    deed_of = deed_reader()
+    for key in ("file_path", "offset", "limit", "view_range", "end_line", "command", "cmd", "workdir"):
+        for tool in ("Read", "Edit", "Bash", "str_replace_editor"):
+            assert deed_of(tool, json.dumps({"file_path": "a", key: value})).kind in ("read", "write", "ask", "other")
+
+
+def test_paths_name_one_file_or_do_not():
+    assert is_same_file("/a/b.py", "b.py")
+    assert not is_same_file("/a/bb.py", "b.py")
+
+
+# ------------------------------------------------------------------------------------------------- for any conversation
+
+
+def of_an_agent(said: list[Message]) -> list[Message]:
+    """The same conversation, of an agent that reads, changes, asks and looks, again and again."""
+    doings = [("Read", "a.py"), ("Edit", "a.py"), ("Read", "b.py"), ("ls", "src"), ("computer", "click")]
+
+    def doing(part: Part, index: int) -> Part:
+        if not isinstance(part, ToolCall):
+            return part
+        tool, file = doings[(len(part.call_id) + index) % len(doings)]
+        return ToolCall(part.call_id, tool, json.dumps({"path": file}))
+
+    return [
+        replace(message, parts=tuple(doing(part, index) for part in message.parts))
+        for index, message in enumerate(said)
+    ]
+
+
+@given(histories(), st.sampled_from((None, 0, 2)))
+def test_i01_i02_i06_whatever_was_said_the_view_stays_legal_and_twice_is_once(said: list[Message], grace: int | None):
+    policy = supersede(grace=grace, placeholder="{by}{handle}")
+    chat = opened(policy=(policy,))
+    chat.append(of_an_agent(said))
+    if any(entry.message.role != "system" for entry in chat.view):
+        view = chat.settle()
+        assert refusals(chat, view) == []
+        assert list(policy(view)) == []
+        assert [row.message for row in chat.history()] == of_an_agent(said)
+
+
+def test_i08_the_same_view_gives_the_same_edits_and_stays_as_it_was():
+    story = Story(*Run().read().read().edit().do("Bash", command="x").do("Bash", command="x").said)
+    view = story.view()
+    before = [(entry.handle, entry.message) for entry in view]
+    assert list(AT_ONCE(view)) == list(AT_ONCE(view)) == list(supersede(grace=None)(view)) != []
+    assert [(entry.handle, entry.message) for entry in view] == before
+
+
+def test_many_reads_of_one_file_and_many_files_of_one_name_cost_no_more_each(monkeypatch: pytest.MonkeyPatch):
+    """Work is counted, not time: paths of which both are absolute are never compared."""
+    compared: list[str] = []
+    monkeypatch.setattr("foveate.policies.supersede.is_same_file", lambda *paths: compared.extend(paths))
+    run = Run()
+    for n in range(150):
+        run.read(f"/p{n}/index.ts").edit(f"/p{n}/index.ts")
+    assert len(gone(run, supersede(grace=0))) == 150
+    assert compared == []
+
+
+def test_of_a_file_read_in_very_many_pieces_the_oldest_go_whichever_is_read_again():
+    run = Run()
+    for n in range(70):
+        run.read(offset=n, limit=1)
+    assert gone(run.edit().read(offset=500, limit=1)) == [f"m{2 * n + 3}" for n in range(6)]
+
+
+# ------------------------------------------------------------------------------------ pruning that spares what was read
+
+
+def test_reads_may_be_protected_longer_than_what_else_tools_said():
+    run = (
+        Run()
+        .read("/a", 500)
+        .do("Bash", text_of(500), command="a")
+        .read("/b", 500)
+        .do("Bash", text_of(500), command="b")
+    )
+    run = run.do("Bash", text_of(500), command="c")
+    assert gone(run, prune_tool_outputs(protect=400, minimum=0)) == ["m3", "m5", "m7", "m9"]
+    assert gone(run, prune_tool_outputs(protect=400, minimum=0, protect_reads=10_000)) == ["m5", "m9"]
+    assert gone(run, prune_tool_outputs(protect=400, minimum=0, protect_reads=1_400)) == ["m3", "m5", "m9"]
+    assert gone(run, prune_tool_outputs(protect=400, minimum=0, protect_reads=0)) == ["m3", "m5", "m7", "m9"]
+    with pytest.raises(BadSetting, match="protect_reads"):
+        prune_tool_outputs(protect_reads=-1)
+
+
+@pytest.mark.slow
+def test_in_recorded_sessions_what_is_superseded_leads_to_a_result_that_is_shown(transcripts: Path):
+    """And what the newest read of a file shows stays, unless the file was changed after it."""
+    superseded = 0
+    for path in sorted((transcripts / "neutral" / "entireio-cli").glob("*.jsonl")):
+        story = Story(*[one.message for one in read_recording(path).messages])
+        plan = plan_of(story, AT_ONCE)
+        shown = {entry.handle: entry for entry in plan.after}
+        for entry in plan.after:
+            if entry.shrunk:
+                superseded += 1
+                newer = re.fullmatch(rf'\[Superseded by (m\d+): expand\("{entry.handle}"\)\]', entry.message.text)
+                assert newer is not None
+                assert shown[newer[1]].position > entry.position
+                assert shown[newer[1]].is_result
+    assert superseded > 100
