@@ -19,7 +19,18 @@ from msgspec.structs import replace
 from foveate import Conversation, View, check
 from foveate.core.edits import Replace, Target
 from foveate.core.events import Event
-from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolResult, assistant, tool_result, user
+from foveate.core.messages import (
+    Extra,
+    Media,
+    Message,
+    Opaque,
+    Reasoning,
+    Text,
+    ToolResult,
+    assistant,
+    tool_result,
+    user,
+)
 from foveate.core.profiles import PROFILES
 from foveate.core.stamps import Lease
 from foveate.core.summaries import SummaryRequest
@@ -483,6 +494,50 @@ def test_the_last_words_of_the_user_and_what_is_pinned_never_expire():
     assert [text_at(view, handle) for handle in ("m3", "m5")] == [None, cut(LONG)]
 
 
+def test_nothing_is_asked_or_told_of_what_may_not_be_touched(caplog):
+    caplog.set_level(logging.INFO, "foveate")
+    asked: list[SummaryRequest] = []
+
+    def summarizer(request: SummaryRequest) -> str:
+        asked.append(request)
+        return "Short."
+
+    run = Run(default=SUMMED, summarizer=summarizer)
+    run.chat.append(Message("system", (Text(LONG),)), lease=SUMMED)
+    run.called("c1")
+    run.chat.append(answer("c1", LONG))
+    run.chat.pin("m4")
+    run.chat.append(user(LONG), lease=Lease(1, "compact", "summary"))
+    assert [text_at(run.seen(9), handle) for handle in ("m2", "m4", "m5")] == [LONG] * 3
+    assert (asked, caplog.messages, run.chat.plan().requests) == ([], [], ())
+
+
+def test_the_level_named_by_the_application_counts_before_the_name_of_the_tool_and_the_run_before_both():
+    ten, twenty, thirty = (Lease(1, "compact", compact_length=length) for length in (10, 20, 30))
+    own = Lease(action_id="action", agent_action_id="binding")
+
+    def kept(lease: Lease | None = own, **levels: Any) -> int:
+        run = Run(**levels)
+        run.called(call("c1", "search"))
+        run.chat.append(answer("c1", LONG), lease=lease)
+        return (text_at(run.seen(3)) or "").index("...")
+
+    assert kept(tools={"search": ten, "binding": twenty}) == 20
+    assert kept(tools={"search": ten}, actions={"action": twenty}) == 10
+    assert kept(actions={"search": ten, "action": twenty}, default=thirty) == 20
+    assert kept(actions={"search": ten}, default=thirty) == 10
+    assert kept(lease=ten, override=thirty, tools={"search": twenty}) == 30
+    assert kept(lease=ten, tools={"search": twenty}) == 10
+
+
+def test_switching_a_run_off_keeps_other_messages_than_results_too():
+    for override, left in ((Lease(disable_expiration=True), "Try again."), (Lease(9, "none"), None)):
+        run = Run(override=override)
+        run.called()
+        run.chat.append(user("Try again."), lease=Lease(1, "remove", message_type="retry-context"))
+        assert text_at(run.seen(4)) == left
+
+
 def test_what_others_have_shrunk_is_left_alone_and_they_leave_alone_what_expired():
     policies = (expire_results(default=QUICK), prune_tool_outputs(protect=0, minimum=0, placeholder="[pruned]"))
     chat = opened(policy=policies)
@@ -520,7 +575,7 @@ PHOTO = Media("image/png", "base64", "aGVsbG8=")
 def test_a_result_of_several_blocks_is_compacted_block_by_block_and_media_become_text():
     run = Run(default=QUICK)
     run.called("c1", "c2")
-    note = Text("short")
+    note = Text("short", Extra("openai", '{"x":1}'))
     run.chat.append(Message("tool", (ToolResult("c1", (Text(LONG), PHOTO, note)),)))
     run.chat.append(tool_result("c2", "ok", PHOTO))
     view = run.seen(4)
@@ -529,6 +584,43 @@ def test_a_result_of_several_blocks_is_compacted_block_by_block_and_media_become
     assert entry_of(view, "m4").message.result.content == (Text("ok"), Text('[image/png omitted: expand("m4")]'))
     assert (view.images, [event.index for event in run.told("message-compacted")]) == (0, [2, 3])
     assert run.chat.expand("m3").result == ToolResult("c1", (Text(LONG), PHOTO, note))
+
+    run = Run(default=Lease(2, "compact", preserve_original=False))
+    run.called("c1")
+    run.chat.append(tool_result("c1", "ok", PHOTO))
+    assert entry_of(run.seen(4)).message.result.content == (Text("ok"), Text("[image/png omitted]"))
+
+
+def test_a_part_that_is_gone_from_a_message_does_not_keep_the_rest_of_it_whole():
+    run = Run()
+    run.called()
+    run.chat.append(Message("user", (PHOTO, Text(LONG))), lease=QUICK)
+    run.chat.edit(Replace(Target(run.chat.view.entries[2].id, (0,)), (Text("[image]"),)))
+    assert entry_of(run.seen(5)).message.parts == (Text("[image]"), Text(cut(LONG)))
+
+
+def test_a_model_is_asked_only_where_a_summary_of_the_wanted_length_would_be_shorter():
+    asked: list[SummaryRequest] = []
+
+    def summarizer(request: SummaryRequest) -> str:
+        asked.append(request)
+        return "s" * 500
+
+    preamble = "[AI Summary of 573 chars. Agent can request full expansion if needed.]\n\n"
+    untyped = Lease(3, "compact", "summary")
+    for length, shown in ((500 + len(preamble), LONG[:572]), (501 + len(preamble), preamble + "s" * 500)):
+        run = Run(default=untyped, summarizer=summarizer)
+        run.called("c1")
+        run.chat.append(answer("c1", LONG[:length]))
+        assert text_at(run.seen(5)) == shown
+    assert [request.facts["messageType"] for request in asked] == ["unknown"]
+
+
+def test_a_summary_as_long_as_what_it_stands_for_is_not_taken():
+    run = run_with(lease=SUMMED, summarizer=lambda request: "s" * (5_000 - 73))
+    assert text_at(run.seen(5)) == LONG
+    run = run_with(lease=SUMMED, summarizer=lambda request: "s" * (5_000 - 74))
+    assert len(text_at(run.seen(5)) or "") == 4_999
 
 
 def test_a_summary_stands_for_all_blocks_and_sees_them_all():
@@ -631,6 +723,22 @@ def test_a_stable_prefix_is_spared_until_the_first_result():
     rest = ["", "[result expired after 1 turns]", "go on", "go on", "go on", "go on"]
     assert told() == ["one", *rest]
     assert told(stable_prefix=True) == ["one", "hint", *rest]
+
+
+def test_a_prefix_ends_where_a_result_once_stood_and_not_at_a_call_without_an_answer():
+    def told(*before: Message, lease: Lease | None = None) -> str | None:
+        chat = opened(policy=expire_results(stable_prefix=True))
+        chat.append(["one", *before[:-1]])
+        chat.append(before[-1], lease=lease)
+        chat.append(user("hint"), lease=Lease(3, "remove", message_type="retry-context"))
+        hint = f"m{len(chat)}"
+        for _ in range(5):
+            chat.settle()
+            chat.record(say("go on"))
+        return text_at(chat.settle(), hint)
+
+    assert told(user("found: 7"), lease=GONE) is None
+    assert told(say("I think."), call("never answered")) == "hint"
 
 
 def test_a_minimum_gain_lets_results_wait_until_they_are_worth_a_rewritten_prefix():

@@ -88,6 +88,7 @@ def test_what_never_expires_has_no_say_unless_nothing_else_is_there():
     lasting = [Lease(0, "none"), Lease(), Lease(1, "remove", disable_expiration=True)]
     assert most_aggressive([*lasting, Lease(7, "compact")]) == compact(7)
     assert [most_aggressive(lasting), most_aggressive([])] == [NEVER, NEVER]
+    assert most_aggressive([Lease(message_type="a"), Lease()]) == Lease(expiration_mode="none", message_type="a")
 
 
 def test_one_original_that_may_not_be_had_back_keeps_the_whole_message_back():

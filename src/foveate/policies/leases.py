@@ -44,7 +44,7 @@ def effective_lease(
 
 
 def most_aggressive(leases: Iterable[Lease]) -> Lease:
-    """One lease for one message that holds the results of several actions, each with a lease of its own.
+    """One lease for one message that holds the results of several actions, each with an effective lease of its own.
 
     Of those that expire: the fewest turns; removed rather than compacted; compacted to the smallest length, in the way
     and with the prompt of the one that says so (the first, where several do); expandable only if all are. What never
@@ -55,7 +55,7 @@ def most_aggressive(leases: Iterable[Lease]) -> Lease:
     expiring = [lease for lease in lasting if expires(lease)]
     if not expiring:
         return lasting[0] if lasting else Lease(expiration_mode="none")
-    strictest = min(expiring, key=lambda lease: (lease.expiration_mode != "remove", lease.compact_length or 0))
+    strictest = min(expiring, key=lambda lease: lease.compact_length or 0)  # What is removed keeps nothing.
     return replace(
         strictest,
         expiration_turns=min(lease.expiration_turns or 0 for lease in expiring),
