@@ -53,6 +53,8 @@ class Term(Struct, frozen=True):
     def __post_init__(self) -> None:
         if self.length is not None and self.mode != "compact":
             raise ValueError("length goes with mode compact")
+        if self.length is not None and self.length < 1:
+            raise BadSetting("Nothing has a length below 1.")
 
 
 def lend(
@@ -61,6 +63,8 @@ def lend(
     share: float = 0.5,
     tools: Mapping[str, Term] = {},
     names: Mapping[str, int] = {},
+    best: Term | None = None,
+    label: str | None = "label",
     count: Callable[[str], int] = len,
 ) -> Any:
     """A mechanism that is told everything there is, and gives back what it was told."""
@@ -72,7 +76,7 @@ def lend(
     def policy(view: Any) -> Any:
         return ()
 
-    policy.told = {"turns": turns, "share": share, "tools": tools, "names": names, "count": count}  # type: ignore[attr-defined]
+    policy.told = {"turns": turns, "share": share, "tools": tools, "names": names, "label": label, "count": count}  # type: ignore[attr-defined]
     return policy
 
 

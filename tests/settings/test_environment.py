@@ -28,6 +28,8 @@ TABLE = "FOVEATE_LEND_TOOLS: lend.tools is a table, which the environment cannot
         ("LEND_TURNS", "none", None),
         ("LEND_TURNS", "None", None),
         ("LEND_TURNS", "-4", -4),
+        ("LEND_LABEL", "None", None),
+        ("LEND_LABEL", "nobody", "nobody"),
         ("LEND_SHARE", "0.25", 0.25),
         ("LEND_SHARE", "1", 1.0),
         ("LEND_SHARE", ".5e-1", 0.05),

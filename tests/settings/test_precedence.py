@@ -119,6 +119,7 @@ def test_who_speaks_of_a_mechanism_above_the_choice_of_the_preset_switches_it_on
     assert loaded("", settings={"recap": {}}, policy="prune").mechanisms == ("prune", "recap")
     recap = loaded("[recap]\n").values["recap.enabled"]
     assert (recap.value, recap.source) == (True, "foveate.toml, line 1: recap")
+    assert loaded("[expire.tools.grep]\n").values["expire.enabled"].source == "foveate.toml, line 1: expire"
 
 
 def test_who_speaks_of_a_mechanism_below_the_choice_of_the_preset_only_tunes_it(loaded):

@@ -36,6 +36,7 @@ REASON = str(_refused.value)
             "[lend.tools.grep]\nturn = 3",
             "line 2: lend.tools.grep.turn: there is no setting of that name. Did you mean t",
         ),
+        ("[lend.best]\nturn = 3", "line 2: lend.best.turn: there is no setting of that name. Did you mean turns?"),
         (
             "[lend]\ncount = 3",
             "line 2: lend.count: there is no setting of that name. Known in lend: enabled, turns, sh",
@@ -233,6 +234,13 @@ def test_values_that_do_not_go_together_are_all_named(loaded, lending):
         "foveate.toml, line 2: lend.turns is 5; foveate.toml, line 4: lend.names.a is 4; "
         "foveate.toml, line 5: lend.names.b is 6. This is refused: lend needs numbers of names that are below turns."
     ) or told.startswith("foveate.toml, line 4: lend.names.a is 4; foveate.toml, line 5: lend.names.b is 6.")
+    told = loaded.refused("[lend.tools.x]\nmode = 'compact'\nlength = 0\n[lend.names]\na = 1\n")
+    assert told == (
+        "foveate.toml, line 2: lend.tools.x.mode is 'compact'; foveate.toml, line 3: lend.tools.x.length is 0. This is "
+        "refused: Nothing has a length below 1. "
+        'The keyword settings={"lend": {"tools": {"x": {"mode": ...}}}} and '
+        'the keyword settings={"lend": {"tools": {"x": {"length": ...}}}} take precedence over them.'
+    )
     told = loaded.refused("[lend.tools.x]\nmode = 'remove'\nlength = 5\n")
     assert told.startswith(
         "foveate.toml, line 2: lend.tools.x.mode is 'remove'; foveate.toml, line 3: lend.tools.x.length is 5. Allowed: "
@@ -322,6 +330,11 @@ def test_a_file_that_may_not_be_read_is_named(loaded, monkeypatch):
     loaded.write("mine.toml", "")
     monkeypatch.setattr(toml_file, "open", refuse, raising=False)
     assert loaded.refused(policy="mine.toml") == "mine.toml cannot be read: Permission denied."
+
+
+def test_a_file_of_the_largest_size_is_read(loaded):
+    assert loaded("window = 5\n#" + "x" * (toml_file.LARGEST - 12))["window"] == 5
+    assert "is larger than" in loaded.refused("window = 5\n#" + "x" * (toml_file.LARGEST - 11))
 
 
 def test_a_long_value_is_told_short(loaded):
