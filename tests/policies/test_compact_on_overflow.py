@@ -195,6 +195,15 @@ def test_2_4_20_where_there_is_nothing_to_compact_this_is_noted_once_and_nobody_
     assert tasks(one) == [("skipped", 1, "nothing that a summary could stand for is large enough")]
 
 
+def test_that_nothing_is_left_needs_no_note_right_after_a_compaction():
+    policy = compact_on_overflow(threshold=0.5, keep_recent=0)
+    one = opened(policy=(policy,), summarizer=ScriptedSummarizer(), **SMALL)
+    one.append([sized(system, 6_000), *talk(7, 500)])
+    for _ in range(2):
+        assert one.settle().tokens > 5_000
+        assert [task[0] for task in tasks(one)] == ["pending", "done"]
+
+
 # ------------------------------------------------------------------------------------------------------ how full it is
 
 

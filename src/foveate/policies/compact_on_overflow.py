@@ -71,9 +71,10 @@ def compact_on_overflow(
 
     It acts before a request that would take more than this `threshold` (a share) of the usable tokens, window less
     reserve. `keep_recent`: newest tokens that stay word for word, as a number (int) or a share of those at which it
-    acts (float); whole units stay, and what the model has not answered yet stays in any case. `summary_tokens`: length that
-    is asked for. A summary is refused that makes the view less than `min_progress` (a share) smaller, that is longer
-    than what it stands for or than four times what was asked for, or of which `refuses(request, text)` gives a reason.
+    acts (float); whole units stay, and what the model has not answered yet stays in any case. `summary_tokens`: length
+    that is asked for. A summary is refused that makes the view less than `min_progress` (a share) smaller, that is
+    longer than what it stands for or than four times what was asked for, or of which `refuses(request, text)` gives a
+    reason.
 
     `max_attempts` in a row may fail, two of them for lack of progress; further ones wait for the user's next input.
     Then, and at each failure, `strict=True` raises CompactionFailed from `settle` and `prompt`; with False the hard
