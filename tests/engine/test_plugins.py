@@ -410,9 +410,12 @@ def test_where_the_list_goes_another_way_plugins_are_asked_anew(provider: str):
     screen = Screen()
     chat = opened(screen, provider=provider)
     own = chat.format.render([user("Begin.")])
-    play(chat, ["tools", "say"], own)
+    play(chat, ["tools", "tools", "say"], own)
     sent(chat, messages=[*own[:-1], *chat.format.render([user("Stop.")])])
-    assert [origin for origin, _ in told(chat)] == ["user", "assistant", "tool", "tool", "user"]
+    assert [origin for origin, _ in told(chat)] == [
+        *["user", "assistant", "tool", "tool", "plugin"],
+        *["assistant", "tool", "tool", "user"],
+    ]
     assert screen.asked[-1] == ["Stop."]
     sent(chat, messages=chat.format.render([user("Begin."), say("Another answer."), user("Go.")]))
     assert [texts[0] for _, texts in told(chat)] == ["Begin.", "Another answer.", "Go."]
