@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -18,14 +19,14 @@ from foveate.core.messages import Message
 from foveate.core.rules import check
 from foveate.core.summaries import SummaryRequest
 from foveate.core.view import View
-from foveate.errors import BadSetting
+from foveate.errors import BadSetting, DoesNotFit
 from foveate.formats.sniff import read_recording
 from foveate.policies import named
 from foveate.policies.checkpoint import PLAIN, checkpoint, checkpoint_edit
 from foveate.policies.filter_tool_results import filter_tool_results
 from foveate.policies.recap_batches import recap_batches
 from foveate.testing import answer, call, calls, say, system, user
-from foveate.testing.strategies import histories
+from foveate.testing.strategies import histories, runs
 from foveate.testing.summaries import ScriptedSummarizer
 
 AS_DOCUMENTED = checkpoint(template=PLAIN)
@@ -613,6 +614,23 @@ def test_i16_i02_i12_views_are_legal_nothing_is_lost_between_them_and_twice_is_o
         assert [position for position in gone if not any(position in one for one in runs)] == []
         assert len(runs) <= 1
         before = {entry.position: entry.message.text for entry in chat.view if entry.source is not None}
+
+
+@given(history=runs(max_size=30), window=st.integers(350, 900), keep=st.integers(5, 7))
+def test_i16_what_the_floor_hid_stays_named_by_its_note(history, window, keep):
+    """Once, a summary that began before the note swallowed it, and nothing told any more what it had hidden."""
+    policy = checkpoint(trigger_at=9, keep_recent=keep, template="{summary}")
+    chat = begun(policy, lambda _: "S", window=window, reserve=10)
+    noted: set[int] = set()
+    for message in history:
+        chat.append(message)
+        with suppress(DoesNotFit):
+            chat.settle()
+        shown = {entry.position for entry in chat.view if entry.source is not None}
+        notes = [entry for entry in chat.view if entry.kind == "summary" and entry.stamp.source == "floor"]
+        now = {position for note in notes for position in run(note.position, note.last)} - shown
+        assert noted <= now
+        noted = now
 
 
 RECORDED = [

@@ -100,16 +100,22 @@ class _Stays:
     def __init__(self, view: View) -> None:
         self._turn, self._last_input = view.turn, view.last_input
         self._answered_late = {entry.result.call_id for entry in view if entry.kind == "note" and entry.result}
+        # What is shown of a run that the floor hid stays with the note: a span over both would swallow that.
+        self._hidden = max((entry.last for entry in view if _is_floors(entry)), default=0)
 
     def is_there(self, entry: Entry) -> bool:
         is_input = entry.source is not None and entry.position == self._last_input
         is_kept = entry.pinned or is_input or entry.renewed >= self._turn
-        is_note = entry.kind == "summary" and entry.stamp.source == _FLOOR
-        return is_kept or is_note or entry.message.role == "system" or self._waits(entry)
+        is_hidden = _is_floors(entry) or 0 < entry.position <= self._hidden
+        return is_kept or is_hidden or entry.message.role == "system" or self._waits(entry)
 
     def _waits(self, entry: Entry) -> bool:
         result = entry.message.result
         return entry.kind == "stand-in" and result is not None and result.call_id not in self._answered_late
+
+
+def _is_floors(entry: Entry) -> bool:
+    return entry.kind == "summary" and entry.stamp.source == _FLOOR
 
 
 class Numbering:
