@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
@@ -13,7 +14,7 @@ from engine.shells import opened, refusals, texts, wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foveate import Conversation, open_conversation
+from foveate import Conversation, open_async_conversation, open_conversation
 from foveate.core.edits import Span, Summarize, Task
 from foveate.core.messages import Message
 from foveate.core.rules import check
@@ -382,9 +383,11 @@ def test_what_was_expanded_is_shown_for_the_coming_call_and_covered_again_later(
     chat = begun(checkpoint(trigger_at=10, keep_recent=5, template=PLAIN))
     talk(chat, 14)
     chat.expand("m2")
-    assert memory(chat.settle()) == [2, *run(6, 14)]
     talk(chat, 15)
-    assert memory(chat.settle()) == run(11, 15)
+    assert memory(chat.settle()) == [2, *run(11, 15)]
+    assert len(covered(chat)) == 2
+    talk(chat, 20)
+    assert memory(chat.view) == run(16, 20)
 
 
 def test_the_note_of_the_floor_is_not_swallowed():
@@ -439,6 +442,32 @@ def test_after_a_failure_the_distance_between_attempts_grows_and_a_success_reset
         for state in ("pending", "failed" if number < 5 else "done")
     ]
     assert made[10:12] == [("pending", 1, 71), ("done", 1, 71)]
+
+
+def test_an_attempt_in_which_the_process_ended_counts(tmp_path):
+    store = f"sqlite:///{tmp_path / 'chat.db'}"
+    with begun(store=store, summarizer=ScriptedSummarizer([KeyboardInterrupt()])) as chat:
+        with pytest.raises(KeyboardInterrupt):
+            talk(chat, 100)
+        assert tasks(chat) == [("pending", 1, 51)]
+    with begun(store=store) as chat:
+        chat.append(user("question 101"))
+        assert memory(chat.settle()) == run(1, 101)
+        chat.record(say("answer 102"))
+        assert tasks(chat)[1:] == [("pending", 2, 52), ("done", 2, 52)]
+        assert memory(chat.view) == run(93, 102)
+
+
+def test_an_async_conversation_awaits_its_summarizer():
+    async def told() -> tuple[list[str], list[int]]:
+        asked = counting()
+        policy = checkpoint(trigger_at=12, keep_recent=5, template=PLAIN)
+        async with await open_async_conversation("c", window=9_000, policy=policy, summarizer=asked.later) as chat:
+            await chat.append([user(f"question {n}, at some length") for n in range(12)])
+            view = await chat.settle()
+            return summaries(view), memory(view)
+
+    assert asyncio.run(told()) == (["[Conversation summary up to turn 6]: S1"], run(8, 12))
 
 
 def test_one_call_is_not_tried_twice_and_what_failed_is_not_asked_by_a_dry_run():
@@ -554,6 +583,22 @@ def test_a_plain_summarize_by_hand_is_carried_on_as_it_is():
 
 
 # ---------------------------------------------------------------------------------------------------------- invariants
+
+
+def test_i12_between_two_checkpoints_each_prompt_begins_with_the_bytes_of_the_last():
+    chat = begun(checkpoint(trigger_at=20, keep_recent=6, template=PLAIN))
+    last: list[bytes] = []
+    rewritten = []
+    for n in range(1, 60):
+        if n % 2 == 0:
+            chat.record(say(f"answer {n}"))
+            continue
+        chat.append(user(f"question {n}"))
+        now = wire(chat, chat.settle())
+        if now[: len(last)] != last:
+            rewritten.append(n)
+        last = now
+    assert rewritten == list(range(21, 60, 6))  # the call after each checkpoint: at 20, 26, 32, ...
 
 
 @given(
