@@ -98,6 +98,10 @@ Addition = Callable[[Sequence[Message], About], Step[tuple[Sequence[Message], Ab
 """Adds to messages that are about to be appended, and says so."""
 
 
+_Begun = dict[str, tuple[Task, Task | None]]
+"""Attempts that a plan has begun, and what stood before them, by policy."""
+
+
 class Engine:
     """The state of one open conversation, and the steps that change it."""
 
@@ -352,9 +356,10 @@ class Engine:
         self._require_window()
         yield from self._follow_head()
         answers: dict[str, Answer] = {}
+        begun: _Begun = {}
         for _ in range(_ATTEMPTS):
             try:
-                plan, draft = yield from self._answered(self.floor, answers)
+                plan, draft = yield from self._answered(self.floor, answers, begun)
                 if plan:
                     yield from self._commit(plan.edits, "plan", draft, plan.before, plan.after)
             except StalePlan:
@@ -381,15 +386,19 @@ class Engine:
         if not self.policies or self.limits.window is None:
             return
         try:
-            plan, draft = yield from self._answered((), {})
+            plan, draft = yield from self._answered((), {}, {})
             if plan:
                 yield from self._commit(plan.edits, "plan", draft, plan.before, plan.after)
         except StalePlan:  # Whoever came first has planned; the next call plans anew.
             yield from self.refresh()
 
-    def _answered(self, floor: Sequence[Rung], answers: dict[str, Answer]) -> Step[tuple[Plan, Projection]]:
-        """A plan without open questions. `answers` is added to, so that nothing is asked twice."""
-        tasks = tuple(self.projection.tasks.values())  # As they stood before this plan asked anything.
+    def _answered(
+        self, floor: Sequence[Rung], answers: dict[str, Answer], begun: _Begun
+    ) -> Step[tuple[Plan, Projection]]:
+        """A plan without open questions. `answers` and `begun` are added to, so that nothing is asked or counted twice
+        where a plan must be made anew.
+        """
+        tasks = self._tasks_without(begun)
 
         def frame(entries: tuple[Entry, ...]) -> View:
             return self._framed(entries, tasks)
@@ -403,10 +412,22 @@ class Engine:
                 raise
             if not plan.requests or round == _ROUNDS:
                 break
-            yield from self._begin([request.task for request in plan.requests if request.task])
+            attempts = [request.task for request in plan.requests if request.task]
+            for task in attempts:
+                before = begun[task.policy][1] if task.policy in begun else self.projection.tasks.get(task.policy)
+                begun[task.policy] = (task, before)
+            yield from self._begin(attempts)
             for request in plan.requests:
                 answers[request.key] = yield from self._summary(request)
         return plan, draft
+
+    def _tasks_without(self, begun: _Begun) -> tuple[Task, ...]:
+        """The newest task of each policy, as they stood before this plan asked anything."""
+        standing = []
+        for policy, task in self.projection.tasks.items():
+            own, before = begun.get(policy, (None, None))
+            standing.append(before if task == own else task)
+        return tuple(task for task in standing if task is not None)
 
     def _begin(self, tasks: Sequence[Task]) -> Step[None]:
         """Write down what is about to be tried, so that an attempt counts even if the process ends in it, or what

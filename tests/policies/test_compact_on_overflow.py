@@ -562,6 +562,24 @@ def test_another_process_that_edits_meanwhile_makes_the_plan_stale_and_nothing_i
     assert len(summarizer.requests) == 1
 
 
+def test_a_plan_that_is_made_anew_has_made_one_attempt(tmp_path):
+    """Or the only attempt there is would be used up by the time its answer can be used."""
+    other = opened(policy="none", store=SqliteStore(tmp_path / "c.db"), **SMALL)
+
+    def interferes(request: object) -> str:
+        other.refresh()
+        other.pin("m11")
+        return "Short."
+
+    policy = compact_on_overflow(keep_recent=0, framing="{summary}", max_attempts=1, strict=True)
+    summarizer = ScriptedSummarizer([interferes])
+    one = opened(policy=(policy,), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer, **SMALL)
+    one.append(talk(11, 1_000))
+    assert texts(one.settle())[0] == "Short."
+    assert [task[:2] for task in tasks(one)] == [("pending", 1), ("done", 1)]
+    assert len(summarizer.requests) == 1
+
+
 def test_two_processes_that_compact_at_once_leave_one_summary(tmp_path):
     """H of the document's gaps: the slower one finds the work done."""
     second = ScriptedSummarizer(["From the other."])
