@@ -104,7 +104,7 @@ class Conversation(Shell):
         `messages`: the whole list, for whoever keeps one: its new tail is appended, and where it departs from the
         history the conversation forks (the former course is kept under its name with `~1`, `~2`, ...). `system` and
         `tools` are counted and passed through. Raises BadSetting if neither window nor model is known, DoesNotFit
-        if system prompt and pending request alone do not fit.
+        if system prompt and pending request alone do not fit, CompactionFailed where a strict policy says so.
         """
         with self._lock:
             return self._prompted(self._do(self._settle(system, tools, messages)))
