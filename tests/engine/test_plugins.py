@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -13,24 +14,33 @@ from hypothesis import strategies as st
 
 from foveate import (
     AdditionalContent,
+    BadEdit,
+    BadInput,
+    BadMessage,
     BadSetting,
     Conversation,
     Event,
     Kept,
+    KeptPlugin,
     Lease,
+    Media,
     Message,
     Text,
     TipMoved,
+    check,
+    filter_tool_results,
     open_async_conversation,
     open_conversation,
     retain_blocks,
     shell,
 )
+from foveate.core.enrich import own_message, retained_parts
 from foveate.errors import StoreError
 from foveate.stores.memory import MemoryStore
 from foveate.testing import answer, call, calls, say, user
 from foveate.testing.bodies import check_body
 from foveate.testing.faults import Countdown, FailingStore
+from foveate.testing.strategies import edits, histories
 
 PROVIDERS = ("openai", "anthropic")
 HEADER = "\n### PLUGIN screen CONTEXT ###\n"
@@ -421,6 +431,60 @@ def test_where_the_list_goes_another_way_plugins_are_asked_anew(provider: str):
     assert [texts[0] for _, texts in told(chat)] == ["Begin.", "Another answer.", "Go."]
 
 
+# ------------------------------------------------------------------------------------------------------- every history
+
+
+class Drawn:
+    """Adds what is drawn: blocks of every kind of time, nothing, or an error."""
+
+    def __init__(self, name: str, data: st.DataObject) -> None:
+        self.name, self._data = name, data
+
+    def __call__(self, content: object) -> list[AdditionalContent]:
+        if self._data.draw(st.integers(0, 5)) == 0:
+            raise ValueError("drawn")
+        return self._data.draw(st.lists(CONTENTS, max_size=2))  # type: ignore[no-any-return]
+
+
+CONTENTS = st.builds(
+    AdditionalContent,
+    st.sampled_from(["a", "", (Text("b"), Text(" "), Text("c")), (Media("image/png", "base64", "iVBORw0KGgo="),)]),
+    st.booleans(),
+    st.sampled_from([False, True, 0, 1, 2, -1]),
+)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@given(history=histories(max_size=16), data=st.data())
+def test_every_view_of_any_history_with_any_plugins_is_legal_and_shows_the_users_own_words(
+    provider: str, history: list[Message], data: st.DataObject
+):
+    store, plugins = MemoryStore(), [Drawn("a", data), Drawn("b", data)]
+    chat = opened(*plugins, provider=provider, store=store, policy=(filter_tool_results(keep=2),))
+    accepted = []
+    for message in history:
+        with suppress(BadMessage):
+            chat.append(message)
+            accepted.append(message)
+        if data.draw(st.integers(0, 2)) == 0:
+            for edit in data.draw(edits([row.id for row in chat.history()], max_size=1)):
+                with suppress(BadEdit):
+                    chat.edit(edit)
+            with suppress(BadInput):  # There may be nothing to send yet.
+                view = chat.settle()
+                assert check(view, chat.profile) == []
+                assert check_body(chat.format.name, chat.format.body(view, profile=chat.profile)) == []
+    rows = chat.history()
+    own = [said for row in rows if (said := own_message(row.message, row.stamp)) is not None]
+    assert own == accepted
+    for row in rows:
+        if row.stamp.retention:
+            assert len(row.stamp.retention.parts) == len(retained_parts(row.message))
+    assert chat.verify() == []
+    again = opened(*plugins, provider=provider, store=store, policy=(filter_tool_results(keep=2),))
+    assert [entry.message for entry in again.view] == [entry.message for entry in chat.view]
+
+
 # ------------------------------------------------------------------------------------------------------------- settings
 
 
@@ -443,8 +507,6 @@ def test_with_everything_automatic_switched_off_it_stays():
 
 
 def test_a_retention_of_the_programs_own_is_not_doubled():
-    from foveate import KeptPlugin
-
     assert later_view(policy=[retain_blocks(plugins={"screen": KeptPlugin(save=3)})]) == ["One.", HEADER, "shot 1"]
 
 
