@@ -284,7 +284,7 @@ def _told(
     if (
         settings is None
         and not has_plugins
-        and not os.path.exists("foveate.toml")
+        and not os.path.lexists("foveate.toml")
         and not any(map(_is_ours, os.environ))
     ):
         chosen = DEFAULT if policy is None else policy

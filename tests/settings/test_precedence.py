@@ -137,6 +137,15 @@ def test_enabled_switches_on_from_below_too(loaded):
     assert switched.mechanisms == ("filter", "recap")
 
 
+def test_plugins_switch_on_what_they_cannot_do_without_unless_somebody_says_otherwise(loaded):
+    on = loaded(has_plugins=True)
+    assert (on.mechanisms, on.values["retain.enabled"].source) == (("retain", "prune"), "keyword plugins=")
+    assert loaded(has_plugins=True, policy="none").mechanisms == ("retain",)
+    assert loaded(has_plugins=True, policy="off").mechanisms == ()
+    assert loaded(has_plugins=True, environ={"FOVEATE_RETAIN_ENABLED": "off"}).mechanisms == ("prune",)
+    assert loaded(has_plugins=True, policy="retain").values["retain.enabled"].source == "preset retain"
+
+
 @pytest.mark.parametrize(("name", "floor"), [("off", ()), ("none", FLOOR)])
 def test_off_and_none_silence_what_is_said_of_mechanisms_below(loaded, name, floor):
     loaded.write(FILE, "floor = true\n[prune]\nenabled = true\n")

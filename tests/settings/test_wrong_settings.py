@@ -134,6 +134,13 @@ def test_a_wrong_kind_inside_of_tables(loaded, lending, toml, said):
     assert said in loaded.refused(toml)
 
 
+def test_the_environment_is_no_way_out_of_a_wrong_value_in_a_table(loaded, lending):
+    assert loaded.refused("[lend.names]\na = 'x'\n") == (
+        "foveate.toml, line 2: lend.names.a is 'x'; allowed: a whole number. "
+        'The keyword settings={"lend": {"names": {"a": ...}}} takes precedence over it.'
+    )
+
+
 def test_what_is_right_in_tables_is_taken(loaded, lending):
     told = lending(loaded("[lend]\nturns = 'none'\nshare = 1\n[lend.tools.x]\nmode = 'none'\nturns = 'none'\n"))
     assert (told["turns"], told["share"]) == (None, 1.0)
@@ -319,6 +326,9 @@ def test_a_folder_a_pipe_and_nothing_are_no_files(loaded):
     assert loaded.refused(policy="a\0b.toml").startswith("There is no file")
     assert loaded.refused(policy="x" * 5_000 + ".toml").endswith("File name too long.")
     assert loaded.refused(policy="~nobody-of-that-name/x.toml").startswith("There is no file")
+    (loaded.folder / "foveate.toml").symlink_to("nothing.toml")
+    assert loaded.refused() == "There is no file foveate.toml."
+    (loaded.folder / "foveate.toml").unlink()
     (loaded.folder / "foveate.toml").mkdir()
     assert loaded.refused() == "foveate.toml is a folder; name a TOML file."
 

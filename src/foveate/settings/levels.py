@@ -90,7 +90,7 @@ def from_environment(environ: Mapping[str, str]) -> Spoken:
 
 def from_file(folder: Path | None) -> Spoken:
     """What `foveate.toml` in this folder says, if it is there. Raises BadSetting where it has a fault."""
-    if folder is None or not os.path.exists(folder / FILE):
+    if folder is None or not os.path.lexists(folder / FILE):
         return Spoken({}, {})
     file = TomlFile(folder / FILE, FILE)
     source = Source(Level.FILE, FILE)
