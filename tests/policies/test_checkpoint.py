@@ -366,6 +366,18 @@ def test_pins_with_their_units_the_last_input_and_calls_without_an_answer_stay()
     assert refusals(chat, view) == []
 
 
+def test_a_system_prompt_in_the_middle_stays_and_does_not_count():
+    asked = counting()
+    chat = begun(checkpoint(trigger_at=12, keep_recent=5, template=PLAIN), asked)
+    chat.append(
+        [user("begin"), say("well begun"), system("Mode: read-only."), *(user(f"question {n}") for n in range(10))]
+    )
+    view = chat.settle()
+    assert [entry.handle for entry in view] == ["m1", "m3", *(f"m{n}" for n in run(9, 13))]
+    facts = asked.requests[0].facts
+    assert [facts[key] for key in ("from_turn", "to_turn", "original_message_count")] == [0, 6, 7]
+
+
 def test_the_answer_of_a_call_that_was_waited_for_finds_it_again_and_goes_with_the_next():
     chat = begun(checkpoint(trigger_at=10, keep_recent=5, template=PLAIN))
     tell(chat, [user("go"), call("sub", "task")])
@@ -410,14 +422,24 @@ def test_the_note_of_the_floor_is_not_swallowed():
 def test_recaps_are_summarised_like_the_turns_they_stand_for():
     asked = counting()
     recaps = recap_batches(min_preserved_assistant_messages=2, batch_size=2)
-    chat = begun((recaps, checkpoint(trigger_at=12, keep_recent=6, template=PLAIN)), asked)
-    for n in range(6):
-        tell(chat, [user(f"q{n}"), say(f"recap - did {n}, and it took long\n" + "at length " * 40)])
-    assert [message.text for message in asked.requests[0].messages] == [
-        f"recap - did {n}, and it took long" for n in range(3)
+    chat = begun((recaps, checkpoint(trigger_at=16, keep_recent=6, template=PLAIN)), asked)
+    for n in range(5):
+        work = calls(f"c{n}", text=f"recap - did {n}\n" + "at length " * 40)
+        tell(chat, [user(f"q{n}"), work, answer(f"c{n}", "found " * 20)])
+    tell(chat, [user("q5"), say("recap - that is all"), user("thanks")])
+    view = chat.settle()
+    (request,) = asked.requests
+    assert [message.text for message in request.messages[:3]] == [
+        '[Earlier: recap - did 0; expand("m2-m3")]',
+        '[Earlier: recap - did 1; expand("m5-m6")]',
+        "q2",
     ]
-    facts = asked.requests[0].facts
-    assert (facts["original_message_count"], facts["filtered_message_count"]) == (5, 3)  # two questions are hidden
+    assert (request.previous, request.facts["from_turn"], request.facts["to_turn"]) == ("", 1, 9)
+    assert (request.facts["original_message_count"], request.facts["filtered_message_count"]) == (9, 6)
+    assert ([entry.stamp.source for entry in view if entry.kind == "summary"], memory(view)) == (
+        ["checkpoint"],
+        run(11, 18),
+    )
 
 
 # ------------------------------------------------------------------------------------------------------ when it is due
