@@ -66,6 +66,7 @@ from .wiring import open_async_conversation, open_conversation, open_store
 
 if _typing.TYPE_CHECKING:
     from .async_conversation import AsyncConversation
+    from .core.economy import when_it_pays
     from .policies.checkpoint import checkpoint, checkpoint_edit
     from .policies.compact_on_overflow import compact_on_overflow
     from .policies.expire_results import expire_results
@@ -76,6 +77,7 @@ if _typing.TYPE_CHECKING:
     from .policies.recap_batches import recap_batches
     from .policies.recap_settings import recap_settings
     from .policies.retain_blocks import KeptPlugin, retain_blocks
+    from .policies.supersede import supersede
 
 __version__ = "0.1.0.dev0"
 
@@ -166,9 +168,11 @@ __all__ = [
     "recap_batches",
     "recap_settings",
     "retain_blocks",
+    "supersede",
     "system",
     "tool_result",
     "user",
+    "when_it_pays",
 ]
 
 
@@ -187,6 +191,8 @@ _LATER = {
     "recap_batches": ".policies.recap_batches",
     "recap_settings": ".policies.recap_settings",
     "retain_blocks": ".policies.retain_blocks",
+    "supersede": ".policies.supersede",
+    "when_it_pays": ".core.economy",
 }
 """What is imported only when it is asked for: asyncio alone would double the time, and few need every policy."""
 

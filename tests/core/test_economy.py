@@ -112,6 +112,12 @@ def test_what_was_just_said_costs_nothing_to_take_away():
     assert [handles(view, when_it_pays(clears(at))(view)) for at in (7, 5, 3)] == [["m7"], ["m5"], []]
 
 
+def test_an_edit_that_saves_nothing_waits_until_it_costs_nothing():
+    view = warm(Story(*steps(5, 9_000, 10)))
+    assert when_it_pays(clears(3))(view) == []
+    assert len(when_it_pays(clears(3))(replace(view, moment=Moment(0, 301.0)))) == 1
+
+
 def test_f26_a_warm_prefix_is_not_rewritten_for_little():
     """Elsewhere 219,000 cached tokens were written anew to save a few thousand."""
     story = Story(*steps(3_000, *[10_000] * 20))
@@ -133,6 +139,7 @@ def test_f16_edits_never_wait_for_ever():
     assert len(when_it_pays(clears(3), prices=dear)(full)) == 1
     fits = replace(view, budget=Budget(view.tokens, 0, 10**9, 10**6))
     assert len(when_it_pays(clears(3), prices=dear)(fits)) == 0
+    assert len(when_it_pays(clears(3), prices=dear, threshold=0.999)(fits)) == 1
 
 
 @pytest.mark.parametrize("budget", [Budget(10**6, 0, 10, 10**6), Budget(10**6, 0, 10**9, 0)], ids=["bytes", "images"])
@@ -166,7 +173,7 @@ class Remembers:
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
-        self.wasted = 0.0
+        self.wasted = self.left = 0.0
 
     def __call__(self, view: View) -> list[Edit]:
         edits = list(self.policy(view))
@@ -177,10 +184,8 @@ class Remembers:
         self.wasted += 0.1 * saved
         first = min(entry.position for entry in view.entries for edit in edits if entry.id == edit.target.message)
         old = [entry for entry in view.entries if entry.stamp.turn < view.turn - 1 and entry.position >= first]
-        if self.wasted < 1.15 * max(0, sum(entry.tokens for entry in old) - saved):
-            return []
-        self.wasted = 0.0
-        return edits
+        self.left = 1.15 * max(0, sum(entry.tokens for entry in old) - saved) - self.wasted
+        return edits if self.left <= 0 else []
 
 
 @settings(max_examples=settings.default.max_examples * 2)
@@ -189,14 +194,16 @@ class Remembers:
     st.sampled_from((prune_tool_outputs(protect=2_000, minimum=0), filter_tool_results(keep=3))),
 )
 def test_the_edits_come_at_the_very_call_at_which_one_who_remembers_makes_them(sizes: list[int], policy: Policy):
+    """Where it would take many questions to be sure, it may answer when a little is missing, or a little late."""
     story, patient, remembers = Story(user("u")), when_it_pays(policy), Remembers(policy)
     for n, tokens in enumerate(sizes):
         story.say(call(f"c{n}"), result(f"c{n}", tokens))
         view = warm(story)
-        made = patient(view)
-        assert made == remembers(view)
+        made, would = patient(view), remembers(view)
+        assert made == would or abs(remembers.left) < 0.1 * remembers.wasted
         if made:
             story.edit(*made)
+            remembers.wasted = 0.0
 
 
 def test_what_was_expanded_counts_from_then_on():
@@ -228,7 +235,7 @@ def test_a_policy_is_asked_about_few_earlier_calls_however_many_there_are():
         assert asked[0] == story.turn + 1
         most = max(most, len(asked))
     assert len(story.records) > 4
-    assert 2 < most <= 25
+    assert 2 < most <= 11
 
 
 # -------------------------------------------------------------------------------------------------- many kinds of edits
@@ -269,8 +276,11 @@ def test_what_an_edit_saves_is_what_it_takes_off_the_view():
 
 def test_an_edit_of_a_place_that_is_not_there_saves_nothing_and_stops_nobody():
     story = Story(*steps(1_000, 9_000))
-    odd = [Replace(Target("nobody"), ()), Hide(Target(story.id(3), (7, 7))), Hide(Span("no", "body"))]
-    assert when_it_pays(lambda view: odd)(warm(story)) == odd  # The planner drops them, as it does without waiting.
+    nowhere = [Replace(Target("nobody"), ()), Hide(Span("no", "body"))]
+    odd = [*nowhere, Hide(Target(story.id(3), (7, 7)))]
+    assert when_it_pays(lambda view: nowhere)(warm(story)) == nowhere  # The planner drops them, as ever.
+    assert when_it_pays(lambda view: odd)(warm(story)) == []
+    assert when_it_pays(lambda view: [*odd, *clears(5)(view)])(warm(story)) == [*odd, *clears(5)(warm(story))]
 
 
 def test_recaps_wait_too():
@@ -307,10 +317,10 @@ def test_what_alone_would_still_wait_goes_with_what_pays():
 # ---------------------------------------------------------------------------------------------------- settings and runs
 
 
-@pytest.mark.parametrize("bound", [0, -1, float("nan")])
-def test_a_bound_that_is_none_is_refused(bound: float):
-    with pytest.raises(BadSetting, match="max_deferred above 0"):
-        when_it_pays(clears(3), max_deferred=bound)
+@pytest.mark.parametrize("wrong", [{"max_deferred": 0}, {"max_deferred": -1}, {"threshold": 0}, {"threshold": 1.1}])
+def test_bounds_that_are_none_are_refused(wrong: dict[str, float]):
+    with pytest.raises(BadSetting, match="max_deferred above 0 and 0 < threshold <= 1"):
+        when_it_pays(clears(3), **wrong)
 
 
 def test_what_policies_say_of_themselves_is_true_of_them_together_too():

@@ -98,6 +98,15 @@ def test_a_tool_that_only_says_that_nothing_changed_replaces_nothing():
     assert gone(run.read()) == ["m3"]
 
 
+def test_i02_what_was_superseded_counts_for_what_it_was():
+    """Or its note would be so short that the tiny result after it could stand for it, and would go the next time."""
+    story = Story(*Run().read(tokens=500).do("Read", "No change.", file_path="/src/a.py").read(tokens=500).said)
+    plan = plan_of(story, supersede(grace=None, placeholder="[]"))
+    story.edit(*plan.edits)
+    assert [entry.handle for entry in plan.after if entry.shrunk] == ["m3"]
+    assert plan_of(story, supersede(grace=None, placeholder="[]")).edits == ()
+
+
 def test_a_read_that_failed_replaces_nothing_and_is_not_replaced():
     assert gone(Run().read().do("Read", state="error", file_path="/src/a.py")) == []
     assert gone(Run().do("Read", state="error", file_path="/src/a.py").read()) == []

@@ -31,8 +31,10 @@ __all__ = ["MAX_DEFERRED", "break_even", "flush_cost", "is_cold", "saving", "whe
 MAX_DEFERRED = 0.5
 """Share of the usable budget that edits which wait may come to."""
 
-_LOOKS = 24
-"""How often a policy is asked about earlier calls, at most; what is still open then is taken in the middle."""
+_LOOKS = 10
+"""How often a policy is asked about earlier calls, at most. What is still open then is a small share of the sum, and is
+taken in the middle.
+"""
 
 Key = tuple[str, str | Path]
 """What an edit changes: two edits with the same key come to the same."""
@@ -69,21 +71,29 @@ def is_cold(view: View, prices: Prices) -> bool:
 
 
 def when_it_pays(
-    policy: Policy | Sequence[Policy], *, prices: Prices | None = None, max_deferred: float = MAX_DEFERRED
+    policy: Policy | Sequence[Policy],
+    *,
+    prices: Prices | None = None,
+    max_deferred: float = MAX_DEFERRED,
+    threshold: float = 1.0,
 ) -> Policy:
     """This policy, or several as one, with edits that wait until they pay.
 
     The edits are made, all at once, when the requests since each became due have wasted on what it would have saved as
     much as making all of them now costs. They are made at once where that is free (the cache is cold), where the view
-    is over its budget, and where they come to more than `max_deferred`: a share of the usable budget, or tokens if it
-    is above 1. What is no soft edit (pins, restores, tasks, the wish for a summary) never waits.
+    is over its budget or above `threshold`, a share of the usable tokens (that at which a summary would be made, so
+    that it may become needless), and where they come to more than `max_deferred`: a share of the usable tokens, or
+    tokens if it is above 1. What is no soft edit (pins, restores, tasks, the wish for a summary) never waits.
 
     Several policies look at the same view, and where two of them want the same message, the first has it. `prices`
-    are those of the view unless given. Raises BadSetting for a `max_deferred` of 0 or less.
+    are those of the view unless given. Raises BadSetting for a `max_deferred` of 0 or less, and for a `threshold` that
+    is not above 0 and at most 1.
     """
-    if not max_deferred > 0:
-        raise BadSetting(f"when_it_pays needs a max_deferred above 0, not {max_deferred!r}.")
-    return _WhenItPays((policy,) if callable(policy) else tuple(policy), prices, max_deferred)
+    if not max_deferred > 0 or not 0 < threshold <= 1:
+        raise BadSetting(
+            f"when_it_pays needs a max_deferred above 0 and 0 < threshold <= 1, not {max_deferred} and {threshold}."
+        )
+    return _WhenItPays((policy,) if callable(policy) else tuple(policy), prices, max_deferred, threshold)
 
 
 class _WhenItPays:
@@ -91,13 +101,15 @@ class _WhenItPays:
 
     __name__ = "when_it_pays"
 
-    def __init__(self, policies: tuple[Policy, ...], prices: Prices | None, max_deferred: float) -> None:
-        self._policies, self._prices, self._max_deferred = policies, prices, max_deferred
+    def __init__(
+        self, policies: tuple[Policy, ...], prices: Prices | None, max_deferred: float, threshold: float
+    ) -> None:
+        self._policies, self._prices, self._max_deferred, self._threshold = policies, prices, max_deferred, threshold
 
     def __call__(self, view: View) -> list[Edit | NeedsSummary]:
         wanted = _wanted(self._policies, view)
         waiting = _Waiting(view, wanted)
-        if not waiting.total or is_over(view):
+        if not waiting.saved or is_over(view) or view.tokens > self._threshold * view.budget.usable:
             return wanted
         prices, bound = self._prices or view.moment.prices, self._max_deferred
         if bound <= 1:

@@ -168,5 +168,5 @@ class _Found:
 
 
 def _replaces(newer: Entry, older: Entry) -> bool:
-    """Whether one is enough to stand for the other. Of what is shrunk nobody can say; it was large enough to be."""
-    return newer.tokens * _LEAST_SHARE >= older.tokens or not is_whole(newer) or not is_whole(older)
+    """Whether one is enough to stand for the other. As they were given: what is shown now may be less of either."""
+    return newer.stamp.tokens * _LEAST_SHARE >= older.stamp.tokens
