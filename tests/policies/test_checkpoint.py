@@ -13,6 +13,7 @@ from core.story import ANTHROPIC, OPENAI
 from engine.shells import opened, refusals, texts, wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from foveate import Conversation, open_async_conversation, open_conversation
 from foveate.core.edits import Span, Summarize, Task
@@ -25,6 +26,7 @@ from foveate.formats.sniff import read_recording
 from foveate.policies import named
 from foveate.policies.checkpoint import PLAIN, checkpoint, checkpoint_edit
 from foveate.policies.filter_tool_results import filter_tool_results
+from foveate.policies.oldest import Numbering
 from foveate.policies.recap_batches import recap_batches
 from foveate.testing import answer, call, calls, say, system, user
 from foveate.testing.strategies import histories, runs
@@ -492,6 +494,15 @@ def test_an_async_conversation_awaits_its_summarizer():
     assert asyncio.run(told()) == (["[Conversation summary up to turn 6]: S1"], run(8, 12))
 
 
+@pytest.mark.parametrize(("attempt", "wait"), [(1, 1), (2, 2), (5, 16), (6, 32), (7, 32), (500, 32)])
+def test_no_two_attempts_are_more_than_32_calls_apart(attempt, wait):
+    chat = opened(policy="none", window=1_000_000)
+    chat.append([user(f"question {n}") for n in range(100)])
+    failed = (Task("checkpoint", "failed", attempt, turn=7),)
+    asks = [bool(list(AS_DOCUMENTED(replace(chat.view, tasks=failed, turn=7 + wait - n)))) for n in (0, 1)]
+    assert asks == [True, False]
+
+
 def test_one_call_is_not_tried_twice_and_what_failed_is_not_asked_by_a_dry_run():
     asked = ScriptedSummarizer([OSError("down")])
     chat = begun(summarizer=asked)
@@ -592,6 +603,25 @@ def test_a_checkpoint_by_hand_must_cover_something_and_parts_no_call_from_its_re
             checkpoint_edit(chat.view, nothing, "S")
     chat.edit(checkpoint_edit(chat.view, 99, "S", template=PLAIN))
     assert texts(chat.settle()) == ["[Conversation summary up to turn 2]: S", "then"]
+
+
+@pytest.mark.parametrize("frame", [BACKGROUND, PLAIN, "{summary} (up to {turn})"])
+def test_a_summary_is_carried_on_without_its_frame_whichever_that_was(frame):
+    asked = counting()
+    chat = begun(checkpoint(trigger_at=10, keep_recent=5, template="{summary} (up to {turn})"), asked)
+    talk(chat, 6)
+    chat.edit(checkpoint_edit(chat.view, 2, "They talked\nabout it.", template=frame))
+    talk(chat, 14)
+    assert asked.requests[0].previous == "They talked\nabout it."
+
+
+def test_summaries_that_overlap_count_what_they_cover_once():
+    chat = opened(policy="none", window=1_000_000)
+    ids = chat.append([user(f"question {n}") for n in range(20)])
+    chat.edit(Summarize(Span(ids[0], ids[9]), "The first ten."))
+    chat.edit(Summarize(Span(ids[4], ids[14]), "From the fifth on."))
+    assert Numbering(chat.view).unsummarised == 5
+    assert checkpoint_edit(chat.view, 16, "All.").span == Span(ids[0], ids[16])
 
 
 def test_a_plain_summarize_by_hand_is_carried_on_as_it_is():

@@ -141,8 +141,6 @@ class _Checkpoint(Struct, frozen=True):
                 yield edit
 
     def _is_due(self, view: View, numbering: Numbering) -> bool:
-        if numbering.unsummarised <= self.keep_recent:
-            return False
         new = _since_the_last(view, numbering)
         if new is None or self.retrigger == "trigger_at":
             return numbering.unsummarised >= self.trigger_at

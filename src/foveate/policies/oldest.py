@@ -125,7 +125,7 @@ class Numbering:
     """
 
     def __init__(self, view: View) -> None:
-        self._systems = sorted(entry.position for entry in view if entry.message.role == "system")
+        self._systems = [entry.position for entry in view if entry.message.role == "system"]
         covers = [entry for entry in view if entry.kind == "summary" and entry.stamp.source != _RECAP]
         self._runs = _merged(sorted((entry.position, entry.last) for entry in covers))
         self._tip = max((max(entry.position, entry.last) for entry in view), default=0)
