@@ -24,7 +24,7 @@ from foveate.core.view import View
 from foveate.errors import BadSetting, DoesNotFit
 from foveate.formats.sniff import read_recording
 from foveate.policies import named
-from foveate.policies.checkpoint import PLAIN, checkpoint, checkpoint_edit
+from foveate.policies.checkpoint import BACKGROUND, PLAIN, checkpoint, checkpoint_edit
 from foveate.policies.filter_tool_results import filter_tool_results
 from foveate.policies.oldest import Numbering
 from foveate.policies.recap_batches import recap_batches
@@ -329,6 +329,17 @@ def test_the_short_form_alone_filters_what_is_shown():
     talk(chat, 100)
     assert memory(chat.view) == run(1, 100)
     assert [entry.position for entry in chat.view if entry.shrunk] == [3, 6]
+
+
+def test_results_are_filtered_while_a_summary_that_failed_is_waited_for():
+    chat = opened(policy="none", window=1_000_000)
+    chat.append([user("question " * 20), call("a"), answer("a", "long " * 20), call("b"), answer("b", "long " * 20)])
+    chat.append([user(f"question {n}") for n in range(6)])
+    waiting = replace(chat.view, tasks=(Task("checkpoint", "failed", turn=chat.view.turn),))
+    policy = checkpoint(trigger_at=9, keep_recent=6, tool_results_keep=1)
+    assert [(type(edit).__name__, edit.target.message) for edit in policy(waiting)] == [
+        ("Replace", chat.history()[2].id)
+    ]
 
 
 def test_two_numbers_of_results_to_keep_are_refused():
