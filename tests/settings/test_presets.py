@@ -23,7 +23,7 @@ def test_every_shipped_file_is_known_and_says_what_it_does():
 def test_every_shipped_preset_makes_policies(loaded, name):
     settings = loaded(policy=name)
     policies, floor = named(name)
-    assert len(settings.policies()) == len(policies) == len(settings.mechanisms)
+    assert len(settings.policies()) == len(policies) == len(settings.steps)
     assert settings.floor() == floor == (() if name == "off" else FLOOR)
     assert {one.source for key, one in settings.values.items() if "." in key} <= {f"preset {name}", "default"}
 
@@ -52,6 +52,27 @@ def test_the_preset_recap_follows_the_document_and_drops_the_first_user_input(lo
         "note": '[Earlier: {recap}; expand("{handle}")]',
     }
     foveate.recap_batches(**told)
+
+
+@pytest.mark.parametrize("name", ["frugal", "coding", "browser"])
+def test_what_is_recommended_for_a_low_bill_waits_until_it_pays(loaded, name):
+    settings = loaded(policy=name)
+    assert settings.steps == ("defer(supersede, prune)",)
+    assert "{handle}" in settings.values["prune.placeholder"].value
+
+
+@pytest.mark.parametrize(("name", "mechanism"), [("prune-and-compact", "prune"), ("expire", "expire")])
+def test_presets_that_follow_a_document_have_its_very_words(loaded, name, mechanism):
+    values = {key.partition(".")[2]: one.value for key, one in loaded(policy=name).values.items()}
+    words = {
+        "prune": {"placeholder": "[Old tool result content cleared]", "protect": 40_000, "minimum": 20_000},
+        "expire": {
+            "stub": "[result expired after {turns} turns]",
+            "annotation": "...\n\n[Compacted: showing first {kept} of {length} characters. Agent can request expansion "
+            "if needed.]",
+        },
+    }[mechanism]
+    assert {key: values[key] for key in words} == words
 
 
 def test_a_preset_of_ones_own(loaded):
