@@ -331,14 +331,16 @@ def test_the_short_form_alone_filters_what_is_shown():
     assert [entry.position for entry in chat.view if entry.shrunk] == [3, 6]
 
 
-def test_results_are_filtered_while_a_summary_that_failed_is_waited_for():
-    chat = opened(policy="none", window=1_000_000)
+def test_results_are_filtered_although_a_summary_failed_and_while_it_is_waited_for():
+    policy = checkpoint(trigger_at=9, keep_recent=6, tool_results_keep=1)
+    chat = begun(policy, ScriptedSummarizer([OSError("down")]))
     chat.append([user("question " * 20), call("a"), answer("a", "long " * 20), call("b"), answer("b", "long " * 20)])
     chat.append([user(f"question {n}") for n in range(6)])
-    waiting = replace(chat.view, tasks=(Task("checkpoint", "failed", turn=chat.view.turn),))
-    policy = checkpoint(trigger_at=9, keep_recent=6, tool_results_keep=1)
+    whole = chat.view
+    assert [entry.position for entry in chat.settle() if entry.shrunk] == [3]
+    waiting = replace(whole, tasks=(Task("checkpoint", "failed", turn=whole.turn),))
     assert [(type(edit).__name__, edit.target.message) for edit in policy(waiting)] == [
-        ("Replace", chat.history()[2].id)
+        ("Replace", whole.entries[2].id)
     ]
 
 
