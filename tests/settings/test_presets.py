@@ -9,6 +9,7 @@ import pytest
 import foveate
 from foveate.policies import DEFAULT, FLOOR, KNOWN, named, presets
 from foveate.policies.presets import MECHANISMS, SHIPPED, preset
+from foveate.testing import BodyChecker, agent_run
 
 FOLDER = Path(presets.__file__).parent / "presets"
 
@@ -171,3 +172,22 @@ def test_a_conversation_runs_under_a_preset_of_ones_own(loaded, monkeypatch):
     for n in range(2):
         chat.append([foveate.testing.call(f"c{n}"), foveate.testing.answer(f"c{n}", "x" * 400)])
     assert [entry.message.text for entry in chat.settle() if entry.is_result] == ["[gone]", "x" * 400]
+
+
+@pytest.mark.parametrize("name", [name.replace("-N", "-5") for name in KNOWN if name != "off"])
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_under_every_preset_each_view_is_legal_fits_and_is_settled(name, provider):
+    chat = foveate.open_conversation(
+        "run", format=provider, window=12_000, policy=name, summarizer=lambda request: "What was done so far."
+    )
+    checker = BodyChecker(chat.format.name)
+    for message in agent_run(60, seed=3):
+        if message.role == "assistant":
+            view = chat.settle()
+            assert not checker.check(chat.format.body(view, profile=chat.profile))
+            assert view.tokens <= view.budget.usable
+            assert not chat.plan().edits
+            chat.record(message)
+        else:
+            chat.append(message)
+    assert len(chat.history()) == len(agent_run(60, seed=3))
