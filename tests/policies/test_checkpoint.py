@@ -139,6 +139,7 @@ def test_5_4_06_the_view_holds_one_summary_and_the_next_is_written_from_it_and_t
     assert summaries(chat.view) == ["[Conversation summary up to turn 99]: S2"]
     second = asked.requests[1]
     assert second.previous == "S1"
+    assert second.target < 500  # no more than what it takes the place of
     assert [message.text for message in second.messages] == [row.message.text for row in chat.history(92, 101)]
 
 
