@@ -164,11 +164,12 @@ class _Waiting:
         return sum([tokens * (self.view.turn - self.since[key]) for key, tokens in self.saved.items()])
 
     def due(self, policies: Sequence[Policy], turn: int) -> int:
-        """Tokens that those of these edits save which were due at an earlier call already."""
+        """Tokens that those of these edits save which were due at an earlier call already, and could be."""
         view = self.view
         then = tuple([entry for entry in view.entries if entry.stamp.turn < turn])
         wanted = _wanted(policies, replace(view, entries=then, turn=turn, _sizes=None))
-        return sum([self.saved.get(key, 0) for edit in wanted if (key := _key(edit)) is not None])
+        keys = [key for edit in wanted if (key := _key(edit)) in self.saved and self.since[key] < turn]
+        return sum([self.saved[key] for key in keys])
 
 
 def _have_wasted(waiting: _Waiting, policies: Sequence[Policy], cost: float, prices: Prices) -> bool:

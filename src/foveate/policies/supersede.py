@@ -145,11 +145,12 @@ class _Found:
 
     def _change(self, entry: Entry, path: str) -> None:
         """A patch may name the file from another folder than the read did: rather one read too many is given up."""
-        known = self._files.get(path)
+        known, name = self._files.get(path), basename(path)
         changed = [] if known is None else [known]
-        for absolute in (False, True) if not is_absolute(path) else (False,):
-            namesakes = self._namesakes.get((basename(path), absolute), ())
-            changed += [file for file in namesakes if file is not known and is_same_file(file.path, path)]
+        namesakes = self._namesakes.get((name, False), [])
+        if not is_absolute(path):
+            changed, namesakes = [], [*namesakes, *self._namesakes.get((name, True), [])]
+        changed += [file for file in namesakes if is_same_file(file.path, path)]
         for file in changed:
             file.before += [(read, lines) for lines, read in file.current.items()]
             file.current = {}
