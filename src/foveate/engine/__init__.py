@@ -1,0 +1,79 @@
+"""One conversation: append -> plan -> commit -> view, as steps that a shell performs.
+
+Every method that touches the store is a generator: it yields what the store should do and gets the answer back. So
+`Conversation` and `AsyncConversation` differ only in how they perform a step, and nothing here waits. State changes
+only after the store has said yes: a failure anywhere leaves the conversation as it was.
+
+    State       where it stands in its store, what it shows     state.py
+    Appending   messages become rows of a chain                 appending.py
+    Planning    policies and summaries make a plan              planning.py
+    Editing     edits by hand, expanding, undoing               editing.py
+    Engine      forks, other courses, views of earlier calls    here
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ..core.journal import Record
+from ..core.projection import Projection
+from ..core.view import View
+from ..errors import (
+    BadSetting,
+)
+from ..ports import Head
+from .appending import NOTHING_SAID, About, Addition
+from .editing import Editing
+from .state import in_order, row_of
+from .steps import Effect, Step
+
+__all__ = ["NOTHING_SAID", "About", "Addition", "Effect", "Engine", "Step"]
+
+_STEM = 480
+"""Characters of a name that the name of its former course begins with: stores take 500."""
+
+
+class Engine(Editing):
+    """The state of one open conversation, and the steps that change it."""
+
+    def fork(self, name: str, position: int | None = None) -> Step[Head]:
+        """A new conversation that shares the past up to `position` (default: all of it), and its edits."""
+        at = self.head.position if position is None else position
+        if not 0 <= at <= self.head.position:
+            raise BadSetting(f"This conversation has {self.head.position} messages; it cannot be forked at {at}.")
+        number = yield from self._number_at(at)
+        made: Head = yield partial(self.store.fork, self.head, name, at, number)
+        return made
+
+    def depart(self, position: int) -> Step[str]:
+        """Go on from an earlier message; what came after it is kept under a name of its own, which is returned."""
+        number = yield from self._number_at(position)
+        taken = set((yield partial(self.store.names, self.head.tenant)))
+        tries = range(1, len(taken) + 2)
+        stem = self.head.name[:_STEM]
+        keep = next(f"{stem}~{n}" for n in tries if f"{stem}~{n}" not in taken)
+        self.head = yield partial(self.store.repoint, self.head, position, number, keep)
+        yield from self._load()
+        self._asked = None
+        return keep
+
+    def _number_at(self, position: int) -> Step[int]:
+        if position == self.head.position:
+            return self.head.number
+        records = yield partial(self.store.records, self.head)
+        return max((record.last for _, record in records if record.position <= position), default=0)
+
+    def as_of(self, turn: int) -> Step[View]:
+        """What the model saw at call `turn`, folded anew from history and journal."""
+        if turn < 1:
+            raise BadSetting(f"Turns are counted from 1; there is no turn {turn}.")
+        rows = yield partial(self.store.messages, self.head, 1, self.head.position)
+        records = yield partial(self.store.records, self.head)
+        past = Projection(self.profile, self.counter)
+        seen = [row for row in rows if row.stamp.turn < turn]
+        for one in in_order(seen, [record for _, record in records if record.turn <= turn]):
+            if isinstance(one, Record):
+                yield from self._fold(past, one)
+            else:
+                past.append(row_of(one))
+        return View(past.entries(), turn, self.limits.budget())

@@ -1,0 +1,177 @@
+"""Appending: messages with what is said beside them become rows of a chain, all or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from msgspec import Struct
+
+from ..core import ids, wire
+from ..core.counting import tokens_of
+from ..core.enrich import own_message
+from ..core.messages import Message
+from ..core.snapshots import Row
+from ..core.stamps import Kept, Lease, Origin, Retention, Stamp, Usage
+from ..errors import (
+    BadInput,
+    TipMoved,
+)
+from ..ports import Appended
+from .state import State, row_of
+from .steps import ATTEMPTS, Step
+
+__all__ = ["NOTHING_SAID", "About", "Addition", "Appending"]
+
+_ORIGINS: dict[str, Origin] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
+_TYPES: dict[str, Origin] = {"retry-context": "derived"}
+"""What an application's own types of messages are, if they are not results and not what their role says."""
+
+
+class About(Struct, frozen=True):
+    """What is said of messages when they are appended, beside the messages."""
+
+    time: int | None = None
+    """Milliseconds since 1970; None: now."""
+    origin: Origin | None = None
+    usage: Usage | None = None
+    lease: Lease | None = None
+    kept: Mapping[int, tuple[Kept, ...]] = {}
+    """How long each part is shown, for messages with retention, by their place in what is appended, from 0."""
+    metadata: str = ""
+
+    def origin_of(self, message: Message) -> Origin:
+        """Where a message came from: as was said, else by its type, else by its role."""
+        kind = self.lease.message_type if self.lease else ""
+        if self.origin or message.role != "user" or kind in ("", "user-input", "system"):
+            return self.origin or _ORIGINS[message.role]
+        return _TYPES.get(kind, "tool")
+
+
+NOTHING_SAID = About()
+"""Messages that speak for themselves."""
+
+Addition = Callable[[Sequence[Message], About], Step[tuple[Sequence[Message], About]]]
+"""Adds to messages that are about to be appended, and says so."""
+
+
+class Appending(State):
+    """The steps that add messages."""
+
+    def append(
+        self,
+        messages: Sequence[Message],
+        *,
+        after: str | None = None,
+        about: About = NOTHING_SAID,
+        addition: Addition | None = None,
+    ) -> Step[tuple[str, ...]]:
+        """Add messages at the tip; after `after`, if named, where what is there already is not added twice.
+
+        `addition` is called once, with those that are not there yet.
+        """
+        if not messages:
+            return ()
+        yield from self._follow_head()
+        for _ in range(ATTEMPTS):
+            if after is not None and after != self.head.tip:
+                return (yield from self._append_after(after, messages, about, addition))
+            if addition:
+                messages, about = yield from addition(messages, about)
+                addition = None
+            bodies = [wire.encode_message(message) for message in messages]
+            rows = self._chained(messages, bodies, about)
+            try:
+                self.head = yield partial(self.store.append, self.head, rows)
+            except TipMoved:
+                yield from self.refresh()
+                if after and not (yield partial(self.store.locate, self.head, [after])):
+                    raise  # The conversation departed from the past that holds it.
+                continue
+            for row, message in zip(rows, messages, strict=True):
+                self.projection.append(Row(row.position, row.id, message, row.stamp, len(row.body)))
+            if any(message.role == "assistant" for message in messages):
+                self._asked = None
+                self._measure()
+            yield from self._maybe_snapshot()
+            return tuple(row.id for row in rows)
+        raise TipMoved(f"Other writers kept extending {self.head.name!r}; {ATTEMPTS} attempts did not get through.")
+
+    def _append_after(
+        self,
+        after: str,
+        messages: Sequence[Message],
+        about: About,
+        addition: Addition | None,
+    ) -> Step[tuple[str, ...]]:
+        """A retry: what already follows `after` is recognised, whatever was added to it; the rest is added if it is the
+        tip.
+        """
+        start = 0
+        if after:
+            found = yield partial(self.store.locate, self.head, [after])
+            if after not in found:
+                raise BadInput(f"There is no message {after!r} in {self.head.name!r} to append after.")
+            start = found[after]
+        there = yield partial(self.store.messages, self.head, start + 1, start + len(messages))
+        parent = after
+        known: list[str] = []
+        for row in there:
+            own = own_message(row_of(row).message, row.stamp)
+            if own is not None:  # Else it is what plugins said in between.
+                if len(known) == len(messages):
+                    break
+                message = messages[len(known)]
+                expected = ids.message_id(parent, ids.body_hash(wire.encode_message(message)))
+                if row.id != expected and own != message:
+                    raise TipMoved(
+                        f"Other messages follow {after!r} in {self.head.name!r}: its tip is {self.head.tip!r}, at "
+                        f"position {self.head.position}. Append after that, or fork at position {start}."
+                    )
+                known.append(row.id)
+            parent = row.id
+        rest = yield from self.append(messages[len(known) :], after=parent, about=about, addition=addition)
+        return (*known, *rest)
+
+    def _chained(
+        self,
+        messages: Sequence[Message],
+        bodies: Sequence[bytes],
+        about: About,
+    ) -> list[Appended]:
+        now = self.clock() if about.time is None else about.time
+        parent, link, position = self.head.tip, self.head.seal, self.head.position
+        turn, asked = self.projection.facts.turn, bool(self._asked)
+        if asked:
+            turn = self._begun()
+        rows: list[Appended] = []
+        tools: dict[str, str] = {}
+        sequence = self.projection.facts.sequence
+        for i, (message, body) in enumerate(zip(messages, bodies, strict=True)):
+            source = ""
+            kept = about.kept.get(i)
+            sequence += 1 if kept else 0
+            if message.role == "assistant":
+                turn, asked = (turn if asked else turn + 1), False
+                tools.update((call.call_id, call.name) for call in message.calls)
+            elif (result := message.result) is not None:
+                source = result.name or tools.get(result.call_id) or self.projection.tool_of(result.call_id)
+            is_reply = about.usage is not None and message.role == "assistant"
+            stamp = Stamp(
+                turn,
+                now,
+                tokens_of(message, self.counter),
+                about.origin_of(message),
+                source,
+                about.usage if is_reply else None,
+                self.limits.estimate if is_reply else 0,
+                about.lease,
+                Retention(sequence, kept) if kept else None,
+                about.metadata,
+            )
+            digest = ids.body_hash(body)
+            parent = ids.message_id(parent, digest)
+            link = ids.seal(link, parent, wire.encode_stamp(stamp))
+            position += 1
+            rows.append(Appended(position, parent, link, stamp, body, digest))
+        return rows

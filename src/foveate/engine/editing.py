@@ -1,0 +1,153 @@
+"""Editing by hand: what a handle names is expanded, edits are looked at before they are made, and taken back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+
+from msgspec.structs import replace
+
+from ..core.edits import Edit, Hide, Replace, Restore, Span, Summarize, Target, Unpin, meet, named_by
+from ..core.handles import Handle, parse_handle
+from ..core.journal import Record
+from ..core.showing import applies
+from ..core.standing import Standing, gaps, way_back
+from ..errors import (
+    BadEdit,
+    NotExpandable,
+    StalePlan,
+    UnknownHandle,
+)
+from ..ports import Appended
+from .planning import Planning
+from .state import row_of
+from .steps import ATTEMPTS, Step
+
+__all__ = ["Editing"]
+
+_ID = re.compile("[0-9a-f]{40}")
+
+
+class Editing(Planning):
+    """The steps that change a view because somebody said so."""
+
+    def edit(self, edits: Sequence[Edit], author: str = "edit") -> Step[Record]:
+        """Commit edits made by hand. Raises BadEdit, and changes nothing, where one cannot apply."""
+        if not edits:
+            raise BadEdit("There is no edit to commit.")
+        yield from self._follow_head()
+        for _ in range(ATTEMPTS):
+            yield from self._validate(edits)
+            before = self.view()
+            draft = self.projection.copy()
+            now = before.moment.now
+            trial = Record(self.head.number + 1, tuple(edits), self._begun() + 1, now, "", draft.position)
+            yield from self._fold(draft, trial)
+            try:
+                return (yield from self._commit(edits, author, draft, before, self.frame(draft.entries())))
+            except StalePlan:
+                yield from self.refresh()
+        raise StalePlan(f"Other writers kept changing the view of {self.head.name!r}; try again later.")
+
+    def _validate(self, edits: Sequence[Edit]) -> Step[None]:
+        wanted = named_by(edits)
+        where = yield partial(self.store.locate, self.head, wanted)
+        unknown = [id for id in wanted if id not in where]
+        if unknown:
+            raise BadEdit(f"This conversation has no message {unknown[0]!r}.")
+        unpinned = {edit.target.message for edit in edits if isinstance(edit, Unpin)}
+        for edit in edits:
+            if isinstance(edit, Replace | Hide) and isinstance(edit.target, Target):
+                position = where[edit.target.message]
+                if self.projection.is_protected(position, edit.target.path) or self.projection.refuses(edit):
+                    raise BadEdit(
+                        f"m{position} is a system prompt or the last user input, which the model must see as it was "
+                        "said."
+                    )
+                if isinstance(edit, Replace) or edit.target.path:
+                    yield from self._require_effect(edit, position)
+                elif self.projection.is_pinned(edit.target.message) and edit.target.message not in unpinned:
+                    raise BadEdit(f"m{position} is pinned; unpin it first.")
+            if isinstance(edit, Summarize) and not edit.text.strip():
+                raise BadEdit("A summary needs a text. To show nothing in place of a span, hide it.")
+            span = _span_of(edit)
+            if span and where[span.first] > where[span.last]:
+                raise BadEdit(f"The span m{where[span.first]}-m{where[span.last]} ends before it begins.")
+            if isinstance(edit, Restore) and any(not 1 <= number <= self.head.number for number in edit.edits):
+                raise BadEdit(f"The journal has edits 1 to {self.head.number}; {edit.edits} are not all among them.")
+
+    def _require_effect(self, edit: Replace | Hide, position: int) -> Step[None]:
+        (row,) = yield partial(self.store.messages, self.head, position, position)
+        if not applies(row_of(row).message, edit):
+            raise BadEdit(
+                f"m{position} cannot be edited so. Either it has no such part, or it is reasoning, which stays with "
+                "the calls it led to; a call or a result is hidden only with its message; a call's new arguments are "
+                "one text, a JSON object."
+            )
+
+    def named(self, handle: str | int) -> Step[tuple[Handle, list[Appended]]]:
+        """The messages behind a handle, as appended. Also taken: a message's id, and its index in the last view."""
+        parsed = yield from self._parsed(handle)
+        if parsed.last > self.head.position:
+            raise UnknownHandle(str(handle), f"This conversation has messages m1 to m{self.head.position}.")
+        rows = yield partial(self.store.messages, self.head, parsed.first, parsed.last)
+        return parsed, rows
+
+    def _parsed(self, handle: str | int) -> Step[Handle]:
+        if isinstance(handle, str) and _ID.fullmatch(handle):
+            where = yield partial(self.store.locate, self.head, [handle])
+            if handle not in where:
+                raise UnknownHandle(handle, "No message of this conversation has this id.")
+            return Handle(where[handle], where[handle])
+        if type(handle) is int:
+            shown = self.projection.entries() if self._shown is None else self._shown
+            if not 0 <= handle < len(shown) or not shown[handle].position:
+                raise UnknownHandle(str(handle), f"The last view has messages 0 to {len(shown) - 1}.")
+            return Handle(shown[handle].position, max(shown[handle].position, shown[handle].last))
+        return parse_handle(handle)  # type: ignore[arg-type]
+
+    def expand(self, handle: str | int, reason: str = "") -> Step[list[Appended]]:
+        """Show the originals behind a handle again from the next view on, and return them."""
+        yield from self._follow_head()
+        parsed, rows = yield from self.named(handle)
+        self._require_shrunk(str(handle), parsed)
+        target = Target(rows[0].id, parsed.path) if len(rows) == 1 else Span(rows[0].id, rows[-1].id)
+        yield from self.edit([Restore((target,), reason=reason or f"{handle} was asked for")], "expand")
+        return rows
+
+    def _require_shrunk(self, handle: str, parsed: Handle) -> None:
+        """Raise NotExpandable where there is nothing to bring back, or where it must not be brought back."""
+        inside = [entry for entry in self.projection.entries() if parsed.first <= entry.position <= parsed.last]
+        there = {entry.position for entry in inside if entry.source is not None}
+        is_hidden = any(position not in there for position in range(parsed.first, parsed.last + 1))
+        shrunk = [one for one in inside if any(meet(path, parsed.path) for path in one.shrunk)]
+        if any(not entry.expandable for entry in shrunk):
+            raise NotExpandable(handle, "its original is kept from the model; `original` reads it")
+        if not shrunk and not is_hidden:
+            raise NotExpandable(handle, "it is shown whole")
+
+    def undo(self, first: int, last: int) -> Step[Record]:
+        """Take back the edits with these numbers: what they changed is shown as it was without them."""
+        records = yield partial(self.store.records, self.head)
+        numbered = [pair for _, record in records for pair in record.numbered()]
+        if not 1 <= first <= last <= len(numbered):
+            raise BadEdit(f"The journal has edits 1 to {self.head.number}, not all of {first} to {last}.")
+        where = yield partial(self.store.locate, self.head, named_by(edit for _, edit in numbered))
+        now, then = Standing(numbered, where), Standing(numbered, where, without=range(first, last + 1))
+        between = gaps(now, then)
+        ends = sorted({end for runs in between.values() for run in runs for end in run})
+        rows = yield partial(self.store.pick, self.head, ends)
+        back = way_back(now, then, between, {row.position: row.id for row in rows})
+        if not back:
+            raise BadEdit(f"Edits {first} to {last} changed nothing that could be taken back.")
+        said = f"undoes edits {first} to {last}" if first < last else f"undoes edit {first}"
+        return (yield from self.edit([edit if edit.reason else replace(edit, reason=said) for edit in back], "undo"))
+
+
+def _span_of(edit: Edit) -> Span | None:
+    match edit:
+        case Summarize(span=span) | Hide(target=Span() as span):
+            return span
+        case _:
+            return None

@@ -1,0 +1,200 @@
+"""The state of one open conversation: where it stands in its store, what it shows, which call is the next.
+
+Opening, following other writers, and committing to the journal; what `Engine` builds on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from ..core import ids, wire
+from ..core.edits import Edit, Restore, Task, named_by
+from ..core.journal import Record
+from ..core.messages import Message
+from ..core.planner import Policy, Rung
+from ..core.profiles import Profile
+from ..core.projection import Projection
+from ..core.rules import Checker
+from ..core.snapshots import Row, Snapshot
+from ..core.view import Entry, Moment, Prices, View
+from ..limits import Limits
+from ..ports import Appended, Clock, Format, Head, Store, Summarizer, TokenCounter
+from .steps import Step
+
+__all__ = ["State", "in_order", "row_of"]
+
+_SNAPSHOT_EVERY = 256
+"""Messages and edits after which a snapshot is due, at least."""
+
+
+class State:
+    """What an engine knows, and how it keeps up with its store."""
+
+    def __init__(
+        self,
+        store: Store,
+        format: Format,
+        profile: Profile,
+        counter: TokenCounter,
+        clock: Clock,
+        *,
+        policies: Sequence[Policy],
+        floor: Sequence[Rung],
+        limits: Limits,
+        prices: Prices,
+        summarizer: Summarizer | None = None,
+    ) -> None:
+        self.store, self.format, self.profile, self.counter, self.clock = store, format, profile, counter, clock
+        self.policies, self.floor, self.prices = tuple(policies), tuple(floor), prices
+        self.summarizer = summarizer
+        self.limits = limits
+        self.head: Head
+        self.projection = Projection(profile, counter)
+        self._checker = Checker(profile)
+        self._turn = 0  # number of the model call that was begun last
+        self._asked: tuple[str, int] | None = None  # tip and newest edit that the last, still unanswered call saw
+        self._requested: int | None = None  # when the last request was made
+        self._shown: tuple[Entry, ...] | None = None  # the view that was settled last
+        self._branch: int | None = None  # that the projection shows
+        self._saved = 0  # position + number at the last snapshot
+
+    # ---------------------------------------------------------------------------------------------------- opening
+
+    def open(self, tenant: str, name: str, *, create: bool = True) -> Step[None]:
+        """Resume from the newest snapshot, or from the beginning."""
+        self.head = yield partial(self.store.open, tenant, name, create=create)
+        yield from self._load()
+
+    def _load(self) -> Step[None]:
+        found = yield partial(self.store.snapshot, self.head)
+        projection = Projection(self.profile, self.counter)
+        snapshot = Snapshot.decode(found[2]) if found else None
+        if snapshot:
+            rows = yield partial(self.store.pick, self.head, snapshot.positions())
+            projection = Projection.resume(snapshot, map(row_of, rows), self.profile, self.counter)
+            self._saved = snapshot.position + snapshot.number
+        self.projection = yield from self._caught_up(projection)
+        self._measure()
+
+    def _measure(self) -> None:
+        """Let the newest measured prompt correct the estimates."""
+        self.limits.measured(self.projection.facts.measured, self.projection.facts.estimated)
+        self._branch, self._asked = self.head.branch, None
+
+    def _caught_up(self, projection: Projection) -> Step[Projection]:
+        """The same projection with what the store has beyond it."""
+        rows = yield partial(self.store.messages, self.head, projection.position + 1, self.head.position)
+        records = yield partial(self.store.records, self.head, projection.number)
+        for one in in_order(rows, [record for _, record in records]):
+            if isinstance(one, Record):
+                yield from self._fold(projection, one)
+            else:
+                projection.append(row_of(one))
+        if any(row.stamp.origin == "assistant" for row in rows):
+            self._asked = None  # somebody has answered
+        return projection
+
+    def _fold(self, projection: Projection, record: Record) -> Step[None]:
+        """Apply one record, fetching what it names or restores and the projection does not hold."""
+        named = [id for id in named_by(record.edits) if not projection.holds(id)]
+        where: dict[str, int] = {}
+        if named:
+            where = yield partial(self.store.locate, self.head, named)
+        runs = projection.needs(record, where)
+        projection.apply(record, where)
+        missing = sorted({position for first, last in runs for position in projection.missing(first, last)})
+        if missing:
+            rows = yield partial(self.store.pick, self.head, missing)
+            earlier = yield partial(self.store.records, self.head)
+            records = [*(old for _, old in earlier if old.first < record.first), record]
+            ends = named_by(Restore(edit.targets) for old in records for edit in old.edits if isinstance(edit, Restore))
+            where = yield partial(self.store.locate, self.head, ends)
+            projection.reveal(map(row_of, rows), records, where)
+
+    def refresh(self) -> Step[None]:
+        """Take in what other writers did."""
+        self.head = yield partial(self.store.open, self.head.tenant, self.head.name, create=False)
+        yield from self._follow_head()
+
+    def _follow_head(self) -> Step[None]:
+        """Bring the projection to where the head is: after another writer, or after a failure in between."""
+        if self._branch != self.head.branch:  # The conversation departed from the past that is shown.
+            yield from self._load()
+        elif (self.projection.position, self.projection.number) != (self.head.position, self.head.number):
+            self.projection = yield from self._caught_up(self.projection.copy())
+
+    # ---------------------------------------------------------------------------------------------------- looking
+
+    def _begun(self) -> int:
+        """Model calls begun so far."""
+        return max(self.projection.facts.turn, self._turn)
+
+    def next_turn(self) -> int:
+        """Number of the model call a view is for: the last one's again only if nothing changed since it was made."""
+        return self._begun() if self._asked == (self.head.tip, self.head.number) else self._begun() + 1
+
+    def frame(self, entries: tuple[Entry, ...]) -> View:
+        """Entries as a view with the facts of this moment."""
+        return self._framed(entries, tuple(self.projection.tasks.values()))
+
+    def _framed(self, entries: tuple[Entry, ...], tasks: tuple[Task, ...]) -> View:
+        now, turn, facts = self.clock(), self.next_turn(), self.projection.facts
+        last = self._requested or facts.replied
+        moment = Moment(now, (now - last) / 1000 if last else None, self.prices)
+        return View(entries, turn, self.limits.budget(), moment, tasks, facts.retained(turn))
+
+    def view(self) -> View:
+        """What the model would see without any new edit."""
+        return self.frame(self.projection.entries())
+
+    # ------------------------------------------------------------------------------------------------- committing
+
+    def _commit(self, edits: Sequence[Edit], author: str, draft: Projection, before: View, after: View) -> Step[Record]:
+        record = Record(
+            self.head.number + 1,
+            tuple(edits),
+            before.turn if author == "plan" else self._begun() + 1,
+            before.moment.now,
+            self.head.tip,
+            self.head.position,
+            before.tokens,
+            after.tokens,
+            before.bytes,
+            after.bytes,
+            author,
+        )
+        record_id = ids.record_id(self.head.record, wire.encode_record(record))
+        self.head = yield partial(self.store.commit, self.head, record, record_id)
+        self.projection = draft
+        draft.number = record.last
+        yield from self._follow_head()
+        yield from self._maybe_snapshot()
+        return record
+
+    def _maybe_snapshot(self) -> Step[None]:
+        seen = self.projection.position + self.projection.number
+        if seen - self._saved >= max(_SNAPSHOT_EVERY, len(self.projection)):
+            yield from self.save_snapshot()
+
+    def save_snapshot(self) -> Step[None]:
+        """Keep the projection, so that the next resume reads only what is visible."""
+        snapshot = self.projection.snapshot()
+        yield partial(self.store.save_snapshot, self.head, snapshot.position, snapshot.number, snapshot.encode())
+        self._saved = snapshot.position + snapshot.number
+
+
+def row_of(row: Appended) -> Row:
+    message = wire.decode_message(row.body) if row.body else Message("user", ())
+    return Row(row.position, row.id, message, row.stamp, len(row.body))
+
+
+def in_order(rows: Sequence[Appended], records: Sequence[Record]) -> Iterator[Appended | Record]:
+    """Messages and records as they came: each record after the messages that were there when it was planned."""
+    taken = 0
+    for record in records:
+        while taken < len(rows) and rows[taken].position <= record.position:
+            yield rows[taken]
+            taken += 1
+        yield record
+    yield from rows[taken:]
