@@ -18,9 +18,7 @@ from functools import partial
 from ..core.journal import Record
 from ..core.projection import Projection
 from ..core.view import View
-from ..errors import (
-    BadSetting,
-)
+from ..errors import BadSetting
 from ..ports import Head
 from .appending import NOTHING_SAID, About, Addition
 from .editing import Editing

@@ -13,10 +13,7 @@ from ..core.enrich import own_message
 from ..core.messages import Message
 from ..core.snapshots import Row
 from ..core.stamps import Kept, Lease, Origin, Retention, Stamp, Usage
-from ..errors import (
-    BadInput,
-    TipMoved,
-)
+from ..errors import BadInput, TipMoved
 from ..ports import Appended
 from .state import State, row_of
 from .steps import ATTEMPTS, Step

@@ -13,12 +13,7 @@ from ..core.handles import Handle, parse_handle
 from ..core.journal import Record
 from ..core.showing import applies
 from ..core.standing import Standing, gaps, way_back
-from ..errors import (
-    BadEdit,
-    NotExpandable,
-    StalePlan,
-    UnknownHandle,
-)
+from ..errors import BadEdit, NotExpandable, StalePlan, UnknownHandle
 from ..ports import Appended
 from .planning import Planning
 from .state import row_of

@@ -13,12 +13,7 @@ from ..core.planner import Plan, Rung, draw_up
 from ..core.projection import Projection
 from ..core.summaries import Answer, SummaryRequest, read_answer
 from ..core.view import Entry, View
-from ..errors import (
-    BadInput,
-    CompactionFailed,
-    IllegalView,
-    StalePlan,
-)
+from ..errors import BadInput, CompactionFailed, IllegalView, StalePlan
 from .appending import Appending
 from .steps import ATTEMPTS, Step
 
