@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import Conversation
-from foveate.core.edits import Pin, Target, Unpin
+from foveate.core.edits import Pin, Summarize, Target, Unpin
 from foveate.core.messages import Media, Message, Text, ToolCall, assistant
 from foveate.core.planner import Policy, draw_up
 from foveate.core.rules import check
@@ -22,6 +22,7 @@ from foveate.policies import FLOOR
 from foveate.policies.checkpoint import checkpoint
 from foveate.policies.compact_on_overflow import compact_on_overflow
 from foveate.policies.filter_tool_results import filter_tool_results
+from foveate.policies.ladder import clear_newest
 from foveate.policies.pins import pin_newest
 from foveate.policies.prune_tool_outputs import prune_tool_outputs
 from foveate.policies.recap_batches import recap_batches
@@ -216,6 +217,30 @@ def test_the_floor_spares_a_pinned_part_and_shrinks_the_others():
     plan, _ = draw_up(story.projection, story.frame(few), [], FLOOR)
     assert plan.after.entries[0].message.parts[2] == picture
     assert plan.after.images == 1
+
+
+def test_no_rung_and_no_filter_even_asks_for_what_is_pinned():
+    """What is asked for in vain is counted as freed, and too little else goes."""
+    picture = Media("image/png", "base64", "A" * 4_000)
+    many = json.dumps({"rows": list(range(2_000)), "text": "y" * 9_000})
+    story = Story(
+        Message("user", (Text("two"), picture, picture)),
+        assistant("x" * 9_000, ToolCall("a", "write", many)),
+        answer("a", "z" * 9_000),
+        user("w" * 9_000, picture),
+        say("v" * 9_000),
+        user("go", picture),
+    )
+    pins = [(1, (2,)), (2, (0,)), (2, (1,)), (3, (0, 0)), (4, (0,)), (5, (0,))]
+    story.edit(*(Pin(Target(story.id(position), path)) for position, path in pins))
+    view = story.view(Budget(100, 0, 1_000, 0))
+    policies = [*(rung.free for rung in FLOOR), filter_tool_results(keep=0, max_multimodal=0)]
+    asked = [edit for policy in policies for edit in policy(view) if not isinstance(edit, Summarize)]
+    where = story.where(edit.target.message for edit in asked)
+    assert {(where[edit.target.message], edit.target.path) for edit in asked} == {(1, (1,)), (4, (1,))}
+    newest = Story(user("go"), assistant("", ToolCall("a", "write", many)), answer("a"))
+    newest.edit(Pin(Target(newest.id(2), (0,))))
+    assert list(clear_newest(newest.view(Budget(100, 0, 1_000, 0)))) == []
 
 
 # ---------------------------------------------------------------------------------------------------------- invariants
