@@ -18,7 +18,7 @@ from .counters.estimate import EstimatingCounter
 from .engine import Engine
 from .limits import Limits
 from .plugins import Plugin, listed
-from .policies import DEFAULT, FLOOR, check_together, named, named_summarizer, own_policies
+from .policies import DEFAULT, FLOOR, check_together, in_use, named, named_summarizer, own_policies
 from .ports import Clock, Format, Store, Summarizer, TokenCounter
 from .stores import place_of
 
@@ -168,7 +168,9 @@ class _Made(NamedTuple):
         """An engine of these parts. Raises BadSetting, before the store is opened, for values that are not allowed."""
         self._check()
         told = self.told
-        check_together(told.policies, has_summarizer=told.summarizer != "")
+        has_summarizer = told.summarizer != ""
+        policies = in_use(told.policies, has_summarizer=has_summarizer)
+        check_together(policies, has_summarizer=has_summarizer)
         format = _format(told.format)
         profile = self.profile or profile_for(format.name, told.model)
         return Engine(
@@ -177,7 +179,7 @@ class _Made(NamedTuple):
             profile,
             self.counter or EstimatingCounter(),
             _whole(self.clock) if self.clock else _wall_clock,
-            policies=told.policies,
+            policies=policies,
             floor=told.floor,
             limits=Limits(told.window if told.window is not None else window_of(told.model), told.reserve, profile),
             prices=self.prices or Prices(),

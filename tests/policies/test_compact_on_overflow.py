@@ -774,3 +774,19 @@ def test_a_plan_that_was_only_looked_at_asks_nobody():
     one.append(talk(11, 1_000))
     plan = one.plan()
     assert ([request.policy for request in plan.requests], one.records()) == (["compact"], [])
+
+
+def test_an_optional_one_steps_aside_where_nobody_writes_summaries_and_the_floor_acts():
+    said = agent_run(30, seed=4)
+    alone = opened(policy=(compact_on_overflow(optional=True),), window=4_000)
+    helped = opened(policy=(compact_on_overflow(optional=True),), window=4_000, summarizer=first_characters())
+    for one in (alone, helped):
+        for message in said:
+            if message.role == "assistant":
+                one.settle()
+            one.append(message)
+        one.settle()
+    assert (tasks(alone), {policy for receipt in alone.receipts() for policy in receipt.policies}) == ([], {"floor"})
+    assert tasks(helped)[-1][0] == "done"
+    with pytest.raises(BadSetting, match="summarizer="):
+        opened(policy=(compact_on_overflow(),))

@@ -7,7 +7,16 @@ import json
 import pytest
 from msgspec.structs import asdict, replace
 
-from foveate import filter_tool_results, prune_tool_outputs
+from foveate import (
+    NeedsSummary,
+    Span,
+    Summarize,
+    SummaryRequest,
+    compact_on_overflow,
+    filter_tool_results,
+    prune_tool_outputs,
+)
+from foveate.core.counting import tokens_of
 from foveate.core.messages import system, user
 from foveate.core.view import Prices
 from foveate.errors import DoesNotFit
@@ -258,3 +267,40 @@ def test_policies_of_your_own_go_by_the_names_of_their_functions():
         "mine",
         "mine+policy",
     ]
+
+
+def test_summaries_are_billed_as_if_a_model_had_written_them():
+    """The policy asks for one summary of what was said first; its input is written, its output five times as dear."""
+    asked = []
+
+    def sums(view):
+        if len(view) < 6 or any(entry.span for entry in view):
+            return
+        gone = view.entries[1:4]
+        request = SummaryRequest("sums", tuple(entry.message for entry in gone), 400, "so far")
+        span = Span(gone[0].id, gone[-1].id)
+        yield NeedsSummary(request, lambda answer: [Summarize(span, answer.text, "sums")])
+
+    def summarizer(request):
+        asked.append(request)
+        return "s" * 40  # 10 tokens
+
+    prices = Prices(read=0.5, write=2.0, output=5.0)
+    with_summary = replay(SMALL, policy=(sums,), prices=prices, summarizer=summarizer)
+    free = replay(SMALL, policy=(sums,), prices=replace(prices, output=0.0), summarizer=summarizer)
+    (first, second) = asked
+    assert first == second
+    assert (with_summary.row.model_calls, with_summary.row.illegal_views) == (1, 0)
+    read = sum(tokens_of(message) for message in first.messages) + 2
+    assert with_summary.row.cost - free.row.cost == 5.0 * 10
+    dearest = max(with_summary.calls, key=lambda one: one.cost)
+    assert dearest.cost > 2.0 * read
+
+
+def test_policies_that_cannot_do_without_summaries_get_them_without_a_model_and_others_do_not():
+    run = agent_run(40, seed=5)
+    must, may = (compact_on_overflow(keep_recent=0.25, optional=optional) for optional in (False, True))
+    rows = [replay(run, policy=(policy,), window=8_000).row for policy in (must, may)]
+    assert rows[0].model_calls > 0
+    assert rows[1].model_calls == 0
+    assert [row.over_budget for row in rows] == [0, 0]

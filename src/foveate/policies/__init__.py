@@ -19,6 +19,7 @@ __all__ = [
     "KNOWN",
     "Policy",
     "check_together",
+    "in_use",
     "named",
     "named_summarizer",
     "own_policies",
@@ -70,6 +71,11 @@ def own_policies(policy: object) -> tuple[Policy, ...]:
     if not isinstance(several, list | tuple) or not all(callable(one) for one in several):
         raise BadSetting(f"policy= is a name, a policy or a list of policies, not {policy!r:.100}.")
     return tuple(several)
+
+
+def in_use(policies: Iterable[Policy], *, has_summarizer: bool) -> tuple[Policy, ...]:
+    """Those that can do something: an optional one steps aside where nobody writes summaries."""
+    return tuple(one for one in policies if has_summarizer or not getattr(one, "optional", False))
 
 
 def check_together(policies: Iterable[Policy], *, has_summarizer: bool) -> None:

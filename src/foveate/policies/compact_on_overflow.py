@@ -10,7 +10,7 @@ What is covered and what stays is told by `oldest.py`, what the summarizer reads
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import ClassVar, Literal
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -61,6 +61,7 @@ def compact_on_overflow(
     max_attempts: int = 3,
     min_progress: float = 0.10,
     strict: bool = False,
+    optional: bool = False,
     order: Literal["prune_first", "compact_first"] = "prune_first",
     framing: str = BACKGROUND,
     prompt: str = "",
@@ -85,8 +86,8 @@ def compact_on_overflow(
 
     `framing` must hold `{summary}` and may hold `{handle}`; `"{summary}"` shows the bare text. `prompt`: name of the
     summarizer's prompt. `input_max`: most tokens that the summarizer may be given to read (default: what fits into the
-    conversation's own window). A conversation with this policy needs a `summarizer`. Raises BadSetting for numbers that
-    make no sense.
+    conversation's own window). A conversation with this policy needs a `summarizer`; with `optional=True` the policy
+    steps aside where there is none, and the hard floor acts. Raises BadSetting for numbers that make no sense.
     """
     if not 0 < threshold <= 1 or not 0 <= min_progress < 1:
         raise BadSetting(
@@ -111,6 +112,7 @@ def compact_on_overflow(
         max_attempts,
         min_progress,
         strict,
+        optional,
         order == "compact_first",
         framing,
         prompt,
@@ -128,6 +130,8 @@ class _Compact(Struct, frozen=True):
     max_attempts: int
     min_progress: float
     strict: bool
+    optional: bool
+    """Read when a conversation is opened: without a summarizer the policy is left out."""
     runs_first: bool
     """Read when the policies of a preset are put in order."""
     framing: str
@@ -135,8 +139,10 @@ class _Compact(Struct, frozen=True):
     input_max: int | None
     refuses: Refusal | None
 
-    needs_summarizer: ClassVar[bool] = True
-    """Read when a conversation is opened: without one, nothing would ever be compacted."""
+    @property
+    def needs_summarizer(self) -> bool:
+        """Read when a conversation is opened: without one, nothing would ever be compacted."""
+        return not self.optional
 
     def __call__(self, view: View) -> Iterator[Edit | NeedsSummary]:
         size = _Size(occupied(view), view.budget.window - view.budget.reserve, view.budget.scale)

@@ -7,8 +7,9 @@ measured beside it. Nothing that is measured flows back: a policy sees only what
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from time import process_time
 
 import msgspec
@@ -21,6 +22,7 @@ from ..core.view import Prices, View
 from ..core.wire import encode_message
 from ..formats.recording import Recorded, Recording
 from ..ports import Store, Summarizer
+from ..settings import load
 from ..wiring import open_conversation, open_summarizer
 from .commits import edit_figures
 from .lookup import Lookup
@@ -62,14 +64,16 @@ def replay(
     `window` is in tokens; `provider` (`openai` or `anthropic`) is whose format is rendered; `prices` are for reading
     and writing cached input. `check` looks at every request body; without it no view counts as illegal. `store` and
     `name` say where the conversation is kept: where one of that name exists, under the next free one. `transcript` is
-    what the row calls the recording. `summarizer` writes the summaries that a policy asks for, by default the first
-    characters of each message; they are billed as if a model had written them. Raises DoesNotFit where a system prompt
-    and a pending request are larger than the window.
+    what the row calls the recording. `summarizer` writes the summaries that a policy asks for; by default the first
+    characters of each message, for policies that cannot do without. They are billed as if a model had written them.
+    Raises DoesNotFit where a system prompt and a pending request are larger than the window.
     """
     recorded, path, model, notes = _parts_of(recording)
     label = transcript or PurePath(path).stem or "conversation"
     clock = _Clock()
-    billed = Billed(summarizer or open_summarizer("first-characters"), prices)
+    if summarizer is None and _needs_summarizer(policy):
+        summarizer = open_summarizer("first-characters")
+    billed = Billed(summarizer, prices) if summarizer else None
     chat = _open(
         name or f"{label} / {policy_name(policy)}", store, provider, window, model, policy, prices, clock, billed
     )
@@ -86,6 +90,12 @@ def policy_name(policy: PolicyLike) -> str:
         return policy
     several = policy if isinstance(policy, Sequence) else (policy,)
     return "+".join(getattr(one, "__name__", type(one).__name__) for one in several)
+
+
+def _needs_summarizer(policy: PolicyLike) -> bool:
+    """Whether this policy, with what settings say, cannot do without summaries."""
+    policies = load(policy=policy, environ=os.environ, folder=Path()).policies()
+    return any(getattr(one, "needs_summarizer", False) for one in policies)
 
 
 class _Clock:
@@ -111,7 +121,7 @@ class _Run:
         provider: str,
         prices: Prices,
         check: Check | None,
-        summarizer: Billed,
+        summarizer: Billed | None,
     ) -> None:
         self._chat, self._clock, self._provider, self._prices, self._check = chat, clock, provider, prices, check
         self._summarizer = summarizer
@@ -165,7 +175,7 @@ class _Run:
             message=len(self._messages) + 1,
             tokens=bill.tokens,
             cached=bill.cached,
-            cost=bill.cost + self._summarizer.due(),
+            cost=bill.cost + (self._summarizer.due() if self._summarizer else 0.0),
             milliseconds=milliseconds,
             misses=misses,
             **self._lookup.tokens(),
@@ -217,7 +227,7 @@ class _Run:
             lost_messages=self._lost(),
             ms_per_turn_p50=percentile(times, 50),
             ms_per_turn_p99=percentile(times, 99),
-            model_calls=self._summarizer.calls,
+            model_calls=self._summarizer.calls if self._summarizer else 0,
             over_budget=self._over,
             window=window,
             provider=self._provider,
@@ -250,7 +260,7 @@ def _open(
     policy: PolicyLike,
     prices: Prices,
     clock: _Clock,
-    summarizer: Summarizer,
+    summarizer: Summarizer | None,
 ) -> Conversation:
     """A new conversation, under this name or the next free one."""
     number = 1
