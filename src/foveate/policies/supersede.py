@@ -20,7 +20,7 @@ from .placeholders import fill, is_whole, outgrows, replacement
 
 __all__ = ["GRACE", "SUPERSEDED", "supersede"]
 
-GRACE = 5
+GRACE = 10
 """Turns for which a read stays after its file was changed."""
 
 SUPERSEDED = '[Superseded by {by}: expand("{handle}")]'
