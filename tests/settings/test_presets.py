@@ -11,11 +11,11 @@ from foveate.policies import DEFAULT, FLOOR, KNOWN, named, presets
 from foveate.policies.presets import MECHANISMS, SHIPPED, preset
 from foveate.testing import BodyChecker, agent_run
 
-FOLDER = Path(presets.__file__).parent / "presets"
+FOLDER = Path(presets.__file__).parent
 
 
 def test_every_shipped_file_is_known_and_says_what_it_does():
-    assert sorted(path.stem for path in FOLDER.iterdir()) == sorted(SHIPPED)
+    assert sorted(path.stem for path in FOLDER.glob("*.toml")) == sorted(SHIPPED)
     assert all(preset(name).description.endswith(".") for name in SHIPPED)
     assert DEFAULT in KNOWN
 

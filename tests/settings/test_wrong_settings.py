@@ -7,7 +7,7 @@ import os
 import pytest
 
 from foveate import BadSetting, prune_tool_outputs
-from foveate.policies import toml_file
+from foveate.policies.presets import toml_file
 
 ABOVE_FILE = (
     'The keyword settings={"prune": {"protect": ...}} and the environment (FOVEATE_PRUNE_PROTECT) take precedence '

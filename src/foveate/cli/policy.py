@@ -60,8 +60,8 @@ def list_(*, as_json: Annotated[bool, Parameter(name="--json")] = False) -> int:
         Print JSON Lines: an object for each preset.
     """
     from ..policies import KNOWN
-    from ..policies.assembly import is_on
     from ..policies.presets import MECHANISMS, preset
+    from ..policies.presets.assembly import is_on
     from ._print import print_table
 
     read = {name: preset(name.replace("-N", "-5")) for name in KNOWN}

@@ -25,7 +25,7 @@ __all__ = [
     "own_policies",
 ]
 
-DEFAULT = "prune"
+DEFAULT = "balanced"
 """The preset that counts where nobody chooses one."""
 
 KNOWN = (
@@ -50,8 +50,8 @@ the hard floor too; `none` leaves the floor alone; N is a number; the others are
 
 def named(name: str) -> tuple[tuple[Policy, ...], tuple[Rung, ...]]:
     """The policies and the floor behind a name or in a preset's file. Raises BadSetting for what there is not."""
-    from .assembly import assembled, has_floor  # What reads files is imported where one is read.
     from .presets import preset
+    from .presets.assembly import assembled, has_floor  # What reads files is imported where one is read.
 
     said = preset(name).said
     return tuple(assembled(said).values()), FLOOR if has_floor(said) else ()
@@ -59,8 +59,8 @@ def named(name: str) -> tuple[tuple[Policy, ...], tuple[Rung, ...]]:
 
 def named_summarizer(name: str) -> str:
     """The name of the summarizer that a preset takes where a program hands in none; "" for none."""
-    from .assembly import summarizer_of
     from .presets import preset
+    from .presets.assembly import summarizer_of
 
     return summarizer_of(preset(name).said)
 

@@ -20,6 +20,7 @@ from msgspec import Struct
 from ..core.view import Prices
 from ..errors import BadSetting, FoveateError, IllegalView
 from ..formats.sniff import read_recording
+from ..policies import DEFAULT
 from .measure import DEFAULT_PRICES, share
 from .result import Replayed, Row
 from .run import Check, PolicyLike, policy_name, replay
@@ -57,7 +58,7 @@ class Corpus(Struct, frozen=True):
 def replay_files(
     paths: Iterable[str | os.PathLike[str]],
     *,
-    policies: Sequence[PolicyLike] = ("prune",),
+    policies: Sequence[PolicyLike] = (DEFAULT,),
     window: int = 200_000,
     provider: str = "openai",
     prices: Prices = DEFAULT_PRICES,

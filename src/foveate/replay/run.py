@@ -21,6 +21,7 @@ from ..core.planner import Policy
 from ..core.view import Prices, View
 from ..core.wire import encode_message
 from ..formats.recording import Recorded, Recording
+from ..policies import DEFAULT
 from ..ports import Store, Summarizer
 from ..settings import load
 from ..wiring import open_conversation, open_summarizer
@@ -49,7 +50,7 @@ _STEP = 1_000
 def replay(
     recording: Recording | Iterable[Message],
     *,
-    policy: PolicyLike = "prune",
+    policy: PolicyLike = DEFAULT,
     window: int = 200_000,
     provider: str = "openai",
     prices: Prices = DEFAULT_PRICES,

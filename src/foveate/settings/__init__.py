@@ -18,10 +18,10 @@ from ..core.planner import Policy, Rung
 from ..errors import BadInput, BadSetting
 from ..formats import get_format
 from ..policies import DEFAULT, FLOOR, own_policies
-from ..policies.assembly import assembled, checked, is_on, precedence, refusal, settled
 from ..policies.presets import BARE, MECHANISMS, Preset, preset
+from ..policies.presets.assembly import assembled, checked, is_on, precedence, refusal, settled
+from ..policies.presets.said import Level, Place, Said, Saying, Source, over, shown
 from ..policies.recap_settings import VARIABLES, recap_settings
-from ..policies.said import Level, Place, Said, Saying, Source, over, shown
 from ..stores import place_of
 from ..summarizers import summarizer_named
 from .levels import FILE, GENERAL, Spoken, from_environment, from_file, from_keywords

@@ -13,10 +13,10 @@ from typing import Any
 from msgspec import Struct
 
 from ..errors import BadSetting
-from ..policies.arguments import is_sayable, is_table, parse
 from ..policies.presets import MECHANISMS, check_names, tables_of, values_of
-from ..policies.said import Level, Place, Said, Saying, Source, nearest, shown
-from ..policies.toml_file import TomlFile
+from ..policies.presets.arguments import is_sayable, is_table, parse
+from ..policies.presets.said import Level, Place, Said, Saying, Source, nearest, shown
+from ..policies.presets.toml_file import TomlFile
 
 __all__ = ["FILE", "GENERAL", "Spoken", "from_environment", "from_file", "from_keywords"]
 

@@ -16,8 +16,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..errors import BadSetting
-from . import KNOWN
+from ...errors import BadSetting
+from .. import KNOWN
 from .arguments import Argument, arguments_of, is_sayable, stray
 from .said import Level, Place, Said, Source, flat, nearest, over, shown
 from .toml_file import TomlFile
@@ -49,7 +49,7 @@ class Mechanism:
     @cached_property
     def function(self) -> Callable[..., Any]:
         """The function that makes the policy. Its module is imported when this is asked for."""
-        function: Callable[..., Any] = getattr(import_module(f".{self._module}", __package__), self._function)
+        function: Callable[..., Any] = getattr(import_module(f"..{self._module}", __package__), self._function)
         return function
 
     @property
@@ -80,7 +80,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
 _RENAMED = ("min_preserved_pairs",)
 """Arguments that are there for old programs alone."""
 
-_FOLDER = Path(os.path.realpath(__file__)).parent / "presets"
+_FOLDER = Path(os.path.realpath(__file__)).parent
 SHIPPED = tuple(name for name in KNOWN if name != "keep-last-N")
 """Names of the presets that are files beside this one."""
 BARE = ("none", "off")

@@ -12,7 +12,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Any
 
-from ..errors import BadSetting
+from ...errors import BadSetting
 from .said import Place, flat
 
 __all__ = ["LARGEST", "TomlFile"]

@@ -9,10 +9,10 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from ..core.planner import Policy
-from ..errors import BadSetting
+from ...core.planner import Policy
+from ...errors import BadSetting
+from . import MECHANISMS, Mechanism
 from .arguments import Argument, Misfit, allowed, fit
-from .presets import MECHANISMS, Mechanism
 from .said import Level, Place, Said, Saying, Source, nested, shown, unsaid
 
 __all__ = ["assembled", "checked", "has_floor", "is_on", "precedence", "refusal", "settled", "summarizer_of"]

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from msgspec import Struct, structs
 
-from ..errors import BadSetting
+from ...errors import BadSetting
 
 __all__ = ["Argument", "Misfit", "allowed", "arguments_of", "fit", "is_sayable", "is_table", "parse", "stray"]
 
