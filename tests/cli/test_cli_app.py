@@ -11,7 +11,7 @@ import pytest
 import foveate
 from foveate.cli import app as module
 from foveate.errors import BadSetting
-from foveate.policies import KNOWN
+from foveate.policies import DEFAULT, KNOWN
 
 
 @pytest.mark.parametrize("command", [[], ["replay"], ["show"], ["check"], ["repair"]])
@@ -88,7 +88,7 @@ def test_output_survives_an_encoding_of_ascii_alone(recording):
     done = subprocess.run(
         command, capture_output=True, env=environment(PYTHONIOENCODING="ascii", PYTHONUTF8="0"), check=True
     )
-    assert b"`prune`: " in done.stdout
+    assert f"`{DEFAULT}`: ".encode() in done.stdout
     assert done.stderr == b""
     done.stdout.decode("ascii")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from foveate.policies.arguments import allowed, arguments_of, fit, is_sayable, is_table, parse
+from foveate.policies.presets.arguments import allowed, arguments_of, fit, is_sayable, is_table, parse
 
 if TYPE_CHECKING:
     from somewhere import Unknown

@@ -120,7 +120,8 @@ def test_a_table_is_for_files(loaded, lending):
 
 def test_a_blank_variable_says_nothing(loaded):
     environ = {"FOVEATE_WINDOW": "", "FOVEATE_PRUNE_PROTECT": "  ", "FOVEATE_FILTER_KEEP": ""}
-    settings = loaded("window = 7\n", environ)
+    settings = loaded('policy = "prune"\nwindow = 7\n', environ)
+    assert settings.values["prune.protect"].source == "default"
     assert (settings["window"], settings.mechanisms) == (7, ("prune",))
 
 
@@ -147,7 +148,7 @@ def test_older_variables_feed_recaps_where_recaps_are_on(loaded):
         "environment LLM_COMPACTION_MIN_PRESERVED_ASSISTANT_MESSAGES",
     )
     assert values["recap.batch_size"].value == 2
-    assert loaded(None, environ).mechanisms == ("prune",)
+    assert loaded('policy = "prune"\n', environ).mechanisms == ("prune",)
 
 
 def test_older_variables_stand_between_the_file_and_the_newer_ones(loaded):
@@ -167,11 +168,11 @@ def test_recaps_are_switched_off_by_the_older_variable_unless_a_newer_one_says_o
     older = {"LLM_COMPACTION_ENABLED": "False"}
     assert loaded(None, older, policy="recap").mechanisms == ()
     assert loaded(None, {**older, "FOVEATE_RECAP_ENABLED": "on"}, policy="recap").mechanisms == ("recap",)
-    assert loaded(None, {"LLM_COMPACTION_ENABLED": "true"}).mechanisms == ("prune",)
+    assert loaded('policy = "prune"\n', {"LLM_COMPACTION_ENABLED": "true"}).mechanisms == ("prune",)
 
 
 def test_an_older_variable_of_wrong_value_is_named_where_it_counts(loaded):
     environ = {"LLM_COMPACTION_BATCH_SIZE": "0"}
     told = loaded.refused(None, environ, policy="recap")
     assert told == "LLM_COMPACTION_BATCH_SIZE is '0'; set it to a whole number of 1 or more."
-    assert loaded(None, environ).mechanisms == ("prune",)
+    assert loaded('policy = "prune"\n', environ).mechanisms == ("prune",)

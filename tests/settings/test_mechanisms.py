@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import foveate
 from foveate import BadSetting
-from foveate.policies.arguments import fit, is_sayable, is_table, parse
 from foveate.policies.presets import MECHANISMS
+from foveate.policies.presets.arguments import fit, is_sayable, is_table, parse
 from foveate.settings import load
 from foveate.testing import answer, call
 

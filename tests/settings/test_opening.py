@@ -63,7 +63,7 @@ def test_the_async_one_reads_the_same(here, monkeypatch):
 def test_a_fork_is_made_of_the_same_whatever_is_said_by_then(here, monkeypatch):
     monkeypatch.setenv("FOVEATE_WINDOW", "60_000")
     monkeypatch.setenv("FOVEATE_TENANT", "acme")
-    chat = open_conversation("c", settings={"filter": {"keep": 1}})
+    chat = open_conversation("c", policy="prune", settings={"filter": {"keep": 1}})
     chat.append("hi")
     monkeypatch.setenv("FOVEATE_WINDOW", "nonsense")
     fork = chat.fork("f")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from foveate.core.edits import Replace
-from foveate.policies import FLOOR
+from foveate.policies import DEFAULT, FLOOR
 from foveate.settings import FILE
 from foveate.testing import agent_run
 
@@ -72,10 +72,20 @@ def test_what_is_no_mechanisms_goes_by_the_same_rule(loaded, name, lower, middle
 
 def test_where_nobody_speaks_the_defaults_count(loaded):
     values = loaded().values
-    assert {one.source for name, one in values.items() if not name.endswith(".enabled")} == {"default"}
+    assert {one.source for one in values.values()} == {"default", f"preset {DEFAULT}"}
+    assert {name: one.value for name, one in values.items() if one.source != "default"} == {
+        "supersede.enabled": True,
+        "prune.enabled": True,
+        "prune.protect": 20_000,
+        "prune.protect_reads": 80_000,
+        "prune.minimum": 0,
+        "defer.enabled": True,
+        "compact.enabled": True,
+        "compact.optional": True,
+    }
     general = {name: one.value for name, one in values.items() if "." not in name}
     assert general == {
-        "policy": "prune",
+        "policy": "balanced",
         "floor": True,
         "store": "memory:",
         "format": "openai",
@@ -85,7 +95,6 @@ def test_where_nobody_speaks_the_defaults_count(loaded):
         "tenant": "",
         "summarizer": "",
     }
-    assert values["prune.enabled"].source == "preset prune"
 
 
 def test_no_folder_means_no_file(loaded):
@@ -103,16 +112,16 @@ def test_a_mechanism_of_the_preset_is_switched_off_on_any_level(loaded):
     loaded.write("mine.toml", f'extends = "prune"\n{off}')
     by = [
         loaded(policy="mine.toml"),
-        loaded(environ={"FOVEATE_PRUNE_ENABLED": "No"}),
-        loaded(settings={"prune": {"enabled": False}}),
-        loaded(off),
+        loaded(environ={"FOVEATE_PRUNE_ENABLED": "No"}, policy="prune"),
+        loaded(settings={"prune": {"enabled": False}}, policy="prune"),
+        loaded(off, policy="prune"),
     ]
     assert [(one.mechanisms, one.policies(), one.floor()) for one in by] == [((), (), FLOOR)] * 4
     assert by[-1].values["prune.enabled"].source == "foveate.toml, line 2: prune.enabled"
 
 
 def test_who_speaks_of_a_mechanism_above_the_choice_of_the_preset_switches_it_on(loaded):
-    assert loaded("[filter]\nkeep = 2\n").mechanisms == ("prune", "filter")
+    assert loaded("[filter]\nkeep = 2\n").mechanisms == ("supersede", "prune", "filter", "defer", "compact")
     assert loaded('policy = "none"\n[filter]\nkeep = 2\n').mechanisms == ("filter",)
     environ = {"FOVEATE_POLICY": "recap", "FOVEATE_FILTER_KEEP": "2"}
     assert loaded("", environ).mechanisms == ("filter", "recap")
@@ -138,11 +147,11 @@ def test_enabled_switches_on_from_below_too(loaded):
 
 
 def test_plugins_switch_on_what_they_cannot_do_without_unless_somebody_says_otherwise(loaded):
-    on = loaded(has_plugins=True)
+    on = loaded(has_plugins=True, policy="prune")
     assert (on.mechanisms, on.values["retain.enabled"].source) == (("retain", "prune"), "keyword plugins=")
     assert loaded(has_plugins=True, policy="none").mechanisms == ("retain",)
     assert loaded(has_plugins=True, policy="off").mechanisms == ()
-    assert loaded(has_plugins=True, environ={"FOVEATE_RETAIN_ENABLED": "off"}).mechanisms == ("prune",)
+    assert loaded(has_plugins=True, environ={"FOVEATE_RETAIN_ENABLED": "off"}, policy="prune").mechanisms == ("prune",)
     assert loaded(has_plugins=True, policy="retain").values["retain.enabled"].source == "preset retain"
 
 
@@ -227,6 +236,6 @@ def test_settings_reach_the_policies(loaded):
 
     for protect, cleared in (("2000", True), ("900_000", False)):
         environ = {"FOVEATE_PRUNE_PROTECT": protect, "FOVEATE_PRUNE_MINIMUM": "100"}
-        chat = foveate.open_conversation("c", window=100_000, policy=loaded(environ=environ).policies())
+        chat = foveate.open_conversation("c", window=100_000, policy=loaded(environ=environ, policy="prune").policies())
         chat.append(agent_run(20, seed=3))
         assert any(isinstance(edit, Replace) for edit in chat.plan().edits) is cleared

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import foveate
-from foveate.policies import DEFAULT, FLOOR, KNOWN, named, presets
+from foveate.policies import DEFAULT, FLOOR, KNOWN, check_together, in_use, named, presets
 from foveate.policies.presets import MECHANISMS, SHIPPED, preset
 from foveate.testing import BodyChecker, agent_run
 
@@ -55,11 +55,28 @@ def test_the_preset_recap_follows_the_document_and_drops_the_first_user_input(lo
     foveate.recap_batches(**told)
 
 
-@pytest.mark.parametrize("name", ["frugal", "coding", "browser"])
+@pytest.mark.parametrize("name", ["balanced", "coding", "frugal"])
 def test_what_is_recommended_for_a_low_bill_waits_until_it_pays(loaded, name):
     settings = loaded(policy=name)
-    assert settings.steps == ("defer(supersede, prune)",)
+    assert settings.steps == ("defer(supersede, prune)", "compact")
     assert "{handle}" in settings.values["prune.placeholder"].value
+
+
+def test_what_is_recommended_for_browsing_shrinks_old_looks_at_once_and_leaves_reads_alone(loaded):
+    settings = loaded(policy="browser")
+    assert settings.steps == ("supersede", "prune", "compact")
+    told = {name: settings.values[f"supersede.{name}"].value for name in ("keep", "reads", "writes", "asks")}
+    assert told == {"keep": 1, "reads": (), "writes": (), "asks": ()}
+    assert settings.values["supersede.looks"].value
+    assert "{handle}" in settings.values["prune.placeholder"].value
+
+
+@pytest.mark.parametrize("name", ["balanced", "coding", "frugal", "browser"])
+def test_what_is_recommended_sums_up_only_where_there_is_a_summarizer(name):
+    policies, _ = named(name)
+    check_together(policies, has_summarizer=False)
+    assert in_use(policies, has_summarizer=False) == policies[:-1]
+    assert in_use(policies, has_summarizer=True) == policies
 
 
 @pytest.mark.parametrize(("name", "mechanism"), [("prune-and-compact", "prune"), ("expire", "expire")])

@@ -29,7 +29,7 @@ def show(policy: str | None = None, /, *, as_json: Annotated[bool, Parameter(nam
     Parameters
     ----------
     policy
-        A preset's name or file, as if the program chose it (what settings choose, else prune).
+        A preset's name or file, as if the program chose it (what settings choose, else balanced).
     as_json
         Print one JSON object.
     """

@@ -56,9 +56,9 @@ def replay(
     last
         Take the newest recording of Claude Code or Codex on this computer.
     policy
-        The policy: a preset (prune, balanced, frugal, coding, browser, expire, prune-and-compact, retain, recap,
+        The policy: a preset (balanced, coding, frugal, browser, prune, expire, prune-and-compact, retain, recap,
         checkpoint), keep-last-N, none (only what keeps a request within its window), off, or a .toml file. The default
-        is what settings choose, else prune. Told in full by foveate policy list.
+        is what settings choose, else balanced. Told in full by foveate policy list.
     compare
         Several policies, parted by commas.
     window

@@ -47,7 +47,7 @@ def show(
     turn
         Which model call, counted from 1 (the last one).
     policy
-        For a recording: the policy to replay it under (what settings choose, else prune).
+        For a recording: the policy to replay it under (what settings choose, else balanced).
     window
         For a recording: the model's window in tokens (200000).
     provider
