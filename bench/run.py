@@ -100,7 +100,7 @@ def turn(folder: Path, quick: bool) -> Iterator[Figure]:
     low, high = percentile(floor, 0.5), percentile(floor, 0.99)
     yield Figure("a plain list as JSON, 1,000 messages, p50", low, "ms", None, None, "the floor of what follows")
     medians = {}
-    for policy in ("none", "prune", "keep-last-5"):
+    for policy in ("none", "prune", "balanced", "keep-last-5"):
         for store, aim in (("memory:", 2.0), (f"sqlite:///{folder}/turn-{policy}.db", 4.0)):
             kind = store.partition(":")[0]
             with filled(opened(store, policy), 1_000) as chat:

@@ -5,8 +5,8 @@ everything behind it a write once; each later request is smaller for it. How man
 so the rule is that of somebody who rents skis until the rent has come to the price of a pair: edits wait until what
 they could have saved has come to what making them now costs. That is never far above the best one could have done.
 
-Nothing is remembered from call to call. Since when an edit was due is found by asking the policy what it would have
-wanted at earlier calls, of that part of the view which was there then.
+Nothing is remembered from call to call but to save time. Since when an edit was due is found by asking the policy what
+it would have wanted at earlier calls, of that part of the view which was there then.
 """
 
 from __future__ import annotations
@@ -100,11 +100,14 @@ class _WhenItPays:
     """The policy; see `when_it_pays`."""
 
     __name__ = "when_it_pays"
+    before_calls_only = True
+    """Read by the engine: behind a reply nothing is sent yet, so there is nothing to decide."""
 
     def __init__(
         self, policies: tuple[Policy, ...], prices: Prices | None, max_deferred: float, threshold: float
     ) -> None:
         self._policies, self._prices, self._max_deferred, self._threshold = policies, prices, max_deferred, threshold
+        self._past = _Past(policies)
 
     def __call__(self, view: View) -> list[Edit | NeedsSummary]:
         wanted = _wanted(self._policies, view)
@@ -115,7 +118,7 @@ class _WhenItPays:
         if bound <= 1:
             bound *= view.budget.usable
         cost = flush_cost(waiting.rewritten(), prices)
-        if is_cold(view, prices) or waiting.total > bound or _have_wasted(waiting, self._policies, cost, prices):
+        if is_cold(view, prices) or waiting.total > bound or _have_wasted(waiting, self._past, cost, prices):
             return wanted
         return [edit for edit in wanted if _key(edit) is None]
 
@@ -135,13 +138,14 @@ class _Waiting:
         self.saved: dict[Key, int] = {}
         self.since: dict[Key, int] = {}
         """The call before the first one at which the edit can have been due."""
-        places: dict[str, int] = {}
         soft = [(key, edit) for edit in wanted if (key := _key(edit)) is not None]
-        if soft:
-            for index, entry in enumerate(view.entries):
+        named = {id for _, edit in soft for id in _ends(edit)}
+        places: dict[str, int] = {}
+        for index, entry in enumerate(view.entries if soft else ()):
+            if entry.id in named:
                 places.setdefault(entry.id, index)
-                if entry.span is not None:
-                    places.setdefault(entry.span.last, index)
+            if entry.span is not None and entry.span.last in named:
+                places.setdefault(entry.span.last, index)
         self._first = len(view.entries)
         for key, edit in soft:
             ends = [places[id] for id in _ends(edit) if id in places]
@@ -163,16 +167,41 @@ class _Waiting:
         """Tokens read in vain, had each edit been due as soon as what it changes was there."""
         return sum([tokens * (self.view.turn - self.since[key]) for key, tokens in self.saved.items()])
 
-    def due(self, policies: Sequence[Policy], turn: int) -> int:
+    def due(self, past: _Past, turn: int) -> int:
         """Tokens that those of these edits save which were due at an earlier call already, and could be."""
-        view = self.view
+        due = past.wanted(self.view, turn)
+        return sum([tokens for key, tokens in self.saved.items() if key in due and self.since[key] < turn])
+
+
+class _Past:
+    """What policies would have wanted at earlier calls. What was worked out for one plan serves the next ones too."""
+
+    def __init__(self, policies: Sequence[Policy]) -> None:
+        self._policies = policies
+        self._known: dict[int, tuple[tuple[Entry, ...], frozenset[Key]]] = {}
+
+    def wanted(self, view: View, turn: int) -> frozenset[Key]:
+        """What they would have changed at the call `turn`, of what is in the view now and was there then."""
         then = tuple([entry for entry in view.entries if entry.stamp.turn < turn])
-        wanted = _wanted(policies, replace(view, entries=then, turn=turn, _sizes=None))
-        keys = [key for edit in wanted if (key := _key(edit)) in self.saved and self.since[key] < turn]
-        return sum([self.saved[key] for key in keys])
+        known = self._known.get(turn)
+        if known is None or known[0] != then:  # Compared by identity: what is shown has not changed since.
+            wanted = _wanted(self._policies, replace(view, entries=then, turn=turn, _sizes=None))
+            known = then, frozenset(key for edit in wanted if (key := _key(edit)) is not None)
+            if len(self._known) >= 2 * _LOOKS:
+                self._known.clear()
+            self._known[turn] = known
+        return known[1]
 
 
-def _have_wasted(waiting: _Waiting, policies: Sequence[Policy], cost: float, prices: Prices) -> bool:
+def _between(before: int, behind: int) -> int:
+    """A call between two: the one whose number is the roundest, so that the next plans ask about the same ones."""
+    step = 1 << (behind - before).bit_length()
+    while (middle := behind - 1 - (behind - 1) % step) <= before:
+        step >>= 1
+    return middle
+
+
+def _have_wasted(waiting: _Waiting, past: _Past, cost: float, prices: Prices) -> bool:
     """Whether the tokens that were read in vain have cost as much as this.
 
     What is due only grows from call to call. So between two calls that are known, the sum is known within bounds, and
@@ -201,8 +230,8 @@ def _have_wasted(waiting: _Waiting, policies: Sequence[Policy], cost: float, pri
         calls = behind - before - 1
         least -= calls * due_before
         most -= calls * due_behind
-        middle = (before + behind) // 2
-        due = min(max(waiting.due(policies, middle), due_before), due_behind)
+        middle = _between(before, behind)
+        due = min(max(waiting.due(past, middle), due_before), due_behind)
         known += due
         open_gap(before, due_before, middle, due)
         open_gap(middle, due, behind, due_behind)

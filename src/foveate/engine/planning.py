@@ -9,7 +9,7 @@ from inspect import iscoroutine
 
 from ..core.edits import Task
 from ..core.journal import Record
-from ..core.planner import Plan, Rung, draw_up
+from ..core.planner import Plan, Policy, Rung, draw_up
 from ..core.projection import Projection
 from ..core.summaries import Answer, SummaryRequest, read_answer
 from ..core.view import Entry, View
@@ -46,7 +46,7 @@ class Planning(Appending):
         begun: _Begun = {}
         for _ in range(ATTEMPTS):
             try:
-                plan, draft = yield from self._answered(self.floor, answers, begun)
+                plan, draft = yield from self._answered(self.policies, self.floor, answers, begun)
                 if plan:
                     yield from self._commit(plan.edits, "plan", draft, plan.before, plan.after)
             except StalePlan:
@@ -72,15 +72,18 @@ class Planning(Appending):
         """
         if not self.policies or self.limits.window is None:
             return
+        counting = [policy for policy in self.policies if not getattr(policy, "before_calls_only", False)]
+        if not counting:
+            return
         try:
-            plan, draft = yield from self._answered((), {}, {})
+            plan, draft = yield from self._answered(counting, (), {}, {})
             if plan:
                 yield from self._commit(plan.edits, "plan", draft, plan.before, plan.after)
         except StalePlan:  # Whoever came first has planned; the next call plans anew.
             yield from self.refresh()
 
     def _answered(
-        self, floor: Sequence[Rung], answers: dict[str, Answer], begun: _Begun
+        self, policies: Sequence[Policy], floor: Sequence[Rung], answers: dict[str, Answer], begun: _Begun
     ) -> Step[tuple[Plan, Projection]]:
         """A plan without open questions. `answers` and `begun` are added to, so that nothing is asked or counted twice
         where a plan must be made anew.
@@ -92,7 +95,7 @@ class Planning(Appending):
 
         for round in range(_ROUNDS + 1):
             try:
-                plan, draft = draw_up(self.projection, frame, self.policies, floor, answers)
+                plan, draft = draw_up(self.projection, frame, policies, floor, answers)
             except CompactionFailed as failed:
                 if isinstance(failed.task, Task):
                     yield from self._begin([failed.task])  # What was tried is known, though no plan comes of it.

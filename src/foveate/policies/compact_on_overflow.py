@@ -10,7 +10,7 @@ What is covered and what stays is told by `oldest.py`, what the summarizer reads
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Literal
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -138,6 +138,9 @@ class _Compact(Struct, frozen=True):
     prompt: str
     input_max: int | None
     refuses: Refusal | None
+
+    before_calls_only: ClassVar[bool] = True
+    """Read by the engine: behind a reply nothing is sent yet, and the answered request would still look open."""
 
     @property
     def needs_summarizer(self) -> bool:

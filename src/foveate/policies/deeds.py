@@ -7,7 +7,7 @@ no result is taken for a copy of another on a guess.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import lru_cache
 from posixpath import normpath
 from typing import Any, Literal
@@ -90,6 +90,8 @@ class Deed(Struct, frozen=True, gc=False):
 DeedReader = Callable[[str, str], Deed]
 """Takes a tool's name and the arguments of a call, as JSON text."""
 
+ResultWithDeed = tuple[Entry, ToolResult, Deed]
+
 _OTHER = Deed("other")
 _LOOK = Deed("look")
 
@@ -105,8 +107,13 @@ def deed_reader(
     Names count without regard to case and to what stands before a `__`: `mcp__files__read_file` is `read_file`.
     Calls it has been asked about before cost next to nothing.
     """
-    reading, writing, looking, asking = (frozenset(map(_plain, names)) for names in (reads, writes, looks, asks))
+    return _reader(*(frozenset(map(_plain, names)) for names in (reads, writes, looks, asks)))
 
+
+@lru_cache(maxsize=64)
+def _reader(
+    reading: frozenset[str], writing: frozenset[str], looking: frozenset[str], asking: frozenset[str]
+) -> DeedReader:
     @lru_cache(maxsize=1 << 14)
     def deed_of(name: str, arguments: str) -> Deed:
         tool = _plain(name)
@@ -130,10 +137,16 @@ def deed_reader(
     return deed_of
 
 
-def results_with_deeds(view: View, deed_of: DeedReader) -> Iterator[tuple[Entry, ToolResult, Deed]]:
+def results_with_deeds(view: View, deed_of: DeedReader) -> tuple[ResultWithDeed, ...]:
     """Every result in the view, but for interrupted ones, as it was given, with what its call did; oldest first."""
+    return _results(view.entries, deed_of)
+
+
+@lru_cache(maxsize=4)  # Several mechanisms ask this of one view.
+def _results(entries: tuple[Entry, ...], deed_of: DeedReader) -> tuple[ResultWithDeed, ...]:
     called: dict[str, Deed] = {}
-    for entry in view.entries:
+    found: list[ResultWithDeed] = []
+    for entry in entries:
         source = entry.source
         if source is None:
             continue
@@ -144,7 +157,8 @@ def results_with_deeds(view: View, deed_of: DeedReader) -> Iterator[tuple[Entry,
         elif entry.is_result and (result := source.result) is not None:
             deed = called.get(result.call_id)
             if deed is not None and result.state != "interrupted":
-                yield entry, result, deed
+                found.append((entry, result, deed))
+    return tuple(found)
 
 
 def is_absolute(path: str) -> bool:
