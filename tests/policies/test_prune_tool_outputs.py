@@ -323,3 +323,28 @@ def test_hidden_results_neither_fill_the_window_nor_count():
     story = Story(*run(30_000, 30_000, 30_000))
     story.edit(Hide(Span(story.id(4), story.id(7))))
     assert cleared(story) == []
+
+
+# --------------------------------------------------------------------------------------------------- shares of a window
+
+
+def test_what_is_protected_may_be_a_share_of_the_usable_tokens():
+    story = Story(*run(3_000, 3_000, 3_000, 3_000))
+    policy = prune_tool_outputs(protect=0.1, minimum=0)
+    old = {}
+    for window in (20_000, 40_000, 100_000):
+        plan, _ = draw_up(story.projection, story.frame(Budget(window, 0, 10**12, 10**6)), [policy], ())
+        old[window] = [edit.reason for edit in plan.edits]
+    assert old == {
+        20_000: ["older than the newest 2,000 tokens"] * 3,
+        40_000: ["older than the newest 4,000 tokens"] * 2,
+        100_000: [],
+    }
+
+
+@pytest.mark.parametrize(
+    "shares", [{"protect": 1.0}, {"protect_reads": 2.5}, {"protect": float("nan")}, {"protect": -0.1}]
+)
+def test_a_share_of_one_or_more_is_refused(shares: dict):
+    with pytest.raises(BadSetting, match="prune_tool_outputs needs"):
+        prune_tool_outputs(**shares)

@@ -12,10 +12,10 @@ TABLE = "FOVEATE_LEND_TOOLS: lend.tools is a table, which the environment cannot
 @pytest.mark.parametrize(
     ("variable", "text", "value"),
     [
-        ("PRUNE_PROTECT", "30000", 30_000),
-        ("PRUNE_PROTECT", " 30_000\n", 30_000),
-        ("PRUNE_PROTECT", "+5", 5),
-        ("PRUNE_PROTECT", "007", 7),
+        ("PRUNE_MINIMUM", "30000", 30_000),
+        ("PRUNE_MINIMUM", " 30_000\n", 30_000),
+        ("PRUNE_MINIMUM", "+5", 5),
+        ("PRUNE_MINIMUM", "007", 7),
         ("PRUNE_PROTECTED_TOOLS", "skill", ("skill",)),
         ("PRUNE_PROTECTED_TOOLS", "skill, load_skill,", ("skill", "load_skill")),
         ("PRUNE_PROTECTED_TOOLS", ",", ()),
@@ -45,14 +45,14 @@ def test_how_a_value_is_written(loaded, lending, variable, text, value):
 @pytest.mark.parametrize(
     ("variable", "text", "allowed"),
     [
-        ("PRUNE_PROTECT", "many", "a whole number"),
-        ("PRUNE_PROTECT", "3.0", "a whole number"),
-        ("PRUNE_PROTECT", "30,000", "a whole number"),
-        ("PRUNE_PROTECT", "1e4", "a whole number"),
-        ("PRUNE_PROTECT", "true", "a whole number"),
-        ("PRUNE_PROTECT", "none", "a whole number"),
-        ("PRUNE_PROTECT", "\u0663", "a whole number"),
-        ("PRUNE_PROTECT", "9" * 5_000, "a whole number"),
+        ("PRUNE_MINIMUM", "many", "a whole number"),
+        ("PRUNE_MINIMUM", "3.0", "a whole number"),
+        ("PRUNE_MINIMUM", "30,000", "a whole number"),
+        ("PRUNE_MINIMUM", "1e4", "a whole number"),
+        ("PRUNE_MINIMUM", "true", "a whole number"),
+        ("PRUNE_MINIMUM", "none", "a whole number"),
+        ("PRUNE_MINIMUM", "\u0663", "a whole number"),
+        ("PRUNE_MINIMUM", "9" * 5_000, "a whole number"),
         ("PRUNE_PROTECT_COUNTS", "ALL", "one of all, tool_outputs"),
         ("PRUNE_PROTECT_CURRENT_TURN", "2", "true or false"),
         ("PRUNE_ENABLED", "maybe", "true or false"),
@@ -85,7 +85,7 @@ def test_a_value_that_is_written_otherwise_is_refused(loaded, lending, variable,
         ),
         ("STORE", "mysql://x", "Environment FOVEATE_STORE is 'mysql://x'. There is no store"),
         ("POLICY", "prnue", "Environment FOVEATE_POLICY is 'prnue'. There is no policy 'prnue'. Did you mean prune?"),
-        ("PRUNE_PROTECT", "-1", "Environment FOVEATE_PRUNE_PROTECT is -1. This is refused: prune_tool_outputs needs"),
+        ("PRUNE_MINIMUM", "-1", "Environment FOVEATE_PRUNE_MINIMUM is -1. This is refused: prune_tool_outputs needs"),
     ],
 )
 def test_a_value_that_is_not_allowed_is_refused(loaded, variable, text, said):
@@ -119,9 +119,9 @@ def test_a_table_is_for_files(loaded, lending):
 
 
 def test_a_blank_variable_says_nothing(loaded):
-    environ = {"FOVEATE_WINDOW": "", "FOVEATE_PRUNE_PROTECT": "  ", "FOVEATE_FILTER_KEEP": ""}
+    environ = {"FOVEATE_WINDOW": "", "FOVEATE_PRUNE_MINIMUM": "  ", "FOVEATE_FILTER_KEEP": ""}
     settings = loaded('policy = "prune"\nwindow = 7\n', environ)
-    assert settings.values["prune.protect"].source == "default"
+    assert settings.values["prune.minimum"].source == "default"
     assert (settings["window"], settings.mechanisms) == (7, ("prune",))
 
 

@@ -74,14 +74,15 @@ def test_where_nobody_speaks_the_defaults_count(loaded):
     values = loaded().values
     assert {one.source for one in values.values()} == {"default", f"preset {DEFAULT}"}
     assert {name: one.value for name, one in values.items() if one.source != "default"} == {
+        "summarizer": "first-characters",
         "supersede.enabled": True,
         "prune.enabled": True,
-        "prune.protect": 20_000,
-        "prune.protect_reads": 80_000,
+        "prune.protect": 0.1,
+        "prune.protect_reads": 0.4,
         "prune.minimum": 0,
         "defer.enabled": True,
         "compact.enabled": True,
-        "compact.optional": True,
+        "compact.keep_recent": 0.3,
     }
     general = {name: one.value for name, one in values.items() if "." not in name}
     assert general == {
@@ -93,7 +94,7 @@ def test_where_nobody_speaks_the_defaults_count(loaded):
         "window": None,
         "reserve": None,
         "tenant": "",
-        "summarizer": "",
+        "summarizer": "first-characters",
     }
 
 

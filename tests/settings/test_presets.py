@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import foveate
-from foveate.policies import DEFAULT, FLOOR, KNOWN, check_together, in_use, named, presets
+from foveate.policies import DEFAULT, FLOOR, KNOWN, check_together, named, presets
 from foveate.policies.presets import MECHANISMS, SHIPPED, preset
 from foveate.testing import BodyChecker, agent_run
 
@@ -72,11 +72,11 @@ def test_what_is_recommended_for_browsing_shrinks_old_looks_at_once_and_leaves_r
 
 
 @pytest.mark.parametrize("name", ["balanced", "coding", "frugal", "browser"])
-def test_what_is_recommended_sums_up_only_where_there_is_a_summarizer(name):
-    policies, _ = named(name)
-    check_together(policies, has_summarizer=False)
-    assert in_use(policies, has_summarizer=False) == policies[:-1]
-    assert in_use(policies, has_summarizer=True) == policies
+def test_what_is_recommended_sums_up_without_a_model_where_none_is_handed_in(loaded, name):
+    settings = loaded(policy=name)
+    check_together(settings.policies(), has_summarizer=settings["summarizer"] == "first-characters")
+    assert settings.values["compact.keep_recent"].value == 0.3
+    assert loaded(policy=name, summarizer=len)["summarizer"] is len
 
 
 @pytest.mark.parametrize(("name", "mechanism"), [("prune-and-compact", "prune"), ("expire", "expire")])

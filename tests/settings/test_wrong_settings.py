@@ -10,7 +10,7 @@ from foveate import BadSetting, prune_tool_outputs
 from foveate.policies.presets import toml_file
 
 ABOVE_FILE = (
-    'The keyword settings={"prune": {"protect": ...}} and the environment (FOVEATE_PRUNE_PROTECT) take precedence '
+    'The keyword settings={"prune": {"minimum": ...}} and the environment (FOVEATE_PRUNE_MINIMUM) take precedence '
     "over it."
 )
 with pytest.raises(BadSetting) as _refused:
@@ -87,12 +87,12 @@ def test_a_wrong_name_by_keyword(loaded, keywords, said):
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("protect", "'5'", "'5'; allowed: a whole number."),
-        ("protect", "true", "true; allowed: a whole number."),
-        ("protect", "5.0", "5.0; allowed: a whole number."),
-        ("protect", "[5]", "[5]; allowed: a whole number."),
-        ("protect", "{}", "{}; allowed: a whole number."),
-        ("protect", "2020-01-01", "datetime.date(2020, 1, 1); allowed: a whole number."),
+        ("minimum", "'5'", "'5'; allowed: a whole number."),
+        ("minimum", "true", "true; allowed: a whole number."),
+        ("minimum", "5.0", "5.0; allowed: a whole number."),
+        ("minimum", "[5]", "[5]; allowed: a whole number."),
+        ("minimum", "{}", "{}; allowed: a whole number."),
+        ("minimum", "2020-01-01", "datetime.date(2020, 1, 1); allowed: a whole number."),
         ("protected_tools", "'skill'", "'skill'; allowed: a list of texts."),
         ("protected_tools", "['a', 1]", "['a', 1]; allowed: a list of texts."),
         ("protect_counts", "'some'", "'some'; allowed: one of all, tool_outputs."),
@@ -189,18 +189,18 @@ def test_a_wrong_value_of_what_is_no_mechanisms(loaded, toml, said):
         ({"policy": 5}, "policy= is a name, a policy or a list of policies, not 5."),
         ({"policy": ["prune"]}, "policy= is a name, a policy or a list of policies, not ['prune']."),
         (
-            {"settings": {"prune": {"protect": True}}},
-            'Keyword settings["prune"]["protect"] is true; allowed: a whole number.',
+            {"settings": {"prune": {"minimum": True}}},
+            'Keyword settings["prune"]["minimum"] is true; allowed: a whole number.',
         ),
         (
-            {"settings": {"prune": {"protect": None}}},
-            'Keyword settings["prune"]["protect"] is None; allowed: a whole numbe',
+            {"settings": {"prune": {"minimum": None}}},
+            'Keyword settings["prune"]["minimum"] is None; allowed: a whole numbe',
         ),
         ({"settings": {"prune": {"protected_tools": "skill"}}}, "is 'skill'; allowed: a list of texts."),
         ({"settings": {"prune": {"protected_tools": iter("ab")}}}, "allowed: a list of texts."),
         (
-            {"settings": {"prune": {"protect": -1}}},
-            f'Keyword settings["prune"]["protect"] is -1. This is refused: {REASON}',
+            {"settings": {"prune": {"minimum": -1}}},
+            f'Keyword settings["prune"]["minimum"] is -1. This is refused: {REASON}',
         ),
     ],
 )
@@ -221,8 +221,8 @@ def test_settings_of_mechanisms_beside_policies_of_a_program_are_refused(loaded)
 
 
 def test_a_range_is_the_mechanisms_and_said_again_with_the_source(loaded):
-    told = loaded.refused("[prune]\nminimum = 5\nprotect = -1\n")
-    assert told == f"foveate.toml, line 3: prune.protect is -1. This is refused: {REASON} {ABOVE_FILE}"
+    told = loaded.refused("[prune]\nprotect = 5\nminimum = -1\n")
+    assert told == f"foveate.toml, line 3: prune.minimum is -1. This is refused: {REASON} {ABOVE_FILE}"
 
 
 def test_each_of_several_that_are_wrong_is_named(loaded):
@@ -263,9 +263,9 @@ def test_what_must_be_given_is_missed(loaded):
 
 
 def test_a_level_above_helps_out_of_a_wrong_value(loaded):
-    loaded.write("foveate.toml", "store = 'x'\nwindow = 'x'\n[prune]\nprotect = 'x'\n")
-    environ = {"FOVEATE_STORE": "memory:", "FOVEATE_WINDOW": "5", "FOVEATE_PRUNE_PROTECT": "6"}
-    assert loaded(environ=environ).values["prune.protect"].value == 6
+    loaded.write("foveate.toml", "store = 'x'\nwindow = 'x'\n[prune]\nminimum = 'x'\n")
+    environ = {"FOVEATE_STORE": "memory:", "FOVEATE_WINDOW": "5", "FOVEATE_PRUNE_MINIMUM": "6"}
+    assert loaded(environ=environ).values["prune.minimum"].value == 6
 
 
 def test_a_wrong_value_of_a_mechanism_that_is_off_is_let_be_and_a_wrong_name_is_not(loaded):
@@ -300,21 +300,21 @@ def test_a_file_that_is_no_toml(loaded, content, said):
 
 
 def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(loaded):
-    settings = loaded(b"\xef\xbb\xbfwindow = 5\r\n\r\n[prune]\r\nprotect = 6\r\n")
+    settings = loaded(b"\xef\xbb\xbfwindow = 5\r\n\r\n[prune]\r\nminimum = 6\r\n")
     assert settings["window"] == 5
-    assert settings.values["prune.protect"].source == "foveate.toml, line 4: prune.protect"
+    assert settings.values["prune.minimum"].source == "foveate.toml, line 4: prune.minimum"
 
 
 def test_the_largest_file_is_read_at_once(loaded):
-    lines = ["[prune]"] + [f"# {'x' * 60}"] * 1_000 + ["protected_tools = [", *["'tool',"] * 150, "]", "protect = 3"]
+    lines = ["[prune]"] + [f"# {'x' * 60}"] * 1_000 + ["protected_tools = [", *["'tool',"] * 150, "]", "minimum = 3"]
     values = loaded("\n".join(lines)).values
     assert values["prune.protected_tools"].source == "foveate.toml, line 1002: prune.protected_tools"
-    assert values["prune.protect"].source == "foveate.toml, line 1154: prune.protect"
+    assert values["prune.minimum"].source == "foveate.toml, line 1154: prune.minimum"
 
 
 def test_where_lines_would_take_long_to_find_they_are_left_out(loaded):
-    lines = ["[prune]", "protected_tools = [", *["'tool',"] * 5_000, "]", "protect = 3"]
-    assert loaded("\n".join(lines)).values["prune.protect"].source == "foveate.toml: prune.protect"
+    lines = ["[prune]", "protected_tools = [", *["'tool',"] * 5_000, "]", "minimum = 3"]
+    assert loaded("\n".join(lines)).values["prune.minimum"].source == "foveate.toml: prune.minimum"
 
 
 def test_a_folder_a_pipe_and_nothing_are_no_files(loaded):

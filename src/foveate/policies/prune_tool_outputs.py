@@ -30,44 +30,55 @@ PART_MAX = 50_000
 
 def prune_tool_outputs(
     *,
-    protect: int = PROTECT,
+    protect: int | float = PROTECT,
     minimum: int = MINIMUM,
     part_max: int = PART_MAX,
     protected_tools: Collection[str] = ("skill",),
     protect_counts: Literal["all", "tool_outputs"] = "all",
     protect_current_turn: bool = False,
-    protect_reads: int | None = None,
+    protect_reads: int | float | None = None,
     placeholder: str = CLEARED,
 ) -> Policy:
     """A policy that clears old tool outputs.
 
-    `protect_counts`: what fills the protected window, everything or tool outputs alone. `protect_current_turn`:
+    `protect`: newest tokens that are safe, as a number (int) or as a share of the usable tokens (float, below 1.0), so
+    that one setting suits every window. `protect_counts`: what fills the protected window, everything or tool outputs alone. `protect_current_turn`:
     spare all that came after the last user input; off by default, since in long agent runs that is everything.
-    `protect_reads`: newest tokens in which results that show a file are spared, where that is more than `protect`: an
-    edit needs the lines that it replaces. What shows a file is told by the tool's name and arguments (`deeds.READS`).
+    `protect_reads`: the same for results that show a file, where that is more than `protect`: an edit needs the lines
+    that it replaces. What shows a file is told by the tool's name and arguments (`deeds.READS`).
     Outputs of `protected_tools`, unfinished ones and those that were expanded for the coming call are spared.
-    Raises BadSetting for negative numbers.
+    Raises BadSetting for negative numbers, and for shares of 1.0 or more.
     """
     if min(protect, minimum, part_max, protect_reads or 0) < 0:
         raise BadSetting("prune_tool_outputs needs protect, protect_reads, minimum and part_max of 0 or more.")
+    if any(isinstance(share, float) and not share < 1 for share in (protect, protect_reads)):
+        raise BadSetting(
+            "prune_tool_outputs needs protect and protect_reads as tokens (whole numbers) or as shares of the usable "
+            f"ones below 1.0, not {protect} and {protect_reads}."
+        )
     spared, deed_of = frozenset(protected_tools), deed_reader()
-    reason = f"older than the newest {protect:,} tokens"
 
     def policy(view: View) -> Iterator[Edit]:
-        old = _older_than(view, protect, part_max, everything=protect_counts == "all")
+        safe = _tokens(protect, view)
+        old = _older_than(view, safe, part_max, everything=protect_counts == "all")
         if protect_current_turn:
             old = [entry for entry in old if entry.position < view.last_input]
         if protect_reads is not None and old:
-            oldest = len(_older_than(view, protect_reads, part_max, everything=protect_counts == "all"))
+            oldest = len(_older_than(view, _tokens(protect_reads, view), part_max, everything=protect_counts == "all"))
             reads = {entry.id for entry, _, deed in results_with_deeds(view, deed_of) if deed.kind == "read"}
             old = [*old[:oldest], *(entry for entry in old[oldest:] if entry.id not in reads)]
         whole = [entry for entry in old if entry.is_result and is_whole(entry)]
         due = [entry for entry in whole if _is_prunable(entry, spared, view.turn) and _shrinks(entry, placeholder)]
         if sum(min(entry.tokens, part_max) for entry in due) > minimum:
             for entry in due:
+                reason = f"older than the newest {safe:,} tokens"
                 yield replacement(entry, fill(placeholder, entry), "prune", reason)
 
     return policy
+
+
+def _tokens(protect: int | float, view: View) -> int:
+    return max(0, int(view.budget.usable * protect)) if isinstance(protect, float) else protect
 
 
 def _older_than(view: View, protect: int, part_max: int, *, everything: bool) -> list[Entry]:

@@ -85,6 +85,8 @@ def allowed(kind: Kind) -> str:
     kind, origin = _bare(kind)
     if origin in (Union, UnionType):
         members = sorted(get_args(kind), key=lambda one: one is NoneType)
+        if float in members:  # A whole number is one too.
+            members = [one for one in members if one is not int]
         return " or ".join(dict.fromkeys(allowed(one) for one in members if one is NoneType or is_sayable(one)))
     if origin is Literal:
         words = [str(word) for word in get_args(kind)]
