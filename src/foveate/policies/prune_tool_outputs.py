@@ -42,10 +42,10 @@ def prune_tool_outputs(
     """A policy that clears old tool outputs.
 
     `protect`: newest tokens that are safe, as a number (int) or as a share of the usable tokens (float, below 1.0), so
-    that one setting suits every window. `protect_counts`: what fills the protected window, everything or tool outputs alone. `protect_current_turn`:
-    spare all that came after the last user input; off by default, since in long agent runs that is everything.
-    `protect_reads`: the same for results that show a file, where that is more than `protect`: an edit needs the lines
-    that it replaces. What shows a file is told by the tool's name and arguments (`deeds.READS`).
+    that one setting suits every window. `protect_counts`: what fills the protected window, everything or tool outputs
+    alone. `protect_current_turn`: spare all that came after the last user input; off by default, since in long agent
+    runs that is everything. `protect_reads`: the same as `protect` for results that show a file, where that is more: an
+    edit needs the lines that it replaces. What shows a file is told by the tool's name and arguments (`deeds.READS`).
     Outputs of `protected_tools`, unfinished ones and those that were expanded for the coming call are spared.
     Raises BadSetting for negative numbers, and for shares of 1.0 or more.
     """
