@@ -338,7 +338,7 @@ def test_bounds_that_are_none_are_refused(wrong: dict[str, float]):
 def test_what_policies_say_of_themselves_is_true_of_them_together_too():
     both = when_it_pays([clears(3), filter_tool_results(keep=7)])
     assert (both.tool_results_keep, both.__name__) == (7, "when_it_pays")
-    assert not hasattr(both, "needs_summarizer")
+    assert (both.needs_summarizer, both.optional) == (False, False)
 
 
 def test_f34_a_frontier_that_slides_at_every_call_moves_in_batches():

@@ -66,10 +66,10 @@ def test_what_is_said_of_a_message_is_stamped_and_survives_reopening(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
-        ({"lease": "soon"}, BadSetting, "lease= is a Lease"),
+        ({"lease": "soon"}, BadSetting, "lease= is 'soon'; allowed: a Lease"),
         ({"lease": Lease(expiration_turns=-1)}, BadSetting, "expiration_turns"),
         ({"lease": Lease(expiration_turns=True)}, BadSetting, "expiration_turns|wrong kind"),
-        ({"lease": Lease(expiration_mode="vanish")}, BadSetting, "wrong kind.*vanish"),  # type: ignore[arg-type]
+        ({"lease": Lease(expiration_mode="vanish")}, BadSetting, "expiration_mode is 'vanish'; allowed: one of none"),  # type: ignore[arg-type]
         ({"lease": Lease(compact_length=0)}, BadSetting, "compact_length"),
         ({"kept": [Kept()]}, BadMessage, "1 entries for 2 parts"),
         ({"kept": [Kept(), 3]}, BadSetting, "is a Kept"),
@@ -88,6 +88,13 @@ def test_what_cannot_be_stamped_is_named_and_nothing_is_appended(options: dict, 
     with pytest.raises(error, match=says):
         one.append(TWO_PARTS, **options)
     assert len(one) == 0
+
+
+def test_a_type_of_message_that_nobody_knows_does_not_make_a_result_of_what_the_user_said():
+    one = opened()
+    one.append({"role": "user", "content": "Please fix it."}, lease=Lease(message_type="user_input"))
+    one.append({"role": "user", "content": "Again."}, lease=Lease(message_type="retry-context"))
+    assert [row.stamp.origin for row in one.history()] == ["user", "derived"]
 
 
 def test_what_is_kept_is_about_one_message():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -265,3 +267,17 @@ def test_a_summary_has_the_same_stamp_now_and_after_reopening():
     again = opened(store=store, policy="off")
     assert again.view.entries[1].stamp == one.view.entries[1].stamp
     assert one.view.entries[1].stamp.time == one.records()[0].time > 0
+
+
+def test_f33_every_receipt_undone_in_reverse_brings_back_what_was_said():
+    """An undo makes an edit again under a new number; undoing the old number takes it back too."""
+    one = opened()
+    ids = one.append(chat(user("go"), call("a"), answer("a", "long " * 9), user("on")))
+    before = shown(one.settle())
+    one.edit(Replace(Target(ids[2]), (Text("[short]"),)))
+    one.expand("m3")
+    one.edit(Hide(Target(ids[1])), Restore((Target(ids[1]),)))
+    for receipt in reversed(one.receipts()):
+        with suppress(BadEdit):  # What another undo has taken back already.
+            one.undo(receipt)
+    assert shown(one.settle()) == before

@@ -28,7 +28,7 @@ from foveate.policies.checkpoint import BACKGROUND, PLAIN, checkpoint, checkpoin
 from foveate.policies.filter_tool_results import filter_tool_results
 from foveate.policies.oldest import Numbering
 from foveate.policies.recap_batches import recap_batches
-from foveate.testing import answer, call, calls, say, system, user
+from foveate.testing import answer, call, calls, chat, say, system, user
 from foveate.testing.strategies import histories, runs
 from foveate.testing.summaries import ScriptedSummarizer
 
@@ -453,8 +453,8 @@ def test_recaps_are_summarised_like_the_turns_they_stand_for():
     assert (request.previous, request.facts["from_turn"], request.facts["to_turn"]) == ("", 1, 9)
     assert (request.facts["original_message_count"], request.facts["filtered_message_count"]) == (9, 6)
     assert ([entry.stamp.source for entry in view if entry.kind == "summary"], memory(view)) == (
-        ["checkpoint"],
-        run(11, 18),
+        ["checkpoint", "recap"],  # The fourth turn is due by the count of all six, whatever the checkpoint covers.
+        run(13, 18),
     )
 
 
@@ -776,3 +776,13 @@ def test_recorded_agents_go_on_within_forty_messages_and_lose_none(name, transcr
         assert len(memory(view)) <= 30
         assert len(summaries(view)) == 1
         assert len(asked.requests) >= (count - 40) / 12
+
+
+@pytest.mark.parametrize(
+    ("summary", "template"), [("", PLAIN), ("  ", PLAIN), ("so far", "none"), ("s", "{summary}{summary}")]
+)
+def test_a_checkpoint_by_hand_needs_a_summary_and_a_template_that_shows_it(summary: str, template: str):
+    one = opened()
+    one.append(chat(user("One."), say("Two."), user("Three.")))
+    with pytest.raises(BadSetting, match="A checkpoint needs a summary"):
+        checkpoint_edit(one.settle(), 1, summary, template=template)

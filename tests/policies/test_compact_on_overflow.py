@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import foveate
-from foveate import BadSetting, CompactionFailed, Hide, StoreError, Target, Task, Usage, compact_on_overflow
+from foveate import BadSetting, CompactionFailed, DoesNotFit, Hide, StoreError, Target, Task, Usage, compact_on_overflow
 from foveate.core.budget import occupied, overflows, usable_tokens
 from foveate.core.edits import Pin, Span, Summarize
 from foveate.core.messages import Media, Message, Text
@@ -742,7 +742,10 @@ def test_i02_settled_twice_the_second_time_changes_nothing_and_asks_nobody(histo
     summarizer = ScriptedSummarizer(["S."])
     one = opened(policy=(policy,), summarizer=summarizer, window=2_000, reserve=0)
     one.append([*history, *talk(6, 400), user("Well?")])
-    first = one.settle()
+    try:
+        first = one.settle()
+    except DoesNotFit:  # System prompts alone were too much.
+        return
     count, number = len(summarizer.requests), one.head.number
     assert one.settle().entries == first.entries
     assert (len(summarizer.requests), one.head.number) == (count, number)

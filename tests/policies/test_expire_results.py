@@ -201,7 +201,7 @@ def test_1_4_06_an_override_makes_a_result_expire_that_was_configured_to_stay():
     actions = {"search": Lease(expiration_mode="none")}
     for run in (
         run_with(LONG[:3_000], said, actions=actions, override=override),
-        run_with(LONG[:3_000], Lease(1, "compact", "first_chars", 200, action_id="search", message_type="x")),
+        run_with(LONG[:3_000], Lease(1, "compact", "first_chars", 200, action_id="search", message_type="tool-result")),
     ):
         assert text_at(run.seen(2)) == LONG[:3_000]
         assert text_at(run.seen(3)) == cut(LONG[:3_000], 200)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 
 import pytest
 from core.story import ANTHROPIC, OPENAI, Story
+from engine.shells import opened, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,7 +30,7 @@ from foveate.policies.ladder import (
     omit_media,
 )
 from foveate.policies.placeholders import cut, cut_arguments, shrink_arguments
-from foveate.testing import answer, call, calls, say, system, text_of, thought, user
+from foveate.testing import answer, call, calls, chat, say, system, text_of, thought, user
 from foveate.testing.strategies import histories
 
 MANY = settings(max_examples=settings.default.max_examples * 4)
@@ -413,3 +414,27 @@ def test_arguments_that_cannot_be_walked_through_are_cut_as_a_whole(arguments):
 def test_arguments_without_a_long_string_stay_byte_for_byte():
     for arguments in ('{"a": [1, {"b": "ż"}],\n "c": 1.50}', "{}", '{"a":"\\u00e9"}', '{"a": "0123456789"}'):
         assert shrink_arguments(arguments, 10, "m1") == arguments
+
+
+# ----------------------------------------------------------------------------------------------- what was just expanded
+
+
+@pytest.mark.parametrize("size", [600, 12_000])
+def test_i10_what_was_expanded_for_the_coming_call_is_seen_by_it_if_it_fits(size: int):
+    """F21: shrunk again before anybody has seen it, it would be asked for again, for ever."""
+    one = opened(window=8_000)
+    said = [user("Go."), call("a"), answer("a", "a" * size)]
+    said += [message for n in range(120) for message in (call(f"c{n}"), answer(f"c{n}", f"{n} " * 150))]
+    for message in said:
+        if message.role == "assistant":
+            one.settle()
+        one.append(message)
+    one.settle()
+    assert "a" * size not in texts(one.view)
+    one.expand("m3")
+    view = one.settle()
+    assert "a" * size in texts(view)
+    assert view.tokens <= view.budget.usable
+    one.append(chat(call("z"), answer("z", "z" * 9_000)))
+    later = one.settle()
+    assert later.tokens <= later.budget.usable

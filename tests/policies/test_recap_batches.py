@@ -1,4 +1,4 @@
-"""Recaps in batches: the scenarios of section 4.4 of the semantics, then what must hold of any conversation."""
+"""Recaps in batches: the document's scenarios, then what must hold of any conversation."""
 
 from __future__ import annotations
 

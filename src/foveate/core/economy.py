@@ -122,6 +122,16 @@ class _WhenItPays:
             return wanted
         return [edit for edit in wanted if _key(edit) is None]
 
+    @property
+    def optional(self) -> bool:
+        """Whether all of it steps aside where nobody writes summaries."""
+        return all(getattr(policy, "optional", False) for policy in self._policies)
+
+    @property
+    def needs_summarizer(self) -> bool:
+        """Whether one of these cannot do without summaries."""
+        return any(getattr(policy, "needs_summarizer", False) for policy in self._policies)
+
     def __getattr__(self, name: str) -> object:
         """What a policy says of itself, such as that it needs a summarizer, is true of it inside here too."""
         for policy in self.__dict__.get("_policies", ()):
@@ -296,10 +306,10 @@ def _size(parts: Sequence[Part]) -> int:
 def _part(entry: Entry, path: Path) -> tuple[Part, ...]:
     """The part of what was appended that a path leads to, if it does."""
     parts: Sequence[Part] = entry.source.parts if entry.source else ()
+    found: tuple[Part, ...] = ()
     for index in path:
         if not 0 <= index < len(parts):
             return ()
-        found = parts[index]
-        parts = found.content if isinstance(found, ToolResult) else ()
-        result: tuple[Part, ...] = (found,)
-    return result
+        found = (parts[index],)
+        parts = found[0].content if isinstance(found[0], ToolResult) else ()
+    return found

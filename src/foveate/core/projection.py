@@ -421,7 +421,7 @@ class Projection:
         turn = records[-1].turn
         for slot in sorted(revealed.values(), key=_order):
             slot.edits = tuple(standing.parts.get(slot.id, {}).items())
-            pins = [(path, who) for (id, path), who in standing.pins.items() if id == slot.id]
+            pins = sorted((path, who) for (id, path), who in standing.pins.items() if id == slot.id)
             slot.pins, slot.renewed, slot.stale = tuple(Pinned(*pin) for pin in pins), turn, slot.thinks
             self._place(slot)
             self._void_after(slot.order)
@@ -470,8 +470,9 @@ class Projection:
 
 def _repinned(pins: Iterable[Pinned], edit: Pin | Unpin) -> tuple[Pinned, ...]:
     path = edit.target.path
-    if isinstance(edit, Pin):
-        return (*(pin for pin in pins if pin.path != path), Pinned(path, edit.policy))
+    if isinstance(edit, Pin):  # In the order of their places, not in that in which they were made: so it is told anew.
+        others = (pin for pin in pins if pin.path != path)
+        return tuple(sorted((*others, Pinned(path, edit.policy)), key=lambda pin: pin.path))
     left = unpinned((pin.path for pin in pins), path)
     return tuple(pin for pin in pins if pin.path in left)
 

@@ -21,8 +21,14 @@ from .steps import ATTEMPTS, Step
 __all__ = ["NOTHING_SAID", "About", "Addition", "Appending"]
 
 _ORIGINS: dict[str, Origin] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
-_TYPES: dict[str, Origin] = {"retry-context": "derived"}
-"""What an application's own types of messages are, if they are not results and not what their role says."""
+_TYPES: dict[str, Origin] = {
+    **dict.fromkeys(
+        ["action-result", "sub-agent-result", "loop-result", "tool-result", "client-tool-result"],
+        "tool",
+    ),
+    "retry-context": "derived",
+}
+"""What an application's own types of messages are, if they are not what their role says."""
 
 
 class About(Struct, frozen=True):
@@ -39,10 +45,8 @@ class About(Struct, frozen=True):
 
     def origin_of(self, message: Message) -> Origin:
         """Where a message came from: as was said, else by its type, else by its role."""
-        kind = self.lease.message_type if self.lease else ""
-        if self.origin or message.role != "user" or kind in ("", "user-input", "system"):
-            return self.origin or _ORIGINS[message.role]
-        return _TYPES.get(kind, "tool")
+        kind = self.lease.message_type if self.lease and message.role == "user" else ""
+        return self.origin or _TYPES.get(kind) or _ORIGINS[message.role]
 
 
 NOTHING_SAID = About()

@@ -129,7 +129,8 @@ class Editing(Planning):
         if not 1 <= first <= last <= len(numbered):
             raise BadEdit(f"The journal has edits 1 to {self.head.number}, not all of {first} to {last}.")
         where = yield partial(self.store.locate, self.head, named_by(edit for _, edit in numbered))
-        now, then = Standing(numbered, where), Standing(numbered, where, without=range(first, last + 1))
+        gone = _with_remakes(first, last, records)
+        now, then = Standing(numbered, where), Standing(numbered, where, without=gone)
         between = gaps(now, then)
         ends = sorted({end for runs in between.values() for run in runs for end in run})
         rows = yield partial(self.store.pick, self.head, ends)
@@ -138,6 +139,21 @@ class Editing(Planning):
             raise BadEdit(f"Edits {first} to {last} changed nothing that could be taken back.")
         said = f"undoes edits {first} to {last}" if first < last else f"undoes edit {first}"
         return (yield from self.edit([edit if edit.reason else replace(edit, reason=said) for edit in back], "undo"))
+
+
+def _with_remakes(first: int, last: int, records: Sequence[tuple[str, Record]]) -> set[int]:
+    """These edits, and those of them that undoing something else has made again since: they are the same edits."""
+    gone = set(range(first, last + 1))
+    made = {_bare(edit) for _, record in records for number, edit in record.numbered() if number in gone}
+    for _, record in records:
+        if record.author == "undo":
+            gone |= {number for number, edit in record.numbered() if number > last and _bare(edit) in made}
+    return gone
+
+
+def _bare(edit: Edit) -> Edit:
+    """The edit without its reason, which an undo gives to one that has none. What brings back is no remake."""
+    return replace(edit, reason=str(id(edit))) if isinstance(edit, Restore) else replace(edit, reason="")
 
 
 def _span_of(edit: Edit) -> Span | None:

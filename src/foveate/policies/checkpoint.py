@@ -97,8 +97,13 @@ def checkpoint_edit(view: View, up_to: int, summary: str, *, template: str = BAC
 
     Messages are numbered from 0, system prompts not counted. Where this would part a call from its result, both stay.
     An earlier checkpoint is replaced; the policy `checkpoint` goes on from this one. Raises BadSetting if nothing would
-    be covered.
+    be covered, and for a blank summary or one that the template does not show.
     """
+    if template.count("{summary}") != 1 or not summary.strip():
+        raise BadSetting(
+            "A checkpoint needs a summary, and a template that says once where the {summary} stands; not "
+            f"{summary!r:.40} in {template!r:.40}."
+        )
     numbering = Numbering(view)
     found = oldest(view, numbering.position(up_to)) if up_to >= 0 else None
     if found is None:

@@ -64,7 +64,8 @@ class _Quota:
 def omit_media(view: View) -> Iterator[Edit]:
     """Rung 1: placeholders for media, oldest first."""
     over = is_over(view)
-    entries = [entry for entry in _touchable(view.entries, view) if entry.source and any(entry.message.media())]
+    touchable = _touchable(view.entries, view, expanded=True)
+    entries = [entry for entry in touchable if entry.source and any(entry.message.media())]
     quota = _Quota(Excess(0, over.bytes, over.images), entries)
     for entry in entries:
         for path, media in _media_shown(entry):
@@ -100,19 +101,19 @@ def cut_older_texts(view: View) -> Iterator[Edit]:
 
 def hide_oldest(view: View) -> Iterator[Edit]:
     """Rung 5: hide whole units, oldest first, behind one note that names them."""
-    yield from _hide(view, _newest_unit(view))
+    yield from _hide(view, _newest_unit(view), expanded=False)
 
 
 def cut_newest(view: View) -> Iterator[Edit]:
     """Rung 6: cut long results and arguments of the newest unit, the largest first."""
-    newest = _touchable(view.entries[_newest_unit(view) :], view)
+    newest = _touchable(view.entries[_newest_unit(view) :], view, expanded=True)
     yield from _shrink(sorted(newest, key=lambda entry: -entry.tokens), _KEEP, is_over(view))
 
 
 def clear_newest(view: View) -> Iterator[Edit]:
     """Rung 7: placeholders even for the newest results, the oldest first, and for arguments of many small values."""
-    yield from _clear(_touchable(view.entries, view), is_over(view))
-    for entry in _touchable(view.entries[_newest_unit(view) :], view):
+    yield from _clear(_touchable(view.entries, view, expanded=True), is_over(view))
+    for entry in _touchable(view.entries[_newest_unit(view) :], view, expanded=True):
         for place, call in _calls_shown(entry):
             if len(call.arguments) > 4 * _KEEP and not entry.is_pinned((place,)):
                 small = cut_arguments(call.arguments, _KEEP, handle(entry))
@@ -121,7 +122,7 @@ def clear_newest(view: View) -> Iterator[Edit]:
 
 def hide_newest(view: View) -> Iterator[Edit]:
     """Rung 8: hide even the newest unit. The model may do again what it did; but it can go on."""
-    yield from _hide(view, len(view.entries))
+    yield from _hide(view, len(view.entries), expanded=True)
 
 
 FLOOR: tuple[Rung, ...] = (
@@ -137,8 +138,11 @@ FLOOR: tuple[Rung, ...] = (
 """The rungs in the order in which they are climbed."""
 
 
-def _hide(view: View, before: int) -> Iterator[Edit]:
-    """Hide units from the oldest on, none that begins at index `before` or later."""
+def _hide(view: View, before: int, *, expanded: bool) -> Iterator[Edit]:
+    """Hide units from the oldest on, none that begins at index `before` or later.
+
+    `expanded`: those too of which something was expanded for the coming call.
+    """
     entries = view.entries
     points = cut_points(view)
     start = next((i for i in points if i == len(entries) or entries[i].message.role != "system"), 0)
@@ -146,16 +150,21 @@ def _hide(view: View, before: int) -> Iterator[Edit]:
     quota = _Quota(is_over(view), [entry for entry in entries[start:before] if _may_go(entry, last_input)])
     quota.freed(-_NOTE_TOKENS)
     end = start
+    kept: list[str] = []
     for point in points:
         if point <= start or point > before:
             continue
-        for entry in entries[end:point]:
+        unit, end = entries[end:point], point
+        if not expanded and any(entry.renewed >= view.turn for entry in unit):
+            kept += [entry.id for entry in unit if entry.source is not None]
+            continue
+        for entry in unit:
             if _may_go(entry, last_input):
                 quota.freed(entry.tokens, entry.bytes, entry.images)
-        end = point
         if quota.is_met():
             break
-    hidden = [entry for entry in entries[start:end] if entry.position and entry.kind != "stand-in"]
+    there = [entry for entry in entries[start:end] if entry.position and entry.kind != "stand-in"]
+    hidden = [entry for entry in there if entry.id not in kept]
     if not hidden:
         return
     first = min(hidden, key=lambda entry: entry.position)  # An answer may stand before what was said before it.
@@ -165,13 +174,18 @@ def _hide(view: View, before: int) -> Iterator[Edit]:
         f'expand("m{first.position}-m{last.last}") brings them back, expand("m{last.last}") one of them.]'
     )
     last_id = last.span.last if last.span else last.id
-    yield Summarize(Span(first.id, last_id), note, _NAME, "the oldest part did not fit the window")
+    yield Summarize(Span(first.id, last_id), note, _NAME, "the oldest part did not fit the window", keep=tuple(kept))
 
 
-def _touchable(entries: Sequence[Entry], view: View) -> list[Entry]:
-    """What may be shrunk in some part, the oldest first; what was expanded for the coming call last."""
+def _touchable(entries: Sequence[Entry], view: View, *, expanded: bool = False) -> list[Entry]:
+    """What may be shrunk in some part, the oldest first.
+
+    `expanded`: what was expanded for the coming call too, last. Else whoever asked for it would never see it.
+    """
     last_input = view.last_input
     touchable = [entry for entry in entries if entry.source is not None and _may_shrink(entry, last_input)]
+    if not expanded:
+        return [entry for entry in touchable if entry.renewed < view.turn]
     return sorted(touchable, key=lambda entry: entry.renewed >= view.turn)
 
 

@@ -56,6 +56,8 @@ def prune_tool_outputs(
             "prune_tool_outputs needs protect and protect_reads as tokens (whole numbers) or as shares of the usable "
             f"ones below 1.0, not {protect} and {protect_reads}."
         )
+    if isinstance(protected_tools, str):
+        raise BadSetting(f"protected_tools is a list of names, such as [{protected_tools!r}], not a text.")
     spared, deed_of = frozenset(protected_tools), deed_reader()
 
     def policy(view: View) -> Iterator[Edit]:

@@ -4,8 +4,9 @@ For agents that are told to begin each answer with a line such as `recap - wrote
 shrunk as soon as `batch_size` of them are due beside those that stay whole, and nothing is touched between two batches:
 what the provider has cached stays valid, and the newest turns stay as they were said.
 
-What is due follows from the history alone, never from when a plan was made: planning before every call comes to the
-same view as planning once at the end. So each batch is looked at from its *trigger*, the reply that made it due.
+What is due follows from the history alone (what other summaries cover aside), never from when a plan was made: planning
+before every call comes to the same view as planning once at the end. So each batch is looked at from its *trigger*, the
+reply that made it due.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ def recap_batches(
 
     def policy(view: View) -> Sequence[Edit]:
         turns = _turns(view) if enabled else []
-        due = (len(turns) - keep) // batch * batch
+        covered = _covered(view, turns)
+        due = (covered + len(turns) - keep) // batch * batch - covered
         if due < 1:
             return ()
         batches = _Batches(view, turns[:due], turns[due + keep - 1], form)
@@ -143,6 +145,13 @@ def _turns(view: View) -> list[Entry]:
         if _is_recap(entry) if entry.source is None else entry.source.role == "assistant":
             turns.setdefault(entry.id, entry)  # A recap stands before what was brought back of its own turn.
     return list(turns.values())
+
+
+def _covered(view: View, turns: Sequence[Entry]) -> int:
+    """How many turns other summaries stand for: with them gone from the count, batches would begin elsewhere."""
+    last = max((entry.last for entry in view.entries if entry.kind == "summary" and not _is_recap(entry)), default=0)
+    after = next((i for i, turn in enumerate(turns) if turn.span is None and turn.position > last), None)
+    return max(0, turns[after].stamp.turn - 1 - after) if last and after is not None else 0
 
 
 class _Batches:

@@ -201,12 +201,16 @@ def _with_recap_variables(merged: Saying, environ: Mapping[str, str]) -> Saying:
     """What older variables say of recaps, where recaps are on and no newer variable or keyword speaks of it."""
     if not is_on("recap", merged):
         return merged
-    told = dict(merged)
-    for name, value in recap_settings(environ).items():
-        place, variable = ("recap", name), VARIABLES[name]
-        earlier = told.get(place)
+    counting = {}
+    for name, variable in VARIABLES.items():
+        earlier = merged.get(("recap", name))
         is_newer = earlier is not None and earlier.source.level >= Level.ENVIRONMENT
         if environ.get(variable, "").strip() and not is_newer:
+            counting[variable] = environ[variable]
+    told = dict(merged)
+    for name, value in recap_settings(counting).items():
+        if (variable := VARIABLES[name]) in counting:
+            place = ("recap", name)
             told[place] = Said(value, Source(Level.ENVIRONMENT, f"environment {variable}", None, place))
     return told
 

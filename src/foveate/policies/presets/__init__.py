@@ -1,7 +1,7 @@
 """Presets: named lists of mechanisms with their parameters, each a short TOML file, shipped or written by users.
 
 Holds the one table of mechanisms, in the order in which they run, whatever the order in a file. Knows nothing of the
-other places in which settings are said; `settings.py` lays those over what a preset says.
+other places in which settings are said; `settings` lays those over what a preset says.
 """
 
 from __future__ import annotations
