@@ -28,7 +28,7 @@ $(READY): pyproject.toml
 	@touch $(READY)
 
 demo: $(READY)
-	$(BIN)/python -m foveate replay examples/data/demo.jsonl --compare none,keep-last-5,prune --html $(REPORT)
+	$(BIN)/python -m foveate replay examples/data/demo.jsonl --compare none,keep-last-5,prune,balanced --html $(REPORT)
 
 test: $(READY)
 	$(PYTEST) -m "not slow"

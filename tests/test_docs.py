@@ -34,6 +34,11 @@ def run_tools(reply: Any) -> list[dict[str, Any]]:
     return [{"type": "tool_result", "tool_use_id": c.id, "content": "3 passed, 1 failed: test_login"} for c in calls]
 
 
+def ask_a_cheap_model(request: Any) -> str:
+    """The reader's own function: the answer to a SummaryRequest."""
+    return "They looked for the cookie."
+
+
 def setting() -> dict[str, Any]:
     """What a page may take for granted: names of the reader's own, and SDKs that are stubs."""
     script = [call("toolu_1", "run_tests", path="tests"), say("The cookie is never set.")]
@@ -47,7 +52,7 @@ def setting() -> dict[str, Any]:
         "MODEL": "model-of-yours",
         "RULES": "You mend tests. Never delete one.",
         "TOOLS": [{"name": "run_tests", "description": "Run them.", "input_schema": {"type": "object"}}],
-        "run_tools": run_tools,
+        "run_tools": run_tools, "ask_a_cheap_model": ask_a_cheap_model,
         "messages": [{"role": "user", "content": "What is the capital of France?"}],
         "answer": answer,
         "call": call,
