@@ -27,7 +27,7 @@ MECHANISMS: Mapping[str, Callable[[], Policy]] = {
     "filter": lambda: filter_tool_results(keep=2),
     "recap": lambda: recap_batches(min_preserved_assistant_messages=2, batch_size=2),
     "checkpoint": lambda: checkpoint(trigger_at=14, keep_recent=6),
-    "compact": lambda: compact_on_overflow(threshold=0.008),
+    "compact": lambda: compact_on_overflow(threshold=0.004),
 }
 
 
