@@ -158,7 +158,19 @@ class Shell:
         messages = self._read(said)
         _check_results(messages)
         given.retention(about.kept.get(0, ()), messages)
+        if about.kept:
+            self._warn_without_retention()
         return (yield from self._add(messages, after, about))
+
+    def _warn_without_retention(self) -> None:
+        from .policies.retain_blocks import RetainBlocks  # Few conversations have such messages.
+
+        if not any(isinstance(policy, RetainBlocks) for policy in self._engine.policies):
+            _log.warning(
+                "%s: kept= is recorded, but no policy here acts on it: choose the preset `retain`, say [retain] in a "
+                "file of settings, or name retain_blocks() among the policies.",
+                self.name,
+            )
 
     def _add(self, messages: Sequence[Message], after: str | None, about: About) -> Step[tuple[str, ...]]:
         before = self._engine.head.position

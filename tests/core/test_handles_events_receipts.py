@@ -105,6 +105,7 @@ def test_the_end_of_a_lease_and_the_state_of_a_compaction_are_events_of_their_ow
         Hide(Target(ONE), "expire", why, 50, 0),
         Replace(Target(TWO, (0,)), (Text("x"),), "expire", why + "; stubbed", 90, 10),
         Hide(Target(TWO, (1,)), "retain", "seen", 7, 0),
+        Restore((Target(TWO, (1,)),), policy="retain", reason="its turn"),
         Task("compact", "pending", 2, 7, Span(ONE, TWO)),
         Task("compact", "failed", 2, 7, reason="no answer"),
     )
@@ -113,8 +114,9 @@ def test_the_end_of_a_lease_and_the_state_of_a_compaction_are_events_of_their_ow
         Event("message-removed", 7, 5, ONE, 0, 1, "expire", "Removed due to expiration", 50),
         Event("message-expired", 7, 5, TWO, 0, 2, "expire", "Expired after 3 turns (limit: 2); stubbed", 80),
         Event("message-compacted", 7, 5, TWO, 0, 3, "retain", "seen", 7),
-        Event("compaction-pending", 7, 5, ONE, 0, 4, "compact"),
-        Event("compaction-failed", 7, 5, "", 0, 5, "compact", "no answer"),
+        Event("message-shown", 7, 5, TWO, 0, 4, "retain", "its turn"),
+        Event("compaction-pending", 7, 5, ONE, 0, 5, "compact"),
+        Event("compaction-failed", 7, 5, "", 0, 6, "compact", "no answer"),
     ]
 
 

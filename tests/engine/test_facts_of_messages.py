@@ -97,6 +97,13 @@ def test_a_type_of_message_that_nobody_knows_does_not_make_a_result_of_what_the_
     assert [row.stamp.origin for row in one.history()] == ["user", "derived"]
 
 
+@pytest.mark.parametrize(("policy", "warned"), [("none", True), ("retain", False)])
+def test_for_how_long_parts_are_kept_needs_a_policy_that_sees_to_it(policy: str, warned: bool, caplog):
+    one = opened(policy=policy)
+    one.append(TWO_PARTS, kept=[Kept(), Kept(True, 0)])
+    assert ("no policy here acts on it" in caplog.text) is warned
+
+
 def test_what_is_kept_is_about_one_message():
     one = opened()
     with pytest.raises(BadMessage, match="about one message; 2"):

@@ -19,6 +19,7 @@ EventKind = Literal[
     "message-compacted",
     "message-removed",
     "message-expanded",
+    "message-shown",
     "messages-summarized",
     "message-pinned",
     "message-unpinned",
@@ -29,8 +30,9 @@ EventKind = Literal[
     "plugin-failed",
 ]
 """`compacted`: something shorter is shown of it; `removed`: nothing is; `expired`: its lease ended, and nothing of its
-content is shown; `expanded`: its original is shown again. `compaction-...` tells how a `Task` stands; `plugin-failed`
-that a plugin (`policy`) was left out, which is told when it happens and not kept.
+content is shown; `expanded`: its original is shown again, because somebody asked for it; `shown`: because a policy says
+so. `compaction-...` tells how a `Task` stands; `plugin-failed` that a plugin (`policy`) was left out, which is told
+when it happens and not kept.
 """
 
 EXPIRED = "Expired after {turns} turns (limit: {limit})"
@@ -99,7 +101,7 @@ def _told(edit: Edit) -> Iterator[tuple[EventKind, str, int]]:
         case Summarize():
             yield "messages-summarized", edit.reason, _saved(edit)
         case Restore():
-            yield "message-expanded", edit.reason, _saved(edit)
+            yield ("message-shown" if edit.policy else "message-expanded"), edit.reason, _saved(edit)
 
 
 def _saved(edit: Replace | Hide | Summarize | Restore) -> int:
