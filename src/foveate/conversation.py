@@ -80,7 +80,8 @@ class Conversation(Shell):
         names it adds nothing twice. `time`: milliseconds since 1970, by default the clock's. `origin`: where it
         came from, if its role does not say. `lease`: when it expires, for `expire_results`. `kept`: for how long each
         of its parts is shown, for `retain_blocks`; without these policies both are recorded and nothing else.
-        `metadata`: facts of your own, a JSON object that is kept and never read. Raises BadMessage, BadSetting, and TipMoved if something else follows `after`.
+        `metadata`: facts of your own, a JSON object that is kept and never read. Raises BadMessage, BadSetting, and
+        TipMoved if something else follows `after`.
         """
         return self._do(self._append(message, after, self._about(time, origin, lease, kept, metadata)))
 
