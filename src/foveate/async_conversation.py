@@ -57,7 +57,9 @@ class AsyncConversation(Shell):
                 cancelled = await _finished(work)
                 try:
                     answer = work.result()
-                    if inspect.isawaitable(answer):
+                    if inspect.iscoroutine(answer) and cancelled is not None:
+                        answer.close()  # Nobody waits for it any more.
+                    elif inspect.isawaitable(answer):
                         answer = await answer
                 except Exception as error:
                     effect = step.throw(error)
@@ -68,6 +70,8 @@ class AsyncConversation(Shell):
         except Exception:
             if cancelled is None:
                 raise
+        finally:
+            step.close()  # At once: what it still holds must not be found held by the next step.
         if cancelled is not None:
             raise cancelled
         return result  # type: ignore[no-any-return]

@@ -549,7 +549,8 @@ def test_an_async_conversation_awaits_plugins_and_takes_those_that_need_no_waiti
     ]
 
 
-def test_a_cancelled_append_leaves_nothing_behind():
+@pytest.mark.parametrize("patience", [0.0, 0.001, 0.01, 0.05])
+def test_a_cancelled_append_leaves_nothing_behind(patience: float):
     async def hangs(content: object) -> list[AdditionalContent]:
         if hanging:
             await asyncio.Event().wait()
@@ -558,7 +559,7 @@ def test_a_cancelled_append_leaves_nothing_behind():
     async def run() -> list[list[str]]:
         chat = await open_async_conversation("c", window=9_000, plugins=[Screen(says=hangs)])
         with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(chat.append("Go."), 0.01)
+            await asyncio.wait_for(chat.append("Go."), patience)
         hanging.clear()
         await chat.append("Go.")
         return [parts(row.message) for row in await chat.history()]

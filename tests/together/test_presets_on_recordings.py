@@ -1,0 +1,67 @@
+"""Every shipped preset on recorded agents, in a large window and a small one: legal, within it, nothing lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from foveate import open_conversation
+from foveate.formats.sniff import read_recording
+from foveate.policies import KNOWN, named_summarizer
+from foveate.replay.run import replay
+from foveate.stores.memory import MemoryStore
+from foveate.testing.bodies import BodyChecker
+
+PRESETS = [name for name in KNOWN if name not in ("off", "keep-last-N")]
+WINDOWS = (200_000, 32_000)
+
+
+def recordings(folder: Path) -> list[Path]:
+    """Some from everywhere, and none so long that it would take minutes."""
+    files = sorted(path for path in (folder / "neutral").rglob("*.jsonl") if path.stat().st_size < 900_000)
+    return files[:: max(1, len(files) // 6)][:6]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_request_is_legal_and_fits_and_no_message_is_lost(preset: str, transcripts: Path):
+    checkers = {provider: BodyChecker(provider) for provider in ("anthropic", "openai")}
+    for number, path in enumerate(recordings(transcripts)):
+        provider = ("anthropic", "openai")[number % 2]
+        for window in WINDOWS:
+            row = replay(
+                read_recording(path),
+                policy=preset,
+                window=window,
+                provider=provider,
+                check=lambda provider, body: checkers[provider].check(body),
+            ).row
+            assert (row.illegal_views, row.lost_messages, row.over_budget) == (0, 0, 0), (path.name, window)
+            assert row.calls > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_second_run_changes_nothing_and_reopened_it_is_the_same(preset: str, transcripts: Path):
+    summarizer = named_summarizer(preset) or "first-characters"
+    for path in recordings(transcripts)[:3]:
+        store = MemoryStore()
+        options = {"store": store, "format": "anthropic", "window": 32_000}
+        chat = open_conversation("c", policy=preset, summarizer=summarizer, **options)
+        said = [one.message for one in read_recording(path).messages]
+        for index, message in enumerate(said):
+            if message.role == "assistant" and len(chat):
+                chat.settle()
+                if index % 5 == 0:
+                    number, shown = chat.head.number, chat.view.entries
+                    assert (chat.settle().entries, chat.head.number) == (shown, number)
+                chat.record(message)
+            else:
+                chat.append(message)
+        view = chat.settle()
+        again = open_conversation("c", policy="off", **options)
+        bodies = [chat.format.body(one, profile=chat.profile) for one in (view, again.settle())]
+        assert bodies[0] == bodies[1]
+        assert [row.message for row in chat.history()] == said
+        assert chat.verify() == []
