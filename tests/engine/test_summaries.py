@@ -13,6 +13,7 @@ from foveate import (
     BadSetting,
     Hide,
     NeedsSummary,
+    Pin,
     Span,
     StoreError,
     Summarize,
@@ -223,6 +224,34 @@ def test_when_another_process_edits_while_a_model_writes_the_plan_is_made_anew_a
     one.append(SAID)
     assert texts(one.settle()) == ["In short.", "Five."]
     assert len(asked) == 1
+
+
+def test_an_answer_may_lead_to_a_further_question_and_one_that_is_known_is_not_asked_again():
+    asked: list[str] = []
+
+    def two_steps(view: View) -> Iterator[NeedsSummary]:
+        first = view.entries[0]
+        if first.pinned:
+            return
+
+        def translate(answer: Answer) -> Iterator[NeedsSummary]:
+            yield NeedsSummary(SummaryRequest("two", (), 50, answer.text, "translate"), pin)
+
+        def pin(answer: Answer) -> list[Pin | NeedsSummary]:
+            again = NeedsSummary(SummaryRequest("two", (), 50, "in short", "translate"), pin)
+            return [Pin(Target(first.id), "two", answer.text), again]
+
+        yield NeedsSummary(SummaryRequest("two", (first.message,), 50), translate)
+
+    def summarizer(request: SummaryRequest) -> str:
+        asked.append(request.prompt)
+        return "en bref" if request.prompt else "in short"
+
+    one = opened(policy=(two_steps,), summarizer=summarizer)
+    one.append("Hi.")
+    one.settle()
+    assert asked == ["", "translate"]
+    assert [edit.reason for receipt in one.receipts() for edit in receipt.edits] == ["en bref"]
 
 
 def test_questions_are_bounded():

@@ -121,13 +121,17 @@ def _wanted(policy: Policy, view: View, answers: Mapping[str, Answer]) -> tuple[
     """What a policy wants to be done, and what it asks before it can say more."""
     edits: list[Edit] = []
     requests: list[SummaryRequest] = []
-    for wanted in _returned(policy, policy(view)):
-        if not isinstance(wanted, NeedsSummary):
-            edits.append(wanted)
-        elif (answer := answers.get(wanted.request.key)) is not None:
-            edits.extend(_returned(policy, wanted.then(answer)))  # type: ignore[arg-type]
-        else:
-            requests.append(wanted.request)
+
+    def take(given: Iterable[Edit | NeedsSummary], asked: tuple[str, ...]) -> None:
+        for wanted in _returned(policy, given):
+            if not isinstance(wanted, NeedsSummary):
+                edits.append(wanted)
+            elif (answer := answers.get(key := wanted.request.key)) is None:
+                requests.append(wanted.request)
+            elif key not in asked:  # Who asks the same again, knowing the answer, would ask for ever.
+                take(wanted.then(answer), (*asked, key))
+
+    take(policy(view), ())
     return edits, requests
 
 

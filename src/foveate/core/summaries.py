@@ -53,10 +53,12 @@ class Answer(Struct, frozen=True):
 
 
 class NeedsSummary(Struct, frozen=True):
-    """A question in the place of edits. `then` is called with the answer and returns the edits to make."""
+    """A question in the place of edits. `then` is called with the answer and returns the edits to make, or what else it
+    has to ask.
+    """
 
     request: SummaryRequest
-    then: Callable[[Answer], Iterable[Edit]]
+    then: Callable[[Answer], Iterable[Edit | NeedsSummary]]
 
 
 def read_answer(text: str) -> str:
