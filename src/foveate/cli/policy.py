@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from cyclopts import Parameter
 
-from ..settings import Setting, Settings
 from ._options import settings_of
+
+if TYPE_CHECKING:
+    from ..settings import Setting, Settings
 
 __all__ = ["list_", "show"]
 
