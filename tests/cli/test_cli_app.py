@@ -94,7 +94,7 @@ def test_output_survives_an_encoding_of_ascii_alone(recording):
 
 
 def test_help_is_there_at_once():
-    """What a command needs is imported when it runs. That takes 0.3 s of processor time, on a slow machine twice that."""
+    """What a command needs is imported when it runs: 0.3 s of processor time, twice that on a slow machine."""
     if os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
         pytest.skip("this machine does so much else that processor time says nothing")
     command = [sys.executable, "-m", "foveate", "--help"]
