@@ -142,18 +142,17 @@ class Editing(Planning):
 
 
 def _with_remakes(first: int, last: int, records: Sequence[tuple[str, Record]]) -> set[int]:
-    """These edits, and those of them that undoing something else has made again since: they are the same edits."""
+    """These edits, and those of them that undoing something else has made again since: they are the same edits.
+
+    An undo gives a reason to an edit that has none; a `Restore` in it takes back, and makes nothing again.
+    """
     gone = set(range(first, last + 1))
-    made = {_bare(edit) for _, record in records for number, edit in record.numbered() if number in gone}
-    for _, record in records:
-        if record.author == "undo":
-            gone |= {number for number, edit in record.numbered() if number > last and _bare(edit) in made}
+    numbered = [(record.author, number, edit) for _, record in records for number, edit in record.numbered()]
+    made = {replace(edit, reason="") for _, number, edit in numbered if number in gone}
+    for author, number, edit in numbered:
+        if author == "undo" and number > last and not isinstance(edit, Restore) and replace(edit, reason="") in made:
+            gone.add(number)
     return gone
-
-
-def _bare(edit: Edit) -> Edit:
-    """The edit without its reason, which an undo gives to one that has none. What brings back is no remake."""
-    return replace(edit, reason=str(id(edit))) if isinstance(edit, Restore) else replace(edit, reason="")
 
 
 def _span_of(edit: Edit) -> Span | None:
