@@ -17,18 +17,20 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "foveate"
 
 INWARD = {"errors", "core", "ports"}
 CONVERSATION = {"async_conversation", "conversation", "engine", "given", "limits", "mirror", "plugins", "shell"}
-SHELL = INWARD | CONVERSATION | {"policies", "formats"}
-LEAVES = {"stores", "counters", "summarizers", "models"}
+SHELL = INWARD | CONVERSATION | {"digest", "policies", "formats"}
+LEAVES = {"stores", "counters", "summarizers", "models", "telemetry"}
 EVERYTHING = SHELL | LEAVES | {"wiring", "settings", "replay", "hosts", "agents", "proxy", "inspector", "foveate"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "core": {"errors"},
     "ports": {"errors", "core"},
-    "policies": INWARD,
+    "digest": {"errors", "core"},
+    "policies": INWARD | {"digest"},
     "formats": INWARD,
-    **dict.fromkeys(CONVERSATION, INWARD | CONVERSATION | {"policies"}),
+    **dict.fromkeys(CONVERSATION, INWARD | CONVERSATION | {"digest", "policies"}),
     **dict.fromkeys(LEAVES, INWARD),
+    "summarizers": INWARD | {"digest"},
     "models": INWARD | {"formats"},
     "settings": SHELL | LEAVES,
     "wiring": SHELL | LEAVES | {"settings"},
@@ -48,6 +50,7 @@ PACKAGES: dict[str, set[str]] = {
     "stores": {"zstandard", "psycopg", "psycopg_pool"},
     "counters": {"toktok_rs"},
     "models": {"anthropic", "openai"},
+    "telemetry": {"opentelemetry"},
     "replay": {"genai_prices", "jinja2"},
     "inspector": {"jinja2"},
     "cli": {"cyclopts", "rich", "jinja2", "genai_prices"},

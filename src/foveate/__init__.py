@@ -37,7 +37,7 @@ from .core.profiles import Profile
 from .core.receipts import Receipt
 from .core.rules import Violation, check, cut_points
 from .core.stamps import Kept, Lease, Stamp, Usage
-from .core.summaries import Answer, NeedsSummary, SummaryRequest
+from .core.summaries import Answer, NeedsSummary, Summary, SummaryRequest
 from .core.view import Budget, Entry, Moment, Prices, View
 from .errors import (
     BadEdit,
@@ -134,6 +134,7 @@ __all__ = [
     "Stamp",
     "StoreError",
     "Summarize",
+    "Summary",
     "SummaryRequest",
     "Target",
     "Task",

@@ -15,20 +15,48 @@ from .core.journal import Record
 from .core.messages import Message
 from .core.profiles import Profile
 from .core.stamps import Stamp, Usage
-from .core.summaries import SummaryRequest
+from .core.summaries import Summary, SummaryRequest
 from .core.view import Entry, View
 
-__all__ = ["Appended", "Clock", "Finding", "Format", "Head", "Rendered", "Store", "Summarizer", "TokenCounter"]
+__all__ = [
+    "Appended",
+    "Clock",
+    "Finding",
+    "Format",
+    "Found",
+    "Head",
+    "Model",
+    "Rendered",
+    "Store",
+    "Summarizer",
+    "TokenCounter",
+]
 
 Clock = Callable[[], int]
 """Milliseconds since 1970."""
 
-Summarizer = Callable[[SummaryRequest], str | Awaitable[str]]
-"""Writes the summary it is asked for: plain text, or a JSON object with a string `summary`.
+Summarizer = Callable[[SummaryRequest], str | Summary | Awaitable[str | Summary]]
+"""Writes the summary it is asked for: plain text, or a JSON object with a string `summary`; a `Summary` also tells who
+wrote it.
 
 Called outside of any transaction. Whatever it raises counts as a failed attempt, and changes nothing. One that is
 awaited can only be used by an async conversation.
 """
+
+
+class Model(Protocol):
+    """Sends one rendered request to a provider, and waits for the answer."""
+
+    name: str
+    """What receipts call it, for example `anthropic:claude-haiku-4-5`."""
+    format: str
+    """Name of the format that its requests and responses are written in, such as `anthropic`."""
+
+    def complete(self, body: Mapping[str, Any]) -> object | Awaitable[object]:
+        """The response to a request, as `Format.parse_reply` reads it. `body`: as `Format.prompt` writes it, without
+        the model's name. Raises whatever the provider's SDK raises.
+        """
+        ...
 
 
 class TokenCounter(Protocol):
@@ -131,6 +159,14 @@ class Finding(Struct, frozen=True):
     problem: str
 
 
+class Found(Struct, frozen=True):
+    """One message that a search found."""
+
+    position: int
+    score: float
+    """The larger the better; only to be compared within one search."""
+
+
 class Store(Protocol):
     """Keeps conversations. Every write is one transaction, refused whole if the head it was made for is no longer
     current.
@@ -165,6 +201,14 @@ class Store(Protocol):
 
     def locate(self, head: Head, ids: Sequence[str]) -> dict[str, int]:
         """Positions of the messages with these ids; ids this conversation does not have are left out."""
+        ...
+
+    def search(self, head: Head, query: str, limit: int = 20) -> list[Found]:
+        """Messages of this conversation, forks' common past included, that hold the words of `query`; best first.
+
+        Words count without regard to case; those that hold every word come before those that hold some. `"two words"`
+        in quotation marks stand together. A query without any word finds nothing. Erased messages are never found.
+        """
         ...
 
     def records(self, head: Head, after: int = 0) -> list[tuple[str, Record]]:

@@ -65,6 +65,10 @@ class Replace(Struct, frozen=True, gc=False, tag="replace", omit_defaults=True):
     tokens_after: int = 0
     expandable: bool = True
     """Whether the model may have the original back."""
+    by: str = ""
+    """Who wrote the content, where a summarizer did and said so."""
+    refused: tuple[str, ...] = ()
+    """Why summarizers that were asked before did not do, each as `who: why`."""
 
 
 class Hide(Struct, frozen=True, gc=False, tag="hide", omit_defaults=True):
@@ -88,6 +92,10 @@ class Summarize(Struct, frozen=True, gc=False, tag="summarize", omit_defaults=Tr
     tokens_after: int = 0
     keep: tuple[str, ...] = ()
     """Ids of messages in the span that stay as they are shown, such as a call that still runs."""
+    by: str = ""
+    """Who wrote the text, where a summarizer did and said so."""
+    refused: tuple[str, ...] = ()
+    """Why summarizers that were asked before did not do, each as `who: why`."""
 
 
 class Restore(Struct, frozen=True, gc=False, tag="restore", omit_defaults=True):

@@ -129,10 +129,22 @@ def _wanted(policy: Policy, view: View, answers: Mapping[str, Answer]) -> tuple[
             elif (answer := answers.get(key := wanted.request.key)) is None:
                 requests.append(wanted.request)
             elif key not in asked:  # Who asks the same again, knowing the answer, would ask for ever.
-                take(wanted.then(answer), (*asked, key))
+                take(_signed(wanted.then(answer), answer), (*asked, key))
 
     take(policy(view), ())
     return edits, requests
+
+
+def _signed(edits: Iterable[Edit | NeedsSummary], answer: Answer) -> Iterable[Edit | NeedsSummary]:
+    """The same edits; those made of an answer tell who wrote it."""
+    if not answer.by and not answer.refused:
+        return edits
+    signed = []
+    for edit in edits:
+        if isinstance(edit, Replace | Summarize) and not edit.by:
+            edit = replace(edit, by=answer.by, refused=answer.refused)
+        signed.append(edit)
+    return signed
 
 
 def _returned(policy: Policy, given: Iterable[Edit | NeedsSummary]) -> list[Edit | NeedsSummary]:

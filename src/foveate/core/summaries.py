@@ -18,7 +18,7 @@ from msgspec import Struct
 from .edits import Edit, Task
 from .messages import Message
 
-__all__ = ["Answer", "NeedsSummary", "SummaryRequest", "read_answer"]
+__all__ = ["Answer", "NeedsSummary", "Summary", "SummaryRequest", "read_answer"]
 
 
 class SummaryRequest(Struct, frozen=True):
@@ -37,6 +37,10 @@ class SummaryRequest(Struct, frozen=True):
     """What else a prompt may name: plain JSON values."""
     task: Task | None = None
     """Written to the journal before a model is asked, so that the attempt counts; None: it need not be counted."""
+    required: tuple[str, ...] = ()
+    """What the answer must hold word for word, such as identifiers that are still referred to."""
+    focus: str = ""
+    """What whoever asked for it wants it to dwell on; "" for nothing in particular."""
 
     @property
     def key(self) -> str:
@@ -45,11 +49,25 @@ class SummaryRequest(Struct, frozen=True):
         return blake2b(question, digest_size=20, person=b"foveate ask 1").hexdigest()
 
 
+class Summary(Struct, frozen=True):
+    """What a summarizer may return in place of a plain text: who wrote it, and who was asked in vain before."""
+
+    text: str
+    by: str = ""
+    """Who wrote it, for example `digest` or `anthropic:claude-haiku-4-5`."""
+    refused: tuple[str, ...] = ()
+    """Why those who were asked before did not do, each as `who: why`."""
+
+
 class Answer(Struct, frozen=True):
     """What became of a request: a text, or the reason why there is none."""
 
     text: str = ""
     error: str = ""
+    by: str = ""
+    """Who wrote the text, where that is known; the edits made of it carry it on."""
+    refused: tuple[str, ...] = ()
+    """Why those who were asked before did not do."""
 
 
 class NeedsSummary(Struct, frozen=True):

@@ -11,7 +11,7 @@ from ..core.edits import Task
 from ..core.journal import Record
 from ..core.planner import Plan, Policy, Rung, draw_up
 from ..core.projection import Projection
-from ..core.summaries import Answer, SummaryRequest, read_answer
+from ..core.summaries import Answer, Summary, SummaryRequest, read_answer
 from ..core.view import Entry, View
 from ..errors import BadInput, CompactionFailed, IllegalView, StalePlan
 from .appending import Appending
@@ -139,7 +139,9 @@ class Planning(Appending):
         if iscoroutine(text):
             text.close()
             return Answer(error="the summarizer must be awaited, which only an async conversation can do")
-        if not isinstance(text, str):
+        said = text if isinstance(text, Summary) else Summary(text) if isinstance(text, str) else None
+        if said is None:
             return Answer(error=f"the summarizer returned {type(text).__name__}, not text")
-        text = read_answer(text)
-        return Answer(text) if text else Answer(error="the summarizer returned nothing")
+        written = read_answer(said.text)
+        error = "" if written else "the summarizer returned nothing"
+        return Answer(written, error, said.by, said.refused)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from ..core.counting import estimate, tokens_of
-from ..core.summaries import SummaryRequest
+from ..core.summaries import Summary, SummaryRequest
 from ..core.view import Prices
 from ..ports import Summarizer
 
@@ -26,13 +26,14 @@ class Billed:
         self.calls = 0
         """How many summaries were asked for."""
 
-    def __call__(self, request: SummaryRequest) -> str | Awaitable[str]:
+    def __call__(self, request: SummaryRequest) -> str | Summary | Awaitable[str | Summary]:
         """The summary. Its input is billed like any other that is not cached yet, its output as output."""
         self.calls += 1
         read = sum(tokens_of(message) for message in request.messages) + estimate(request.previous)
         self._due += self._prices.write * read
         text = self._summarizer(request)
-        self._due += self._prices.output * estimate(text if isinstance(text, str) else "")
+        written = text.text if isinstance(text, Summary) else text
+        self._due += self._prices.output * estimate(written if isinstance(written, str) else "")
         return text
 
     def due(self) -> float:
