@@ -77,6 +77,7 @@ if _typing.TYPE_CHECKING:
     from .policies.recap_batches import recap_batches
     from .policies.recap_settings import recap_settings
     from .policies.retain_blocks import KeptPlugin, retain_blocks
+    from .policies.shrink_to_digest import shrink_to_digest
     from .policies.supersede import supersede
 
 __version__ = "0.1.0.dev0"
@@ -169,6 +170,7 @@ __all__ = [
     "recap_batches",
     "recap_settings",
     "retain_blocks",
+    "shrink_to_digest",
     "supersede",
     "system",
     "tool_result",
@@ -192,6 +194,7 @@ _LATER = {
     "recap_batches": ".policies.recap_batches",
     "recap_settings": ".policies.recap_settings",
     "retain_blocks": ".policies.retain_blocks",
+    "shrink_to_digest": ".policies.shrink_to_digest",
     "supersede": ".policies.supersede",
     "when_it_pays": ".core.economy",
 }

@@ -14,6 +14,7 @@ from foveate.policies.pins import pin_newest
 from foveate.policies.prune_tool_outputs import prune_tool_outputs
 from foveate.policies.recap_batches import recap_batches
 from foveate.policies.retain_blocks import retain_blocks
+from foveate.policies.shrink_to_digest import shrink_to_digest
 from foveate.ports import Store
 from foveate.testing import answer, call, calls, say, user
 
@@ -25,6 +26,7 @@ MECHANISMS: Mapping[str, Callable[[], Policy]] = {
     "pins": lambda: pin_newest(["todo"]),
     "prune": lambda: prune_tool_outputs(protect=120, minimum=60),
     "filter": lambda: filter_tool_results(keep=2),
+    "shrink": lambda: shrink_to_digest(protect=120, protect_reads=120, protect_said=120, least=240),
     "recap": lambda: recap_batches(min_preserved_assistant_messages=2, batch_size=2),
     "checkpoint": lambda: checkpoint(trigger_at=14, keep_recent=6),
     "compact": lambda: compact_on_overflow(threshold=0.004),

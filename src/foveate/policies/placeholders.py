@@ -7,6 +7,7 @@ A handle is short and never moves: `m12` is the twelfth message of the conversat
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from ..core.edits import Path, Replace, Target
@@ -74,17 +75,18 @@ def cut(text: str, keep: int, name: str) -> str:
     return f'{text[:keep]}\n[cut: {keep:,} of {len(text):,} characters; expand("{name}") shows all]'
 
 
-def shrink_arguments(arguments: str, keep: int, name: str) -> str:
+def shrink_arguments(arguments: str, keep: int, name: str, *, shorten: Callable[[str], str] | None = None) -> str:
     """The same JSON object with every string longer than `keep` cut, leaf by leaf: it stays valid JSON.
 
-    Arguments that are no JSON object, or nested too deeply to be walked through, are cut as a whole; those without a
-    long string stay as they are, byte for byte.
+    `shorten`: what is made of such a string instead, such as a digest that names the handle itself. Arguments that are
+    no JSON object, or nested too deeply to be walked through, are cut as a whole; those without a long string stay as
+    they are, byte for byte.
     """
 
     def shrink(value: Any) -> Any:
         match value:
             case str() if len(value) > keep:
-                return _shortened(value, keep, name)
+                return shorten(value) if shorten else _shortened(value, keep, name)
             case dict():
                 return {key: shrink(nested) for key, nested in value.items()}
             case list():

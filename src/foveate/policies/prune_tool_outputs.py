@@ -17,6 +17,7 @@ from ..core.view import Entry, View
 from ..errors import BadSetting
 from .deeds import deed_reader, results_with_deeds
 from .placeholders import CLEARED, fill, is_whole, outgrows, replacement
+from .protected import older_than, tokens_of_share
 
 __all__ = ["MINIMUM", "PART_MAX", "PROTECT", "prune_tool_outputs"]
 
@@ -61,12 +62,14 @@ def prune_tool_outputs(
     spared, deed_of = frozenset(protected_tools), deed_reader()
 
     def policy(view: View) -> Iterator[Edit]:
-        safe = _tokens(protect, view)
-        old = _older_than(view, safe, part_max, everything=protect_counts == "all")
+        everything = protect_counts == "all"
+        safe = tokens_of_share(protect, view)
+        old = list(view.entries[: older_than(view, safe, part_max=part_max, everything=everything)])
         if protect_current_turn:
             old = [entry for entry in old if entry.position < view.last_input]
         if protect_reads is not None and old:
-            oldest = len(_older_than(view, _tokens(protect_reads, view), part_max, everything=protect_counts == "all"))
+            window = tokens_of_share(protect_reads, view)
+            oldest = older_than(view, window, part_max=part_max, everything=everything)
             reads = {entry.id for entry, _, deed in results_with_deeds(view, deed_of) if deed.kind == "read"}
             old = [*old[:oldest], *(entry for entry in old[oldest:] if entry.id not in reads)]
         whole = [entry for entry in old if entry.is_result and is_whole(entry)]
@@ -77,22 +80,6 @@ def prune_tool_outputs(
                 yield replacement(entry, fill(placeholder, entry), "prune", reason)
 
     return policy
-
-
-def _tokens(protect: int | float, view: View) -> int:
-    return max(0, int(view.budget.usable * protect)) if isinstance(protect, float) else protect
-
-
-def _older_than(view: View, protect: int, part_max: int, *, everything: bool) -> list[Entry]:
-    """Entries before the protected window, oldest first; the one in which the window ends is inside it."""
-    filled = 0
-    for index in range(len(view.entries) - 1, -1, -1):
-        if filled >= protect:
-            return list(view.entries[: index + 1])
-        entry = view.entries[index]
-        if entry.kind != "summary" and (everything or entry.is_result):
-            filled += min(entry.tokens, part_max)
-    return []
 
 
 def _is_prunable(entry: Entry, spared: frozenset[str], turn: int) -> bool:
