@@ -11,6 +11,7 @@
     │   └── BadSetting       a setting is missing or has a value that is not allowed
     ├── DoesNotFit           even the least possible view is larger than the budget
     ├── CompactionFailed     a conversation outgrew its window, and no summary of it could be had
+    ├── NoSummary            no summarizer that was asked wrote a summary that can be taken
     ├── Refused              the provider refused a prompt that was already replanned
     ├── StoreError           the store could not do it; the conversation is as it was
     │   ├── NoSuchConversation   there is no conversation, or branch, of that name
@@ -40,6 +41,7 @@ __all__ = [
     "IllegalView",
     "MissingExtra",
     "NoSuchConversation",
+    "NoSummary",
     "NotExpandable",
     "Refused",
     "StalePlan",
@@ -134,6 +136,14 @@ class CompactionFailed(FoveateError):
             f"The next request would take {occupied:,} of {usable:,} usable tokens, and attempt {attempt} to compact "
             f"the conversation failed: {reason}. {again} Or compact by hand, or let the hard floor act (strict=False)."
         )
+
+
+class NoSummary(FoveateError):
+    """No summarizer that was asked wrote a summary that can be taken. `refused` says of each who it was, and why."""
+
+    def __init__(self, refused: Sequence[str]) -> None:
+        self.refused = tuple(refused)
+        super().__init__("; ".join(self.refused) or "there is nothing to summarise")
 
 
 class Refused(FoveateError):

@@ -68,6 +68,8 @@ class Answer(Struct, frozen=True):
     """Who wrote the text, where that is known; the edits made of it carry it on."""
     refused: tuple[str, ...] = ()
     """Why those who were asked before did not do."""
+    instead: Summary | None = None
+    """Where there is no text: what can be said without a model, for a policy that would rather show this than fail."""
 
 
 class NeedsSummary(Struct, frozen=True):
@@ -91,7 +93,7 @@ def read_answer(text: str) -> str:
         body = body[body.index("\n") : -3].strip()
     if body.startswith("{"):
         try:
-            said = json.loads(body)
+            said = json.loads(body, strict=False)  # Models break lines inside of strings.
         except (ValueError, RecursionError):
             return plain
         if isinstance(said, dict) and isinstance(said.get("summary"), str):

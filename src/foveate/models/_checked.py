@@ -1,0 +1,19 @@
+"""What every model is told, looked at before anything is sent."""
+
+from __future__ import annotations
+
+import math
+
+from ..errors import BadSetting
+
+__all__ = ["checked"]
+
+
+def checked(model: object, max_tokens: object, timeout: object) -> None:
+    """Raises BadSetting for a name, a length or a time that makes no sense."""
+    if not isinstance(model, str) or not model.strip():
+        raise BadSetting(f"A model is named by a text such as claude-haiku-4-5, not {model!r:.60}.")
+    if type(max_tokens) is not int or max_tokens < 1:
+        raise BadSetting(f"max_tokens= is a whole number of 1 or more, not {max_tokens!r:.60}.")
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < math.inf:
+        raise BadSetting(f"timeout= is a number of seconds above 0, not {timeout!r:.60}.")
