@@ -16,7 +16,7 @@ from . import given
 from .core import wire
 from .core.edits import Edit, Pin, Target, Task, Unpin
 from .core.enrich import own_message
-from .core.events import Event, added, of_record
+from .core.events import Event, of_message, of_record
 from .core.explain import explain, held_back
 from .core.journal import Record
 from .core.messages import Message
@@ -178,7 +178,8 @@ class Shell:
         if self._on_event and self._engine.head.position > before:
             rows = yield lambda: self._engine.store.messages(self.head, before + 1, self.head.position)
             places = self._places()
-            self._tell(added(row.position, row.id, row.stamp, places.get(row.id)) for row in rows)
+            told = (of_message(row.position, row.id, row.stamp, places.get(row.id)) for row in rows)
+            self._tell(event for events in told for event in events)
         return ids
 
     def _settle(self, system: object, tools: Sequence[Mapping[str, Any]], messages: object) -> Step[View]:
@@ -326,7 +327,7 @@ class Shell:
         given.whole("since= (milliseconds since 1970)", since)
         rows = yield lambda: self._engine.store.messages(self.head, 1, self.head.position)
         records = yield from self._records()
-        events = [added(row.position, row.id, row.stamp) for row in rows]
+        events = [event for row in rows for event in of_message(row.position, row.id, row.stamp)]
         events += [event for record in records for event in of_record(record)]
         return sorted((event for event in events if event.time >= since), key=lambda event: (event.time, event.turn))
 

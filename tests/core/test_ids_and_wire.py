@@ -14,7 +14,7 @@ from foveate.core import ids, wire
 from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
 from foveate.core.journal import Record
 from foveate.core.messages import Extra, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, user
-from foveate.core.stamps import Kept, Lease, Retention, Stamp, Usage
+from foveate.core.stamps import Expanded, Kept, Lease, Retention, Stamp, Usage
 from foveate.errors import BadEdit, BadMessage
 from foveate.testing import say
 from foveate.testing.strategies import edits, messages
@@ -238,12 +238,20 @@ def test_fields_of_a_later_version_are_passed_over():
     record = json.loads(wire.encode_record(RECORD)) | {"cause": "why"}
     record["edits"][1]["weight"] = 3
     assert wire.decode_record(json.dumps(record).encode()) == RECORD
-    packed = [*msgspec.msgpack.decode(wire.encode_stamp(STAMP)), None, None, "", {"more": 1}, 7]
+    packed = [*msgspec.msgpack.decode(wire.encode_stamp(STAMP)), None, None, "", None, {"more": 1}, 7]
     assert wire.decode_stamp(msgspec.msgpack.encode(packed)) == STAMP
 
 
 def test_stamps_of_an_earlier_version_that_said_less_are_read():
     assert wire.decode_stamp(msgspec.msgpack.encode([3, 5, 42, "user"])) == Stamp(3, 5, 42, "user")
+
+
+def test_a_stamp_keeps_the_bytes_that_earlier_versions_gave_it_so_that_their_chains_verify():
+    leased = replace(STAMP, lease=Lease(2), metadata="{}")
+    expanded = replace(STAMP, expanded=Expanded("lines", "m3", "0" * 40))
+    packed = [wire.encode_stamp(stamp) for stamp in (STAMP, leased, expanded)]
+    assert [len(msgspec.msgpack.decode(one)) for one in packed] == [7, 10, 11]
+    assert [wire.decode_stamp(one) for one in packed] == [STAMP, leased, expanded]
 
 
 def test_a_part_of_an_unknown_kind_becomes_opaque_and_keeps_all_it_says():

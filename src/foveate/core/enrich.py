@@ -134,7 +134,11 @@ def retained_parts(message: Message) -> tuple[Part, ...]:
 
 
 def own_message(message: Message, stamp: Stamp) -> Message | None:
-    """The message as it was handed in, without what plugins added; None where there was none but what they added."""
+    """The message as it was handed in, without what plugins added; None where there was none but what they added, and
+    for what the conversation itself said.
+    """
+    if stamp.expanded:
+        return None
     kept = stamp.retention.parts if stamp.retention else ()
     if not any(one.plugin for one in kept) or len(kept) != len(retained_parts(message)):
         return message

@@ -11,7 +11,7 @@ from .edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, T
 from .journal import Record
 from .stamps import Stamp
 
-__all__ = ["EXPIRED", "Event", "EventKind", "added", "of_record"]
+__all__ = ["EXPIRED", "Event", "EventKind", "added", "of_message", "of_record"]
 
 EventKind = Literal[
     "message-added",
@@ -71,6 +71,20 @@ class Event(Struct, frozen=True):
 def added(position: int, id: str, stamp: Stamp, index: int | None = None) -> Event:
     """The event of an appended message."""
     return Event("message-added", stamp.turn, stamp.time, id, position, index=index)
+
+
+def of_message(position: int, id: str, stamp: Stamp, index: int | None = None) -> Iterator[Event]:
+    """The events of an appended message: one more where it shows the original, or a part, of an earlier one.
+
+    That event is about the original; what it costs is told as tokens saved, below zero.
+    """
+    yield added(position, id, stamp, index)
+    shown = stamp.expanded
+    if shown and shown.form in ("whole", "lines", "items", "pattern"):
+        reason = f"{'all' if shown.form == 'whole' else shown.form} of {shown.handle}, in m{position}"
+        who = stamp.source or "expand"
+        kind: EventKind = "message-expanded"
+        yield Event(kind, stamp.turn, stamp.time, shown.message, policy=who, reason=reason, tokens_saved=-stamp.tokens)
 
 
 def of_record(record: Record, places: Mapping[str, int] = {}) -> Iterator[Event]:

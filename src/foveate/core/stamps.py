@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["Kept", "Lease", "Origin", "Retention", "Stamp", "Usage"]
+__all__ = ["Expanded", "Kept", "Lease", "Origin", "Retention", "Stamp", "Usage"]
 
 Origin = Literal["system", "user", "assistant", "tool", "plugin", "summary", "derived"]
 
@@ -87,6 +87,22 @@ class Retention(Struct, frozen=True, gc=False, array_like=True):
     parts: tuple[Kept, ...]
 
 
+class Expanded(Struct, frozen=True, gc=False, array_like=True):
+    """What the conversation itself said, because somebody asked for an original.
+
+    No host has such a message in a list of its own: where lists are compared it is passed over.
+    """
+
+    form: Literal["whole", "lines", "items", "pattern", "search", "view", "refused"]
+    """What of it stands here: all of it, a part, what a search found, or only a word that it is shown again in its
+    place (`view`), or why it is not (`refused`).
+    """
+    handle: str = ""
+    """What was asked for; "" for a search, and where it could not be read."""
+    message: str = ""
+    """Id of the message that was asked for; of the first one of a span."""
+
+
 class Stamp(Struct, frozen=True, gc=False, array_like=True):
     """What the conversation knows about one appended message. Fields are only ever added at the end."""
 
@@ -110,6 +126,8 @@ class Stamp(Struct, frozen=True, gc=False, array_like=True):
     retention: Retention | None = None
     metadata: str = ""
     """The application's own facts, as the JSON text of an object; kept, and never read here."""
+    expanded: Expanded | None = None
+    """For what the conversation itself says: which original it shows, or why it does not."""
 
     def is_added(self, path: tuple[int, ...]) -> bool:
         """Whether the part at this path was added to what the user said, and so is no part of their words."""

@@ -78,10 +78,13 @@ def decode_record(body: bytes) -> Record:
 
 def encode_stamp(stamp: Stamp) -> bytes:
     """The canonical bytes of a stamp. What few stamps have is left out where it is not there."""
-    if stamp.lease is None and stamp.retention is None and not stamp.metadata:
-        s = stamp
-        return _pack.encode((s.turn, s.time, s.tokens, s.origin, s.source, s.usage, s.estimate))
-    return _pack.encode(stamp)
+    if stamp.expanded is not None:
+        return _pack.encode(stamp)
+    s = stamp
+    common = (s.turn, s.time, s.tokens, s.origin, s.source, s.usage, s.estimate)
+    if s.lease is None and s.retention is None and not s.metadata:
+        return _pack.encode(common)
+    return _pack.encode((*common, s.lease, s.retention, s.metadata))
 
 
 def decode_stamp(body: bytes) -> Stamp:

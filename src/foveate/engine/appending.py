@@ -12,7 +12,7 @@ from ..core.counting import tokens_of
 from ..core.enrich import own_message
 from ..core.messages import Message
 from ..core.snapshots import Row
-from ..core.stamps import Kept, Lease, Origin, Retention, Stamp, Usage
+from ..core.stamps import Expanded, Kept, Lease, Origin, Retention, Stamp, Usage
 from ..errors import BadInput, TipMoved
 from ..ports import Appended
 from .state import State, row_of
@@ -42,6 +42,8 @@ class About(Struct, frozen=True):
     kept: Mapping[int, tuple[Kept, ...]] = {}
     """How long each part is shown, for messages with retention, by their place in what is appended, from 0."""
     metadata: str = ""
+    expanded: Expanded | None = None
+    """For what the conversation itself says."""
 
     def origin_of(self, message: Message) -> Origin:
         """Where a message came from: as was said, else by its type, else by its role."""
@@ -169,6 +171,7 @@ class Appending(State):
                 about.lease,
                 Retention(sequence, kept) if kept else None,
                 about.metadata,
+                about.expanded,
             )
             digest = ids.body_hash(body)
             parent = ids.message_id(parent, digest)

@@ -35,7 +35,10 @@ CLEARED = '[Old tool result content cleared: expand("{handle}")]'
 
 
 def handle(entry: Entry, path: Path = ()) -> str:
-    """The handle of an entry's message, or of one of its parts."""
+    """The handle of an entry's message, or of one of its parts; where it is the copy of an original, that one's."""
+    copied = entry.stamp.expanded
+    if copied and copied.form == "whole" and entry.source is not None:
+        return copied.handle
     return ".".join([entry.handle, *(str(index + 1) for index in path)])
 
 
