@@ -18,7 +18,11 @@ from foveate.stores.sqlite import SqliteDriver, SqliteStore
 from foveate.stores.sqlite_file import SqliteFile
 from foveate.testing.rows import chain
 
-SCHEMA = "6f7194a313a5065d5cbd03b65f862eb1998193ac"
+SCHEMAS = {
+    "0001_conversations": "6f7194a313a5065d5cbd03b65f862eb1998193ac",
+    "0002_words": "788e1ae906a47619bf5f3c3ef5bc19dfae2dcba5",
+}
+NEXT, NEXT_NAME = 3, "0003_more"
 """Checksum of the first migration."""
 
 
@@ -124,25 +128,27 @@ def driver(path: Path) -> SqliteDriver:
     return SqliteDriver(SqliteFile(path, synchronous="normal", wait=1, connection=sqlite3.Connection))
 
 
-def second(*statements: str) -> Migration:
-    return Migration(2, "0002_more", statements, "ab")
+def another(*statements: str) -> Migration:
+    """The migration after the newest there is."""
+    return Migration(NEXT, NEXT_NAME, statements, "ab")
 
 
 def test_migrations_are_numbered_without_a_gap_and_do_not_change() -> None:
     """A published migration is never edited: databases that ran it would differ from those that run it now."""
     found = migrations()
     assert [migration.version for migration in found] == list(range(1, len(found) + 1))
-    assert {migration.name: migration.checksum for migration in found} == {"0001_conversations": SCHEMA}
+    assert {migration.name: migration.checksum for migration in found} == SCHEMAS
 
 
 def test_a_migration_is_run_once_and_recorded(tmp_path: Path) -> None:
     opened = driver(tmp_path / "chat.db")
-    more = [*migrations(), second("CREATE TABLE extra (a BIGINT)")]
+    more = [*migrations(), another("CREATE TABLE extra (a BIGINT)")]
     for _ in range(2):
         bring_up_to_date(opened, lambda: 77, more)
     assert opened.read(lambda session: session.rows("SELECT version, name, applied FROM migration")) == [
         (1, "0001_conversations", 77),
-        (2, "0002_more", 77),
+        (2, "0002_words", 77),
+        (NEXT, NEXT_NAME, 77),
     ]
     opened.close()
 
@@ -152,7 +158,7 @@ def test_an_older_database_is_brought_up_to_date_and_keeps_what_it_has(tmp_path:
     with SqliteStore(path) as store:
         head = store.open("acme", "one")
     opened = driver(path)
-    bring_up_to_date(opened, lambda: 1, [*migrations(), second("ALTER TABLE branch ADD COLUMN note TEXT")])
+    bring_up_to_date(opened, lambda: 1, [*migrations(), another("ALTER TABLE branch ADD COLUMN note TEXT")])
     assert opened.read(lambda session: session.rows("SELECT name, note FROM branch")) == [("one", None)]
     opened.close()
     assert head.position == 0
@@ -160,12 +166,12 @@ def test_an_older_database_is_brought_up_to_date_and_keeps_what_it_has(tmp_path:
 
 def test_a_migration_that_fails_leaves_nothing(tmp_path: Path) -> None:
     opened = driver(tmp_path / "chat.db")
-    broken = second("CREATE TABLE extra (a BIGINT)", "CREATE TABLE extra (a BIGINT)")
+    broken = another("CREATE TABLE extra (a BIGINT)", "CREATE TABLE extra (a BIGINT)")
     with pytest.raises(StoreError, match="already exists"):
         bring_up_to_date(opened, lambda: 1, [*migrations(), broken])
     assert opened.read(lambda session: ("extra" in session.tables(), len(session.rows("SELECT * FROM migration")))) == (
         False,
-        1,
+        NEXT - 1,
     )
     opened.close()
 
@@ -173,9 +179,9 @@ def test_a_migration_that_fails_leaves_nothing(tmp_path: Path) -> None:
 def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     opened = driver(path)
-    bring_up_to_date(opened, lambda: 1, [*migrations(), second("CREATE TABLE extra (a BIGINT)")])
+    bring_up_to_date(opened, lambda: 1, [*migrations(), another("CREATE TABLE extra (a BIGINT)")])
     opened.close()
-    with pytest.raises(StoreError, match=r"newer foveate: its schema is 2 \(0002_more\), .* knows up to 1. Upgrade"):
+    with pytest.raises(StoreError, match=r"newer foveate: its schema is 3 \(0003_more\), .* knows up to 2. Upgrade"):
         SqliteStore(path)
 
 

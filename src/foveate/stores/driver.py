@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["Driver", "Row", "Session"]
+from .words import Said, Term
+
+__all__ = ["Driver", "Row", "Session", "WordIndex"]
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
@@ -32,11 +34,27 @@ class Session(Protocol):
         ...
 
 
+class WordIndex(Protocol):
+    """Finds messages by words, in a database's own way. Works in the transaction of the session it is handed."""
+
+    def add(self, session: Session, place: int, rows: Sequence[tuple[int, Said]]) -> None:
+        """Take in messages of one branch, by position. `place`: a number of the branch's own, from 1."""
+        ...
+
+    def find(self, session: Session, place: int, first: int, last: int, terms: Sequence[Term], limit: int) -> list[int]:
+        """The positions first..last of a branch that hold all these terms, the newest first, at most `limit`.
+        Only asked where something was added to the place.
+        """
+        ...
+
+
 class Driver(Protocol):
     """Runs work in transactions. Every failure of the database comes out as StoreError."""
 
     place: str
     """What to call this database in an error: its path or its URL without the password."""
+    words: WordIndex | None
+    """Its index of words; None where it can have none, or is to have none."""
 
     def read(self, work: Callable[[Session], T]) -> T:
         """What `work` returns, run on one consistent state of the database. Any thread may call it."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from threading import RLock
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ..core import ids, wire
 from ..core.journal import Record
 from ..errors import BadSetting, NoSuchConversation, StoreError
-from ..ports import Appended, Finding, Head
+from ..ports import Appended, Finding, Found, Head
 from . import lineage
 from .audit import JournalLink, MessageLink, audit_given, audit_journal, audit_messages
 from .checks import (
@@ -27,6 +27,7 @@ from .checks import (
     taken,
     tip_moved,
 )
+from .memory_words import MemoryWords
 
 __all__ = ["MemoryStore"]
 
@@ -39,6 +40,7 @@ class _Branch(Struct):
     journal: list[tuple[str, Record]]
     lineage: lineage.Lineage = ()
     snapshot: tuple[int, int, bytes] | None = None
+    words: MemoryWords = field(default_factory=MemoryWords)
 
 
 class MemoryStore:
@@ -94,6 +96,12 @@ class MemoryStore:
         with self._lock:
             positions = {row.id: row.position for row in self._current(head)[0].rows[: head.position]}
             return {id: positions[id] for id in ids if id in positions}
+
+    def search(self, head: Head, query: str, limit: int = 20) -> list[Found]:
+        with self._lock:
+            branch = self._current(head)[0]
+            branch.words.catch_up(branch.rows)
+            return branch.words.search(query, limit, head.position)
 
     def records(self, head: Head, after: int = 0) -> list[tuple[str, Record]]:
         with self._lock:

@@ -7,6 +7,7 @@ where it finds something else it writes nothing.
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Sequence
@@ -14,8 +15,8 @@ from typing import Any, Self
 
 from ..core import ids as identity
 from ..core.journal import Record
-from ..errors import BadSetting, Damaged, NoSuchConversation
-from ..ports import Appended, Clock, Finding, Head
+from ..errors import BadSetting, Damaged, NoSuchConversation, StoreError
+from ..ports import Appended, Clock, Finding, Found, Head
 from . import lineage, sql_audit
 from . import statements as sql
 from .checks import check_keys, check_point, check_record, check_rows, stale_plan, taken, tip_moved
@@ -24,8 +25,11 @@ from .driver import Driver, Session
 from .lineage import Lineage
 from .migrate import bring_up_to_date
 from .sql_rows import are_bytes, key, link_at, message_values, read_branch, read_messages, read_records, record_at
+from .sql_search import Searching
 
 __all__ = ["SqlStore"]
+
+_log = logging.getLogger(__name__)
 
 _ID = re.compile(r"[0-9a-f]{40}")
 _LOCATE_MAX = 200
@@ -48,6 +52,7 @@ class SqlStore:
         except BaseException:
             driver.close()
             raise
+        self._searching = Searching(driver, driver.words) if driver.words else None
 
     def open(self, tenant: str, name: str, *, create: bool = True) -> Head:
         check_keys(tenant, name)
@@ -95,7 +100,9 @@ class SqlStore:
             ends = position, tip.hex(), seal.hex(), record.last, record_id
             return Head(head.tenant, head.name, head.root, head.branch, *ends)
 
-        return self._driver.write(work)
+        now = self._driver.write(work)
+        self._keep_up(now)
+        return now
 
     def messages(self, head: Head, first: int, last: int) -> list[Appended]:
         return self._read_runs(head, [(first, last)])
@@ -120,6 +127,14 @@ class SqlStore:
             return found
 
         return self._driver.read(work)
+
+    def search(self, head: Head, query: str, limit: int = 20) -> list[Found]:
+        if self._searching is None:
+            raise StoreError(
+                f"{self._driver.place} keeps no index of words: it was opened with search off, or its SQLite was built "
+                f"without FTS5. Read the history instead."
+            )
+        return self._searching.search(head, query, limit)
 
     def records(self, head: Head, after: int = 0) -> list[tuple[str, Record]]:
         def work(session: Session) -> list[tuple[str, Record]]:
@@ -211,6 +226,14 @@ class SqlStore:
             except NoSuchConversation as error:
                 raise Damaged(f"The name {name!r} leads to a branch that is gone. Run `verify`.") from error
         return None
+
+    def _keep_up(self, head: Head) -> None:
+        """Let the index of words catch up a little. What was committed stays committed, whatever happens here."""
+        if self._searching is not None:
+            try:
+                self._searching.keep_up(head)
+            except Exception:
+                _log.debug("the index of words of %r stays behind", head.name, exc_info=True)
 
     def _branch(self, session: Session, head: Head) -> tuple[Head, Lineage]:
         return read_branch(session, head, self._driver.place)

@@ -17,9 +17,10 @@ from ..errors import StoreError
 from ..ports import Clock
 from .checks import CLOSED
 from .codec import Codec
-from .driver import Row, Session
+from .driver import Row, Session, WordIndex
 from .sql import SqlStore
 from .sqlite_file import FAILURES, TABLES, SqliteFile, Synchronous
+from .sqlite_words import SqliteWords
 from .sqlite_writer import Writer
 
 __all__ = ["SqliteDriver", "SqliteStore"]
@@ -32,7 +33,9 @@ class SqliteStore(SqlStore):
 
     `synchronous="full"` (the default): what was acknowledged survives a power cut. `"normal"`: it survives a crash of
     the process, and a power cut may undo the last moments, never a part of a write. `wait`: seconds to wait while
-    another process writes. `connection` is the class that connections are made of, for tests that make one fail.
+    another process writes. `search=False`: no index of words is kept, and `search` raises StoreError, as it does where
+    SQLite was built without its full-text module FTS5. `connection` is the class that connections are made of, for
+    tests that make one fail.
 
     Raises StoreError where the file cannot be used, and says what to do. A store cannot be carried across a fork: close
     it before, open it after.
@@ -46,16 +49,17 @@ class SqliteStore(SqlStore):
         clock: Clock | None = None,
         wait: float = 10.0,
         codec: Codec = "zlib",
+        search: bool = True,
         connection: type[sqlite3.Connection] = sqlite3.Connection,
     ) -> None:
         file = SqliteFile(path, synchronous=synchronous, wait=wait, connection=connection)
-        super().__init__(SqliteDriver(file), codec=codec, clock=clock)
+        super().__init__(SqliteDriver(file, search=search), codec=codec, clock=clock)
 
 
 class SqliteDriver:
     """The Driver for one SQLite file."""
 
-    def __init__(self, file: SqliteFile) -> None:
+    def __init__(self, file: SqliteFile, *, search: bool = True) -> None:
         self._file = file
         self.place = file.place
         try:
@@ -69,6 +73,8 @@ class SqliteDriver:
         self._closed = False
         file.hold()
         self._finish = weakref.finalize(self, _finish, file, writer, self._idle)
+        words = SqliteWords()
+        self.words: WordIndex | None = words if search and self.read(words.is_possible) else None
 
     def read(self, work: Callable[[Session], T]) -> T:
         self._check_open()

@@ -65,6 +65,16 @@ SAVE_SNAPSHOT = """
     ON CONFLICT (tenant, root, branch) DO UPDATE
     SET position = excluded.position, number = excluded.number, hash = excluded.hash, body = excluded.body"""
 
+# --------------------------------------------------------------------------------------------------------- search
+
+MARK = f"SELECT position, place FROM indexed WHERE {_KEY}"
+ADD_MARK = "INSERT INTO indexed (tenant, root, branch, position, place) VALUES (?, ?, ?, ?, ?)"
+MOVE_MARK = f"UPDATE indexed SET position = ? WHERE {_KEY}"
+HAS_BODY = """
+    SELECT 1 FROM message LEFT JOIN body ON body.tenant = message.tenant AND body.root = message.root
+    AND body.hash = message.body_hash WHERE message.tenant = ? AND message.root = ? AND message.branch = ?
+    AND message.position = ? AND length(COALESCE(message.body, body.body)) > 0"""
+
 # ----------------------------------------------------------------------------------------------------- migrations
 
 MIGRATION_TABLE = """

@@ -1,0 +1,67 @@
+"""Which of the messages that hold words of a query come first: one rule for all stores.
+
+Those that hold every word, the newest first; then those that hold some, by how much the words they hold weigh. A word
+weighs the more the fewer messages of the conversation hold it. It knows no table and no text, only who holds what.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from math import log1p
+
+from ..ports import Found
+from .words import Term
+
+__all__ = ["HITS_MAX", "Holding", "best"]
+
+HITS_MAX = 1000
+"""Messages looked at, the newest, for each word of a query that no message holds whole. A word that so many hold tells
+little; it bounds the work.
+"""
+
+Holding = Callable[[Sequence[Term], int], list[int]]
+"""Positions of the messages that hold all these terms, the newest first, at most so many."""
+
+
+def best(
+    terms: Sequence[Term], limit: int, size: int, holding: Holding, is_there: Callable[[int], bool]
+) -> list[Found]:
+    """At most `limit` messages of a conversation of `size`, best first.
+
+    A score is 1 where every term is held, else the share that the terms held have of the weight of all. `is_there`:
+    whether the message at a position still has a body.
+    """
+    if not terms or limit <= 0:
+        return []
+    found = [Found(position, 1.0) for position in _whole(terms, limit, holding, is_there)]
+    if len(found) < limit and len(terms) > 1:
+        seen = {one.position for one in found}
+        rest = (one for one in _some(terms, size, holding) if one.position not in seen)
+        found += islice((one for one in rest if is_there(one.position)), limit - len(found))
+    return found
+
+
+def _whole(terms: Sequence[Term], limit: int, holding: Holding, is_there: Callable[[int], bool]) -> list[int]:
+    asked = limit
+    while True:
+        positions = holding(terms, asked)
+        there = [position for position in positions if is_there(position)]
+        if len(there) >= limit or len(positions) < asked:
+            return there[:limit]
+        asked *= 4  # Among the newest were erased ones.
+
+
+def _some(terms: Sequence[Term], size: int, holding: Holding) -> Iterator[Found]:
+    """Those that hold at least a part of the terms, best first."""
+    held: defaultdict[int, float] = defaultdict(float)
+    total = 0.0
+    for term in terms:
+        positions = holding([term], HITS_MAX)
+        weight = log1p(size / (1 + len(positions)))
+        total += weight
+        for position in positions:
+            held[position] += weight
+    for position, weight in sorted(held.items(), key=lambda item: (item[1], item[0]), reverse=True):
+        yield Found(position, weight / total)

@@ -1,0 +1,145 @@
+"""`search` on the SQL store, and the index of words behind it, which follows the messages at a distance.
+
+Appending does not touch the index. A watermark for each branch says up to which message it has come; it catches up in
+small steps, each a transaction of its own, after commits of edits and at a search. A step that is lost is done again:
+that loses time, never data. What a database's own index looks like it does not know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+
+from ..ports import Found, Head
+from . import lineage
+from . import statements as sql
+from .codec import DamagedBody
+from .driver import Driver, Session, WordIndex
+from .lineage import Lineage, Range
+from .ranking import best
+from .sql_rows import body_of, key, read_branch
+from .words import SAID_MAX, Said, Term, said, terms
+
+__all__ = ["Searching"]
+
+_ROWS = 64
+"""Messages read at a time."""
+_BYTES = 128_000
+"""Bytes of messages, or what of them is searched, after which a step ends: some tens of milliseconds."""
+_BEHIND = 64
+"""Messages that the index may lie behind before a commit lets it catch up, so that few steps do much each."""
+_KNOWN_MAX = 10_000
+"""Branches whose watermark is remembered."""
+
+_COUNTER = "", 0
+"""The tree, of no conversation, whose branches number the places of an index."""
+
+
+class Searching:
+    """Finds messages by their words, for one SqlStore."""
+
+    def __init__(self, driver: Driver, words: WordIndex) -> None:
+        self._driver, self._words = driver, words
+        self._known: dict[tuple[str, int, int], int] = {}
+        """How far branches are indexed, at least."""
+
+    def search(self, head: Head, query: str, limit: int) -> list[Found]:
+        """See `Store.search`."""
+        asked = terms(query)
+        while asked and self._step(head):
+            pass
+        return self._driver.read(lambda session: self._search(session, head, asked, limit))
+
+    def keep_up(self, head: Head) -> None:
+        """Do one step, if it is worth it."""
+        if head.position - self._known.get(key(head), 0) >= _BEHIND:
+            self._step(head)
+
+    def _search(self, session: Session, head: Head, asked: Sequence[Term], limit: int) -> list[Found]:
+        parts = self._parts(session, head)
+        places = [(part, mark[1]) for part in reversed(parts) if (mark := _mark(session, head, part))]
+
+        def holding(some: Sequence[Term], most: int) -> list[int]:
+            found: list[int] = []
+            for part, place in places:
+                if len(found) < most:
+                    room = most - len(found)
+                    found += self._words.find(session, place, part.first, part.last, some, room)
+            return found
+
+        def is_there(position: int) -> bool:
+            branch = next(part.branch for part in parts if part.first <= position <= part.last)
+            return bool(session.rows(sql.HAS_BODY, (*key(head, branch), position)))
+
+        return best(asked, limit, head.position, holding, is_there)
+
+    def _step(self, head: Head) -> bool:
+        """Index some messages that this conversation sees and the index does not. False: there are none."""
+        found = self._driver.read(lambda session: self._behind(session, head))
+        if found is None:
+            self._remember(key(head), head.position)
+            return False
+        part, rows = found
+        cut = [(position, said(body)) for position, body in rows]
+        self._driver.write(lambda session: self._add(session, head, part, cut))
+        return True
+
+    def _behind(self, session: Session, head: Head) -> tuple[Range, list[tuple[int, bytes]]] | None:
+        """The first range whose messages are not all indexed, from there on, and some of those messages."""
+        for part in self._parts(session, head):
+            mark = _mark(session, head, part)
+            done = mark[0] if mark else part.first - 1
+            if done < part.last:
+                return part._replace(first=done + 1), _bodies(session, head, part, done + 1)
+        return None
+
+    def _add(self, session: Session, head: Head, part: Range, rows: Sequence[tuple[int, Said]]) -> None:
+        last = rows[-1][0]
+        before, place = _mark(session, head, part) or (part.first - 1, 0)
+        if before != part.first - 1:
+            return  # Another process was here first.
+        if place:
+            session.rows(sql.MOVE_MARK, (last, *key(head, part.branch)))
+        else:
+            place = session.rows(sql.NEW_BRANCH, _COUNTER)[0][0]
+            session.rows(sql.ADD_MARK, (*key(head, part.branch), last, place))
+        self._words.add(session, place, rows)
+
+    def _parts(self, session: Session, head: Head) -> list[Range]:
+        family: Lineage = read_branch(session, head, self._driver.place)[1]
+        return list(lineage.position_ranges(family, head.branch, 1, head.position))
+
+    def _remember(self, branch: tuple[str, int, int], position: int) -> None:
+        if len(self._known) >= _KNOWN_MAX:
+            self._known.clear()
+        self._known[branch] = max(position, self._known.get(branch, 0))
+
+
+def _mark(session: Session, head: Head, part: Range) -> tuple[int, int] | None:
+    """Up to which position a branch is indexed, and its place."""
+    for position, place in session.rows(sql.MARK, key(head, part.branch)):
+        return position, place
+    return None
+
+
+def _bodies(session: Session, head: Head, part: Range, first: int) -> list[tuple[int, bytes]]:
+    """Messages from a position on with their bodies, as many as one step takes; at least one. b"" for a damaged one.
+
+    Damage is for readers and `verify` to report: a search must not fail because of a message that is not looked for.
+    """
+    rows: list[tuple[int, bytes]] = []
+    size = 0
+    for begin in count(first, _ROWS):
+        end = min(begin + _ROWS - 1, part.last)
+        for position, _, _, _, digest, stored in session.rows(sql.MESSAGES, (*key(head, part.branch), begin, end)):
+            try:
+                body = body_of(digest, stored)[0]
+            except DamagedBody:
+                body = b""
+            rows.append((position, body))
+            size += min(len(body), SAID_MAX)
+            if size >= _BYTES:
+                return rows
+        if end == part.last:
+            break
+    return rows or [(part.last, b"")]
