@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import BadSetting
 from ..ports import Summarizer
-from .fallback import first_characters
+from .first_characters import first_characters
 
 __all__ = ["KNOWN", "first_characters", "summarizer_named"]
 

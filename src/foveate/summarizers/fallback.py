@@ -1,74 +1,163 @@
-"""Summaries without a model: who spoke, and how it began. For tests, for dry runs, and where no model may be asked.
+"""A chain of summarizers: each is asked only if the one before failed or wrote what cannot be taken.
 
-The same request gives the same text. What it says is in the words of those who said it, whatever their language.
+Knows whom to ask and what becomes of an answer, not what a good summary is (`acceptance.py`). The same steps serve
+those that are called and those that are awaited.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import inspect
+from collections.abc import Awaitable
+from functools import partial
+from typing import NamedTuple
 
-from ..core.messages import Message
-from ..core.summaries import SummaryRequest
-from ..errors import BadSetting
+from ..core.summaries import Summary, SummaryRequest, read_answer
+from ..errors import BadSetting, NoSummary
 from ..ports import Summarizer
+from .acceptance import accept
+from .waiting import awaited, bounded, check_timeout
 
-__all__ = ["first_characters"]
-
-_LEAST = 24
-"""Characters of a message below which nothing can be understood: then older ones are left out instead."""
-_LEFT_OUT = "[earlier messages left out]"
+__all__ = ["checked", "fallback", "name_of"]
 
 
-def first_characters(count: int = 200) -> Summarizer:
-    """A summarizer that tells the role of each message and its first `count` characters, in as many as are asked for.
+def fallback(*rungs: Summarizer, timeout: float | None = None) -> Summarizer:
+    """A summarizer that asks these, one after the other, and returns the first summary that is accepted.
 
-    Where there is less room, each message gets less; then the oldest are left out, what users said last of all. The
-    summary before is carried on line by line, as the oldest messages. Raises BadSetting for a `count` below 1.
+    Each is a function of a SummaryRequest, called or awaited. What it raises, and what `accept` says against its text,
+    is a reason to ask the next; the `Summary` returned tells who wrote it (`by`) and why those before did not do
+    (`refused`). `timeout`: seconds that each may take, None for as long as it does; one that does not come back is left
+    behind in a thread of its own. Those that need no model (`first_characters`, `digest_history`) always come back, and
+    are taken at their word. Raises NoSummary where none did, and BadSetting for no rung at all.
     """
-    if count < 1:
-        raise BadSetting(f"first_characters needs a count of 1 or more, not {count}.")
-
-    def summarize(request: SummaryRequest) -> str:
-        before = [line for line in request.previous.splitlines() if line.strip() and line != _LEFT_OUT]
-        is_short = len(before) < len(request.previous.splitlines())  # Something was left out before.
-        keep = count
-        while True:
-            lines = [_shortened(line, keep) for line in before]
-            lines += [line for message in request.messages if (line := _line(message, keep))]
-            if _length(lines) <= request.target or keep <= _LEAST:
-                break
-            keep = max(_LEAST, keep * 2 // 3)
-        left = _left_in(lines, request.target)
-        return "\n".join([_LEFT_OUT, *left] if left and (is_short or len(left) < len(lines)) else left)
-
-    return summarize
+    if not rungs or not all(map(callable, rungs)):
+        raise BadSetting("fallback takes one or more summarizers: functions of a SummaryRequest.")
+    check_timeout(timeout)
+    return _Chain(rungs, timeout, measures=True)
 
 
-def _left_in(lines: list[str], room: int) -> list[str]:
-    """As many lines as fit beside a note, in their order: those of users first, then the newest."""
-    if _length(lines) <= room:
-        return lines
-    free = room - len(_LEFT_OUT)
-    kept: set[int] = set()
-    for is_users in (True, False):
-        for i in reversed(range(len(lines))):
-            if lines[i].startswith("user: ") == is_users and len(lines[i]) < free:
-                kept.add(i)
-                free -= len(lines[i]) + 1
-    return [lines[i] for i in sorted(kept)]
+def checked(summarizer: Summarizer) -> Summarizer:
+    """The same summarizer, whose text is judged before it is used, but for its length, which every policy measures.
+
+    Raises what it raises, and NoSummary for a text that is not accepted. A chain, and what needs no model, is returned
+    as it is.
+    """
+    if isinstance(summarizer, _Chain) or _needs_no_model(summarizer):
+        return summarizer
+    return _Checked(summarizer)
 
 
-def _length(lines: list[str]) -> int:
-    return sum(map(len, lines)) + len(lines)
+def name_of(summarizer: object) -> str:
+    """What receipts call a summarizer: its `name`, or that of the function."""
+    name = getattr(summarizer, "name", None) or getattr(summarizer, "__name__", None)
+    return name if isinstance(name, str) and name != "<lambda>" else "summarizer"
 
 
-def _line(message: Message, keep: int) -> str:
-    text = _shortened(" ".join(message.text.split()), keep)
-    called = Counter(call.name for call in message.calls)
-    used = ", ".join(name if times == 1 else f"{name} ×{times}" for name, times in called.items())
-    said = " ".join(word for word in (text, f"(used {used})" if used else "") if word)
-    return f"{message.role}: {said}" if said else ""
+class _Chain:
+    """See `fallback`."""
+
+    def __init__(self, rungs: tuple[Summarizer, ...], timeout: float | None, *, measures: bool) -> None:
+        self.rungs = rungs
+        self.name = " -> ".join(map(name_of, rungs))
+        self._timeout, self._measures = timeout, measures
+
+    def __call__(self, request: SummaryRequest) -> Summary | Awaitable[Summary]:
+        return self._from(0, request, [])
+
+    def _from(self, first: int, request: SummaryRequest, refused: list[str]) -> Summary | Awaitable[Summary]:
+        for number in range(first, len(self.rungs)):
+            rung = self.rungs[number]
+            try:
+                answer = bounded(partial(rung, request), None if _needs_no_model(rung) else self._timeout)
+            except Exception as error:  # Whatever a rung does, the next is asked.
+                refused.append(_failure(rung, error))
+                continue
+            if inspect.isawaitable(answer):
+                return self._later(number, answer, request, refused)
+            if (judged := self._judged(rung, answer, request)).summary is not None:
+                return _signed(judged.summary, refused)
+            refused += judged.why
+        raise NoSummary(refused)
+
+    async def _later(
+        self, number: int, answer: Awaitable[str | Summary], request: SummaryRequest, refused: list[str]
+    ) -> Summary:
+        rung = self.rungs[number]
+        try:
+            said = await awaited(answer, self._timeout)
+        except Exception as error:
+            refused.append(_failure(rung, error))
+        else:
+            if (judged := self._judged(rung, said, request)).summary is not None:
+                return _signed(judged.summary, refused)
+            refused += judged.why
+        rest = self._from(number + 1, request, refused)
+        return await rest if inspect.isawaitable(rest) else rest
+
+    def _judged(self, rung: Summarizer, answer: object, request: SummaryRequest) -> _Judged:
+        return _judged(rung, answer, request, measures=self._measures)
 
 
-def _shortened(text: str, keep: int) -> str:
-    return text if len(text) <= keep else text[: max(0, keep - 1)] + "…"
+class _Checked:
+    """See `checked`."""
+
+    def __init__(self, summarizer: Summarizer) -> None:
+        self._summarizer = summarizer
+        self.name = name_of(summarizer)
+
+    def __call__(self, request: SummaryRequest) -> str | Summary | Awaitable[str | Summary]:
+        answer = self._summarizer(request)
+        return self._later(answer, request) if inspect.isawaitable(answer) else self._told(answer, request)
+
+    async def _later(self, answer: Awaitable[str | Summary], request: SummaryRequest) -> str | Summary:
+        return self._told(await answer, request)
+
+    def _told(self, answer: str | Summary, request: SummaryRequest) -> str | Summary:
+        if not isinstance(answer, str | Summary) or not read_answer(_text(answer)):
+            return answer  # The engine has its own words for what is no text, and for nothing.
+        judged = _judged(self._summarizer, answer, request, measures=False)
+        if judged.summary is None:
+            raise NoSummary(judged.why)
+        is_changed = judged.summary.refused or isinstance(answer, Summary)
+        return judged.summary if is_changed else judged.summary.text
+
+
+class _Judged(NamedTuple):
+    summary: Summary | None
+    """The summary to take; None if it is refused."""
+    why: tuple[str, ...]
+
+
+def _judged(rung: Summarizer, answer: object, request: SummaryRequest, *, measures: bool) -> _Judged:
+    name = name_of(rung)
+    if not isinstance(answer, str | Summary):
+        return _Judged(None, (f"{name}: it returned {type(answer).__name__}, not text",))
+    before = answer.refused if isinstance(answer, Summary) else ()
+    by = (answer.by if isinstance(answer, Summary) else "") or name
+    text = read_answer(_text(answer))
+    if _needs_no_model(rung) and text:
+        return _Judged(Summary(text, by, before), ())
+    verdict = accept(request, text, measures=measures)
+    if verdict.why:
+        return _Judged(None, (*before, f"{by}: {verdict.why}"))
+    dropped = dict.fromkeys(f"{by}: dropped {why}" for why in verdict.dropped)
+    return _Judged(Summary(verdict.text, by, (*before, *dropped)), ())
+
+
+def _signed(summary: Summary, refused: list[str]) -> Summary:
+    return Summary(summary.text, summary.by, (*refused, *summary.refused))
+
+
+def _failure(rung: Summarizer, error: Exception) -> str:
+    if isinstance(error, NoSummary):
+        return "; ".join(error.refused)
+    told = " ".join(str(error).split())
+    return f"{name_of(rung)}: {type(error).__name__}{f': {told:.200}' if told else ''}"
+
+
+def _needs_no_model(rung: object) -> bool:
+    """Whether a rung says of itself that it is made of code alone: it answers at once, and invents nothing."""
+    return getattr(rung, "needs_no_model", False) is True
+
+
+def _text(answer: str | Summary) -> str:
+    return answer.text if isinstance(answer, Summary) else answer

@@ -1,0 +1,75 @@
+"""Summaries that were written before are not asked for again.
+
+Kept by what was asked, whichever attempt it was: the same messages, prompt, length and facts. Only what is accepted is
+kept: a failure is never repeated from a cache.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Awaitable, MutableMapping
+
+import msgspec
+
+from ..core.summaries import Summary, SummaryRequest, read_answer
+from ..errors import BadSetting
+from ..ports import Summarizer
+from .acceptance import accept
+from .fallback import name_of
+
+__all__ = ["cached"]
+
+
+def cached(summarizer: Summarizer, store: MutableMapping[str, bytes] | None = None, *, size: int = 256) -> Summarizer:
+    """The same summarizer, asked once for each request.
+
+    `store`: any mapping of text to bytes, such as an open `shelve` or a dict of your own, for summaries that outlive
+    the process; by default a dict of this one. `size`: how many a dict of its own holds at most, the oldest go first; a
+    store that is handed in is never emptied here. May be used from several threads. Raises BadSetting for a `size`
+    below 1.
+    """
+    if not callable(summarizer):
+        raise BadSetting(f"cached takes a summarizer, a function of a SummaryRequest, not {summarizer!r:.60}.")
+    if size < 1:
+        raise BadSetting(f"cached needs a size of 1 or more, not {size}.")
+    return _Cached(summarizer, store, size)
+
+
+class _Cached:
+    """See `cached`."""
+
+    def __init__(self, summarizer: Summarizer, store: MutableMapping[str, bytes] | None, size: int) -> None:
+        self.name = name_of(summarizer)
+        self.needs_no_model = getattr(summarizer, "needs_no_model", False)
+        self._summarizer, self._size = summarizer, size
+        self._kept: MutableMapping[str, bytes] = {} if store is None else store
+        self._is_own = store is None
+        self._lock = threading.Lock()
+
+    def __call__(self, request: SummaryRequest) -> str | Summary | Awaitable[str | Summary]:
+        key = request.key
+        with self._lock:
+            known = self._kept.get(key)
+        if known is not None:
+            return msgspec.json.decode(known, type=Summary)
+        answer = self._summarizer(request)
+        if inspect.isawaitable(answer):
+            return self._later(key, request, answer)
+        return self._keep(key, request, answer)
+
+    async def _later(self, key: str, request: SummaryRequest, answer: Awaitable[str | Summary]) -> str | Summary:
+        return self._keep(key, request, await answer)
+
+    def _keep(self, key: str, request: SummaryRequest, answer: str | Summary) -> str | Summary:
+        if not isinstance(answer, str | Summary):
+            return answer
+        summary = answer if isinstance(answer, Summary) else Summary(answer, self.name)
+        is_failure = bool(accept(request, read_answer(summary.text)).why)
+        if is_failure and not self.needs_no_model:
+            return answer
+        with self._lock:
+            self._kept[key] = msgspec.json.encode(summary)
+            while self._is_own and len(self._kept) > self._size:
+                del self._kept[next(iter(self._kept))]
+        return answer

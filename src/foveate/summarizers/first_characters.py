@@ -1,0 +1,85 @@
+"""Summaries without a model: who spoke, and how it began. The last rung, which answers whatever it is given.
+
+The same request gives the same text. What it says is in the words of those who said it, whatever their language.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import ClassVar
+
+from msgspec import Struct
+
+from ..core.messages import Message
+from ..core.summaries import SummaryRequest
+from ..errors import BadSetting
+from ..ports import Summarizer
+
+__all__ = ["first_characters"]
+
+_LEAST = 24
+"""Characters of a message below which nothing can be understood: then older ones are left out instead."""
+_LEFT_OUT = "[earlier messages left out]"
+
+
+def first_characters(count: int = 200) -> Summarizer:
+    """A summarizer that tells the role of each message and its first `count` characters, in as many as are asked for.
+
+    Where there is less room, each message gets less; then the oldest are left out, what users said last of all. The
+    summary before is carried on line by line, as the oldest messages. Raises BadSetting for a `count` below 1.
+    """
+    if count < 1:
+        raise BadSetting(f"first_characters needs a count of 1 or more, not {count}.")
+    return _FirstCharacters(count)
+
+
+class _FirstCharacters(Struct, frozen=True):
+    """See `first_characters`."""
+
+    count: int
+    name: ClassVar[str] = "first-characters"
+    needs_no_model: ClassVar[bool] = True
+    """Read by chains: it answers at once, in the words of those who spoke."""
+
+    def __call__(self, request: SummaryRequest) -> str:
+        before = [line for line in request.previous.splitlines() if line.strip() and line != _LEFT_OUT]
+        is_short = len(before) < len(request.previous.splitlines())  # Something was left out before.
+        keep = self.count
+        while True:
+            lines = [_shortened(line, keep) for line in before]
+            lines += [line for message in request.messages if (line := _line(message, keep))]
+            if _length(lines) <= request.target or keep <= _LEAST:
+                break
+            keep = max(_LEAST, keep * 2 // 3)
+        left = _left_in(lines, request.target)
+        return "\n".join([_LEFT_OUT, *left] if left and (is_short or len(left) < len(lines)) else left)
+
+
+def _left_in(lines: list[str], room: int) -> list[str]:
+    """As many lines as fit beside a note, in their order: those of users first, then the newest."""
+    if _length(lines) <= room:
+        return lines
+    free = room - len(_LEFT_OUT)
+    kept: set[int] = set()
+    for is_users in (True, False):
+        for i in reversed(range(len(lines))):
+            if lines[i].startswith("user: ") == is_users and len(lines[i]) < free:
+                kept.add(i)
+                free -= len(lines[i]) + 1
+    return [lines[i] for i in sorted(kept)]
+
+
+def _length(lines: list[str]) -> int:
+    return sum(map(len, lines)) + len(lines)
+
+
+def _line(message: Message, keep: int) -> str:
+    text = _shortened(" ".join(message.text.split()), keep)
+    called = Counter(call.name for call in message.calls)
+    used = ", ".join(name if times == 1 else f"{name} ×{times}" for name, times in called.items())
+    said = " ".join(word for word in (text, f"(used {used})" if used else "") if word)
+    return f"{message.role}: {said}" if said else ""
+
+
+def _shortened(text: str, keep: int) -> str:
+    return text if len(text) <= keep else text[: max(0, keep - 1)] + "…"
