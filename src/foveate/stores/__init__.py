@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ..errors import BadSetting
 
-__all__ = ["place_of"]
+__all__ = ["Place", "place_of"]
 
 
-def place_of(url: str) -> tuple[Literal["memory", "sqlite"], str]:
-    """What kind of store a URL names, and its path: `memory:` or `sqlite:///PATH`. Raises BadSetting for another."""
+class Place(NamedTuple):
+    """What the URL of a store says."""
+
+    kind: Literal["memory", "sqlite"]
+    path: str
+    search: bool = True
+    """Whether an index of words is kept."""
+
+
+def place_of(url: str) -> Place:
+    """What a URL names: `memory:`, or `sqlite:///PATH`, which may end in `?search=off`. Raises BadSetting for others."""
     if url in ("memory:", "memory://"):
-        return "memory", ""
+        return Place("memory", "")
     if url.startswith("sqlite:///") and len(url) > len("sqlite:///"):
-        return "sqlite", url.removeprefix("sqlite:///")
+        path, mark, setting = url.removeprefix("sqlite:///").rpartition("?search=")
+        if mark and setting not in ("on", "off"):
+            raise BadSetting(f"search= in the URL of a store is on or off, not {setting!r}.")
+        if path:
+            return Place("sqlite", path, setting == "on")
+        if not mark:
+            return Place("sqlite", setting)
     raise BadSetting(f"There is no store {url!r}. Known: memory: and sqlite:///PATH, for example sqlite:///chat.db.")

@@ -24,9 +24,9 @@ __all__ = ["Searching"]
 
 _ROWS = 64
 """Messages read at a time."""
-_BYTES = 128_000
-"""Bytes of messages, or what of them is searched, after which a step ends: some tens of milliseconds."""
-_BEHIND = 64
+_BYTES = 64_000
+"""Bytes of messages, or what of them is searched, after which a step ends: about ten milliseconds."""
+_BEHIND = 32
 """Messages that the index may lie behind before a commit lets it catch up, so that few steps do much each."""
 _KNOWN_MAX = 10_000
 """Branches whose watermark is remembered."""
@@ -82,6 +82,8 @@ class Searching:
         part, rows = found
         cut = [(position, said(body)) for position, body in rows]
         self._driver.write(lambda session: self._add(session, head, part, cut))
+        if part.branch == head.branch:
+            self._remember(key(head), cut[-1][0])
         return True
 
     def _behind(self, session: Session, head: Head) -> tuple[Range, list[tuple[int, bytes]]] | None:
