@@ -256,9 +256,20 @@ def _wanted(policies: Sequence[Policy], view: View) -> list[Edit | NeedsSummary]
     taken: set[str] = set()
     for policy in policies:
         new = [edit for edit in policy(view) if (key := _key(edit)) is None or key[0] not in taken]
-        taken.update(key[0] for edit in new if (key := _key(edit)) is not None)
+        for edit in new:
+            if _key(edit) is not None:
+                taken |= _covered(edit, view)
         wanted += new
     return wanted
+
+
+def _covered(edit: Edit | NeedsSummary, view: View) -> set[str]:
+    """The messages that an edit is about."""
+    ends = _ends(edit)
+    if len(ends) < 2:
+        return set(ends)
+    places = [index for index, entry in enumerate(view.entries) if entry.id in ends]
+    return {entry.id for entry in view.entries[places[0] : places[-1] + 1]} if places else set(ends)
 
 
 def _key(edit: Edit | NeedsSummary) -> Key | None:

@@ -6,16 +6,18 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 from inspect import iscoroutine
+from typing import NamedTuple
 
 from ..core.edits import Task
 from ..core.journal import Record
 from ..core.planner import Plan, Policy, Rung, draw_up
 from ..core.projection import Projection
 from ..core.summaries import Answer, Summary, SummaryRequest, read_answer
-from ..core.view import Entry, View
+from ..core.view import View
 from ..errors import BadInput, CompactionFailed, IllegalView, StalePlan
+from .ahead import Asked
 from .appending import Appending
-from .steps import ATTEMPTS, Step
+from .steps import ATTEMPTS, Effect, Step
 
 __all__ = ["Planning"]
 
@@ -24,6 +26,15 @@ _ROUNDS = 3
 """How often the answers to a plan's questions may lead to further questions."""
 _Begun = dict[str, tuple[Task, Task | None]]
 """Attempts that a plan has begun, and what stood before them, by policy."""
+
+
+class _Drawn(NamedTuple):
+    """A plan without questions that must be answered now."""
+
+    plan: Plan
+    draft: Projection
+    prepared: list[Asked]
+    """What was written in the background and is a part of the plan."""
 
 
 class Planning(Appending):
@@ -36,7 +47,9 @@ class Planning(Appending):
     def plan(self) -> Plan:
         """A dry run: what `settle` would commit now, and what the model would see. Changes nothing."""
         self._require_window()
-        return draw_up(self.projection, self.frame, self.policies, self.floor)[0]
+        plan = draw_up(self.projection, self.frame, self.policies, self.floor)[0]
+        ready = [asked.apply for asked in self.ahead.ready(plan)]
+        return draw_up(self.projection, self.frame, [*ready, *self.policies], self.floor)[0] if ready else plan
 
     def settle(self) -> Step[View]:
         """Plan, commit and check: the view for the next model call, which begins with it."""
@@ -46,15 +59,17 @@ class Planning(Appending):
         begun: _Begun = {}
         for _ in range(ATTEMPTS):
             try:
-                plan, draft = yield from self._answered(self.policies, self.floor, answers, begun)
-                if plan:
-                    yield from self._commit(plan.edits, "plan", draft, plan.before, plan.after)
+                drawn = yield from self._answered(self.policies, self.floor, answers, begun, sends=True)
+                yield from self._make(drawn)
+                for asked in list(self.ahead.unasked(drawn.plan)):
+                    yield from self._drop(asked, "nobody asks for it any more")
             except StalePlan:
                 yield from self.refresh()
                 continue
             break
         else:
             raise StalePlan(f"Other writers kept changing the view of {self.head.name!r}; plan again later.")
+        plan = drawn.plan
         view = self.view() if plan else plan.before
         if all(entry.message.role == "system" for entry in view.entries):
             raise BadInput("There is nothing to send: append a message first.")
@@ -76,40 +91,60 @@ class Planning(Appending):
         if not counting:
             return
         try:
-            plan, draft = yield from self._answered(counting, (), {}, {})
-            if plan:
-                yield from self._commit(plan.edits, "plan", draft, plan.before, plan.after)
+            yield from self._make((yield from self._answered(counting, (), {}, {}, sends=False)))
         except StalePlan:  # Whoever came first has planned; the next call plans anew.
             yield from self.refresh()
 
+    def _make(self, drawn: _Drawn) -> Step[None]:
+        """Commit a plan, and put what it leaves open into the background."""
+        plan = drawn.plan
+        if plan:
+            yield from self._commit(plan.edits, "plan", drawn.draft, plan.before, plan.after)
+        for asked in drawn.prepared:
+            self.ahead.used(asked)
+        self.ahead.begin(plan, self.head.branch, self._call)
+
     def _answered(
-        self, policies: Sequence[Policy], floor: Sequence[Rung], answers: dict[str, Answer], begun: _Begun
-    ) -> Step[tuple[Plan, Projection]]:
-        """A plan without open questions. `answers` and `begun` are added to, so that nothing is asked or counted twice
-        where a plan must be made anew.
+        self,
+        policies: Sequence[Policy],
+        floor: Sequence[Rung],
+        answers: dict[str, Answer],
+        begun: _Begun,
+        *,
+        sends: bool,
+    ) -> Step[_Drawn]:
+        """A plan that needs no answer any more. `answers` and `begun` are added to, so that nothing is asked or counted
+        twice where a plan must be made anew. `sends`: a request follows, for which the view must fit.
         """
-        tasks = self._tasks_without(begun)
-
-        def frame(entries: tuple[Entry, ...]) -> View:
-            return self._framed(entries, tasks)
-
-        for round in range(_ROUNDS + 1):
+        yield from self._take_up()
+        prepared: list[Asked] = []
+        round = 0
+        while True:
+            frame = partial(self._framed, tasks=self._tasks_without(begun))
             try:
-                plan, draft = draw_up(self.projection, frame, policies, floor, answers)
+                first = [asked.apply for asked in prepared]
+                plan, draft = draw_up(self.projection, frame, [*first, *policies], floor, answers)
             except CompactionFailed as failed:
                 if isinstance(failed.task, Task):
                     yield from self._begin([failed.task])  # What was tried is known, though no plan comes of it.
                 raise
-            if not plan.requests or round == _ROUNDS:
-                break
-            attempts = [request.task for request in plan.requests if request.task]
-            for task in attempts:
-                before = begun[task.policy][1] if task.policy in begun else self.projection.tasks.get(task.policy)
-                begun[task.policy] = (task, before)
-            yield from self._begin(attempts)
-            for request in plan.requests:
-                answers[request.key] = yield from self._summary(request)
-        return plan, draft
+            is_forced = sends and plan.is_tight
+            if ready := [asked for asked in self.ahead.ready(plan) if asked not in prepared]:
+                prepared += ready
+            elif running := self.ahead.running(plan) if is_forced else ():
+                yield from self._wait_for(running)
+            else:
+                requests = self.ahead.urgent(plan, is_forced=is_forced)
+                if not requests or round == _ROUNDS:
+                    return _Drawn(plan, draft, prepared)
+                round += 1
+                attempts = [request.task for request in requests if request.task]
+                for task in attempts:
+                    before = begun[task.policy][1] if task.policy in begun else self.projection.tasks.get(task.policy)
+                    begun[task.policy] = (task, before)
+                yield from self._begin(attempts)
+                for request in requests:
+                    answers[request.key] = yield from self._summary(request)
 
     def _tasks_without(self, begun: _Begun) -> tuple[Task, ...]:
         """The newest task of each policy, as they stood before this plan asked anything."""
@@ -128,11 +163,16 @@ class Planning(Appending):
             draft.apply(Record(self.head.number + 1, tuple(tasks), before.turn, before.moment.now, "", draft.position))
             yield from self._commit(tasks, "plan", draft, before, before)
 
-    def _summary(self, request: SummaryRequest) -> Step[Answer]:
+    def _call(self, request: SummaryRequest) -> Effect:
+        assert self.summarizer is not None, "nobody is asked where there is nobody to ask"
+        return partial(self.summarizer, request)
+
+    def _summary(self, request: SummaryRequest, fetch: Effect | None = None) -> Step[Answer]:
+        """What the summarizer says to a request. `fetch`: where it was asked already, what brings its answer."""
         if self.summarizer is None:
             return Answer(error="there is no summarizer")
         try:
-            text = yield partial(self.summarizer, request)
+            text = yield fetch or self._call(request)
         except Exception as error:  # Whatever a summarizer does, the conversation stays as it was.
             _log.warning("%s: the summarizer failed: %r", self.head.name, error)
             return Answer(error=f"the summarizer raised {type(error).__name__}: {error}")
@@ -143,5 +183,46 @@ class Planning(Appending):
         if said is None:
             return Answer(error=f"the summarizer returned {type(text).__name__}, not text")
         written = read_answer(said.text)
-        error = "" if written else "the summarizer returned nothing"
-        return Answer(written, error, said.by, said.refused)
+        return Answer(written, "" if written else "the summarizer returned nothing", said.by, said.refused)
+
+    # ------------------------------------------------------------------------------------------------ the background
+
+    def _take_up(self) -> Step[None]:
+        """Take in what was written in the background. It is kept until it is wanted, or dropped, which is noted."""
+        if not self.ahead.policies:
+            return
+        view = self.view()
+        for asked in self.ahead.ended(view.turn):
+            yield from self._take(asked)
+        for asked, why in self.ahead.faulty(view, self.head.branch):
+            yield from self._drop(asked, why)
+
+    def _take(self, asked: Asked) -> Step[None]:
+        job = asked.job
+        if job is None:
+            return
+        answer = Answer(error="no answer came in time")
+        if job.done():
+            answer = yield from self._summary(asked.request, job.result)
+        else:
+            job.cancel()
+        if asked.answered(answer):
+            self.ahead.further(asked, self._call(asked.request))
+
+    def _wait_for(self, running: Sequence[Asked]) -> Step[None]:
+        """The view does not fit without these: wait for them, as long as whoever runs them has patience."""
+        view = self.view()
+        for asked in running:
+            while job := asked.job:
+                yield job.wait
+                yield from self._take(asked)
+            asked.failed_at(view.turn)
+            if why := asked.fault(view, self.head.branch):
+                yield from self._drop(asked, why)
+            if asked.failure:
+                raise asked.failure
+
+    def _drop(self, asked: Asked, why: str) -> Step[None]:
+        _log.info("%s: a summary for %s is dropped: %s", self.head.name, asked.needs.request.policy, why)
+        yield from self._begin(asked.notes(why))
+        self.ahead.dropped(asked, self.next_turn())

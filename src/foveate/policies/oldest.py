@@ -20,8 +20,8 @@ __all__ = ["Numbering", "Oldest", "is_earlier", "oldest", "oldest_before"]
 
 _FLOOR = "floor"
 """The floor's note says what is hidden and how to see it, but not what was said there: nothing may swallow it."""
-_RECAP = "recap"
-"""A recap stands in the place of one turn, and is summarised like it."""
+_STEPS = ("recap", "fold")
+"""What these policies write stands in the place of steps, and is summarised like them."""
 
 
 class Oldest(Struct, frozen=True):
@@ -53,7 +53,7 @@ class Oldest(Struct, frozen=True):
 
 def is_earlier(entry: Entry) -> bool:
     """Whether this is an account of what was said before: a checkpoint, a compaction, or one made by hand."""
-    return entry.kind == "summary" and entry.stamp.source not in (_FLOOR, _RECAP)
+    return entry.kind == "summary" and entry.stamp.source not in (_FLOOR, *_STEPS)
 
 
 def oldest(view: View, until: int) -> Oldest | None:
@@ -126,7 +126,7 @@ class Numbering:
 
     def __init__(self, view: View) -> None:
         self._systems = [entry.position for entry in view if entry.message.role == "system"]
-        covers = [entry for entry in view if entry.kind == "summary" and entry.stamp.source != _RECAP]
+        covers = [entry for entry in view if entry.kind == "summary" and entry.stamp.source not in _STEPS]
         self._runs = _merged(sorted((entry.position, entry.last) for entry in covers))
         self._tip = max((max(entry.position, entry.last) for entry in view), default=0)
 

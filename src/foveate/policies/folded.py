@@ -1,0 +1,130 @@
+"""Finished steps of an agent in a few lines each: what it said, what it called, what came back that was not told before.
+
+Made without a model, from what was appended, and the same for the same steps. A name (a path, an id, an identifier) is
+told once, on the line on which it stood; what follows a step, or stays in the view, does not tell it again. Knows
+nothing of when steps are folded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from ..core.messages import Message, ToolCall, ToolResult
+from ..core.view import Entry
+from ..digest import describe, digest, room_for
+
+__all__ = ["names_in", "steps_in_short"]
+
+_NAME = re.compile(r"[A-Za-z0-9_./\-#@]{6,120}")
+_TELLING = re.compile(r"[0-9_/.]|[a-z][A-Z]|[A-Z]{2}[a-z]")
+_SAID = 240
+"""Characters up to which what the model wrote is told whole."""
+_SAID_SHARE = 0.3
+_GIVEN = 100
+"""Characters up to which an argument is told whole."""
+_GIVEN_SHARE = 0.3
+_SHORT = 120
+"""Characters up to which a result is told whole."""
+_LINE = 160
+"""Characters of a line of a result."""
+
+
+def steps_in_short(entries: Sequence[Entry], told: Iterable[str] = ()) -> str:
+    """The messages of whole units, one paragraph for each of the model's. `told`: names that need not be told again."""
+    short = _Short(set(told))
+    answers: dict[str, Entry] = {}
+    for entry in entries:
+        if entry.result is not None:
+            answers.setdefault(entry.result.call_id, entry)
+    lines: list[str] = []
+    for entry in entries:
+        if entry.source is not None and entry.result is None:
+            lines += short.step(entry, entry.source, answers)
+    return "\n".join(lines)
+
+
+@lru_cache(maxsize=4_096)
+def names_in(text: str) -> frozenset[str]:
+    """What in a text looks like a name that somebody could refer to."""
+    found = (name.strip("./-_#@") for name in _NAME.findall(text))
+    return frozenset(name for name in found if len(name) >= 6 and _TELLING.search(name))
+
+
+class _Short:
+    """Writes steps, and remembers which names it has told."""
+
+    def __init__(self, told: set[str]) -> None:
+        self._told = told
+
+    def step(self, entry: Entry, message: Message, answers: Mapping[str, Entry]) -> Iterator[str]:
+        """The lines of one message of the model, and of the results of its calls."""
+        said = self._said(message.text)
+        calls = message.calls
+        if said or not calls:
+            yield self._tell(f"{entry.handle} {said}".rstrip())
+        for call in calls:
+            answer = answers.get(call.call_id)
+            begin = "  " if said or len(calls) > 1 else ""
+            name = f"{entry.handle} " if not begin else ""
+            yield self._tell(f"{begin}{name}{call.name}({self._given(call)})")
+            if answer is not None and answer.result is not None:
+                yield from self._answered(answer, answer.result)
+
+    def _tell(self, line: str) -> str:
+        self._told |= names_in(line)
+        return line
+
+    def _said(self, text: str) -> str:
+        flat = " ".join(text.split())
+        if len(flat) <= _SAID:
+            return flat
+        room = max(_SAID, int(len(text) * _SAID_SHARE))
+        return "\n".join(_body(digest(text, room).text))
+
+    def _given(self, call: ToolCall) -> str:
+        try:
+            given = msgspec.json.decode(call.arguments)
+        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+            given = None
+        if not isinstance(given, dict):
+            return self._value(call.arguments)
+        return ", ".join(f"{key}={self._value(value)}" for key, value in given.items())
+
+    def _value(self, value: Any) -> str:
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        flat = " ".join(text.split())
+        if len(flat) <= _GIVEN:
+            return flat
+        kept = self._new_lines(text, max(_GIVEN, int(len(text) * _GIVEN_SHARE)))
+        return " / ".join([f"{flat[: _GIVEN // 2]}…", *kept])
+
+    def _answered(self, entry: Entry, result: ToolResult) -> Iterator[str]:
+        text = entry.source.text if entry.source else ""
+        flat = " ".join(text.split())
+        mark = " failed" if result.state == "error" else ""
+        if len(flat) <= _SHORT:
+            yield self._tell(f"  → {entry.handle}{mark} {flat}".rstrip())
+            return
+        about = describe(text)
+        size = f"{about.items:,} {about.item}" if about.items else f"{about.lines:,} lines"
+        yield self._tell(f"  → {entry.handle}{mark} {about.kind}, {size}: {about.gist}")
+        yield from (f"    {line}" for line in self._new_lines(text, room_for(len(text))))
+
+    def _new_lines(self, text: str, room: int) -> list[str]:
+        """The lines of a text's digest that tell a name which was not told yet."""
+        kept: list[str] = []
+        for line in _body(digest(text, room).text):
+            if names_in(line) - self._told:
+                kept.append(self._tell(line.strip()[:_LINE]))
+        return kept
+
+
+def _body(text: str) -> list[str]:
+    """The lines of a digest without its header."""
+    lines = text.split("\n")
+    return lines[1:] if lines[0].startswith("[") and len(lines) > 1 else lines
