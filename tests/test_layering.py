@@ -16,7 +16,17 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "foveate"
 
 INWARD = {"errors", "core", "ports"}
-CONVERSATION = {"async_conversation", "conversation", "engine", "given", "limits", "mirror", "plugins", "shell"}
+CONVERSATION = {
+    "async_conversation",
+    "background",
+    "conversation",
+    "engine",
+    "given",
+    "limits",
+    "mirror",
+    "plugins",
+    "shell",
+}
 SHELL = INWARD | CONVERSATION | {"digest", "policies", "formats"}
 LEAVES = {"stores", "counters", "summarizers", "models", "telemetry"}
 EVERYTHING = SHELL | LEAVES | {"wiring", "settings", "replay", "hosts", "agents", "proxy", "inspector", "foveate"}

@@ -24,6 +24,8 @@ from .shell import Historic, Mend, Repaired, Shell
 __all__ = ["AsyncConversation"]
 
 T = TypeVar("T")
+_GIVEN_UP = 1.0
+"""Seconds that a cancelled task has to end before it is left to itself."""
 
 
 class AsyncConversation(Shell):
@@ -201,6 +203,9 @@ class AsyncConversation(Shell):
 
     async def close(self) -> None:
         """See `Conversation.close`."""
+        given_up = [task for task in self._engine.ahead.close() if isinstance(task, asyncio.Future)]
+        if given_up:  # So that no loop ends with a task that has not heard of it yet.
+            await asyncio.wait(given_up, timeout=_GIVEN_UP)
         if self._owns_store:
             await asyncio.to_thread(self._engine.store.close)
 

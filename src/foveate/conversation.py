@@ -213,7 +213,11 @@ class Conversation(Shell):
         self._do(self._engine.refresh())
 
     def close(self) -> None:
-        """Let go of the store, if this conversation opened it. What was appended is in it already."""
+        """Let go of the store, if this conversation opened it. What was appended is in it already.
+
+        A summary that is being written in the background is given up; nothing waits for it.
+        """
+        self._engine.ahead.close()
         if self._owns_store:
             self._engine.store.close()
 

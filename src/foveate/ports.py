@@ -20,11 +20,13 @@ from .core.view import Entry, View
 
 __all__ = [
     "Appended",
+    "Background",
     "Clock",
     "Finding",
     "Format",
     "Found",
     "Head",
+    "Job",
     "Model",
     "Rendered",
     "Store",
@@ -41,6 +43,34 @@ wrote it.
 
 Called outside of any transaction. Whatever it raises counts as a failed attempt, and changes nothing. One that is
 awaited can only be used by an async conversation.
+"""
+
+
+class Job(Protocol):
+    """A call that is made beside the conversation. None of its methods raises, but for `result`."""
+
+    def done(self) -> bool:
+        """Whether the call has ended, well or badly."""
+        ...
+
+    def result(self) -> object:
+        """What the call returned. Raises what it raised. Only asked once it is done."""
+        ...
+
+    def wait(self) -> object:
+        """Returns when the call has ended, or when whoever runs it has lost patience; or an awaitable that does."""
+        ...
+
+    def cancel(self) -> object:
+        """Nobody wants the result any more. Waits for nothing; a future that it returns is done when the call has
+        ended.
+        """
+        ...
+
+
+Background = Callable[[Callable[[], object]], Job]
+"""Begins a call, and returns at once. The call asks a summarizer, so it may return an awaitable, and touches nothing of
+the conversation. Called by the conversation's own thread, one call at a time.
 """
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import given
+from .background.threads import Threads
 from .conversation import Conversation
 from .core.events import Event
 from .core.planner import Policy, Rung
@@ -19,7 +20,7 @@ from .engine import Engine
 from .limits import Limits
 from .plugins import Plugin, listed
 from .policies import DEFAULT, FLOOR, check_together, in_use, named, named_summarizer, own_policies
-from .ports import Clock, Format, Store, Summarizer, TokenCounter
+from .ports import Background, Clock, Format, Store, Summarizer, TokenCounter
 from .stores import place_of
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def open_conversation(
     plugins: Sequence[Plugin] = (),
     tenant: str | None = None,
     on_event: Callable[[Event], object] | None = None,
+    background: bool | Background | None = None,
 ) -> Conversation:
     """Open the conversation `name`, or begin it.
 
@@ -59,7 +61,9 @@ def open_conversation(
     milliseconds since 1970. `summarizer`: writes the summaries that a policy asks for, a function or the name
     `first-characters`, which needs no model. `plugins`: add to what the user says, and to tool results, what the model
     should know beside it, each for as long as it says. `on_event` is called with every Event; it can neither break nor
-    change a run.
+    change a run. `background`: whether summaries are written while the conversation goes on. None: those that a policy
+    asks for ahead, from a summarizer that the program hands in; True, or a Background of your own: all that the view
+    fits without, so that nothing waits unless it must; False: none.
 
     What is None is as the environment (`FOVEATE_WINDOW`) says, else as `foveate.toml` in the current folder says, else
     the preset or the default. Raises BadSetting for values that are not allowed.
@@ -77,7 +81,7 @@ def open_conversation(
         tenant=tenant,
         summarizer=summarizer,
     )
-    made = _Made(told, profile, prices, counter, clock, asked)
+    made = _Made(told, profile, prices, counter, clock, asked, background)
     return _open(name, told.tenant, made, on_event)
 
 
@@ -99,6 +103,7 @@ async def open_async_conversation(
     plugins: Sequence[Plugin] = (),
     tenant: str | None = None,
     on_event: Callable[[Event], object] | None = None,
+    background: bool | Background | None = None,
 ) -> AsyncConversation:
     """See `open_conversation`."""
     asked = listed(plugins)
@@ -114,7 +119,7 @@ async def open_async_conversation(
         tenant=tenant,
         summarizer=summarizer,
     )
-    made = _Made(told, profile, prices, counter, clock, asked)
+    made = _Made(told, profile, prices, counter, clock, asked, background)
     return await _open_async(name, told.tenant, made, on_event)
 
 
@@ -166,9 +171,13 @@ class _Made(NamedTuple):
     counter: TokenCounter | None
     clock: Clock | None
     plugins: tuple[Plugin, ...]
+    background: bool | Background | None
 
-    def engine(self) -> Engine:
-        """An engine of these parts. Raises BadSetting, before the store is opened, for values that are not allowed."""
+    def engine(self, own: Callable[[], Background]) -> Engine:
+        """An engine of these parts. `own`: makes what runs in the background where nothing is handed in for it.
+
+        Raises BadSetting, before the store is opened, for values that are not allowed.
+        """
         self._check()
         told = self.told
         has_summarizer = told.summarizer != ""
@@ -176,6 +185,9 @@ class _Made(NamedTuple):
         check_together(policies, has_summarizer=has_summarizer)
         format = _format(told.format)
         profile = self.profile or profile_for(format.name, told.model)
+        background = self.background
+        if background is None:  # A summarizer with a name asks no model: it is done before a thread has begun.
+            background = not isinstance(told.summarizer, str)
         return Engine(
             open_store(told.store) if isinstance(told.store, str) else told.store,
             format,
@@ -187,6 +199,8 @@ class _Made(NamedTuple):
             limits=Limits(told.window if told.window is not None else window_of(told.model), told.reserve, profile),
             prices=self.prices or Prices(),
             summarizer=_summarizer(told.summarizer),
+            background=(own() if background else None) if isinstance(background, bool) else background,
+            eager=bool(self.background),
         )
 
     def _check(self) -> None:
@@ -208,6 +222,8 @@ class _Made(NamedTuple):
             given.callable_("clock=", self.clock)
         if not isinstance(told.summarizer, str):
             given.callable_("summarizer=", told.summarizer)
+        if self.background is not None and not isinstance(self.background, bool):
+            given.callable_("background=, if not True or False,", self.background)
         if self.counter is not None:
             given.callable_("counter=", self.counter)
             given.whole("What counter= returns (tokens)", self.counter("four"))
@@ -220,7 +236,7 @@ class _Made(NamedTuple):
 
 def _open(name: str, tenant: str, made: _Made, on_event: Callable[[Event], object] | None) -> Conversation:
     _check_opening(name, tenant, on_event)
-    engine = made.engine()
+    engine = made.engine(Threads)
 
     def reopen(fork: str) -> Conversation:
         return _open(fork, tenant, made.beside(engine), on_event)
@@ -239,9 +255,10 @@ async def _open_async(
     name: str, tenant: str, made: _Made, on_event: Callable[[Event], object] | None
 ) -> AsyncConversation:
     from .async_conversation import AsyncConversation
+    from .background.tasks import Tasks
 
     _check_opening(name, tenant, on_event)
-    engine = made.engine()
+    engine = made.engine(Tasks)
 
     async def reopen(fork: str) -> AsyncConversation:
         return await _open_async(fork, tenant, made.beside(engine), on_event)

@@ -23,7 +23,7 @@ from .showing import applies
 from .summaries import Answer, NeedsSummary, SummaryRequest
 from .view import Entry, View
 
-__all__ = ["Plan", "Policy", "Rung", "draw_up"]
+__all__ = ["Plan", "Policy", "Question", "Rung", "draw_up", "resolved"]
 
 Policy = Callable[[View], Iterable[Edit | NeedsSummary]]
 """Looks at a view and returns edits, with a reason. Must return the same edits for the same view."""
@@ -38,18 +38,42 @@ class Rung(Struct, frozen=True):
     """Climbed only while the view does not fit; other rungs are climbed until it is near its target."""
 
 
+class Question(Struct, frozen=True, eq=False):
+    """A summary that a policy asks for, and the view it was asked of: as the policy's own edits leave it."""
+
+    needs: NeedsSummary
+    view: View
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the edits are wanted now."""
+        return self.needs.when != "ahead"
+
+
 class Plan(Struct, frozen=True, eq=False):
     """What would be committed, and what the model would see then. A plan that is not applied is a dry run."""
 
     edits: tuple[Edit, ...]
     before: View
     after: View
-    requests: tuple[SummaryRequest, ...] = ()
-    """Summaries that are needed before the plan is complete. `edits` are what can be done without them."""
+    questions: tuple[Question, ...] = ()
+    """What is not answered. `edits` are what can be done without it."""
+    is_tight: bool = False
+    """Whether the view did not fit when the policies were done: the floor had to act, if there is one."""
 
     def __bool__(self) -> bool:
         """Whether there is anything to commit."""
         return bool(self.edits)
+
+    @property
+    def due(self) -> tuple[Question, ...]:
+        """The questions whose edits are wanted now."""
+        return tuple(question for question in self.questions if question.is_due)
+
+    @property
+    def requests(self) -> tuple[SummaryRequest, ...]:
+        """Summaries that are needed before the plan is complete."""
+        return tuple(question.needs.request for question in self.due)
 
     @property
     def tokens_saved(self) -> int:
@@ -77,7 +101,7 @@ def draw_up(
     before = view = seen(projection)
     draft = projection
     edits: list[Edit] = []
-    requests: list[SummaryRequest] = []
+    questions: list[Question] = []
 
     def attempt(asked_for: list[Edit]) -> tuple[Projection, View, list[Edit]]:
         was = _touched(view, asked_for) if asked_for else {}
@@ -100,10 +124,11 @@ def draw_up(
 
     for policy in policies:
         wanted, asked = _wanted(policy, view, answers)
-        requests += asked
         draft, view, made = attempt(wanted)
         edits += made
+        questions += [Question(needs, view) for needs in asked]
     over = is_over(view)
+    is_tight = bool(over)
     for rung in floor if over else ():
         if not is_over(view if rung.drastic else aimed(view, over, NEAR)):
             continue
@@ -114,25 +139,36 @@ def draw_up(
             edits += made
     if floor and (over := is_over(view)):
         raise _does_not_fit(view, "tokens" if over.tokens else "bytes" if over.bytes else "images")
-    return Plan(tuple(edits), before, view, tuple(requests)), draft
+    return Plan(tuple(edits), before, view, tuple(questions), is_tight), draft
 
 
-def _wanted(policy: Policy, view: View, answers: Mapping[str, Answer]) -> tuple[list[Edit], list[SummaryRequest]]:
+def resolved(question: NeedsSummary, answers: Mapping[str, Answer]) -> tuple[list[Edit], list[NeedsSummary]]:
+    """The edits that come of a question, as far as it is answered, and what else it has to ask."""
+    return _taken(lambda view: (question,), (question,), answers)
+
+
+def _wanted(policy: Policy, view: View, answers: Mapping[str, Answer]) -> tuple[list[Edit], list[NeedsSummary]]:
     """What a policy wants to be done, and what it asks before it can say more."""
+    return _taken(policy, policy(view), answers)
+
+
+def _taken(
+    policy: Policy, given: Iterable[Edit | NeedsSummary], answers: Mapping[str, Answer]
+) -> tuple[list[Edit], list[NeedsSummary]]:
     edits: list[Edit] = []
-    requests: list[SummaryRequest] = []
+    questions: list[NeedsSummary] = []
 
     def take(given: Iterable[Edit | NeedsSummary], asked: tuple[str, ...]) -> None:
         for wanted in _returned(policy, given):
             if not isinstance(wanted, NeedsSummary):
                 edits.append(wanted)
             elif (answer := answers.get(key := wanted.request.key)) is None:
-                requests.append(wanted.request)
+                questions.append(wanted)
             elif key not in asked:  # Who asks the same again, knowing the answer, would ask for ever.
                 take(_signed(wanted.then(answer), answer), (*asked, key))
 
-    take(policy(view), ())
-    return edits, requests
+    take(given, ())
+    return edits, questions
 
 
 def _signed(edits: Iterable[Edit | NeedsSummary], answer: Answer) -> Iterable[Edit | NeedsSummary]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -18,7 +18,14 @@ from msgspec import Struct
 from .edits import Edit, Task
 from .messages import Message
 
-__all__ = ["Answer", "NeedsSummary", "Summary", "SummaryRequest", "read_answer"]
+__all__ = ["Answer", "NeedsSummary", "Summary", "SummaryRequest", "When", "read_answer"]
+
+When = Literal["now", "soon", "ahead"]
+"""How long an answer may take. `now`: the plan waits for it; `soon`: it is wanted now, but nothing waits for it as long
+as the view fits without it; `ahead`: it is only coming, and the edits are not to be made before the policy asks again.
+
+A conversation without a background knows no difference between `now` and `soon`, and does not ask what is `ahead`.
+"""
 
 
 class SummaryRequest(Struct, frozen=True):
@@ -79,6 +86,7 @@ class NeedsSummary(Struct, frozen=True):
 
     request: SummaryRequest
     then: Callable[[Answer], Iterable[Edit | NeedsSummary]]
+    when: When = "now"
 
 
 def read_answer(text: str) -> str:

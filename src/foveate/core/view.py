@@ -164,6 +164,8 @@ class View(Struct, frozen=True, eq=False):
     """How the newest compaction of each policy stands, as far as there was one."""
     retained: int = 0
     """Sequence number of the newest message with retention that has had its first call; 0: none has."""
+    preparing: tuple[str, ...] = ()
+    """Policies for which a summary is being written in the background, or lies ready: they need not ask ahead."""
     withheld: tuple[Entry, ...] = ()
     """Messages with retention of which nothing is shown: they may hold what is only for later calls."""
     _sizes: tuple[int, int, int] | None = None

@@ -19,7 +19,8 @@ from ..core.rules import Checker
 from ..core.snapshots import Row, Snapshot
 from ..core.view import Entry, Moment, Prices, View
 from ..limits import Limits
-from ..ports import Appended, Clock, Format, Head, Store, Summarizer, TokenCounter
+from ..ports import Appended, Background, Clock, Format, Head, Store, Summarizer, TokenCounter
+from .ahead import Ahead
 from .steps import Step
 
 __all__ = ["State", "in_order", "row_of"]
@@ -44,10 +45,13 @@ class State:
         limits: Limits,
         prices: Prices,
         summarizer: Summarizer | None = None,
+        background: Background | None = None,
+        eager: bool = False,
     ) -> None:
         self.store, self.format, self.profile, self.counter, self.clock = store, format, profile, counter, clock
         self.policies, self.floor, self.prices = tuple(policies), tuple(floor), prices
         self.summarizer = summarizer
+        self.ahead = Ahead(background if summarizer else None, eager=eager)
         self.limits = limits
         self.head: Head
         self.projection = Projection(profile, counter)
@@ -142,7 +146,7 @@ class State:
         now, turn, facts = self.clock(), self.next_turn(), self.projection.facts
         last = self._requested or facts.replied
         moment = Moment(now, (now - last) / 1000 if last else None, self.prices)
-        return View(entries, turn, self.limits.budget(), moment, tasks, facts.retained(turn))
+        return View(entries, turn, self.limits.budget(), moment, tasks, facts.retained(turn), self.ahead.policies)
 
     def view(self) -> View:
         """What the model would see without any new edit."""

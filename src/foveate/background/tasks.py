@@ -1,0 +1,75 @@
+"""Calls in tasks of a running event loop. Apart from `threads.py`, since asyncio is slow to import.
+
+A call may block, so it is made in a thread; what it returns is awaited in the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+
+from .threads import PATIENCE, ThreadJob
+
+__all__ = ["TaskJob", "Tasks"]
+
+
+class Tasks:
+    """A background for conversations that are awaited. `patience`: seconds to wait where there is no choice."""
+
+    def __init__(self, patience: float = PATIENCE) -> None:
+        self._patience = patience
+
+    def __call__(self, call: Callable[[], object]) -> TaskJob:
+        """Begin the call. Must be called in a running event loop."""
+        return TaskJob(call, self._patience)
+
+
+class TaskJob:
+    """One call in a task."""
+
+    def __init__(self, call: Callable[[], object], patience: float) -> None:
+        self._patience = patience
+        self._answer: object = None
+        self._error: Exception | None = RuntimeError("the task was cancelled")
+        self._task = asyncio.get_running_loop().create_task(self._run(call), name="foveate-summary")
+
+    async def _run(self, call: Callable[[], object]) -> None:
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            with suppress(RuntimeError):  # The loop may be closed by then.
+                loop.call_soon_threadsafe(ended.set)
+
+        job = ThreadJob(call, then=tell)
+        try:
+            await ended.wait()
+        except asyncio.CancelledError:
+            job.cancel()
+            raise
+        try:
+            answer = job.result()
+            self._answer = await answer if inspect.isawaitable(answer) else answer
+            self._error = None
+        except Exception as error:
+            self._error = error
+
+    def done(self) -> bool:
+        """Whether the task has ended, or was cancelled."""
+        return self._task.done()
+
+    def result(self) -> object:
+        """What the call returned, or what it raised is raised."""
+        if self._error:
+            raise self._error
+        return self._answer
+
+    async def wait(self) -> None:
+        """Wait for it to end, but not longer than there is patience. Whoever waits may be cancelled; it goes on."""
+        await asyncio.wait([self._task], timeout=self._patience)
+
+    def cancel(self) -> asyncio.Task[None]:
+        """Cancel the task, and return it: it has ended when what it awaits has."""
+        self._task.cancel()
+        return self._task
