@@ -6,55 +6,26 @@ their time is bounded. They know nothing of conversations, policies or why somet
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
-from msgspec import Struct
+from .kinds import kind_of
+from .readers import read
+from .room import room_for
+from .shapes import Description, Digest
+from .source import Source, source_of
+from .squeeze import squeeze
 
 __all__ = ["Description", "Digest", "describe", "digest", "room_for"]
-
-_NAME = re.compile(r"[A-Za-z0-9_./\-#@]{6,120}")
-
-
-class Description(Struct, frozen=True):
-    """What a text is."""
-
-    kind: str
-    """For example `json`, `listing`, `log`, `diff`, `code`, `table`, `matches`, `page`, `prose`, `binary`."""
-    characters: int
-    lines: int
-    items: int = 0
-    """How many things of its kind it holds; 0 where it holds none."""
-    item: str = ""
-    """What they are, in the plural: `rows`, `files`, `matches`."""
-    gist: str = ""
-    """One line, at most 80 characters."""
-
-    def __str__(self) -> str:
-        size = f"{self.items:,} {self.item}" if self.items else f"{self.lines:,} lines"
-        return f"{self.kind}, {self.characters:,} characters, {size}" + (f": {self.gist}" if self.gist else "")
-
-
-class Digest(Struct, frozen=True):
-    """A text in short."""
-
-    text: str
-    description: Description
-    is_whole: bool = False
-    """Whether nothing was left out, because the text is not longer than its digest would be."""
-
-
-def room_for(characters: int) -> int:
-    """Characters that a digest of a text of this length may have."""
-    return max(200, min(characters * 13 // 100, 16_000))
 
 
 @lru_cache(maxsize=512)
 def describe(text: str) -> Description:
     """What this text is."""
-    lines = text.splitlines()
-    first = next((line.strip() for line in lines if line.strip()), "")
-    return Description("text", len(text), len(lines), gist=first[:80])
+    source = source_of(text)
+    kind = kind_of(source.rows, text[:200], _is_binary(text))
+    reading = read(kind, source)
+    first = next((line.text for line in reading.lines), "")
+    return Description(kind, len(text), source.lines, reading.items, reading.item if reading.items else "", first[:80])
 
 
 @lru_cache(maxsize=512)
@@ -67,15 +38,25 @@ def digest(text: str, room: int | None = None, handle: str = "") -> Digest:
     about = describe(text)
     if len(text) <= room:
         return Digest(text, about, True)
-    name = f'; expand("{handle}") shows all' if handle else ""
-    kept = [f"[digest: {about.kind}, {about.characters:,} characters, {about.lines:,} lines{name}]"]
-    room -= len(kept[0])
-    seen: set[str] = set()
-    for line in text.splitlines():
-        new = set(_NAME.findall(line)) - seen
-        shown = line.strip()[:100]
-        if new and len(shown) < room:
-            kept.append(shown)
-            seen |= new
-            room -= len(shown) + 1
-    return Digest("\n".join(kept)[: room_for(len(text))], about)
+    source = source_of(text)
+    reading = read(about.kind, source)
+    header = _header(about, source, reading.note, handle)
+    body = squeeze(reading.lines, room - len(header) - 1, fill=0.3)
+    return Digest(f"{header}\n{body}"[:room], about)
+
+
+def _header(about: Description, source: Source, note: str, handle: str) -> str:
+    facts = [f"{about.kind}", f"{about.lines:,} lines", f"{about.characters:,} chars"]
+    if note:
+        facts.append(note)
+    if source.note:
+        facts.append(source.note)
+    if source.viewed:
+        facts.append(f"file lines {source.viewed}")
+    name = f'; expand("{handle}")' if handle else ""
+    return f"[{', '.join(facts)}{name}]"
+
+
+def _is_binary(text: str) -> bool:
+    some = text[:2000]
+    return sum(1 for c in some if (c < " " and c not in "\n\r\t\x1b") or c == "\ufffd") > len(some) // 20

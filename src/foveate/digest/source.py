@@ -1,0 +1,156 @@
+"""A text as lines: without what its tool put around it, and of a very long one only some stretches.
+
+Agents' tools wrap what they return: the exit code and times of a command, a file's path and the numbers of its lines,
+the fields of a protocol. What is inside is read as what it is; the wrapping becomes a note. Nothing here knows kinds.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+__all__ = ["Source", "source_of"]
+
+MOST_READ = 400_000
+"""Characters that are looked at. Of a longer text the beginning, the end and stretches in between are read."""
+_STRETCH = 8_000
+_LONG_LINE = 400
+
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]{0,200}\x07")
+_UNSEEN = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+_VIEWED = re.compile(r"[ ]*(\d+)(?:→|\t|: |:|\|)")
+_CODEX = re.compile(
+    r"(?:Command: [^\n]*\n)?(?:Script (?:completed|running)[^\n]*\n)?(?:Chunk ID: [^\n]*\n)?(?:Wall time:? [^\n]*\n)?"
+    r"(?:Process (?:exited with code (\d+)|running with session ID (\d+))[^\n]*\n)?"
+    r"(?:Original token count: [^\n]*\n)?Output:\n"
+)
+_BREAK = re.compile(r"[,;{}\[\]()>|&\s]")
+
+
+class Source(Struct):
+    """What is to be read."""
+
+    rows: list[tuple[int, str]]
+    """Lines with their numbers in the text, from 1; a long line in pieces of the same number."""
+    lines: int
+    """How many lines the text has."""
+    note: str = ""
+    """What the wrapping said."""
+    viewed: str = ""
+    """The numbers of a file's lines that a viewer put before them, as `194-242`; empty where they are the text's."""
+    sampled: bool = False
+    """Whether only stretches were read."""
+    escaped: bool = False
+    """Whether its line breaks were written as `\\n`."""
+
+
+def source_of(text: str) -> Source:
+    """The text as lines to be read."""
+    stretches = _stretches(text)
+    lines = text.count("\n") + (not text.endswith("\n") if text else 0)
+    rows: list[tuple[int, str]] = []
+    number, at = 1, 0
+    escaped = False
+    for start, end in stretches:
+        number += text.count("\n", at, start)
+        at = start
+        piece = text[start:end]
+        if "\x1b" in piece:
+            piece = _ANSI.sub("", piece)
+        if _UNSEEN.search(piece):
+            piece = _UNSEEN.sub(" ", piece)
+        here = number
+        if piece.count("\\n") > 4 * piece.count("\n") + 4:
+            escaped = True
+            for line in piece.split("\n"):
+                for part in re.split(r"\\+n", line):
+                    _add(rows, here, part.rstrip())
+                here += 1
+        else:
+            for line in piece.split("\n"):
+                _add(rows, here, line.rstrip())
+                here += 1
+    source = Source(rows, lines, sampled=len(stretches) > 1, escaped=escaped)
+    _unwrap(source, text)
+    return source
+
+
+def _stretches(text: str) -> list[tuple[int, int]]:
+    if len(text) <= MOST_READ:
+        return [(0, len(text))]
+    head, tail = MOST_READ * 5 // 10, MOST_READ * 2 // 10
+    count = (MOST_READ - head - tail) // _STRETCH
+    step = (len(text) - head - tail - _STRETCH) // count
+    places = [(0, head)]
+    for index in range(count):
+        start = max(head + index * step, places[-1][1])
+        # A stretch begins behind a line's end where one is near, so that no line is shown from its middle.
+        newline = text.find("\n", start, start + _STRETCH // 2)
+        places.append((newline + 1 if newline >= 0 else start, start + _STRETCH))
+    places.append((len(text) - tail, len(text)))
+    return places
+
+
+def _add(rows: list[tuple[int, str]], number: int, line: str) -> None:
+    if len(line) <= _LONG_LINE:
+        rows.append((number, line))
+        return
+    at = 0
+    while at < len(line):
+        end = min(len(line), at + 160)
+        if end < len(line):
+            found = _BREAK.search(line, end, end + 120)
+            end = found.end() if found else min(len(line), end + 120)
+        rows.append((number, line[at:end]))
+        at = end
+
+
+def _unwrap(source: Source, text: str) -> None:
+    rows = source.rows
+    wrapped = _CODEX.match(text)
+    if wrapped and wrapped.end():
+        if wrapped[1] and wrapped[1] != "0":
+            source.note = f"exit code {wrapped[1]}"
+        elif wrapped[2]:
+            source.note = f"still running, session {wrapped[2]}"
+        skip = text.count("\n", 0, wrapped.end())
+        del rows[: next((i for i, row in enumerate(rows) if row[0] > skip), len(rows))]
+    if text.startswith("<path>"):
+        for index, (number, line) in enumerate(rows[:8]):
+            if line.startswith("<content>"):
+                rows[index] = (number, line[9:])
+                source.note = rows[0][1][6:].removesuffix("</path>")
+                del rows[:index]
+                break
+    _unnumber(source)
+
+
+def _unnumber(source: Source) -> None:
+    """Take away the numbers that a file viewer put before the lines."""
+    rows = source.rows
+    found = [(index, _VIEWED.match(line)) for index, (_, line) in enumerate(rows[:40]) if line]
+    if len(found) < 3 or sum(1 for _, match in found if match) < 0.6 * len(found):
+        return
+    first = last = 0
+    expected = -1
+    steady = 0
+    for index, (_, line) in enumerate(rows):
+        match = _VIEWED.match(line)
+        if not match:
+            continue
+        shown = int(match[1][:12])
+        if shown == expected:
+            steady += 1
+        elif index < 60 and steady < index // 2 - 6:
+            return
+        expected = shown + 1
+        first, last = first or shown, shown
+    if steady < 2:
+        return
+    for index, (number, line) in enumerate(rows):
+        match = _VIEWED.match(line)
+        if match:
+            rows[index] = (number, line[match.end() :])
+    if first != rows[0][0]:
+        source.viewed = f"{first}-{last}"
