@@ -21,7 +21,7 @@ from ..core.counting import estimate, tokens_of
 from ..core.edits import Edit, Replace, Summarize, Task
 from ..core.messages import Message, Text
 from ..core.planner import Policy
-from ..core.summaries import Answer, NeedsSummary, SummaryRequest
+from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
 from ..core.view import Entry, View
 from ..errors import BadSetting
 from .compact_on_overflow import BACKGROUND as COMPACTED
@@ -61,6 +61,7 @@ def checkpoint(
     tool_results_keep: int = 0,
     prompt: str = "",
     target: int = TARGET,
+    ahead: int = 0,
 ) -> Policy:
     """A policy that shows the oldest messages as a summary, which a summarizer writes.
 
@@ -68,7 +69,9 @@ def checkpoint(
     of the cost, when `trigger_at` messages are unsummarised again (100, 190, 280, ...). `template` must hold
     `{summary}`, and may hold `{handle}` and `{turn}` (see `PLAIN`). `tool_results_keep`: short for
     `filter_tool_results(keep=...)` beside this policy (0: all results stay whole). `prompt`: name of the summarizer's
-    prompt. `target`: characters of a summary at most; one of more than twice as many is refused.
+    prompt. `target`: characters of a summary at most; one of more than twice as many is refused. `ahead`: so many
+    messages before it is due a summary is asked for already, of the same messages, to be written in the background
+    while the conversation goes on (0: never).
 
     A conversation with this policy needs a `summarizer`. Raises BadSetting for numbers that make no sense; warns where
     fewer than 5 messages would stay.
@@ -87,9 +90,11 @@ def checkpoint(
             f"checkpoint needs target >= 1 and tool_results_keep >= 0, not target={target} and "
             f"tool_results_keep={tool_results_keep}."
         )
+    if not 0 <= ahead < keep_recent:
+        raise BadSetting(f"checkpoint needs 0 <= ahead < keep_recent, not ahead={ahead} and keep_recent={keep_recent}.")
     if keep_recent < 5:
         warnings.warn(f"keep_recent={keep_recent} is very low: the model may lose the thread.", stacklevel=2)
-    return _Checkpoint(trigger_at, keep_recent, retrigger, template, tool_results_keep, prompt, target)
+    return _Checkpoint(trigger_at, keep_recent, retrigger, template, tool_results_keep, prompt, target, ahead)
 
 
 def checkpoint_edit(view: View, up_to: int, summary: str, *, template: str = BACKGROUND) -> Summarize:
@@ -122,6 +127,7 @@ class _Checkpoint(Struct, frozen=True):
     tool_results_keep: int
     prompt: str
     target: int
+    ahead: int
 
     needs_summarizer: ClassVar[bool] = True
     """Read when a conversation is opened: without one, no checkpoint would ever be made."""
@@ -129,44 +135,51 @@ class _Checkpoint(Struct, frozen=True):
     def __call__(self, view: View) -> Iterator[Edit | NeedsSummary]:
         filtered = {edit.target.message: edit for edit in self._filtered(view)}
         numbering = Numbering(view)
-        found = oldest(view, numbering.leaving(self.keep_recent)) if self._is_due(view, numbering) else None
+        missing = self._missing(view, numbering)
+        is_asked = missing <= 0 or (missing <= self.ahead and _NAME not in view.preparing)
+        found = oldest(view, numbering.leaving(self.keep_recent - max(0, missing))) if is_asked else None
         inside = {entry.id for entry in found.said if entry.source is not None} if found else set()
-        yield from (edit for id, edit in filtered.items() if id not in inside)
+        yield from (edit for id, edit in filtered.items() if id not in inside or self.ahead)
         if found is None:
             return
         covered = {id: edit for id, edit in filtered.items() if id in inside}
-        if not _may_try(view):
+        if _may_try(view):
+            when: When = "ahead" if missing > 0 else "soon" if self.ahead else "now"
+            yield from self._asked(view, found, numbering, covered, when)
+        elif not self.ahead:
             yield from covered.values()
-            return
-        yield from self._asked(view, found, numbering, covered)
 
     def _filtered(self, view: View) -> Iterator[Replace]:
         for edit in filter_tool_results(keep=self.tool_results_keep)(view):
             if isinstance(edit, Replace):
                 yield edit
 
-    def _is_due(self, view: View, numbering: Numbering) -> bool:
+    def _missing(self, view: View, numbering: Numbering) -> int:
+        """How many messages are missing until a checkpoint is due."""
         new = _since_the_last(view, numbering)
         if new is None or self.retrigger == "trigger_at":
-            return numbering.unsummarised >= self.trigger_at
-        return new >= self.keep_recent
+            return self.trigger_at - numbering.unsummarised
+        return self.keep_recent - new
 
     def _asked(
-        self, view: View, found: Oldest, numbering: Numbering, filtered: dict[str, Replace]
+        self, view: View, found: Oldest, numbering: Numbering, filtered: dict[str, Replace], when: When
     ) -> Iterator[Edit | NeedsSummary]:
-        """The question for a summary; `filtered`: edits of what it would cover, made only if there is none."""
+        """The question for a summary; `filtered`: edits of what it would cover. They are made only if there is none;
+        where it may come later, they are made already.
+        """
+        instead = () if self.ahead else tuple(filtered.values())
         task = _attempt(view, found)
         previous = "\n\n".join(_unframed(entry.message.text, self.template) for entry in found.earlier)
         source = sum(tokens_of(entry.message) for entry in found.gone)
         if source <= _tokens(_framed(self.template, found, numbering, "")) + _LEAST:
-            yield from filtered.values()
+            yield from instead
             return
         target = min(self.target, 4 * source)
         beside = min(target // 4 + _PROMPT_TOKENS, view.budget.usable // 2)
         room = view.budget.usable - beside - estimate(previous)
         messages, _ = summary_input([_as_filtered(entry, filtered) for entry in found.said], room)
         if not messages:
-            yield from filtered.values()
+            yield from instead
             yield replace(task, state="failed", reason="nothing of it fits the window of a summarizer")
             return
         facts = _facts(found, numbering, messages)
@@ -179,11 +192,11 @@ class _Checkpoint(Struct, frozen=True):
             text = _framed(self.template, found, numbering, summary)
             wrong = answer.error or self._fault_of(summary, text, source)
             if wrong:
-                return (*filtered.values(), replace(task, state="failed", reason=wrong))
+                return (*instead, replace(task, state="failed", reason=wrong))
             edit = Summarize(found.span, text, _NAME, reason, keep=found.kept)
             return (edit, replace(task, state="done"))
 
-        yield NeedsSummary(request, then)
+        yield NeedsSummary(request, then, when)
 
     def _fault_of(self, summary: str, text: str, source: int) -> str:
         """Why a summary cannot be used; "" if it can. `source`: tokens of what it would take the place of."""

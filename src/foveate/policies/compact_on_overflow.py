@@ -67,6 +67,7 @@ def compact_on_overflow(
     prompt: str = "",
     input_max: int | None = None,
     refuses: Refusal | None = None,
+    ahead: float = 0.0,
 ) -> Policy:
     """A policy that has the oldest messages summarised once the next request would fill the window.
 
@@ -87,13 +88,20 @@ def compact_on_overflow(
     `framing` must hold `{summary}` and may hold `{handle}`; `"{summary}"` shows the bare text. `prompt`: name of the
     summarizer's prompt. `input_max`: most tokens that the summarizer may be given to read (default: what fits into the
     conversation's own window). A conversation with this policy needs a `summarizer`; with `optional=True` the policy
-    steps aside where there is none, and the hard floor acts. Raises BadSetting for numbers that make no sense.
+    steps aside where there is none, and the hard floor acts.
+
+    `ahead`: share of the threshold at which the summary is asked for already, to be written in the background while the
+    conversation goes on; 0.0: never. It leaves so much less as it was that `keep_recent` fits once it is taken, at the
+    threshold. What fails ahead counts as an attempt, and the last attempt is never made ahead. Raises BadSetting for
+    numbers that make no sense.
     """
     if not 0 < threshold <= 1 or not 0 <= min_progress < 1:
         raise BadSetting(
             "compact_on_overflow needs 0 < threshold <= 1 and 0 <= min_progress < 1, not "
             f"threshold={threshold} and min_progress={min_progress}."
         )
+    if not 0 <= ahead < 1:
+        raise BadSetting(f"compact_on_overflow needs 0 <= ahead < 1 (a share of the threshold), not {ahead}.")
     if keep_recent < 0 or (isinstance(keep_recent, float) and keep_recent >= 1):
         raise BadSetting(
             "compact_on_overflow needs a keep_recent of 0 or more tokens (a whole number), or a share below 1.0, not "
@@ -118,6 +126,7 @@ def compact_on_overflow(
         prompt,
         input_max,
         refuses,
+        ahead,
     )
 
 
@@ -138,6 +147,7 @@ class _Compact(Struct, frozen=True):
     prompt: str
     input_max: int | None
     refuses: Refusal | None
+    ahead: float
 
     before_calls_only: ClassVar[bool] = True
     """Read by the engine: behind a reply nothing is sent yet, and the answered request would still look open."""
@@ -149,22 +159,31 @@ class _Compact(Struct, frozen=True):
 
     def __call__(self, view: View) -> Iterator[Edit | NeedsSummary]:
         size = _Size(occupied(view), view.budget.window - view.budget.reserve, view.budget.scale)
-        if size.occupied <= size.usable * self.threshold or not is_request(view):
+        trigger = size.usable * self.threshold
+        is_due = size.occupied > trigger
+        is_near = bool(self.ahead) and size.occupied > trigger * self.ahead and _NAME not in view.preparing
+        if not (is_due or is_near) or not is_request(view):
             return
         last = _last_try(view)
-        if last and self._is_final(last):
-            if self.strict:
+        if last and (self._is_final(last) or not (is_due or self._may_fail(last))):
+            if self.strict and is_due:
                 raise self._failure(last, size)
             return
-        if last and last.state == "failed" and not self.strict and view.turn < last.turn + (1 << (last.attempt - 1)):
+        waits = last and last.state == "failed" and view.turn < last.turn + (1 << (last.attempt - 1))
+        if waits and not (self.strict and is_due):
             return
-        found = oldest_before(view, self._cut(view, size), also=open_inputs(view, size.share(_OPEN_SHARE)))
+        coming = 0 if is_due else int((trigger - size.occupied) / size.scale)
+        found = oldest_before(view, self._cut(view, size, coming), also=open_inputs(view, size.share(_OPEN_SHARE)))
         question = self._question(view, found, last, size) if found else None
         if question:
-            yield question
-        elif not _is_noted(view):
+            yield replace(question, when="ahead" if not is_due else "soon" if self.ahead else "now")
+        elif is_due and not _is_noted(view):
             attempt = last.attempt + 1 if last else 1
             yield Task(_NAME, "skipped", attempt, view.turn, None, _NOTHING, _newest(view))
+
+    def _may_fail(self, last: Task) -> bool:
+        """Whether an attempt may be made that is not due yet: one is left for when it is."""
+        return last.attempt + 1 < self.max_attempts and not last.reason.startswith(_NO_PROGRESS)
 
     def _is_final(self, task: Task) -> bool:
         """Whether this attempt failed and no other is made after it."""
@@ -176,10 +195,10 @@ class _Compact(Struct, frozen=True):
         known = task if news else None
         return CompactionFailed(why, task.attempt, size.occupied, size.usable, is_final=final, task=known)
 
-    def _cut(self, view: View, size: _Size) -> int:
-        """Index of the first entry that stays because it is recent."""
+    def _cut(self, view: View, size: _Size, coming: int) -> int:
+        """Index of the first entry that stays because it is recent, once so many more tokens have come."""
         entries, keep = view.entries, self.keep_recent
-        wanted = size.share(keep * self.threshold) if isinstance(keep, float) else keep
+        wanted = (size.share(keep * self.threshold) if isinstance(keep, float) else keep) - coming
         cut = first_unanswered(entries)
         filled = sum(entry.tokens for entry in entries[cut:])
         for point in reversed([point for point in cut_points(view) if point < cut]):
