@@ -70,7 +70,8 @@ class Job(Protocol):
 
 Background = Callable[[Callable[[], object]], Job]
 """Begins a call, and returns at once. The call asks a summarizer, so it may return an awaitable, and touches nothing of
-the conversation. Called by the conversation's own thread, one call at a time.
+the conversation. Called by the conversation's own thread, one call at a time. With an attribute `eager` that is true,
+whatever the view fits without is begun there; else only what a policy asks for ahead.
 """
 
 

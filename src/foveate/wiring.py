@@ -25,6 +25,7 @@ from .stores import place_of
 
 if TYPE_CHECKING:
     from .async_conversation import AsyncConversation
+    from .background.tasks import Tasks
 
 __all__ = ["open_async_conversation", "open_conversation", "open_store", "open_summarizer"]
 
@@ -62,8 +63,8 @@ def open_conversation(
     `first-characters`, which needs no model. `plugins`: add to what the user says, and to tool results, what the model
     should know beside it, each for as long as it says. `on_event` is called with every Event; it can neither break nor
     change a run. `background`: whether summaries are written while the conversation goes on. None: those that a policy
-    asks for ahead, from a summarizer that the program hands in; True, or a Background of your own: all that the view
-    fits without, so that nothing waits unless it must; False: none.
+    asks for ahead, from a summarizer that the program hands in; True: all that the view fits without, so that nothing
+    waits unless it must; False: none; or a Background of your own.
 
     What is None is as the environment (`FOVEATE_WINDOW`) says, else as `foveate.toml` in the current folder says, else
     the preset or the default. Raises BadSetting for values that are not allowed.
@@ -173,7 +174,7 @@ class _Made(NamedTuple):
     plugins: tuple[Plugin, ...]
     background: bool | Background | None
 
-    def engine(self, own: Callable[[], Background]) -> Engine:
+    def engine(self, own: type[Threads] | type[Tasks]) -> Engine:
         """An engine of these parts. `own`: makes what runs in the background where nothing is handed in for it.
 
         Raises BadSetting, before the store is opened, for values that are not allowed.
@@ -185,9 +186,6 @@ class _Made(NamedTuple):
         check_together(policies, has_summarizer=has_summarizer)
         format = _format(told.format)
         profile = self.profile or profile_for(format.name, told.model)
-        background = self.background
-        if background is None:  # A summarizer with a name asks no model: it is done before a thread has begun.
-            background = not isinstance(told.summarizer, str)
         return Engine(
             open_store(told.store) if isinstance(told.store, str) else told.store,
             format,
@@ -199,9 +197,15 @@ class _Made(NamedTuple):
             limits=Limits(told.window if told.window is not None else window_of(told.model), told.reserve, profile),
             prices=self.prices or Prices(),
             summarizer=_summarizer(told.summarizer),
-            background=(own() if background else None) if isinstance(background, bool) else background,
-            eager=bool(self.background),
+            background=self._beside(own),
         )
+
+    def _beside(self, own: type[Threads] | type[Tasks]) -> Background | None:
+        if isinstance(self.background, bool):
+            return own(eager=True) if self.background else None
+        if self.background is None:  # A summarizer with a name asks no model: it is done before a thread has begun.
+            return None if isinstance(self.told.summarizer, str) else own()
+        return self.background
 
     def _check(self) -> None:
         told = self.told

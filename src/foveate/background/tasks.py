@@ -16,9 +16,13 @@ __all__ = ["TaskJob", "Tasks"]
 
 
 class Tasks:
-    """A background for conversations that are awaited. `patience`: seconds to wait where there is no choice."""
+    """A background for conversations that are awaited.
 
-    def __init__(self, patience: float = PATIENCE) -> None:
+    `patience`: seconds to wait where there is no choice. `eager`: see `foveate.ports.Background`.
+    """
+
+    def __init__(self, patience: float = PATIENCE, *, eager: bool = False) -> None:
+        self.eager = eager
         self._patience = patience
 
     def __call__(self, call: Callable[[], object]) -> TaskJob:

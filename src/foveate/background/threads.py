@@ -14,12 +14,14 @@ PATIENCE = 60.0
 
 
 class Threads:
-    """A background for conversations that are not awaited. `patience`: seconds to wait where there is no choice.
+    """A background for conversations that are not awaited.
 
+    `patience`: seconds to wait where there is no choice. `eager`: see `foveate.ports.Background`.
     Summaries are rare, so each gets a thread of its own, one that a hanging call of a model cannot take from another.
     """
 
-    def __init__(self, patience: float = PATIENCE) -> None:
+    def __init__(self, patience: float = PATIENCE, *, eager: bool = False) -> None:
+        self.eager = eager
         self._patience = patience
 
     def __call__(self, call: Callable[[], object]) -> ThreadJob:

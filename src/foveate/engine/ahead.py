@@ -101,13 +101,10 @@ def _name_of(needs: NeedsSummary) -> str:
 
 
 class Ahead:
-    """The questions of one conversation that are in the background, or answered and not used yet.
+    """The questions of one conversation that are in the background, or answered and not used yet."""
 
-    With `eager`, whatever may be put off is: a policy need not say so.
-    """
-
-    def __init__(self, background: Background | None, *, eager: bool = False) -> None:
-        self._background, self._eager = background, eager
+    def __init__(self, background: Background | None) -> None:
+        self._background, self._eager = background, getattr(background, "eager", False)
         self._asked: dict[str, Asked] = {}
         self._calm: dict[str, tuple[int, int]] = {}  # answers in a row that came to nothing, first call to ask again
 

@@ -46,12 +46,11 @@ class State:
         prices: Prices,
         summarizer: Summarizer | None = None,
         background: Background | None = None,
-        eager: bool = False,
     ) -> None:
         self.store, self.format, self.profile, self.counter, self.clock = store, format, profile, counter, clock
         self.policies, self.floor, self.prices = tuple(policies), tuple(floor), prices
         self.summarizer = summarizer
-        self.ahead = Ahead(background if summarizer else None, eager=eager)
+        self.ahead = Ahead(background if summarizer else None)
         self.limits = limits
         self.head: Head
         self.projection = Projection(profile, counter)

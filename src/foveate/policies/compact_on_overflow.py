@@ -21,7 +21,7 @@ from ..core.edits import Edit, Summarize, Task
 from ..core.messages import Message, Text
 from ..core.planner import Policy
 from ..core.rules import cut_points
-from ..core.summaries import Answer, NeedsSummary, SummaryRequest
+from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
 from ..core.view import View
 from ..errors import BadSetting, CompactionFailed
 from .oldest import Oldest, oldest_before
@@ -174,9 +174,10 @@ class _Compact(Struct, frozen=True):
             return
         coming = 0 if is_due else int((trigger - size.occupied) / size.scale)
         found = oldest_before(view, self._cut(view, size, coming), also=open_inputs(view, size.share(_OPEN_SHARE)))
-        question = self._question(view, found, last, size) if found else None
+        when: When = "ahead" if not is_due else "soon" if self.ahead else "now"
+        question = self._question(view, found, last, size, when) if found else None
         if question:
-            yield replace(question, when="ahead" if not is_due else "soon" if self.ahead else "now")
+            yield question
         elif is_due and not _is_noted(view):
             attempt = last.attempt + 1 if last else 1
             yield Task(_NAME, "skipped", attempt, view.turn, None, _NOTHING, _newest(view))
@@ -208,7 +209,7 @@ class _Compact(Struct, frozen=True):
             cut = point
         return cut
 
-    def _question(self, view: View, found: Oldest, last: Task | None, size: _Size) -> NeedsSummary | None:
+    def _question(self, view: View, found: Oldest, last: Task | None, size: _Size, when: When) -> NeedsSummary | None:
         """What to ask; None where too little would come of it."""
         gone, source = sum(entry.tokens for entry in found.gone), sum(tokens_of(entry.message) for entry in found.gone)
         target = min(4 * self.summary_tokens, 4 * source // 3)
@@ -223,6 +224,7 @@ class _Compact(Struct, frozen=True):
         facts = {"handle": found.handle, "request": last_request(view)[:_REQUEST_SHOWN]}
         request = SummaryRequest(_NAME, messages, target, previous, self.prompt, facts, task)
         reason = f"the next request would take {size.occupied:,} of {size.usable:,} usable tokens"
+        reason += ", when it was asked for" if when == "ahead" else ""
 
         def then(answer: Answer) -> Iterator[Edit]:
             summary = answer.text.strip()
@@ -236,7 +238,7 @@ class _Compact(Struct, frozen=True):
             else:
                 yield failed
 
-        return NeedsSummary(request, then)
+        return NeedsSummary(request, then, when)
 
     def _room(self, size: _Size, last: Task | None, besides: int) -> int:
         """Tokens that the summarizer may be given to read. `besides`: characters that it reads else.

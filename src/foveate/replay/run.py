@@ -31,7 +31,7 @@ from .measure import DEFAULT_PRICES, Everything, Meter, percentile
 from .money import dollars
 from .references import Used
 from .result import CallFigures, Replayed, Row
-from .summaries import Billed
+from .summaries import Billed, Written
 
 __all__ = ["Check", "PolicyLike", "policy_name", "replay"]
 
@@ -276,6 +276,7 @@ def _open(
             prices=prices,
             clock=clock,
             summarizer=summarizer,
+            background=Written,
             tenant="",
         )
         if not chat.head.position:

@@ -6,14 +6,14 @@ are: the stand-in keeps the first characters of each message.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 
 from ..core.counting import estimate, tokens_of
 from ..core.summaries import Summary, SummaryRequest
 from ..core.view import Prices
 from ..ports import Summarizer
 
-__all__ = ["Billed"]
+__all__ = ["Billed", "Written"]
 
 
 class Billed:
@@ -40,3 +40,24 @@ class Billed:
         """The cost of what was asked since this was called last, in tokens of base input price."""
         due, self._due = self._due, 0.0
         return due
+
+
+class Written:
+    """A summary that is asked for ahead of time, in a replay: it is there at once, so that a replay is the same again."""
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self._answer = call()
+
+    def done(self) -> bool:
+        """It is."""
+        return True
+
+    def result(self) -> object:
+        """What was written."""
+        return self._answer
+
+    def wait(self) -> None:
+        """Nothing is left to wait for."""
+
+    def cancel(self) -> None:
+        """It is there already."""

@@ -51,7 +51,7 @@ class CrankedJob:
 
 class HandCranked:
     """Keeps each call until `crank` is called. Those that are begun while `hangs` is true end only by `crank`, and not
-    though somebody waits for them.
+    though somebody waits for them. `eager`: see `foveate.ports.Background`.
 
     >>> background = HandCranked()
     >>> job = background(lambda: "In short.")
@@ -59,8 +59,8 @@ class HandCranked:
     (False, 1, 'In short.')
     """
 
-    def __init__(self, *, hangs: bool = False) -> None:
-        self.hangs = hangs
+    def __init__(self, *, hangs: bool = False, eager: bool = False) -> None:
+        self.hangs, self.eager = hangs, eager
         self.jobs: list[CrankedJob] = []
         """All that was begun, oldest first."""
 
