@@ -4,4 +4,4 @@ from __future__ import annotations
 
 import pytest
 
-pytest.register_assert_rewrite("foveate.testing.store_contract")
+pytest.register_assert_rewrite("foveate.testing.store_contract", "foveate.testing.search_contract")

@@ -113,6 +113,7 @@ class Machine(RuleBasedStateMachine):
         self.both(lambda store: store.messages(head, first, first + length))
         self.both(lambda store: store.pick(head, list(spread)))
         self.both(lambda store: store.records(head, after=length))
+        self.both(lambda store: store.search(head, "x y " + "z" * 40))
         ids = [row.id for row in self.memory.messages(other, 1, other.position)]
         self.both(lambda store: store.locate(head, ids))
 

@@ -19,7 +19,7 @@ class Place(NamedTuple):
 
 
 def place_of(url: str) -> Place:
-    """What a URL names: `memory:`, or `sqlite:///PATH`, which may end in `?search=off`. Raises BadSetting for others."""
+    """What a URL names: `memory:`, or `sqlite:///PATH`, which may end in `?search=off`. Else BadSetting."""
     if url in ("memory:", "memory://"):
         return Place("memory", "")
     if url.startswith("sqlite:///") and len(url) > len("sqlite:///"):

@@ -30,6 +30,9 @@ SAID_MAX = 65_536
 TERMS_MAX = 24
 """Words and phrases of a query that count: the first ones. Whoever pastes a page gets its beginning searched for."""
 
+_ROW_MAX = 64
+"""Words of one term that count: the first ones. Who quotes more than that names one place all the same."""
+
 _WORD_MAX = 64
 """Characters of a word that count, so that no blob swells an index."""
 
@@ -53,7 +56,7 @@ _UNSPACED_ONE = re.compile(f"[{_UNSPACED}]")
 _OTHERS = re.compile(r"[^\x00-\x7f]+")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^A-Za-z0-9]+")
 _HAS_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
-_QUOTED = re.compile(r'"([^"]*)"|(\S+)')
+_QUOTED = re.compile(r'"([^"]*)"|([^\s"]+)')
 
 
 class Said(NamedTuple):
@@ -98,7 +101,7 @@ def terms(query: str) -> list[Term]:
     """
     asked: dict[Term, None] = {}
     for phrase, word in _QUOTED.findall(query[:SAID_MAX]):
-        if row := tuple(cut(phrase or word).words):
+        if row := tuple(cut(phrase or word).words[:_ROW_MAX]):
             asked[row] = None
         if len(asked) == TERMS_MAX:
             break
@@ -128,7 +131,7 @@ def _is_accent(sign: str) -> bool:
 
 
 def _humps(word: str) -> list[str]:
-    if len(word) > _WORD_MAX or not _HAS_HUMP.search(word):
+    if len(word) > _WORD_MAX or word[0].isdigit() or not _HAS_HUMP.search(word):
         return []
     pieces = _HUMP.findall(word)
     return [piece.casefold() for piece in pieces] if 1 < len(pieces) <= _HUMPS_MAX else []

@@ -23,6 +23,7 @@ from ..core.messages import Message, Text, ToolCall, assistant, tool_result, use
 from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved
 from ..ports import Appended, Head, Store
 from .rows import after, chain, erased, record_after
+from .search_contract import SearchContract
 
 __all__ = ["StoreContract", "talk"]
 
@@ -40,7 +41,7 @@ def talk(count: int, topic: str = "weather") -> list[Message]:
     return said[:count]
 
 
-class StoreContract:
+class StoreContract(SearchContract):
     """Subclass it in a test module, give it `make_store`, and pytest runs every test below on that store."""
 
     def make_store(self) -> Store:

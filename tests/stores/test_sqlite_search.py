@@ -1,0 +1,291 @@
+"""The index of words in a SQLite file: it follows messages at a distance, may be lost, and finds what memory finds."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import tempfile
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foveate.core import wire
+from foveate.core.messages import tool_result, user
+from foveate.errors import BadSetting, StoreError
+from foveate.formats import get_format
+from foveate.ports import Head, Store
+from foveate.stores import place_of, sql_search
+from foveate.stores.memory import MemoryStore
+from foveate.stores.migrate import bring_up_to_date, migrations
+from foveate.stores.sqlite import SqliteDriver, SqliteStore
+from foveate.stores.sqlite_file import SqliteFile
+from foveate.stores.sqlite_words import SqliteWords
+from foveate.testing.rows import chain, record_after
+from foveate.wiring import open_store
+
+
+def opened(path: Path, **settings: Any) -> SqliteStore:
+    return SqliteStore(path, synchronous="normal", **settings)
+
+
+def talked(store: Store, count: int, name: str = "one") -> Head:
+    head = store.open("acme", name)
+    return store.append(head, chain([user(f"rain {n}") for n in range(count)], head))
+
+
+def committed(store: Store, head: Head) -> Head:
+    return store.commit(head, *record_after(head))
+
+
+def positions(store: Store, head: Head, query: str, limit: int = 1000) -> list[int]:
+    return [found.position for found in store.search(head, query, limit)]
+
+
+def marks(path: Path) -> list[tuple[int, int]]:
+    """(branch, position) of each watermark."""
+    connection = sqlite3.connect(path)
+    found = connection.execute("SELECT branch, position FROM indexed ORDER BY branch").fetchall()
+    connection.close()
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------- catching up
+
+
+def test_appending_leaves_the_index_alone_and_a_commit_lets_it_follow(tmp_path: Path) -> None:
+    path = tmp_path / "chat.db"
+    with opened(path) as store:
+        head = talked(store, 20)
+        head = committed(store, head)  # Not far enough behind to be worth a transaction.
+        assert marks(path) == []
+        head = store.append(head, chain([user(f"wind {n}") for n in range(20)], head))
+        assert marks(path) == []
+        head = committed(store, head)
+        assert marks(path) == [(1, 40)]
+        assert len(positions(store, head, "rain")) == 20
+
+
+def test_no_commit_waits_for_more_than_one_step(tmp_path: Path) -> None:
+    path, long = tmp_path / "chat.db", "rain " * 2_000
+    with opened(path) as store:
+        head = store.open("acme", "one")
+        head = store.append(head, chain([tool_result("c", long)] * 100, head))
+        steps = []
+        for _ in range(3):
+            head = committed(store, head)
+            steps.append(marks(path)[0][1])
+        assert steps == [7, 14, 21]  # Of 10,000 characters each: what fills a step of 64,000.
+        assert len(positions(store, head, "rain")) == 100
+        assert marks(path) == [(1, 100)]
+
+
+def test_a_search_catches_up_in_steps_so_that_writers_get_in_between(tmp_path: Path, monkeypatch: Any) -> None:
+    with opened(tmp_path / "chat.db") as store:
+        head = talked(store, 200)
+        sizes = []
+        add = SqliteWords.add
+        monkeypatch.setattr(SqliteWords, "add", lambda *given: sizes.append(len(given[3])) or add(*given))
+        monkeypatch.setattr(sql_search, "_BYTES", 5_000)
+        assert len(positions(store, head, "rain")) == 200
+        assert sum(sizes) == 200
+        assert max(sizes) < 100
+
+
+def test_what_goes_wrong_with_the_index_does_not_touch_what_was_committed(tmp_path: Path, monkeypatch: Any) -> None:
+    with opened(tmp_path / "chat.db") as store:
+        head = talked(store, 50)
+
+        def fail(*given: object) -> None:
+            raise sqlite3.OperationalError("disk I/O error")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(SqliteWords, "add", fail)
+            head = committed(store, head)
+            assert store.open("acme", "one") == head
+            with pytest.raises(StoreError, match="disk I/O error"):
+                store.search(head, "rain")
+        assert len(positions(store, head, "rain")) == 50
+
+
+def test_a_lost_index_is_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "chat.db"
+    with opened(path) as store:
+        head = talked(store, 40)
+        assert positions(store, head, "rain 7", 1) == [8]
+    connection = sqlite3.connect(path)
+    connection.executescript("DROP TABLE said; DELETE FROM indexed;")
+    connection.close()
+    with opened(path) as store:
+        assert positions(store, head, "rain 7", 1) == [8]
+
+
+def test_two_who_index_one_file_at_once_do_it_once(tmp_path: Path, monkeypatch: Any) -> None:
+    path = tmp_path / "chat.db"
+    with opened(path) as one, opened(path) as other:
+        head = talked(one, 40)
+        add, rows = SqliteWords.add, []
+
+        def slow(*given: Any) -> None:
+            rows.append(len(given[3]))
+            add(*given)
+
+        behind = sql_search.Searching._behind
+
+        def overtaken(self: Any, *given: Any) -> Any:
+            found = behind(self, *given)
+            if self is one._searching and found:
+                other.search(head, "rain")
+            return found
+
+        monkeypatch.setattr(SqliteWords, "add", slow)
+        monkeypatch.setattr(sql_search.Searching, "_behind", overtaken)
+        assert len(positions(one, head, "rain")) == 40
+        assert rows == [40]
+
+
+# ----------------------------------------------------------------------------------------------- what is not found
+
+
+def test_a_message_erased_after_it_was_indexed_is_not_found(tmp_path: Path) -> None:
+    path = tmp_path / "chat.db"
+    with opened(path) as store:
+        head = talked(store, 30)
+        assert positions(store, head, "rain", 2) == [30, 29]
+        connection = sqlite3.connect(path)
+        connection.execute("UPDATE message SET body = x'' WHERE position IN (30, 29, 27, 26, 25, 24, 23)")
+        connection.commit()
+        connection.close()
+        assert positions(store, head, "rain", 2) == [28, 22]
+        assert positions(store, head, "rain snow", 2) == [28, 22]
+
+
+def test_a_large_body_that_was_erased_is_not_found(tmp_path: Path) -> None:
+    path = tmp_path / "chat.db"
+    with opened(path) as store:
+        head = store.open("acme", "one")
+        head = store.append(head, chain([user("rain " + " ".join(str(n * n) for n in range(5_000)))], head))
+        assert positions(store, head, "rain") == [1]
+        connection = sqlite3.connect(path)
+        assert connection.execute("UPDATE body SET body = x''").rowcount == 1
+        connection.commit()
+        connection.close()
+        assert positions(store, head, "rain") == []
+
+
+def test_a_damaged_message_is_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "chat.db"
+    with opened(path) as store:
+        head = talked(store, 3)
+        connection = sqlite3.connect(path)
+        connection.execute("UPDATE message SET body = x'0217' WHERE position = 2")
+        connection.execute("UPDATE message SET body = 'text' WHERE position = 1")
+        connection.commit()
+        connection.close()
+        assert positions(store, head, "rain") == [3]
+
+
+# ------------------------------------------------------------------------------------------------ having no index
+
+
+def test_a_store_without_an_index_says_so_and_keeps_none(tmp_path: Path) -> None:
+    path = tmp_path / "chat.db"
+    with open_store(f"sqlite:///{path}?search=off") as store:  # type: ignore[attr-defined]
+        head = committed(store, talked(store, 50))
+        with pytest.raises(StoreError, match="keeps no index of words: it was opened with search off"):
+            store.search(head, "rain")
+    assert marks(path) == []
+    with open_store(f"sqlite:///{path}") as store:  # type: ignore[attr-defined]
+        assert len(positions(store, head, "rain")) == 50
+
+
+def test_sqlite_without_its_full_text_module_says_so(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr("foveate.stores.sqlite_words._HAS_MODULE", "SELECT 1 WHERE 0")
+    with opened(tmp_path / "chat.db") as store:
+        head = committed(store, talked(store, 50))
+        with pytest.raises(StoreError, match="built without FTS5"):
+            store.search(head, "rain")
+        assert store.verify(head) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("memory:", ("memory", "", True)),
+        ("sqlite:///chat.db", ("sqlite", "chat.db", True)),
+        ("sqlite:////var/a?b.db?search=off", ("sqlite", "/var/a?b.db", False)),
+        ("sqlite:///chat.db?search=on", ("sqlite", "chat.db", True)),
+    ],
+)
+def test_a_url_may_say_that_no_index_is_kept(url: str, said: tuple[str, str, bool]) -> None:
+    assert tuple(place_of(url)) == said
+
+
+@pytest.mark.parametrize("url", ["sqlite:///?search=off", "sqlite:///chat.db?search=no", "sqlite:///"])
+def test_a_url_that_says_something_else_is_refused(url: str) -> None:
+    with pytest.raises(BadSetting):
+        place_of(url)
+
+
+def test_a_file_made_before_there_was_a_search_is_searched(tmp_path: Path) -> None:
+    path = tmp_path / "chat.db"
+    with opened(path) as store:
+        head = talked(store, 5)
+    connection = sqlite3.connect(path)
+    connection.executescript("DROP TABLE indexed; DELETE FROM migration WHERE version = 2;")
+    connection.close()
+    driver = SqliteDriver(SqliteFile(path, synchronous="normal", wait=1, connection=sqlite3.Connection))
+    bring_up_to_date(driver, lambda: 1, migrations()[:1])  # What the older foveate would have found: its own file.
+    driver.close()
+    with opened(path) as store:
+        assert positions(store, head, "rain") == [5, 4, 3, 2, 1]
+        assert store.verify(head) == []
+
+
+# ------------------------------------------------------------------------------------------- as memory, and its size
+
+WORDS = st.sampled_from(["rain", "wind", "fooBar", "foo_bar", "a/b.py", "b", "py", "数据", "Rain", "café", "NOT", '"'])
+TEXTS = st.lists(WORDS, max_size=6).map(" ".join)
+QUERIES = st.lists(st.one_of(WORDS, TEXTS.map('"{}"'.format)), max_size=4).map(" ".join)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    courses=st.lists(st.tuples(st.integers(0, 50), st.lists(TEXTS, max_size=8)), min_size=1, max_size=4),
+    queries=st.lists(st.tuples(QUERIES, st.integers(1, 12)), min_size=1, max_size=6),
+)
+def test_sqlite_finds_what_memory_finds(courses: list[tuple[int, list[str]]], queries: list[tuple[str, int]]) -> None:
+    """Courses: each forks from the one before it, somewhere, and goes on with its own messages."""
+    with tempfile.TemporaryDirectory() as folder:
+        stores: list[Store] = [MemoryStore(), opened(Path(folder) / "chat.db")]
+        outcomes = []
+        for store in stores:
+            found = []
+            head = store.open("acme", "0")
+            for number, (at, texts) in enumerate(courses):
+                if number:
+                    head = store.fork(head, str(number), at % (head.position + 1), 0)
+                head = store.append(head, chain(map(user, texts), head))
+                found += [store.search(head, query, limit) for query, limit in queries]
+            outcomes.append(found)
+            store.close()
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.slow
+def test_the_index_of_recordings_is_smaller_than_half_of_their_json(transcripts: Path, tmp_path: Path) -> None:
+    format = get_format("openai")
+    lines = (line for path in sorted((transcripts / "neutral").glob("*/*.jsonl")) for line in path.open("rb"))
+    said = list(islice((message for line in lines for message in format.parse(json.loads(line))), 3_000))
+    path = tmp_path / "chat.db"
+    with opened(path) as store:
+        head = store.open("acme", "one")
+        head = store.append(head, chain(said, head))
+    before = path.stat().st_size
+    with opened(path) as store:
+        store.search(head, "error")
+    size = sum(len(wire.encode_message(message)) for message in said)
+    assert 0.1 < (path.stat().st_size - before) / size < 0.5

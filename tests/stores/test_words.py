@@ -1,0 +1,88 @@
+"""How a text becomes words, and a query what is asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from foveate.core import wire
+from foveate.core.messages import ToolCall, assistant
+from foveate.stores.words import SAID_MAX, TERMS_MAX, Said, cut, said, stands_in, terms
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "humps"),
+    [
+        ("The quick, brown fox.", "the quick brown fox", ""),
+        ("src/foo/bar_baz.py:12", "src foo bar baz py 12", ""),
+        ("fooBar FooBar foobar", "foobar foobar foobar", "foo bar foo bar"),
+        ("getHTTPResponse2", "gethttpresponse2", "get http response 2"),
+        ("README OK Http iPhone", "readme ok http iphone", "i phone"),
+        ("café naïve Ångström ﬁne", "cafe naive angstrom fine", ""),
+        ("cafe\u0301 e\u0301", "cafe e", ""),
+        ("Straße STRASSE ẞ", "strasse strasse ss", ""),
+        ("数据库 ABC数", "数 据 库 abc 数", ""),
+        ("カタカナとﾊﾝｶｸ", "カ タ カ ナ と ハ ン カ ク", ""),
+        ("서버를", "서 버 를", ""),
+        ("हिन्दी। भाषा", "हिन्दी भाषा", ""),
+        ("עִבְרִית ضَرَبَ", "עברית ضرب", ""),
+        ("3.14 1_000 0xFF", "3 14 1 000 0xff", ""),
+        ("½ Ⅷ ①", "1 2 viii 1", ""),
+        ("🎉 -- \x00 \ud83d …", "", ""),
+        ("", "", ""),
+    ],
+)
+def test_a_text_is_cut_into_words(text, words, humps):
+    assert cut(text) == Said(words.split(), humps.split())
+
+
+def test_a_long_row_of_characters_counts_by_its_beginning_and_has_no_humps():
+    blob = "aGVsbG8gd29ybGQh" * 100
+    assert cut(blob) == Said([blob[:64].lower()], [])
+
+
+def test_what_a_call_asks_for_is_said_and_its_escapes_are_not():
+    body = wire.encode_message(assistant("Look:", ToolCall("c1", "grep", '{"pattern":"a\\tb","count":[2,null,true]}')))
+    assert said(body) == Said(["look", "grep", "pattern", "a", "b", "count", "2"], [])
+
+
+def test_arguments_nested_too_deeply_to_read_are_taken_as_text():
+    body = wire.encode_message(assistant("", ToolCall("c1", "run", "[" * 100_000 + '"deep"' + "]" * 100_000)))
+    assert said(body).words == ["run"]
+    body = wire.encode_message(assistant("", ToolCall("c1", "run", "[" * 5_000 + '"deep"' + "]" * 5_000)))
+    assert said(body).words == ["run", "deep"]
+
+
+@pytest.mark.parametrize("body", [b"", b"no json", b"\xff\xfe", b'{"role":"nobody"}', b"[]"])
+def test_what_cannot_be_read_says_nothing(body):
+    assert said(body) == Said([], [])
+
+
+def test_the_first_characters_of_a_giant_text_are_cut():
+    assert len(cut("ab " * SAID_MAX).words) == -(-SAID_MAX // 3)
+
+
+@pytest.mark.parametrize(
+    ("query", "asked"),
+    [
+        ("rain Wind rain", [("rain",), ("wind",)]),
+        ('"rain wind" snow', [("rain", "wind"), ("snow",)]),
+        ("src/a_b.py", [("src", "a", "b", "py")]),
+        ('say "hi', [("say",), ("hi",)]),
+        ('a"b c"d', [("a",), ("b", "c"), ("d",)]),
+        ('"" . ""', []),
+        ("fooBar", [("foobar",)]),
+    ],
+)
+def test_a_query_asks_for_words_and_rows_of_words(query, asked):
+    assert terms(query) == asked
+
+
+def test_a_pasted_page_asks_for_its_beginning():
+    assert terms(" ".join(f"w{n}" for n in range(1000))) == [(f"w{n}",) for n in range(TERMS_MAX)]
+    assert terms("/".join(f"w{n}" for n in range(1000))) == [tuple(f"w{n}" for n in range(64))]
+
+
+def test_a_row_of_words_stands_in_one_of_both_rows():
+    text = cut("fooBar baz qux")
+    asked = [("foo", "bar"), ("foobar", "baz"), ("baz", "qux"), ("bar", "baz"), ("qux", "baz"), ("foo",), ("fo",)]
+    assert [stands_in(term, text) for term in asked] == [True, True, True, False, False, True, False]
