@@ -43,17 +43,24 @@ class Billed:
 
 
 class Written:
-    """A summary that is asked for ahead of time, in a replay: it is there at once, so that a replay is the same again."""
+    """What is asked for ahead of time in a replay: it is written at once, so that a replay is the same again."""
 
     def __init__(self, call: Callable[[], object]) -> None:
-        self._answer = call()
+        self._answer: object = None
+        self._error: Exception | None = None
+        try:
+            self._answer = call()
+        except Exception as error:
+            self._error = error
 
     def done(self) -> bool:
         """It is."""
         return True
 
     def result(self) -> object:
-        """What was written."""
+        """What was written, or what was raised instead."""
+        if self._error:
+            raise self._error
         return self._answer
 
     def wait(self) -> None:
