@@ -100,7 +100,7 @@ class _Short:
         flat = " ".join(text.split())
         if len(flat) <= _GIVEN:
             return flat
-        kept = self._new_lines(text, max(_GIVEN, int(len(text) * _GIVEN_SHARE)))
+        kept = self._new_lines(digest(text, max(_GIVEN, int(len(text) * _GIVEN_SHARE))).text)
         return " / ".join([f"{flat[: _GIVEN // 2]}…", *kept])
 
     def _answered(self, entry: Entry, result: ToolResult) -> Iterator[str]:
@@ -113,12 +113,12 @@ class _Short:
         about = describe(text)
         size = f"{about.items:,} {about.item}" if about.items else f"{about.lines:,} lines"
         yield self._tell(f"  → {entry.handle}{mark} {about.kind}, {size}: {about.gist}")
-        yield from (f"    {line}" for line in self._new_lines(text, room_for(len(text))))
+        yield from (f"    {line}" for line in self._new_lines(digest(text, room_for(len(text)), entry.handle).text))
 
-    def _new_lines(self, text: str, room: int) -> list[str]:
-        """The lines of a text's digest that tell a name which was not told yet."""
+    def _new_lines(self, short: str) -> list[str]:
+        """The lines of a digest that tell a name which was not told yet."""
         kept: list[str] = []
-        for line in _body(digest(text, room).text):
+        for line in _body(short):
             if names_in(line) - self._told:
                 kept.append(self._tell(line.strip()[:_LINE]))
         return kept

@@ -65,9 +65,14 @@ class Lookup:
         missing = 0
         wanted: dict[int, int] = {}  # position -> tokens of an original to be fetched
         requests = 1
+
+        def reads(name: str) -> bool:
+            visible = self._visible.identifier
+            return visible(name) or (name in used.escaped and all(map(visible, identifiers(name[1:]))))
+
         for counts, things, shown, kind in (
-            (self.recall, used.recall, self._visible.identifier, 0),
-            (self.said, used.said, self._visible.identifier, 0),
+            (self.recall, used.recall, reads, 0),
+            (self.said, used.said, reads, 0),
             (self.quoted, used.quoted, self._visible.line, 1),
         ):
             for thing, positions in things.items():

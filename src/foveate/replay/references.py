@@ -27,6 +27,8 @@ _EDGES = "./-_#@"
 _LEAST_IDENTIFIER = 6
 _LINE_NUMBER = re.compile(r"\s*\d+[→\t|:]\s?")
 _LEAST_LINE = 25
+_ESCAPES = "bfnrt"
+"""Letters that stand behind a backslash for white space in a JSON text."""
 
 Positions = tuple[int, ...]
 """Positions of messages in the history, from 1, ascending."""
@@ -41,6 +43,10 @@ class Used(Struct, frozen=True):
     """Identifiers that had come only from what the system, the user or the assistant wrote or called."""
     quoted: Mapping[str, Positions]
     """Whole lines in the arguments that had come only from tool results."""
+    escaped: frozenset[str] = frozenset()
+    """Of the identifiers, those that begin with the letter of an escape: JSON writes a tab before `sourceRepo` as
+    `\\tsourceRepo`. They count as used, as they stand in the request, but what was meant is behind the first letter.
+    """
 
 
 _NOTHING = Used({}, {}, {})
@@ -70,13 +76,13 @@ class References:
         calls = message.calls
         called = identifiers(call_text(calls)) if calls else frozenset()
         lines = call_lines(calls) if calls else frozenset()
-        used = self._used(called, lines) if calls else _NOTHING
+        used = self._used(called, lines, call_text(calls)) if calls else _NOTHING
         self._note(self._spoken, spoken | called)
         # A line that the assistant only wrote as text still has to come from its source: prose quotes loosely.
         self._spoken_lines |= lines if message.role == "assistant" else whole_lines(message.text)
         return used
 
-    def _used(self, called: frozenset[str], lines: frozenset[str]) -> Used:
+    def _used(self, called: frozenset[str], lines: frozenset[str], text: str) -> Used:
         recall: dict[str, Positions] = {}
         said: dict[str, Positions] = {}
         for identifier in sorted(called):
@@ -90,11 +96,17 @@ class References:
             for line in sorted(lines)
             if line in self._answered_lines and line not in self._spoken_lines
         }
-        return Used(recall, said, quoted)
+        escaped = frozenset(name for name in (*recall, *said) if _is_escaped(name, text))
+        return Used(recall, said, quoted, escaped)
 
     def _note(self, where: dict[str, list[int]], things: Iterable[str]) -> None:
         for thing in things:
             where.setdefault(thing, []).append(self._position)
+
+
+def _is_escaped(name: str, text: str) -> bool:
+    """Whether this stands in a text nowhere but behind a backslash."""
+    return name[0] in _ESCAPES and text.count(f"\\{name}") == text.count(name)
 
 
 def identifiers(text: str) -> frozenset[str]:
