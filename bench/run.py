@@ -202,14 +202,17 @@ def disk(folder: Path, quick: bool) -> Iterator[Figure]:
         with opened(f"sqlite:///{path}", "off") as chat:
             for start in range(0, len(chosen), 50):
                 chat.append(chosen[start : start + 50])
-        connection = sqlite3.connect(path)
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        connection.close()
         size = sum(len(encode_message(message)) for message in chosen)
         aim = {"small messages": 1.2, "long results": 0.6}.get(name)
-        yield Figure(
-            f"disk, {name} (mean {size // len(chosen):,} bytes)", path.stat().st_size / size, "x JSON", None, aim
-        )
+        yield Figure(f"disk, {name} (mean {size // len(chosen):,} bytes)", on_disk(path) / size, "x JSON", None, aim)
+
+
+def on_disk(path: Path) -> int:
+    """Bytes of a file once its log is in it."""
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    return path.stat().st_size
 
 
 def prompt(folder: Path, quick: bool) -> Iterator[Figure]:
@@ -230,6 +233,38 @@ def prompt(folder: Path, quick: bool) -> Iterator[Figure]:
         )
 
 
+QUERIES = (
+    "error",
+    "the file",
+    "src/main.py",
+    '"no such file"',
+    "import os xyzzy",
+    "return self def the of to in is it for",
+)
+
+
+def search(folder: Path, quick: bool) -> Iterator[Figure]:
+    """Searching messages that are hidden behind one summary: rare words, common ones, some that stand together."""
+    history = 10_000 if quick else 100_000
+    path = folder / "search.db"
+    with filled(opened(f"sqlite:///{path}"), history) as chat:
+        windowed(chat, 300)
+        store, size = chat._engine.store, on_disk(path)
+        began = process_time()
+        store.search(chat.head, "nothing-of-the-kind")
+        indexing = (process_time() - began) * 1000 / history
+        took = []
+        for query in QUERIES * 10:
+            began = process_time()
+            store.search(chat.head, query)
+            took.append((process_time() - began) * 1000)
+    what = f"search {history:,} messages, sqlite"
+    yield Figure(f"{what}, p50", percentile(took, 0.5), "ms", None, 50)
+    yield Figure(f"{what}, slowest", max(took), "ms", None, 50)
+    yield Figure("indexing for search, each message", indexing, "ms", None, None, "after commits and at a search")
+    yield Figure("indexed file over the file without", on_disk(path) / size, "x")
+
+
 def importing(folder: Path, quick: bool) -> Iterator[Figure]:
     """Importing the package, in a process of its own, over importing nothing."""
 
@@ -244,7 +279,7 @@ def importing(folder: Path, quick: bool) -> Iterator[Figure]:
     )
 
 
-BENCHES = {bench.__name__: bench for bench in (turn, append, resume, disk, prompt, importing)}
+BENCHES = {bench.__name__: bench for bench in (turn, append, resume, disk, search, prompt, importing)}
 
 
 def main() -> None:

@@ -278,7 +278,7 @@ def test_sqlite_finds_what_memory_finds(courses: list[tuple[int, list[str]]], qu
 @pytest.mark.slow
 def test_the_index_of_recordings_is_smaller_than_half_of_their_json(transcripts: Path, tmp_path: Path) -> None:
     format = get_format("openai")
-    lines = (line for path in sorted((transcripts / "neutral").glob("*/*.jsonl")) for line in path.open("rb"))
+    lines = (line for path in sorted((transcripts / "neutral").glob("*/*.jsonl")) for line in path.read_bytes().splitlines())
     said = list(islice((message for line in lines for message in format.parse(json.loads(line))), 3_000))
     path = tmp_path / "chat.db"
     with opened(path) as store:
