@@ -10,6 +10,7 @@ from foveate.policies.checkpoint import checkpoint
 from foveate.policies.compact_on_overflow import compact_on_overflow
 from foveate.policies.expire_results import expire_results
 from foveate.policies.filter_tool_results import filter_tool_results
+from foveate.policies.fold import fold
 from foveate.policies.pins import pin_newest
 from foveate.policies.prune_tool_outputs import prune_tool_outputs
 from foveate.policies.recap_batches import recap_batches
@@ -26,6 +27,7 @@ MECHANISMS: Mapping[str, Callable[[], Policy]] = {
     "pins": lambda: pin_newest(["todo"]),
     "prune": lambda: prune_tool_outputs(protect=120, minimum=60),
     "filter": lambda: filter_tool_results(keep=2),
+    "fold": lambda: fold(protect=200, stretch=300),
     "shrink": lambda: shrink_to_digest(protect=120, protect_reads=120, protect_said=120, least=240),
     "recap": lambda: recap_batches(min_preserved_assistant_messages=2, batch_size=2),
     "checkpoint": lambda: checkpoint(trigger_at=14, keep_recent=6),
