@@ -14,6 +14,7 @@ from .core.messages import Message
 from .core.planner import Plan
 from .core.receipts import Receipt
 from .core.stamps import Kept, Lease, Origin, Usage
+from .core.totals import Totals
 from .core.view import View
 from .engine import Engine, Step
 from .errors import BadSetting
@@ -175,6 +176,10 @@ class AsyncConversation(Shell):
     async def events(self, since: int = 0) -> list[Event]:
         """See `Conversation.events`."""
         return await self._do(self._events(since))
+
+    async def totals(self) -> Totals:
+        """See `Conversation.totals`."""
+        return await self._do(self._totals())
 
     async def as_of(self, turn: int) -> View:
         """See `Conversation.as_of`."""

@@ -13,6 +13,7 @@ from .core.messages import Message
 from .core.planner import Plan
 from .core.receipts import Receipt
 from .core.stamps import Kept, Lease, Origin, Usage
+from .core.totals import Totals
 from .core.view import View
 from .engine import Engine, Step
 from .errors import BadSetting
@@ -186,6 +187,10 @@ class Conversation(Shell):
     def events(self, since: int = 0) -> list[Event]:
         """Everything that happened, in order of time, from `since` (milliseconds since 1970) on."""
         return self._do(self._events(since))
+
+    def totals(self) -> Totals:
+        """Sums over all model calls: tokens saved, and what saving them cost. Reads the whole history."""
+        return self._do(self._totals())
 
     def as_of(self, turn: int) -> View:
         """What the model saw at call number `turn`."""

@@ -23,6 +23,7 @@ from .core.messages import Message
 from .core.profiles import Profile
 from .core.receipts import Receipt, receipt_of
 from .core.stamps import Kept, Lease, Origin, Stamp, Usage
+from .core.totals import Totals
 from .core.view import Budget, View
 from .engine import NOTHING_SAID, About, Engine, Step
 from .errors import BadInput, BadMessage, TipMoved, UnknownHandle
@@ -322,6 +323,9 @@ class Shell:
         for entry in entries:
             told += held_back(entry, self._engine.projection, self._engine.frame, self._engine.policies)
         return "\n".join(told)
+
+    def _totals(self) -> Step[Totals]:
+        return (yield from self._engine.totals())
 
     def _events(self, since: int) -> Step[list[Event]]:
         given.whole("since= (milliseconds since 1970)", since)
