@@ -15,7 +15,7 @@ from ..core.view import Entry, View
 
 __all__ = ["stale"]
 
-_LEFT = 0.5
+_LEFT = 0.25
 """Share of what a summary would have freed that it must still free."""
 
 
@@ -86,8 +86,8 @@ def _is_as_it_was(old: Entry, new: Entry, is_exact: bool) -> bool:
 def _identity(entry: Entry) -> tuple[object, ...]:
     """What must not change: which message it is, what became of it by hand, what was asked for, what is held back."""
     by_hand = {path for path, policy in zip(entry.shrunk, entry.shrunk_by, strict=False) if not policy}
-    text = entry.message if entry.source is None else None
-    return entry.id, entry.kind, text, entry.pins, entry.renewed, entry.expandable, frozenset(by_hand)
+    text = entry.message if by_hand or entry.source is None else None
+    return entry.id, entry.kind, text, entry.pins, entry.renewed, entry.expandable, by_hand
 
 
 def _size(entries: Iterable[Entry], keep: Sequence[str]) -> int:

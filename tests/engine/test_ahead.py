@@ -1,0 +1,653 @@
+"""Summaries in the background: who waits for them, when they are taken, and when they are dropped.
+
+Cranked by hand: nothing is written before the test says so. A message of the story counts for 500 tokens, the window
+takes 10,000 of them; a summary is asked for at 5,000 and due at 10,000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from foveate import (
+    Answer,
+    BadSetting,
+    CompactionFailed,
+    Conversation,
+    Hide,
+    Lease,
+    NeedsSummary,
+    Pin,
+    Replace,
+    Span,
+    Summarize,
+    Summary,
+    SummaryRequest,
+    Target,
+    Task,
+    Text,
+    View,
+    checkpoint,
+    compact_on_overflow,
+    expire_results,
+)
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing import answer, call, say, text_of, user
+from foveate.testing.background import HandCranked
+from foveate.testing.summaries import ScriptedSummarizer
+
+from .shells import opened, refusals, texts
+
+COMPACT = compact_on_overflow(ahead=0.5, keep_recent=0.25, framing="{summary}")
+SIZE = {"window": 11_000, "reserve": 1_000}
+
+
+def story(
+    background: Any, policy: Any = COMPACT, answers: Any = ("In short.",), **options: Any
+) -> tuple[Conversation, ScriptedSummarizer]:
+    asked = ScriptedSummarizer(answers)
+    policies = policy if isinstance(policy, tuple) else (policy,)
+    return opened(policy=policies, summarizer=asked, background=background, **{**SIZE, **options}), asked
+
+
+def ask(one: Conversation, number: int) -> View:
+    """A question of 500 tokens, and the view for the model; the question before is answered."""
+    if number > 1:
+        one.record(say(f"a{number - 1} " + text_of(490, number)))
+    one.append(user(f"q{number} " + text_of(490, number)))
+    return one.settle()
+
+
+def talk(one: Conversation, first: int, last: int) -> View:
+    """Questions with these numbers and the answers before them, about 1,000 tokens each pair."""
+    for number in range(first, last):
+        ask(one, number)
+    return ask(one, last)
+
+
+def begins(view: View) -> list[str]:
+    return [text.split(" ")[0] if text[:1] in "qa" else text for text in texts(view)]
+
+
+def said(first: int, last: int) -> list[str]:
+    """How the messages of `talk` begin."""
+    return [f"{who}{number}" for number in range(first, last + 1) for who in "qa"][:-1]
+
+
+def tasks(one: Conversation) -> list[tuple[str, int, str]]:
+    made = [edit for record in one.records() for edit in record.edits if isinstance(edit, Task)]
+    return [(task.state, task.attempt, task.reason) for task in made]
+
+
+# ------------------------------------------------------------------------------------------------------ when it is made
+
+
+def test_a_summary_is_asked_for_ahead_kept_until_it_is_due_and_taken_without_waiting():
+    """F31: what is said meanwhile stays as it was said."""
+    background = HandCranked()
+    one, asked = story(background)
+    talk(one, 1, 5)
+    assert background.jobs == []
+    talk(one, 6, 6)
+    assert (len(background.jobs), one.view.preparing, asked.requests) == (1, ("compact",), [])
+    talk(one, 7, 7)
+    background.crank()
+    view = talk(one, 8, 10)
+    assert begins(view) == said(1, 10)
+    assert one.records() == []
+    view = talk(one, 11, 11)
+    assert begins(view) == ["In short.", *said(6, 11)]
+    assert tasks(one) == [("done", 1, "")]
+    assert (background.waits, len(asked.requests), view.preparing) == (0, 1, ())
+    assert [message.text[:2] for message in asked.requests[0].messages] == [*said(1, 5), "a5"]
+    assert refusals(one, view) == []
+    assert one.verify() == []
+    (receipt,) = one.receipts()
+    assert "when it was asked for" in receipt.edits[0].reason
+
+
+def test_what_stays_word_for_word_once_it_is_taken_is_what_a_policy_that_asks_when_it_is_due_keeps():
+    background = HandCranked()
+    one, _ = story(background, compact_on_overflow(ahead=0.8, keep_recent=0.25))
+    other, _ = story(False)
+    for each in (one, other):
+        talk(each, 1, 9)
+    assert len(background.jobs) == 1
+    background.crank()
+    ahead, at_once = talk(one, 10, 11), talk(other, 10, 11)
+    assert abs(len(ahead) - len(at_once)) <= 2
+
+
+def test_where_the_view_does_not_fit_without_it_the_conversation_waits():
+    background = HandCranked()
+    one, asked = story(background)
+    talk(one, 1, 10)
+    assert background.waits == 0
+    assert begins(talk(one, 11, 11)) == ["In short.", *said(6, 11)]
+    assert (background.waits, len(asked.requests)) == (1, 1)
+
+
+def test_where_the_view_still_fits_the_conversation_goes_on_though_the_threshold_is_reached():
+    """Issue: never waits unless the budget leaves no choice."""
+    background = HandCranked()
+    one, _ = story(background, compact_on_overflow(threshold=0.8, ahead=0.5, framing="{summary}"))
+    view = talk(one, 1, 10)
+    assert (begins(view), background.waits, len(background.jobs)) == (said(1, 10), 0, 1)
+    background.crank()
+    assert begins(talk(one, 11, 11))[0] == "In short."
+    assert background.waits == 0
+
+
+def test_a_leap_over_the_share_is_answered_as_without_a_background():
+    background = HandCranked()
+    one, asked = story(background)
+    one.append([user("Go."), say(text_of(2_000)), user("And?"), say(text_of(8_000)), user("So?")])
+    assert texts(one.settle())[0] == "In short."
+    assert (background.jobs, len(asked.requests)) == ([], 1)
+    assert tasks(one) == [("pending", 1, ""), ("done", 1, "")]
+
+
+def test_without_a_background_nothing_is_asked_ahead():
+    for options in ({"background": False}, {"background": None, "summarizer": "first-characters"}):
+        one = opened(policy=(COMPACT,), **{"summarizer": lambda request: "In short.", **SIZE, **options})
+        talk(one, 1, 9)
+        assert (one.view.preparing, one.records()) == ((), [])
+        talk(one, 10, 11)
+        assert tasks(one) == [("pending", 1, ""), ("done", 1, "")]
+
+
+def test_a_summary_tells_who_wrote_it():
+    background = HandCranked()
+    one = opened(
+        policy=(COMPACT,),
+        summarizer=lambda request: Summary("In short.", "small-model", ("big-model: no quota",)),
+        background=background,
+        **SIZE,
+    )
+    talk(one, 1, 8)
+    background.crank()
+    talk(one, 9, 11)
+    (receipt,) = one.receipts()
+    assert [(edit.by, edit.refused) for edit in receipt.edits if isinstance(edit, Summarize)] == [
+        ("small-model", ("big-model: no quota",))
+    ]
+
+
+def test_a_dry_run_shows_what_lies_ready_and_changes_nothing():
+    background = HandCranked()
+    one, asked = story(background)
+    talk(one, 1, 10)
+    background.crank()
+    one.append(user("q11 " + text_of(990)))
+    ask_now = one.plan()
+    assert [request.policy for request in ask_now.requests] == ["compact"]  # It is taken in by the next `settle`.
+    assert len(asked.requests) == 1
+    assert begins(one.settle())[0] == "In short."
+
+
+def test_the_next_one_carries_the_last_one_on():
+    background = HandCranked()
+    one, asked = story(background, answers=("S1", "S2"))
+    talk(one, 1, 8)
+    background.crank()
+    talk(one, 9, 15)
+    background.crank()
+    view = talk(one, 16, 19)
+    assert texts(view)[0] == "S2"
+    assert [request.previous for request in asked.requests] == ["", "S1"]
+    assert sum(entry.kind == "summary" for entry in view) == 1
+
+
+# -------------------------------------------------------------------------------------------------------- when it fails
+
+
+@pytest.mark.parametrize(
+    ("answers", "why"),
+    [
+        ([OSError("down")], "the summarizer raised OSError: down"),
+        ([""], "the summarizer returned nothing"),
+        (["word " * 9_000], "no progress: the summary is not shorter than what it stands for"),
+    ],
+)
+def test_one_that_fails_is_dropped_noted_and_counted(answers: list[Any], why: str):
+    """F25"""
+    background = HandCranked()
+    one, _ = story(background, answers=answers)
+    talk(one, 1, 8)
+    assert tasks(one) == []
+    background.crank()
+    assert begins(ask(one, 9)) == said(1, 9)
+    assert tasks(one) == [("failed", 1, why)]
+
+
+def run(one: Conversation, first: int, last: int) -> View:
+    """Calls of a tool and their results, 500 tokens each, in an agent's run without any input of the user."""
+    for number in range(first, last + 1):
+        one.settle()
+        one.record(call(f"c{number}", "read", n=number))
+        one.append(answer(f"c{number}", text_of(480, number)))
+    return one.settle()
+
+
+def test_f16_a_failing_model_is_asked_so_often_and_the_last_attempt_is_one_that_is_due():
+    asked_at: list[int] = []
+    background = HandCranked()
+    one, asked = story(background, answers=[OSError("down")])
+    one.append("Go.")
+    for number in range(1, 60):
+        view = run(one, number, number)
+        if background.crank():
+            asked_at.append(number)
+        assert view.tokens <= 10_000
+        assert refusals(one, view) == []
+    assert len(asked_at) == 2
+    assert len(asked.requests) == 3
+    assert [(state, attempt) for state, attempt, _ in tasks(one) if state != "skipped"] == [
+        ("failed", 1),
+        ("failed", 2),
+        ("pending", 3),
+        ("failed", 3),
+    ]
+
+
+def test_f16_one_that_hangs_is_waited_for_with_patience_and_then_the_floor_makes_the_view_fit():
+    background = HandCranked(hangs=True)
+    one, asked = story(background)
+    one.append("Go.")
+    view = run(one, 1, 25)
+    assert (view.tokens <= 10_000, background.waits, asked.requests) == (True, 1, [])
+    assert [job.is_cancelled for job in background.jobs[:1]] == [True]
+    assert tasks(one)[0] == ("failed", 1, "no answer came in time")
+    assert refusals(one, view) == []
+
+
+def test_f16_one_that_hangs_while_all_fits_is_given_up_after_so_many_calls():
+    background = HandCranked(hangs=True)
+    one, _ = story(background, checkpoint(trigger_at=12, keep_recent=6, ahead=2), window=100_000)
+    talk(one, 1, 60)
+    assert background.waits == 0
+    assert len(background.jobs) > 1
+    assert all(job.is_cancelled for job in background.jobs[:-1])
+    assert {reason for state, _, reason in tasks(one)} == {"no answer came in time"}
+
+
+def test_a_strict_policy_tells_a_failure_where_it_is_due_and_not_before():
+    background = HandCranked()
+    strict = compact_on_overflow(ahead=0.5, framing="{summary}", strict=True)
+    one, _ = story(background, strict, answers=[OSError("down")])
+    one.append("Go.")
+    run(one, 1, 11)
+    background.crank()
+    run(one, 12, 13)
+    assert tasks(one) == [("failed", 1, "the summarizer raised OSError: down")]
+    with pytest.raises(CompactionFailed):
+        run(one, 14, 30)
+    assert [message.role for message in (row.message for row in one.history())][-1] == "tool"
+    assert one.verify() == []
+
+
+def test_a_strict_policy_that_has_waited_in_vain_tells_so_once():
+    strict = compact_on_overflow(ahead=0.5, framing="{summary}", strict=True)
+    one, _ = story(HandCranked(), strict, answers=[OSError("down")])
+    one.append("Go.")
+    with pytest.raises(CompactionFailed, match="down"):
+        run(one, 1, 30)
+    assert tasks(one) == [("failed", 1, "the summarizer raised OSError: down")]
+    with pytest.raises(CompactionFailed) as second:
+        one.settle()
+    assert second.value.attempt == 2
+
+
+# ----------------------------------------------------------------------------------------------------- when it is stale
+
+
+def replaced(one: Conversation) -> None:
+    one.edit(Replace(Target(one.history()[1].id), (Text("[taken out]"),)))
+
+
+def hidden(one: Conversation) -> None:
+    one.edit(Hide(Target(one.history()[1].id)))
+
+
+def hidden_run(one: Conversation) -> None:
+    one.edit(Hide(Span(one.history()[1].id, one.history()[4].id)))
+
+
+def summed_up(one: Conversation) -> None:
+    one.edit(Summarize(Span(one.history()[0].id, one.history()[3].id), "By hand."))
+
+
+def pinned(one: Conversation) -> None:
+    one.pin("m3")
+
+
+@pytest.mark.parametrize("act", [replaced, hidden, hidden_run, summed_up, pinned])
+def test_f35_one_whose_span_was_edited_meanwhile_is_dropped_whole(act: Callable[[Conversation], None]):
+    background = HandCranked()
+    one, _ = story(background)
+    talk(one, 1, 8)
+    act(one)
+    background.crank()
+    before = texts(one.view)
+    number = one.head.number
+    assert texts(one.settle()) == before
+    ((state, attempt, why),) = tasks(one)
+    assert (state, attempt) == ("skipped", 1)
+    assert "was changed meanwhile" in why
+    assert one.head.number == number + 1
+
+
+def test_one_over_what_was_expanded_meanwhile_is_dropped():
+    background = HandCranked()
+    one, _ = story(background)
+    talk(one, 1, 8)
+    one.edit(Replace(Target(one.history()[1].id), (Text("[short]"),)))
+    one.settle()
+    background.crank()
+    talk(one, 9, 9)
+    talk(one, 10, 11)  # The first is dropped; a second one is asked for, of the short text.
+    background.crank()
+    one.expand("m2")
+    settled = one.settle()
+    assert texts(settled)[1].startswith("a1 ")
+    assert [state for state, _, _ in tasks(one)][-1] in ("skipped", "done")
+    assert "In short." not in texts(settled) or tasks(one)[-1][0] == "done"
+
+
+def test_one_whose_span_a_policy_has_shortened_meanwhile_still_holds():
+    """A summary that was made of more than is shown now is no less true."""
+    shrinks: list[str] = []
+
+    def shortens(view: View) -> Iterator[Replace]:
+        entries = [entry for entry in view if entry.id in shrinks and not entry.shrunk]
+        yield from (Replace(Target(entry.id), (Text("[short]"),), "shortens") for entry in entries)
+
+    background = HandCranked()
+    one, asked = story(background, (shortens, COMPACT))
+    talk(one, 1, 8)
+    background.crank()
+    shrinks.append(one.history()[1].id)
+    talk(one, 9, 11)
+    assert begins(talk(one, 12, 12))[0] == "In short."
+    assert (background.waits, len(asked.requests), tasks(one)) == (0, 1, [("done", 1, "")])
+
+
+def test_one_that_would_free_too_little_by_now_is_dropped():
+    shrinks: list[bool] = []
+
+    def shortens(view: View) -> Iterator[Replace]:
+        old = [entry for entry in view.entries[:8] if shrinks and not entry.shrunk and entry.source is not None]
+        yield from (Replace(Target(entry.id), (Text("[short]"),), "shortens") for entry in old)
+
+    background = HandCranked()
+    one, _ = story(background, (shortens, COMPACT))
+    talk(one, 1, 8)
+    background.crank()
+    shrinks.append(True)
+    talk(one, 9, 10)
+    assert tasks(one)[0] == ("skipped", 1, "it would free too little by now")
+
+
+def test_after_each_one_in_a_row_that_came_too_late_the_next_is_asked_for_later():
+    background = HandCranked()
+    one, _ = story(background, window=110_000)
+    one.append([user("Go."), *(say(text_of(496, n)) for n in range(120))])
+    begun = []
+    for number in range(40):
+        one.append("And?")
+        one.settle()
+        if background.waiting:
+            begun.append(number)
+            background.crank()
+            one.edit(Replace(Target(one.history()[3].id), (Text(f"[{number}]"),)))
+        one.record(say("So."))
+    assert begun == [0, 2, 5, 10, 19, 36]
+
+
+def test_one_of_the_past_that_the_conversation_departed_from_is_dropped():
+    background = HandCranked()
+    one, _ = story(background)
+    talk(one, 1, 8)
+    background.crank()
+    kept = [row.message for row in one.history()][:6]
+    wire = one.format.render([*kept, user("Otherwise.")])
+    view = one.settle(messages=wire)
+    assert begins(view) == [*said(1, 3), "a3", "Otherwise."]
+    assert view.preparing == ()
+    assert tasks(one) == [("skipped", 1, "the conversation departed from the past that it was made of")]
+
+
+def test_a_fork_knows_nothing_of_it():
+    background = HandCranked()
+    one, _ = story(background)
+    talk(one, 1, 8)
+    fork = one.fork("other")
+    assert (fork.view.preparing, one.view.preparing) == ((), ("compact",))
+    background.crank()
+    assert begins(ask(fork, 9)) == said(1, 9)
+    assert fork.records() == []
+
+
+def test_f35_two_processes_prepare_and_the_second_one_is_dropped(tmp_path):
+    backgrounds = HandCranked(), HandCranked()
+    one, _ = story(backgrounds[0], store=SqliteStore(tmp_path / "c.db"), answers=("One.",))
+    two, _ = story(backgrounds[1], store=SqliteStore(tmp_path / "c.db"), answers=("Two.",))
+    talk(one, 1, 7)
+    two.refresh()
+    two.settle()
+    assert [len(background.jobs) for background in backgrounds] == [1, 1]
+    for background in backgrounds:
+        background.crank()
+    talk(one, 8, 10)
+    two.refresh()
+    two.append(user(text_of(2_000)))
+    one.refresh()
+    assert texts(one.settle())[0] == "One."
+    view = two.settle()
+    assert texts(view)[0] == "One."
+    two.refresh()
+    assert texts(two.settle())[0] == "One."
+    assert [entry.kind for entry in two.view].count("summary") == 1
+    assert [state for state, _, _ in tasks(two)] == ["done", "skipped"]
+    assert two.verify() == []
+
+
+def test_f35_a_plan_that_another_process_made_stale_is_made_anew_and_keeps_what_lies_ready(tmp_path):
+    class Interferes(SqliteStore):
+        hook: Callable[[], None] | None = None
+
+        def commit(self, *given: Any) -> Any:
+            hook, self.hook = self.hook, None
+            if hook:
+                hook()
+            return super().commit(*given)
+
+    background, store = HandCranked(), Interferes(tmp_path / "c.db")
+    one, asked = story(background, store=store)
+    other = opened(policy="none", store=SqliteStore(tmp_path / "c.db"))
+    talk(one, 1, 10)
+    background.crank()
+    other.refresh()
+    store.hook = lambda: other.edit(Pin(Target(other.history()[-1].id))) and None
+    one.append(user(text_of(1_200)))
+    assert texts(one.settle())[0] == "In short."
+    assert (len(asked.requests), background.waits) == (1, 0)
+    assert tasks(one) == [("done", 1, "")]
+
+
+# ------------------------------------------------------------------------------------------------------- other policies
+
+
+def test_a_checkpoint_ahead_covers_what_one_at_its_count_covers():
+    background = HandCranked()
+    one, _ = story(background, checkpoint(trigger_at=20, keep_recent=6, ahead=4), window=200_000)
+    other, _ = story(False, checkpoint(trigger_at=20, keep_recent=6), window=200_000)
+    for each in (one, other):
+        talk(each, 1, 9)
+    assert len(background.jobs) == 1
+    background.crank()
+    assert one.records() == []
+    assert texts(talk(one, 10, 11)) == texts(talk(other, 10, 11))
+    assert (background.waits, tasks(one)) == (0, [("done", 1, "")])
+    first = one.view.entries[0]
+    assert (first.kind, first.position, first.last) == ("summary", 1, 14)
+
+
+def test_checkpoints_ahead_roll_on():
+    background = HandCranked()
+    one, asked = story(
+        background, checkpoint(trigger_at=20, keep_recent=6, ahead=3, tool_results_keep=2), window=200_000
+    )
+    for number in range(1, 40):
+        one.append(f"q{number}")
+        one.settle()
+        one.record(call(f"c{number}", "read", n=number))
+        one.append(answer(f"c{number}", text_of(100, number)))
+        one.settle()
+        one.record(say(f"a{number}"))
+        background.crank()
+        assert refusals(one) == []
+    assert background.waits == 0
+    assert len(one.view) < 26
+    assert len(asked.requests) > 5
+    assert {state for state, _, _ in tasks(one)} == {"done"}
+
+
+def sums_up(view: View) -> Iterator[NeedsSummary]:
+    """Asks for a summary of the first three messages, at once."""
+    entries = view.entries[:3]
+    if len(view) < 4 or any(entry.span for entry in view):
+        return
+    span = Span(entries[0].id, entries[-1].id)
+    request = SummaryRequest("sums", tuple(entry.message for entry in entries), 100)
+    yield NeedsSummary(
+        request, lambda said: [Summarize(span, said.text, "sums")] if said.text else [Hide(span, "sums", said.error)]
+    )
+
+
+def test_an_eager_background_takes_what_would_be_waited_for():
+    background = HandCranked(eager=True)
+    one, _ = story(background, sums_up)
+    view = talk(one, 1, 3)
+    assert (begins(view), len(background.jobs)) == (said(1, 3), 1)
+    background.crank()
+    one.record(say("a3"))  # What is planned behind a reply takes it up too.
+    assert texts(one.view)[0] == "In short."
+    assert background.waits == 0
+
+
+def test_what_nobody_asks_for_any_more_is_forgotten():
+    background = HandCranked(eager=True)
+    one, _ = story(background, sums_up)
+    talk(one, 1, 2)
+    one.edit(Summarize(Span(one.history()[0].id, one.history()[0].id), "By hand."))
+    background.crank()
+    talk(one, 3, 3)
+    assert one.view.preparing == ()
+    assert "In short." not in texts(one.view)
+
+
+def test_leases_that_end_together_are_answered_a_few_at_a_time():
+    background = HandCranked(eager=True)
+    one, asked = story(background, expire_results(), window=100_000)
+    one.append(user("Go."))
+    for number in range(6):
+        one.settle()
+        one.record(call(f"c{number}", "read", n=number))
+        lease = Lease(
+            expiration_turns=6 - number, expiration_mode="compact", compact_mode="summary", compact_length=100
+        )
+        one.append(answer(f"c{number}", text_of(400, number)), lease=lease)
+    for _ in range(6):
+        one.settle()
+        assert len(background.waiting) <= 4
+        background.crank()
+        one.record(say("Hm."))
+        one.append("And?")
+    one.settle()
+    assert len(asked.requests) == 6
+    assert sum("In short." in text for text in texts(one.view)) == 6
+
+
+def test_an_answer_may_lead_to_a_further_question_in_the_background():
+    def twice(view: View) -> Iterator[NeedsSummary]:
+        first = view.entries[0]
+        if first.pinned:
+            return
+
+        def translate(answer: Answer) -> Iterator[NeedsSummary]:
+            yield NeedsSummary(SummaryRequest("two", (), 50, answer.text, "translate"), pin)
+
+        def pin(answer: Answer) -> list[Pin]:
+            return [Pin(Target(first.id), "two", answer.text)]
+
+        yield NeedsSummary(SummaryRequest("two", (first.message,), 50), translate, "soon")
+
+    background = HandCranked()
+    one, asked = story(background, twice, answers=("in short", "en bref"))
+    one.append("Hi.")
+    one.settle()
+    background.crank()
+    one.settle()
+    background.crank()
+    one.settle()
+    assert [request.prompt for request in asked.requests] == ["", "translate"]
+    assert [edit.reason for receipt in one.receipts() for edit in receipt.edits] == ["en bref"]
+    assert background.waits == 0
+
+
+# --------------------------------------------------------------------------------------------------------- all the rest
+
+
+def test_events_tell_what_became_of_it():
+    heard: list[Any] = []
+    background = HandCranked()
+    one, _ = story(background, answers=[OSError("down"), "In short."], on_event=heard.append)
+    talk(one, 1, 8)
+    background.crank()
+    talk(one, 9, 9)
+    talk(one, 10, 10)
+    background.crank()
+    talk(one, 11, 12)
+    assert [(event.kind, event.reason) for event in heard if event.kind.startswith("compaction")] == [
+        ("compaction-failed", "the summarizer raised OSError: down"),
+        ("compaction-done", ""),
+    ]
+
+
+def test_closing_gives_up_what_is_being_written():
+    background = HandCranked()
+    one, _ = story(background)
+    talk(one, 1, 8)
+    one.close()
+    assert [job.is_cancelled for job in background.jobs] == [True]
+
+
+def test_nothing_of_it_outlives_the_process():
+    background, store = HandCranked(), MemoryStore()
+    one, _ = story(background, store=store)
+    talk(one, 1, 8)
+    background.crank()
+    again, asked = story(False, store=store)
+    assert (again.view.preparing, again.records(), again.verify()) == ((), [], [])
+    assert texts(again.view) == texts(one.view)
+    talk(again, 9, 11)
+    assert (tasks(again), len(asked.requests)) == ([("pending", 1, ""), ("done", 1, "")], 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: compact_on_overflow(ahead=1.0), "0 <= ahead < 1"),
+        (lambda: compact_on_overflow(ahead=-0.1), "0 <= ahead < 1"),
+        (lambda: checkpoint(ahead=10), "0 <= ahead < keep_recent"),
+        (lambda: checkpoint(ahead=-1), "0 <= ahead < keep_recent"),
+        (lambda: opened(background=7), "background="),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(make: Callable[[], object], said: str):
+    with pytest.raises(BadSetting, match=said):
+        make()
