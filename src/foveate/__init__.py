@@ -38,6 +38,7 @@ from .core.receipts import Receipt
 from .core.rules import Violation, check, cut_points
 from .core.stamps import Kept, Lease, Stamp, Usage
 from .core.summaries import Answer, NeedsSummary, Summary, SummaryRequest
+from .core.totals import Totals
 from .core.view import Budget, Entry, Moment, Prices, View
 from .errors import (
     BadEdit,
@@ -149,6 +150,7 @@ __all__ = [
     "UnknownHandle",
     "Unpin",
     "Usage",
+    "Totals",
     "View",
     "Violation",
     "assistant",

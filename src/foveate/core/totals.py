@@ -157,6 +157,7 @@ class Tally:
 
     def recorded(self, record: Record) -> None:
         """A commit was made."""
+        restored = 0
         for edit in record.edits:
             match edit:
                 case Task():
@@ -166,11 +167,13 @@ class Tally:
                     self._summaries[edit.by] += bool(edit.by)
                     self._refused.update(who.partition(": ")[0] for who in edit.refused)
                 case Restore(policy="") if record.author != "undo":
-                    self._sums["expansions"] += 1
-                    self._sums["tokens_expanded"] += edit.tokens_after - edit.tokens_before
+                    restored += 1
                 case _:
                     pass
             self._is_edited = True
+        if restored:  # Measured on the whole view: what is restored may take the place of a summary.
+            self._sums["expansions"] += restored
+            self._sums["tokens_expanded"] += record.tokens_after - record.tokens_before
 
     def totals(self) -> Totals:
         """The sums so far."""

@@ -1,0 +1,239 @@
+"""The sums of what managing a context came to: each told in one small story whose numbers are added up by hand."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from foveate import Span, Summarize, Target, Text, Totals, open_conversation
+from foveate.core.edits import Hide, Pin, Replace, Restore, Task
+from foveate.core.journal import Record
+from foveate.core.messages import Message, ToolCall, assistant, tool_result, user
+from foveate.core.stamps import Expanded, Stamp, Usage
+from foveate.core.totals import Tally
+from foveate.core.view import Entry, Prices
+
+
+def message(
+    tally: Tally, position: int, said: Message, tokens: int = 10, *, turn: int = 1, expanded: Expanded | None = None
+) -> Entry:
+    """Append a message, and return its entry in a view that shows it whole."""
+    stamp = Stamp(turn, 0, tokens, said.role, expanded=expanded)  # type: ignore[arg-type]
+    tally.appended(position, f"id{position}", said, stamp)
+    return Entry(position, f"id{position}", said, said, stamp, last=position, tokens=tokens)
+
+
+def shrunk(entry: Entry, tokens: int) -> Entry:
+    return msgspec.structs.replace(entry, message=user("[shrunk]"), tokens=tokens, shrunk=((0,),), shrunk_by=("p",))
+
+
+def commit(*edits: object, author: str = "plan", tokens: tuple[int, int] = (0, 0)) -> Record:
+    return Record(1, edits, 1, 0, "", 0, *tokens, author=author)  # type: ignore[arg-type]
+
+
+def reads(id: str, path: str = "a.py") -> Message:
+    return assistant("", ToolCall(id, "read", f'{{"path":"{path}","from":1}}'))
+
+
+def test_nothing_that_happened_comes_to_nothing():
+    assert Tally().totals() == Totals()
+    assert str(Totals()) == "\n".join(
+        [
+            "0 calls: 0 of 0 tokens sent, 0 saved",
+            "re-billed 0; expanded 0 (0 times); re-fetched 0 (0 times)",
+        ]
+    )
+
+
+def test_saved_is_what_all_calls_together_were_not_sent():
+    tally = Tally()
+    one, two = message(tally, 1, user("a"), 100), message(tally, 2, assistant("b"), 20)
+    tally.called((one, two))
+    three = message(tally, 3, user("c"), 5)
+    tally.recorded(commit(Replace(Target("id1"), (Text("[shrunk]"),))))
+    tally.called((shrunk(one, 8), two, three))
+    tally.called((shrunk(one, 8), two, three))
+    totals = tally.totals()
+    assert (totals.calls, totals.tokens_whole, totals.tokens_sent) == (3, 120 + 125 + 125, 120 + 33 + 33)
+    assert totals.tokens_saved == 184
+
+
+def test_rebilled_is_what_was_sent_before_and_stands_behind_the_first_change():
+    tally = Tally()
+    entries = [message(tally, n, user(str(n)), n) for n in (1, 2, 3, 4)]
+    tally.called(tuple(entries))
+    entries.append(message(tally, 5, user("5"), 500))
+    entries[1] = shrunk(entries[1], 50)
+    tally.recorded(commit(Replace(Target("id2"), (Text("[shrunk]"),))))
+    tally.called(tuple(entries))
+    assert tally.totals().tokens_rebilled == 50 + 3 + 4
+    tally.called(tuple(entries))
+    assert tally.totals().tokens_rebilled == 57
+
+
+def test_what_changed_without_an_edit_or_only_in_its_facts_is_not_rebilled():
+    tally = Tally()
+    one, two = message(tally, 1, user("a")), message(tally, 2, user("b"))
+    tally.called((one, two))
+    tally.recorded(commit(Pin(Target("id1"))))
+    pinned = msgspec.structs.replace(one, renewed=3)
+    tally.called((pinned, two))
+    tally.called((shrunk(pinned, 2), two))
+    assert tally.totals().tokens_rebilled == 0
+
+
+def test_what_was_cut_from_the_end_is_not_rebilled():
+    tally = Tally()
+    one, two = message(tally, 1, user("a")), message(tally, 2, user("b"))
+    tally.called((one, two))
+    tally.recorded(commit(Hide(Target("id2"))))
+    tally.called((one,))
+    assert tally.totals().tokens_rebilled == 0
+
+
+def test_expanded_counts_what_was_asked_for_in_its_place_and_at_the_end():
+    tally = Tally()
+    tally.recorded(commit(Restore((Target("id1"),)), author="expand", tokens=(5, 80)))
+    tally.recorded(commit(Restore((Target("id1"),)), author="undo", tokens=(5, 90)))
+    tally.recorded(commit(Restore((Target("id1"),), policy="retain"), tokens=(5, 90)))
+    message(tally, 2, user("a"), 40, expanded=Expanded("lines", "m1", "id1"))
+    message(tally, 3, user("b"), 7, expanded=Expanded("search"))
+    message(tally, 4, user("c"), 7, expanded=Expanded("refused", "m9"))
+    totals = tally.totals()
+    assert (totals.expansions, totals.tokens_expanded) == (2, 75 + 40)
+
+
+def test_what_the_conversation_says_again_would_not_have_been_said_if_all_were_sent():
+    tally = Tally()
+    one = message(tally, 1, user("a"), 100)
+    two = message(tally, 2, user("a"), 100, expanded=Expanded("whole", "m1", "id1"))
+    tally.called((shrunk(one, 10), two))
+    assert tally.totals().tokens_saved == -10
+
+
+@pytest.mark.parametrize(
+    ("view_of", "again"),
+    [(lambda *both: both, 0), (lambda call, result: (call, shrunk(result, 2)), 33), (lambda *_: (), 33)],
+    ids=["shown", "shrunk", "hidden"],
+)
+def test_f13_a_call_made_again_counts_where_its_result_was_not_shown(view_of, again):
+    tally = Tally()
+    entries = message(tally, 1, reads("c1")), message(tally, 2, tool_result("c1", "text"))
+    tally.called(view_of(*entries))
+    message(tally, 3, assistant("", ToolCall("c2", "read", '{"from": 1, "path": "a.py"}')))
+    message(tally, 4, tool_result("c2", "text"), 33)
+    totals = tally.totals()
+    assert (totals.refetches, totals.tokens_refetched) == (int(again > 0), again)
+
+
+def test_other_calls_and_calls_without_an_earlier_result_are_not_made_again():
+    tally = Tally()
+    message(tally, 1, reads("c1"))
+    tally.called(())
+    message(tally, 2, reads("c2"))
+    message(tally, 3, tool_result("c2", "text"))
+    tally.called(())
+    message(tally, 4, reads("c3", "b.py"))
+    message(tally, 5, tool_result("c3", "text"))
+    message(tally, 6, tool_result("nobody's", "text"))
+    message(tally, 7, assistant("", ToolCall("c4", "read", "no json"), ToolCall("c5", "write", '{"path":"a.py"}')))
+    message(tally, 8, tool_result("c4", "text"))
+    assert tally.totals().refetches == 0
+    tally.called(())
+    message(tally, 9, assistant("", ToolCall("c6", "read", "no json")))
+    message(tally, 10, tool_result("c6", "text"), 4)
+    assert (tally.totals().refetches, tally.totals().tokens_refetched) == (1, 4)
+
+
+def test_summaries_are_counted_by_who_wrote_them_and_who_was_refused():
+    tally, span = Tally(), Span("id1", "id2")
+    tally.recorded(commit(Summarize(span, "x", by="digest", refused=("model: longer than what it stands for",))))
+    tally.recorded(commit(Replace(Target("id1"), (Text("x"),), by="model"), Summarize(span, "y", by="model")))
+    tally.recorded(commit(Task("compact", "pending"), Task("compact", "failed", reason="model: timeout")))
+    tally.recorded(commit(Summarize(span, "by hand")))
+    totals = tally.totals()
+    assert (totals.summaries, totals.refused, totals.failed) == ({"digest": 1, "model": 2}, {"model": 1}, 1)
+    assert totals.asked == 4
+    assert "summaries: digest 1, model 2; refused: model 1; failed: 1" in str(totals)
+
+
+def test_what_was_billed_is_summed_and_what_nobody_told_stays_unknown():
+    tally = Tally()
+    for position, usage in enumerate([Usage(10, None, 5, 7), None, Usage(1, 100, None, 2), Usage(output=1)], 1):
+        tally.appended(position, f"id{position}", assistant("a"), Stamp(position, 0, 1, "assistant", usage=usage))
+    totals = tally.totals()
+    assert (totals.usage, totals.calls_billed) == (Usage(11, 100, 5, 10, None), 3)
+    assert totals.cost(Prices(read=0.1, write=2, output=5)) == 11 + 10 + 10 + 50
+
+
+def test_totals_are_plain_json():
+    totals = Totals(calls=2, summaries={"digest": 1}, usage=Usage(1, 2))
+    assert msgspec.json.decode(msgspec.json.encode(totals), type=Totals) == totals
+
+
+# ------------------------------------------------------------------------------------------------ of a conversation
+
+
+def worked(store: str, **options: object):
+    """A conversation that read five files, made to keep the newest of the results, and read the first again."""
+    chat = open_conversation("c", store=store, window=100_000, policy="keep-last-1", **options)  # type: ignore[arg-type]
+    views = []
+    chat.append("Look at the files.")
+    for n in (1, 2, 3, 4, 1):
+        views.append(chat.settle())
+        chat.record(reads(f"c{len(chat)}", f"{n}.py"), usage=Usage(100, 10, 0, 5))
+        chat.append(tool_result(f"c{len(chat) - 1}", f"line of {n}\n" * 400))
+    return chat, views
+
+
+def test_a_conversation_tells_the_sums_of_its_calls(tmp_path):
+    chat, views = worked(f"sqlite:///{tmp_path}/chat.db")
+    totals = chat.totals()
+    sizes = [row.stamp.tokens for row in chat.history()]
+    whole = [sum(sizes[:position]) for position in (1, 3, 5, 7, 9)]
+    assert (totals.calls, totals.tokens_whole) == (5, sum(whole))
+    assert totals.tokens_sent == sum(view.tokens for view in views) == sum(chat.as_of(n).tokens for n in range(1, 6))
+    assert totals.tokens_saved > 0
+    assert (totals.refetches, totals.tokens_refetched) == (1, sizes[-1])
+    assert (totals.usage, totals.calls_billed) == (Usage(500, 50, 0, 25), 5)
+    chat.expand("m3")
+    assert chat.totals().expansions == 1
+    assert chat.totals().tokens_expanded > 900
+    before = chat.totals()
+    chat.close()
+    again = open_conversation("c", store=f"sqlite:///{tmp_path}/chat.db", window=100_000)
+    assert again.totals() == before
+    again.close()
+
+
+def test_a_fork_counts_the_past_it_shares():
+    chat, _ = worked("memory:")
+    whole, part = chat.totals(), chat.fork("half", at=5).totals()
+    assert (part.calls, whole.calls) == (2, 5)
+    assert part.tokens_whole < whole.tokens_whole
+
+
+def test_a_message_that_came_while_a_call_was_under_way_was_not_sent_with_it():
+    chat = open_conversation("c", window=100_000, policy="none")
+    chat.append("one")
+    view = chat.settle()
+    chat.append("two, meanwhile")
+    chat.record(assistant("answer"))
+    assert chat.totals().tokens_sent == view.tokens
+    assert chat.totals().tokens_saved == 0
+
+
+def test_an_async_conversation_tells_the_same():
+    import asyncio
+
+    from foveate import open_async_conversation
+
+    async def talk() -> Totals:
+        async with await open_async_conversation("c", window=100_000, policy="none") as chat:
+            await chat.append("hello")
+            await chat.settle()
+            await chat.record(assistant("hi"))
+            return await chat.totals()
+
+    totals = asyncio.run(talk())
+    assert (totals.calls, totals.tokens_saved) == (1, 0)
