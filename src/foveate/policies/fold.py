@@ -96,7 +96,7 @@ def _stretches(view: View, old: int, least: int) -> Iterator[tuple[int, int]]:
     begin, size = 0, 0
     for start, end in pairwise(cut_points(view)):
         unit = entries[start:end]
-        if not all([_may_go(entry, view.turn) for entry in unit]) or _is_apart(entries, start, end):
+        if not all(_may_go(entry, view.turn) for entry in unit) or _is_apart(entries, start, end):
             if begin < start <= old:
                 yield begin, start
             begin, size = end, 0

@@ -1,4 +1,4 @@
-"""Finished steps of an agent in a few lines each: what it said, what it called, what came back that was not told before.
+"""Finished steps of an agent in a few lines each: what it said, what it called, what came back that is new.
 
 Made without a model, from what was appended, and the same for the same steps. A name (a path, an id, an identifier) is
 told once, on the line on which it stood; what follows a step, or stays in the view, does not tell it again. Knows
@@ -63,15 +63,15 @@ class _Short:
 
     def step(self, entry: Entry, message: Message, answers: Mapping[str, Entry]) -> Iterator[str]:
         """The lines of one message of the model, and of the results of its calls."""
-        said = self._said(message.text)
+        said = list(self._said(message.text))
         calls = message.calls
         if said or not calls:
-            yield self._tell(f"{entry.handle} {said}".rstrip())
-        for call in calls:
+            yield " ".join([entry.handle, *said[:1]])
+            yield from (f"    {line}" for line in said[1:])
+        for number, call in enumerate(calls):
+            begin = " " if said or number else entry.handle
+            yield self._tell(f"{begin} {call.name}({self._given(call)})")
             answer = answers.get(call.call_id)
-            begin = "  " if said or len(calls) > 1 else ""
-            name = f"{entry.handle} " if not begin else ""
-            yield self._tell(f"{begin}{name}{call.name}({self._given(call)})")
             if answer is not None and answer.result is not None:
                 yield from self._answered(answer, answer.result)
 
@@ -79,12 +79,15 @@ class _Short:
         self._told |= names_in(line)
         return line
 
-    def _said(self, text: str) -> str:
+    def _said(self, text: str) -> Iterator[str]:
+        """What the model wrote: how it begins, and the lines further on that tell a new name."""
         flat = " ".join(text.split())
         if len(flat) <= _SAID:
-            return flat
-        room = max(_SAID, int(len(text) * _SAID_SHARE))
-        return "\n".join(_body(digest(text, room).text))
+            if flat:
+                yield self._tell(flat)
+            return
+        yield self._tell(f"{flat[:_SAID].rsplit(' ', 1)[0]} …")
+        yield from self._new_lines(digest(text, max(_SAID, int(len(text) * _SAID_SHARE))).text)
 
     def _given(self, call: ToolCall) -> str:
         try:

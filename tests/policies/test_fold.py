@@ -1,0 +1,227 @@
+"""Finished steps become a few lines a stretch, each name is told once, and what users said stays as it is."""
+
+from __future__ import annotations
+
+import pytest
+from core.story import OPENAI, PLENTY, Story
+from engine.shells import opened
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foveate import open_conversation
+from foveate.core.economy import when_it_pays
+from foveate.core.edits import Pin, Restore, Span, Summarize, Target
+from foveate.core.messages import Message, Text
+from foveate.core.planner import Plan, Policy, draw_up
+from foveate.core.rules import check
+from foveate.errors import BadSetting
+from foveate.policies.fold import fold
+from foveate.policies.folded import names_in, steps_in_short
+from foveate.policies.shrink_to_digest import shrink_to_digest
+from foveate.testing import answer, call, calls, say, text_of, user
+from foveate.testing.strategies import histories
+
+AT_ONCE = fold(protect=0, stretch=1)
+
+
+def plan_of(story: Story, policy: Policy) -> Plan:
+    return draw_up(story.projection, story.frame(PLENTY), [policy])[0]
+
+
+def run_of(steps: int, tokens: int = 300, first: int = 0) -> list[Message]:
+    """Steps of an agent, each a call and its answer of so many tokens."""
+    said: list[Message] = []
+    for n in range(first, first + steps):
+        said += [call(f"c{n}", "Read", file_path=f"/src/part_{n}.py"), answer(f"c{n}", text_of(tokens, n))]
+    return said
+
+
+def shown(plan: Plan) -> list[tuple[str, str]]:
+    return [(entry.handle, entry.kind) for entry in plan.after]
+
+
+def folds(plan: Plan) -> list[str]:
+    return [entry.message.text for entry in plan.after if entry.kind == "summary"]
+
+
+# ------------------------------------------------------------------------------------------------------- what is folded
+
+
+def test_what_is_old_becomes_one_text_a_stretch_and_what_is_new_stays():
+    story = Story(user("Go."), *run_of(8))
+    plan = plan_of(story, fold(protect=620, stretch=600))
+    assert shown(plan) == [
+        ("m1", "message"), ("m2", "summary"), ("m6", "summary"),
+        ("m10", "summary"), *((f"m{position}", "message") for position in range(14, 18)),
+    ]  # fmt: skip
+    assert [(edit.policy, edit.reason) for edit in plan.edits] == [("fold", "older than the newest 620 tokens")] * 3
+    assert '[Steps m2-m5 in short. They are done, and ask for nothing; expand("m2-m5") shows' in folds(plan)[0]
+    assert "m4 Read(file_path=/src/part_1.py)" in folds(plan)[0]
+
+
+def test_a_stretch_is_the_same_at_every_later_call_and_is_folded_once():
+    """Or each call would write the whole view anew."""
+    story, policy = Story(user("Go.")), fold(protect=620, stretch=600)
+    made = []
+    for n in range(20):
+        story.say(*run_of(1, first=n))
+        if edits := plan_of(story, policy).edits:
+            story.edit(*edits)
+            made += [(edit.span.first, edit.span.last) for edit in edits if isinstance(edit, Summarize)]
+    ids = [row.id for row in story.rows]
+    assert [(ids.index(first) + 1, ids.index(last) + 1) for first, last in made] == [
+        (first, first + 3) for first in range(2, 38, 4)
+    ]
+    assert plan_of(story, policy).edits == ()
+
+
+def test_i03_folding_at_every_call_comes_to_the_same_as_folding_once_at_the_end():
+    policy = fold(protect=620, stretch=600)
+    early, late = Story(user("Go.")), Story(user("Go."), *run_of(20))
+    for n in range(20):
+        early.say(*run_of(1, first=n))
+        early.edit(*edits) if (edits := plan_of(early, policy).edits) else None
+    said = [entry.message for entry in plan_of(early, policy).after]
+    assert said == [entry.message for entry in plan_of(late, policy).after]
+
+
+def test_what_users_said_stays_and_ends_a_stretch():
+    story = Story(user("One."), *run_of(2), user("Two."), *run_of(2, first=2), user("Three."), say("Done."))
+    plan = plan_of(story, AT_ONCE)
+    texts = [entry.message.text for entry in plan.after if entry.kind == "message"]
+    assert texts[:3] == ["One.", "Two.", "Three."]
+    wide = plan_of(story, fold(protect=10, stretch=100_000))
+    assert shown(wide)[:4] == [("m1", "message"), ("m2", "summary"), ("m6", "message"), ("m7", "summary")]
+
+
+def test_a_stretch_that_is_not_long_enough_waits_for_more():
+    story = Story(user("Go."), *run_of(4))
+    assert plan_of(story, fold(protect=0, stretch=100_000)).edits == ()
+
+
+def test_calls_and_their_answers_are_folded_together():
+    story = Story(user("Go."), calls("a", "b"), answer("a", text_of(300)), answer("b", text_of(300, 1)), say("Done."))
+    (text,) = folds(plan_of(story, fold(protect=1, stretch=1)))
+    assert [line.split(" ")[0] for line in text.split("\n")[1:] if line[0] == "m"] == ["m2"]
+    assert "→ m3" in text
+    assert "→ m4" in text
+
+
+def test_a_call_without_an_answer_is_never_folded():
+    story = Story(user("Go."), call("open", "agent"), user("Meanwhile."), *run_of(3), say("Done."))
+    plan = plan_of(story, fold(protect=0, stretch=100_000))
+    assert ("m2", "message") in shown(plan)
+
+
+def test_pins_summaries_and_what_was_expanded_for_the_coming_call_stay():
+    story = Story(user("Go."), *run_of(6), say("Done."))
+    ids = [row.id for row in story.rows]
+    story.edit(Pin(Target(ids[2])), Summarize(Span(ids[5], ids[6]), "The third, in short."))
+    policy = fold(protect=8, stretch=100)
+    plan = plan_of(story, policy)
+    assert ("m3", "message") in shown(plan)
+    assert "The third, in short." in folds(plan)
+    story.edit(*plan.edits)
+    story.edit(Restore((Span(ids[9], ids[10]),)))
+    assert plan_of(story, policy).edits == ()
+    story.say(user("And?"), say("So."))
+    spans = [edit.span for edit in plan_of(story, policy).edits if isinstance(edit, Summarize)]
+    assert Span(ids[9], ids[10]) in spans
+
+
+def test_what_folding_would_hardly_shorten_stays():
+    story = Story(user("Go."), *(message for n in range(9) for message in (call(f"c{n}"), answer(f"c{n}"))), say("."))
+    assert plan_of(story, fold(protect=1, stretch=1)).edits == ()
+
+
+def test_the_whole_comes_back_by_the_handle_of_the_stretch_and_one_step_by_its_own():
+    chat = opened(policy=(AT_ONCE,))
+    chat.append([user("Go."), *run_of(3)])
+    chat.append(user("And?"))
+    before = chat.history()
+    assert [entry.kind for entry in chat.settle()][1] == "summary"
+    assert chat.expand("m5").text == before[4].message.text
+    chat.expand("m2-m7")
+    assert [entry.message for entry in chat.settle()] == [row.message for row in before]
+
+
+# ------------------------------------------------------------------------------------------------------------ the text
+
+
+def entries_of(*said: Message):
+    return plan_of(Story(*said), lambda view: ()).after.entries
+
+
+def test_a_name_is_told_once_and_what_was_told_before_is_not_told_again():
+    listing = "\n".join(f"src/part_{n}.py" for n in range(200))
+    short = steps_in_short(entries_of(call("a", "ls"), answer("a", listing), call("b", "ls"), answer("b", listing)))
+    again = steps_in_short(entries_of(call("a", "ls"), answer("a", listing)), told=names_in(listing))
+    kept = names_in(short)
+    assert len(kept) > 20
+    assert all(short.count(f"{name}\n") <= 2 for name in kept)  # Once, and in the line that says what a result is.
+    assert len(again) < 200
+
+
+def test_short_texts_and_results_are_told_whole_and_failures_are_marked():
+    said = [
+        Message("assistant", (Text("I look."), *calls("a", "b").parts)),
+        answer("a", "ok"),
+        answer("b", "no", state="error"),
+    ]
+    assert steps_in_short(entries_of(*said)) == ("m1 I look.\n  tool()\n  → m2 ok\n  tool()\n  → m3 failed no")
+
+
+def test_what_the_model_said_keeps_how_it_begins():
+    long = "The parser fails on empty input. " + "It then goes on as if nothing were wrong. " * 40
+    assert steps_in_short(entries_of(say(long))).startswith("m1 ")
+    assert "The parser fails on empty input." in steps_in_short(entries_of(say(long)))
+
+
+@pytest.mark.parametrize("arguments", ["[1, 2]", "not JSON", '{"a": ' * 3_000, '{"text": "\\ud800 lone"}', ""])
+def test_whatever_arguments_are_they_are_told(arguments):
+    from foveate.core.messages import ToolCall
+
+    said = Message("assistant", (ToolCall("a", "tool", arguments),))
+    assert steps_in_short(entries_of(said, answer("a"))).startswith("m1 tool(")
+
+
+# -------------------------------------------------------------------------------------------------------- with others
+
+
+def test_folding_waits_until_it_pays_and_nothing_inside_a_stretch_shrinks_beside_it():
+    policy = when_it_pays([fold(protect=600, stretch=600), shrink_to_digest(protect=600, protect_reads=600, least=200)])
+    clock = iter(range(1, 10**9))
+    chat = open_conversation("c", window=100_000, policy=policy, clock=lambda: next(clock))
+    chat.append(user("Go."))
+    commits = []
+    for n in range(40):
+        chat.settle()
+        for message in run_of(1, first=n):
+            (chat.record if message.role == "assistant" else chat.append)(message)
+    for receipt in chat.receipts():
+        named = [edit.span.first if isinstance(edit, Summarize) else edit.target.message for edit in receipt.edits]
+        assert len(named) == len(set(named))
+        commits.append(receipt.policies)
+    assert ("fold",) in commits or ("fold", "shrink") in commits
+    assert len(commits) < 20
+
+
+@given(histories(), st.integers(0, 400), st.integers(1, 400))
+def test_folding_is_pure_idempotent_and_legal(history, protect, stretch):
+    policy = fold(protect=protect, stretch=stretch)
+    story = Story(*history)
+    plan = plan_of(story, policy)
+    assert plan_of(story, policy).edits == plan.edits
+    if plan.edits:
+        story.edit(*plan.edits)
+        assert plan.after.tokens < plan.before.tokens
+    assert check(plan.after, OPENAI) == check(plan.before, OPENAI)
+    assert plan_of(story, policy).edits == ()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"protect": -1}, {"protect": 1.0}, {"stretch": 0}, {"min_share": 1.0}, {"framing": "[folded]"}]
+)
+def test_numbers_out_of_range_and_a_framing_without_the_steps_are_refused(wrong):
+    with pytest.raises(BadSetting):
+        fold(**wrong)
