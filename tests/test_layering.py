@@ -21,6 +21,7 @@ CONVERSATION = {
     "background",
     "conversation",
     "engine",
+    "expansion",
     "given",
     "limits",
     "mirror",
@@ -28,7 +29,7 @@ CONVERSATION = {
     "shell",
 }
 SHELL = INWARD | CONVERSATION | {"digest", "policies", "formats"}
-LEAVES = {"stores", "counters", "summarizers", "models", "telemetry"}
+LEAVES = {"stores", "counters", "summarizers", "models", "telemetry", "patterns"}
 EVERYTHING = SHELL | LEAVES | {"wiring", "settings", "replay", "hosts", "agents", "proxy", "inspector", "foveate"}
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -57,6 +58,7 @@ EXCEPTIONS = {("cli", "foveate.testing.bodies")}
 """Users ask the command line for a second opinion, and the second checker is a part of the public testing kit."""
 
 PACKAGES: dict[str, set[str]] = {
+    "patterns": {"regex"},
     "stores": {"zstandard", "psycopg", "psycopg_pool"},
     "counters": {"toktok_rs"},
     "models": {"anthropic", "openai"},

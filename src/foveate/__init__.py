@@ -10,6 +10,7 @@ What matters stays sharp, the rest shrinks, nothing is lost, and every prompt is
 
 from __future__ import annotations
 
+import logging as _logging
 import typing as _typing
 from importlib import import_module as _import_module
 
@@ -69,6 +70,7 @@ from .wiring import open_async_conversation, open_conversation, open_store
 if _typing.TYPE_CHECKING:
     from .async_conversation import AsyncConversation
     from .core.economy import when_it_pays
+    from .expansion import EXPAND_INSTRUCTION, Excerpt, Hit, expand_tool
     from .policies.checkpoint import checkpoint, checkpoint_edit
     from .policies.compact_on_overflow import compact_on_overflow
     from .policies.expire_results import expire_results
@@ -84,7 +86,11 @@ if _typing.TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
+# What is logged goes nowhere until a program says where.
+_logging.getLogger("foveate").addHandler(_logging.NullHandler())
+
 __all__ = [
+    "EXPAND_INSTRUCTION",
     "AdditionalContent",
     "Answer",
     "AsyncConversation",
@@ -102,10 +108,12 @@ __all__ = [
     "Enriched",
     "Entry",
     "Event",
+    "Excerpt",
     "Extra",
     "FoveateError",
     "Hide",
     "Historic",
+    "Hit",
     "IllegalView",
     "Kept",
     "KeptPlugin",
@@ -146,11 +154,11 @@ __all__ = [
     "TipMoved",
     "ToolCall",
     "ToolResult",
+    "Totals",
     "UnknownFormat",
     "UnknownHandle",
     "Unpin",
     "Usage",
-    "Totals",
     "View",
     "Violation",
     "assistant",
@@ -162,6 +170,7 @@ __all__ = [
     "display_parts",
     "effective_lease",
     "enrich",
+    "expand_tool",
     "expire_results",
     "filter_tool_results",
     "most_aggressive",
@@ -185,11 +194,15 @@ __all__ = [
 
 _LATER = {
     "AsyncConversation": ".async_conversation",
+    "EXPAND_INSTRUCTION": ".expansion",
+    "Excerpt": ".expansion",
+    "Hit": ".expansion",
     "KeptPlugin": ".policies.retain_blocks",
     "checkpoint": ".policies.checkpoint",
     "checkpoint_edit": ".policies.checkpoint",
     "compact_on_overflow": ".policies.compact_on_overflow",
     "effective_lease": ".policies.leases",
+    "expand_tool": ".expansion",
     "expire_results": ".policies.expire_results",
     "filter_tool_results": ".policies.filter_tool_results",
     "most_aggressive": ".policies.leases",

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from .core.edits import Edit, Pin, Unpin
 from .core.events import Event
 from .core.journal import Record
-from .core.messages import Message
+from .core.messages import Message, ToolCall, ToolResult
 from .core.planner import Plan
 from .core.receipts import Receipt
 from .core.stamps import Kept, Lease, Origin, Usage
@@ -18,9 +18,13 @@ from .core.totals import Totals
 from .core.view import View
 from .engine import Engine, Step
 from .errors import BadSetting
+from .expansion.answering import Expanding
+from .expansion.excerpts import Excerpt
+from .expansion.hits import Hit
+from .expansion.placing import Where
 from .plugins import Plugin
 from .ports import Finding
-from .shell import Historic, Mend, Repaired, Shell
+from .shell import NOT_EXPANDING, Historic, Mend, Repaired, Shell
 
 __all__ = ["AsyncConversation"]
 
@@ -38,10 +42,11 @@ class AsyncConversation(Shell):
         *,
         on_event: Callable[[Event], object] | None = None,
         plugins: Sequence[Plugin] = (),
+        expanding: Expanding = NOT_EXPANDING,
         owns_store: bool = True,
         reopen: Callable[[str], Awaitable[AsyncConversation]] | None = None,
     ) -> None:
-        super().__init__(engine, on_event, plugins)
+        super().__init__(engine, on_event, plugins, expanding)
         self._lock = asyncio.Lock()
         self._owns_store = owns_store
         self._reopen = reopen
@@ -96,7 +101,7 @@ class AsyncConversation(Shell):
     async def plan(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Plan:
         """See `Conversation.plan`."""
         async with self._lock:
-            self._engine.limits.weigh(system, tools or (), self._engine.counter)
+            self._weigh(system, tools)
             return self._engine.plan()
 
     async def settle(
@@ -126,9 +131,41 @@ class AsyncConversation(Shell):
         async with self._lock:
             return self._prompted(await self._perform(self._refused(error)))
 
-    async def expand(self, handle: str | int, *, reason: str = "") -> Message:
+    @overload
+    async def expand(self, handle: str | int, *, where: Where = "view", reason: str = "") -> Message: ...
+    @overload
+    async def expand(self, handle: str | int, *, lines: str | int | Sequence[int], reason: str = "") -> Excerpt: ...
+    @overload
+    async def expand(self, handle: str | int, *, items: str | int | Sequence[int], reason: str = "") -> Excerpt: ...
+    @overload
+    async def expand(self, handle: str | int, *, pattern: str, reason: str = "") -> Excerpt: ...
+
+    async def expand(
+        self,
+        handle: str | int,
+        *,
+        lines: str | int | Sequence[int] | None = None,
+        items: str | int | Sequence[int] | None = None,
+        pattern: str | None = None,
+        where: Where = "view",
+        reason: str = "",
+    ) -> Message | Excerpt:
         """See `Conversation.expand`."""
-        return await self._do(self._expand(handle, reason))
+        parts = {"lines": lines, "items": items, "pattern": pattern}
+        return await self._do(self._expanded(handle, parts, where, reason))
+
+    async def search(self, words: str, *, limit: int = 10) -> list[Hit]:
+        """See `Conversation.search`."""
+        return await self._do(self._search(words, limit))
+
+    async def open_calls(self) -> tuple[ToolCall, ...]:
+        """See `Conversation.open_calls`."""
+        async with self._lock:
+            return self._expander.open_calls()
+
+    async def answer(self, call: object) -> ToolResult:
+        """See `Conversation.answer`."""
+        return await self._do(self._answer(call))
 
     async def original(self, handle: str) -> Message:
         """See `Conversation.original`."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from .core.edits import Edit, Pin, Unpin
 from .core.events import Event
 from .core.journal import Record
-from .core.messages import Message
+from .core.messages import Message, ToolCall, ToolResult
 from .core.planner import Plan
 from .core.receipts import Receipt
 from .core.stamps import Kept, Lease, Origin, Usage
@@ -17,9 +17,13 @@ from .core.totals import Totals
 from .core.view import View
 from .engine import Engine, Step
 from .errors import BadSetting
+from .expansion.answering import Expanding
+from .expansion.excerpts import Excerpt
+from .expansion.hits import Hit
+from .expansion.placing import Where
 from .plugins import Plugin
 from .ports import Finding
-from .shell import Historic, Mend, Repaired, Shell
+from .shell import NOT_EXPANDING, Historic, Mend, Repaired, Shell
 
 __all__ = ["Conversation"]
 
@@ -35,10 +39,11 @@ class Conversation(Shell):
         *,
         on_event: Callable[[Event], object] | None = None,
         plugins: Sequence[Plugin] = (),
+        expanding: Expanding = NOT_EXPANDING,
         owns_store: bool = True,
         reopen: Callable[[str], Conversation] | None = None,
     ) -> None:
-        super().__init__(engine, on_event, plugins)
+        super().__init__(engine, on_event, plugins, expanding)
         self._lock = threading.RLock()
         self._owns_store = owns_store
         self._reopen = reopen
@@ -89,7 +94,7 @@ class Conversation(Shell):
     def plan(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Plan:
         """A dry run: the edits the next prompt would commit, and the views before and after. Changes nothing."""
         with self._lock:
-            self._engine.limits.weigh(system, tools or (), self._engine.counter)
+            self._weigh(system, tools)
             return self._engine.plan()
 
     def settle(
@@ -132,14 +137,60 @@ class Conversation(Shell):
         with self._lock:
             return self._prompted(self._do(self._refused(error)))
 
-    def expand(self, handle: str | int, *, reason: str = "") -> Message:
-        """The original behind a handle, which the next view shows again. For a span: its first message.
+    @overload
+    def expand(self, handle: str | int, *, where: Where = "view", reason: str = "") -> Message: ...
+    @overload
+    def expand(self, handle: str | int, *, lines: str | int | Sequence[int], reason: str = "") -> Excerpt: ...
+    @overload
+    def expand(self, handle: str | int, *, items: str | int | Sequence[int], reason: str = "") -> Excerpt: ...
+    @overload
+    def expand(self, handle: str | int, *, pattern: str, reason: str = "") -> Excerpt: ...
 
-        Its lease begins anew. Also taken: the id of a message, and its index, from 0, in the view that was settled
-        last. `reason` is kept in the journal. Raises UnknownHandle, and NotExpandable for what is shown whole and for
-        what a policy keeps from the model.
+    def expand(
+        self,
+        handle: str | int,
+        *,
+        lines: str | int | Sequence[int] | None = None,
+        items: str | int | Sequence[int] | None = None,
+        pattern: str | None = None,
+        where: Where = "view",
+        reason: str = "",
+    ) -> Message | Excerpt:
+        """The original behind a handle; also taken: a message's id, and its index, from 0, in the view settled last.
+
+        Alone: all of it, which the next view shows again, its lease begun anew; of a span the first message is
+        returned. `where`: in its place (`view`), in a message of its own at the tail, which leaves the cached prefix
+        alone (`tail`), or where it costs less (`auto`). `reason` is kept in the journal.
+
+        With `lines`, `items` ("40-80", "40-", "-20", "7") or `pattern` (a regular expression; extra `expand`): that
+        part, which is returned and changes nothing. Items are elements of JSON, rows of a table, records between blank
+        lines, or lines.
+
+        Raises UnknownHandle, NotExpandable for what is shown whole and for what a policy keeps from the model, and
+        BadInput for a part that is not there and a pattern that is wrong or takes too long.
         """
-        return self._do(self._expand(handle, reason))
+        return self._do(self._expanded(handle, {"lines": lines, "items": items, "pattern": pattern}, where, reason))
+
+    def search(self, words: str, *, limit: int = 10) -> list[Hit]:
+        """Where these words stand in messages that are not shown whole, best first; `"in quotation marks"` together.
+
+        Those with all words come before those with some. Raises BadSetting.
+        """
+        return self._do(self._search(words, limit))
+
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the newest reply that wait for an answer. With `expand=True` its own are answered already."""
+        with self._lock:
+            return self._expander.open_calls()
+
+    def answer(self, call: object) -> ToolResult:
+        """Answer a call of the tool `expand`: its result is appended, and returned.
+
+        `call`: one of `open_calls()`, the provider's block, or its id. Whatever its arguments say, nothing is raised:
+        what cannot be answered gets a result that tells why, and changes nothing else. Raises BadInput where the newest
+        reply has no such call that waits for an answer.
+        """
+        return self._do(self._answer(call))
 
     def original(self, handle: str) -> Message:
         """What was appended, whatever the view shows of it. Changes nothing. Raises UnknownHandle."""

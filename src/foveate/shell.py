@@ -13,23 +13,30 @@ import msgspec
 from msgspec import Struct
 
 from . import given
-from .core import wire
 from .core.edits import Edit, Pin, Target, Task, Unpin
 from .core.enrich import own_message
 from .core.events import Event, of_message, of_record
 from .core.explain import explain, held_back
 from .core.journal import Record
-from .core.messages import Message
+from .core.messages import Message, ToolCall, ToolResult
 from .core.profiles import Profile
 from .core.receipts import Receipt, receipt_of
 from .core.stamps import Kept, Lease, Origin, Stamp, Usage
 from .core.totals import Totals
 from .core.view import Budget, View
 from .engine import NOTHING_SAID, About, Engine, Step
-from .errors import BadInput, BadMessage, TipMoved, UnknownHandle
+from .errors import BadInput, BadMessage, BadSetting, StoreError, TipMoved
+from .expansion.answering import Expander, Expanding
+from .expansion.excerpts import Excerpt
+from .expansion.hits import Hit
+from .expansion.originals import decoded as _decoded
+from .expansion.originals import part_of as _part
+from .expansion.placing import Where
+from .expansion.ranges import read_range
+from .expansion.tool import Items, Lines, Matches, expand_tool, with_instruction, with_tool
 from .mirror import Mirror
 from .plugins import Panel, Plugin
-from .ports import Appended, Finding, Format, Head
+from .ports import Finding, Format, Head
 
 __all__ = ["Historic", "Mend", "Repaired", "Shell"]
 
@@ -39,6 +46,10 @@ _ATTEMPTS = 5
 """How often a list is compared anew after another writer came first."""
 _DEPTH = 2
 """Lists in lists that are still taken for messages: tools often return a list each."""
+
+
+NOT_EXPANDING = Expanding()
+"""Models are not told of the tool; programs expand what they like, but for patterns."""
 
 
 class Historic(Struct, frozen=True):
@@ -73,9 +84,14 @@ class Shell:
     """A conversation without the waiting."""
 
     def __init__(
-        self, engine: Engine, on_event: Callable[[Event], object] | None = None, plugins: Sequence[Plugin] = ()
+        self,
+        engine: Engine,
+        on_event: Callable[[Event], object] | None = None,
+        plugins: Sequence[Plugin] = (),
+        expanding: Expanding = NOT_EXPANDING,
     ) -> None:
         self._engine = engine
+        self._expander = Expander(engine, expanding, self._say, self._expand)
         self._panel = Panel(plugins, self._left_out)
         self._on_event = on_event
         self._mirror: Mirror | None = None
@@ -184,11 +200,12 @@ class Shell:
         return ids
 
     def _settle(self, system: object, tools: Sequence[Mapping[str, Any]], messages: object) -> Step[View]:
+        self._weigh(system, tools)
         if messages is not None:
             yield from self._follow(messages)
-        yield from self._add_to_results()
         self._asked_with = (system, tools or ())  # An SDK's caller may say None for no tools.
-        self._engine.limits.weigh(*self._asked_with, self._engine.counter)
+        yield from self._expander.answer_open(self._asked_with[1])  # A reply that was appended, or an end in between.
+        yield from self._add_to_results()
         before, places = self._engine.head.number, self._places()
         view = yield from self._engine.settle()
         yield from self._tell_edits(before, places)
@@ -198,10 +215,25 @@ class Shell:
         """Append what plugins add to tool results that the coming call is the first to show."""
         made = yield from self._panel.after_results(self._engine.projection, self.tip)
         if made is not None:
-            is_mirrored = self._mirror is not None and self._mirror.tip == self.tip
-            yield from self._add([made.message], None, About(origin="plugin", kept={0: made.kept}))
-            if self._mirror is not None and is_mirrored:
-                self._mirror.settled(self.tip, len(self))
+            yield from self._say(made.message, About(origin="plugin", kept={0: made.kept}))
+
+    def _say(self, message: Message, about: About) -> Step[None]:
+        """Append what nobody handed in. A host's own list of messages goes along without it."""
+        is_mirrored = self._mirror is not None and self._mirror.tip == self.tip
+        yield from self._add([message], None, about)
+        if self._mirror is not None and is_mirrored:
+            self._mirror.settled(self.tip, len(self))
+
+    def _weigh(self, system: object, tools: Sequence[Mapping[str, Any]]) -> None:
+        self._engine.limits.weigh(*self._offered(system, tools or ()), self._engine.counter)
+
+    def _offered(
+        self, system: object, tools: Sequence[Mapping[str, Any]]
+    ) -> tuple[object, Sequence[Mapping[str, Any]]]:
+        """What the model is told beside the view: as the host says, with the tool `expand` where it is on."""
+        if not self._expander.how.is_on:
+            return system, tools
+        return with_instruction(system), with_tool(tools, self.format.name)
 
     def _left_out(self, plugin: str, why: str) -> None:
         _log.warning("%s: the plugin %s is left out: %s", self.name, plugin, why)
@@ -248,6 +280,10 @@ class Shell:
         if self._mirror is not None and mirrored:
             self._mirror.recorded(message, self.tip, len(self))
         self._engine.limits.answered()
+        try:
+            yield from self._expander.answer_open(self._asked_with[1])
+        except StoreError as error:  # The reply is recorded all the same; the next prompt answers what is open.
+            _log.warning("%s: the calls of expand are answered later: %s", self.name, error)
         before, places = self._engine.head.number, self._places()
         yield from self._engine.plan_after_reply()
         yield from self._tell_edits(before, places)
@@ -267,6 +303,45 @@ class Shell:
         rows = yield from self._engine.expand(handle, reason)
         yield from self._tell_edits(before, places)
         return _part(_decoded(rows[0]), parsed.path, str(handle))
+
+    def _expanded(
+        self,
+        handle: str | int,
+        parts: Mapping[str, str | int | Sequence[int] | None],
+        where: Where,
+        reason: str,
+    ) -> Step[Message | Excerpt]:
+        asked = {name: value for name, value in parts.items() if value is not None}
+        if where not in ("view", "tail", "auto"):
+            raise BadSetting(f"where= is view, tail or auto, not {where!r:.60}.")
+        if len(asked) > 1 or (asked and where != "view"):
+            raise BadSetting("Expand one of lines=, items= and pattern=; a part is returned, and has no where=.")
+        match asked:
+            case {"lines": wanted}:
+                return (yield from self._expander.part(Lines(handle, read_range(wanted, "lines="))))
+            case {"items": wanted}:
+                return (yield from self._expander.part(Items(handle, read_range(wanted, "items="))))
+            case {"pattern": wanted}:
+                return (yield from self._expander.part(Matches(handle, given.text("pattern=", wanted))))
+            case _ if where == "view":
+                return (yield from self._expand(handle, reason))
+            case _:
+                return (yield from self._expander.show(handle, where, given.text("reason=", reason)))
+
+    def _search(self, words: str, limit: int) -> Step[list[Hit]]:
+        given.text("What is searched for", words)
+        return (yield from self._expander.search(words, given.whole("limit=", limit, 1)))
+
+    def _answer(self, call: object) -> Step[ToolResult]:
+        wanted = _id_of(call)
+        for one in self._expander.open_calls():
+            if one.call_id == wanted:
+                return (yield from self._expander.answer(one))
+        raise BadInput(f"The newest reply has no call {wanted!r:.80} that waits for an answer; see open_calls().")
+
+    def expand_tool(self) -> dict[str, Any]:
+        """The definition of the tool `expand` in this conversation's format, for hosts that offer it themselves."""
+        return expand_tool("anthropic" if self.format.name == "anthropic" else "openai")
 
     def _original(self, handle: str) -> Step[tuple[Message, ...]]:
         parsed, rows = yield from self._engine.named(handle)
@@ -350,14 +425,14 @@ class Shell:
         return Repaired(body, (*self._mends(), *left_out))
 
     def _prompted(self, view: View) -> dict[str, Any]:
-        system, tools = self._asked_with
+        system, tools = self._offered(*self._asked_with)
         try:
             return self._engine.format.prompt(view, profile=self.profile, system=system, tools=tools)
         except RecursionError:
             raise BadInput(_NESTED) from None
 
     def _bodied(self, view: View) -> bytes:
-        system, tools = self._asked_with
+        system, tools = self._offered(*self._asked_with)
         try:
             return self._engine.format.body(view, profile=self.profile, system=system, tools=tools)
         except RecursionError:
@@ -392,21 +467,13 @@ class Shell:
                 _log.exception("a listener failed on %s", event.kind)
 
 
-def _decoded(row: Appended) -> Message:
-    return wire.decode_message(row.body) if row.body else Message("user", ())
-
-
-def _part(message: Message, path: tuple[int, ...], handle: str) -> Message:
-    """The message, or a message that holds only the part at `path`."""
-    if not path:
-        return message
-    try:
-        part: Any = message.parts[path[0]]
-        if len(path) == 2:
-            part = part.content[path[1]]
-    except (IndexError, AttributeError):
-        raise UnknownHandle(handle, f"That message has {len(message.parts)} parts.") from None
-    return Message(message.role, (part,))
+def _id_of(call: object) -> object:
+    """The id of a call: of a ToolCall, or of the provider's block for one."""
+    if isinstance(call, ToolCall):
+        return call.call_id
+    if isinstance(call, Mapping):
+        return call.get("id")
+    return call if isinstance(call, str) else getattr(call, "id", None)
 
 
 def _is_blocks(given: Sequence[object]) -> bool:

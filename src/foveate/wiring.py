@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from . import given
 from .background.threads import Threads
@@ -17,7 +17,11 @@ from .core.profiles import Profile, profile_for, window_of
 from .core.view import Prices
 from .counters.estimate import EstimatingCounter
 from .engine import Engine
+from .errors import BadSetting
+from .expansion.answering import Expanding
+from .expansion.placing import Where
 from .limits import Limits
+from .patterns import find
 from .plugins import Plugin, listed
 from .policies import DEFAULT, FLOOR, check_together, in_use, named, named_summarizer, own_policies
 from .ports import Background, Clock, Format, Store, Summarizer, TokenCounter
@@ -49,6 +53,8 @@ def open_conversation(
     tenant: str | None = None,
     on_event: Callable[[Event], object] | None = None,
     background: bool | Background | None = None,
+    expand: bool | None = None,
+    expand_where: Where | None = None,
 ) -> Conversation:
     """Open the conversation `name`, or begin it.
 
@@ -66,6 +72,10 @@ def open_conversation(
     asks for ahead, from a summarizer that the program hands in; True: all that the view fits without, so that nothing
     waits unless it must; False: none; or a Background of your own.
 
+    `expand`: offer the model the tool `expand`, with a short instruction in the system prompt, and answer its calls
+    (default: no). `expand_where`: whether an original comes back in its place (`view`), as the result of the call
+    (`tail`), or where that costs less (`auto`, the default).
+
     What is None is as the environment (`FOVEATE_WINDOW`) says, else as `foveate.toml` in the current folder says, else
     the preset or the default. Raises BadSetting for values that are not allowed.
     """
@@ -81,6 +91,8 @@ def open_conversation(
         reserve=reserve,
         tenant=tenant,
         summarizer=summarizer,
+        expand=expand,
+        expand_where=expand_where,
     )
     made = _Made(told, profile, prices, counter, clock, asked, background)
     return _open(name, told.tenant, made, on_event)
@@ -105,6 +117,8 @@ async def open_async_conversation(
     tenant: str | None = None,
     on_event: Callable[[Event], object] | None = None,
     background: bool | Background | None = None,
+    expand: bool | None = None,
+    expand_where: Where | None = None,
 ) -> AsyncConversation:
     """See `open_conversation`."""
     asked = listed(plugins)
@@ -119,6 +133,8 @@ async def open_async_conversation(
         reserve=reserve,
         tenant=tenant,
         summarizer=summarizer,
+        expand=expand,
+        expand_where=expand_where,
     )
     made = _Made(told, profile, prices, counter, clock, asked, background)
     return await _open_async(name, told.tenant, made, on_event)
@@ -159,6 +175,8 @@ class _Told(NamedTuple):
     window: int | None
     reserve: int | None
     tenant: str
+    expand: bool
+    expand_where: Where
     summarizer: str | Summarizer
     """A name, "" for none, or what a program hands in."""
 
@@ -200,6 +218,10 @@ class _Made(NamedTuple):
             background=self._beside(own),
         )
 
+    def expanding(self) -> Expanding:
+        """How the conversation expands."""
+        return Expanding(self.told.expand, self.told.expand_where, find)
+
     def _beside(self, own: type[Threads] | type[Tasks]) -> Background | None:
         if isinstance(self.background, bool):
             return own(eager=True) if self.background else None
@@ -214,6 +236,9 @@ class _Made(NamedTuple):
         if not isinstance(told.format, str):
             given.like("format=", told.format, ("parse", "prompt"), "the name of a format or a Format")
         given.text("model=", told.model)
+        given.instance("expand=", told.expand, bool, "True or False")
+        if told.expand_where not in get_args(Where):
+            raise BadSetting(f"expand_where= is {', '.join(get_args(Where))}, not {told.expand_where!r:.60}.")
         if told.window is not None:
             given.whole("window= (tokens)", told.window, 1)
         if told.reserve is not None:
@@ -246,7 +271,14 @@ def _open(name: str, tenant: str, made: _Made, on_event: Callable[[Event], objec
         return _open(fork, tenant, made.beside(engine), on_event)
 
     owns_store = isinstance(made.told.store, str)
-    conversation = Conversation(engine, on_event=on_event, plugins=made.plugins, owns_store=owns_store, reopen=reopen)
+    conversation = Conversation(
+        engine,
+        on_event=on_event,
+        plugins=made.plugins,
+        expanding=made.expanding(),
+        owns_store=owns_store,
+        reopen=reopen,
+    )
     try:
         conversation._do(engine.open(tenant, name))
     except BaseException:
@@ -269,7 +301,12 @@ async def _open_async(
 
     owns_store = isinstance(made.told.store, str)
     conversation = AsyncConversation(
-        engine, on_event=on_event, plugins=made.plugins, owns_store=owns_store, reopen=reopen
+        engine,
+        on_event=on_event,
+        plugins=made.plugins,
+        expanding=made.expanding(),
+        owns_store=owns_store,
+        reopen=reopen,
     )
     try:
         await conversation._do(engine.open(tenant, name))
@@ -315,7 +352,14 @@ def _told(
     ):
         chosen = DEFAULT if policy is None else policy
         policies, floor = _policies(chosen)
-        plain: dict[str, Any] = {"store": "memory:", "format": "openai", "model": "", "tenant": ""}
+        plain: dict[str, Any] = {
+            "store": "memory:",
+            "format": "openai",
+            "model": "",
+            "tenant": "",
+            "expand": False,
+            "expand_where": "auto",
+        }
         plain["summarizer"] = named_summarizer(chosen) if isinstance(chosen, str) else ""
         return _Told(policies, floor, **keywords | {key: plain[key] for key in plain if keywords[key] is None})
     from .settings import load

@@ -58,6 +58,8 @@ def test_values_are_shown_with_their_sources(run, here, monkeypatch):
         "reserve - default",
         'tenant "acme" environment FOVEATE_TENANT',
         'summarizer "" default',
+        "expand false default",
+        'expand_where "auto" default',
         "prune.enabled false environment FOVEATE_PRUNE_ENABLED",
         "filter.enabled true preset mine.toml, line 2: filter",
         "filter.keep 3 preset mine.toml, line 3: filter.keep",

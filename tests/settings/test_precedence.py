@@ -93,6 +93,8 @@ def test_where_nobody_speaks_the_defaults_count(loaded):
         "model": "",
         "window": None,
         "reserve": None,
+        "expand": False,
+        "expand_where": "auto",
         "tenant": "",
         "summarizer": "first-characters",
     }

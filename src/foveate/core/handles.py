@@ -26,6 +26,12 @@ class Handle(Struct, frozen=True):
     last: int
     path: Path = ()
 
+    def __str__(self) -> str:
+        """The handle as placeholders write it."""
+        if self.last > self.first:
+            return f"m{self.first}-m{self.last}"
+        return ".".join([f"m{self.first}", *(str(index + 1) for index in self.path)])
+
 
 def parse_handle(text: str) -> Handle:
     """Read a handle. Raises UnknownHandle where the text is none."""

@@ -13,6 +13,7 @@ from ..core.handles import Handle, parse_handle
 from ..core.journal import Record
 from ..core.showing import applies
 from ..core.standing import Standing, gaps, way_back
+from ..core.view import Entry
 from ..errors import BadEdit, NotExpandable, StalePlan, UnknownHandle
 from ..ports import Appended
 from .planning import Planning
@@ -96,7 +97,7 @@ class Editing(Planning):
                 raise UnknownHandle(handle, "No message of this conversation has this id.")
             return Handle(where[handle], where[handle])
         if type(handle) is int:
-            shown = self.projection.entries() if self._shown is None else self._shown
+            shown = self.shown
             if not 0 <= handle < len(shown) or not shown[handle].position:
                 raise UnknownHandle(str(handle), f"The last view has messages 0 to {len(shown) - 1}.")
             return Handle(shown[handle].position, max(shown[handle].position, shown[handle].last))
@@ -104,23 +105,44 @@ class Editing(Planning):
 
     def expand(self, handle: str | int, reason: str = "") -> Step[list[Appended]]:
         """Show the originals behind a handle again from the next view on, and return them."""
-        yield from self._follow_head()
-        parsed, rows = yield from self.named(handle)
-        self._require_shrunk(str(handle), parsed)
+        parsed, rows = yield from self.expandable(handle)
         target = Target(rows[0].id, parsed.path) if len(rows) == 1 else Span(rows[0].id, rows[-1].id)
         yield from self.edit([Restore((target,), reason=reason or f"{handle} was asked for")], "expand")
         return rows
 
-    def _require_shrunk(self, handle: str, parsed: Handle) -> None:
-        """Raise NotExpandable where there is nothing to bring back, or where it must not be brought back."""
+    def expandable(self, handle: str | int) -> Step[tuple[Handle, list[Appended]]]:
+        """The messages behind a handle that may be shown again. Raises NotExpandable where nothing of them is hidden or
+        shrunk, and where they are kept from the model.
+        """
+        yield from self._follow_head()
+        parsed, rows = yield from self.named(handle)
         inside = [entry for entry in self.projection.entries() if parsed.first <= entry.position <= parsed.last]
         there = {entry.position for entry in inside if entry.source is not None}
-        is_hidden = any(position not in there for position in range(parsed.first, parsed.last + 1))
+        hidden = [row.id for row in rows if row.position not in there]
         shrunk = [one for one in inside if any(meet(path, parsed.path) for path in one.shrunk)]
-        if any(not entry.expandable for entry in shrunk):
-            raise NotExpandable(handle, "its original is kept from the model; `original` reads it")
-        if not shrunk and not is_hidden:
-            raise NotExpandable(handle, "it is shown whole")
+        if any(not entry.expandable for entry in shrunk) or (hidden and (yield from self.withheld()) & {*hidden}):
+            raise NotExpandable(str(handle), "its original is kept from the model; `original` reads it")
+        if not shrunk and not hidden:
+            raise NotExpandable(str(handle), "it is shown whole")
+        return parsed, rows
+
+    @property
+    def shown(self) -> tuple[Entry, ...]:
+        """The view that was settled last; before there was one, all that is visible."""
+        return self.projection.entries() if self._shown is None else self._shown
+
+    def withheld(self) -> Step[set[str]]:
+        """Ids of messages whose originals a policy keeps from the model, those that are hidden now too."""
+        records = yield partial(self.store.records, self.head)
+        kept: dict[int, str] = {}
+        for _, record in records:
+            for number, edit in record.numbered():
+                if isinstance(edit, Replace) and not edit.expandable:
+                    kept[number] = edit.target.message
+                elif isinstance(edit, Restore):
+                    back = {target.message for target in edit.targets if isinstance(target, Target)}
+                    kept = {n: id for n, id in kept.items() if n not in edit.edits and id not in back}
+        return set(kept.values())
 
     def undo(self, first: int, last: int) -> Step[Record]:
         """Take back the edits with these numbers: what they changed is shown as it was without them."""

@@ -37,6 +37,8 @@ _DEFAULTS = {
     "reserve": None,
     "tenant": "",
     "summarizer": "",
+    "expand": False,
+    "expand_where": "auto",
 }
 _LEAST = {"window": 1, "reserve": 0}
 _MOST = 2**63 - 1
@@ -112,10 +114,11 @@ def load(
     """Merge all that is said.
 
     `environ`: such as `os.environ`. `folder`: where `foveate.toml` may lie, and where paths of presets start; None: no
-    such file is read. `keywords`: `store`, `format`, `model`, `window`, `reserve`, `tenant`, `summarizer`; None says
-    nothing. `settings`: of mechanisms, such as `{"prune": {"protect": 20_000}}`. `has_plugins`: then `retain` is on,
-    unless somebody says otherwise or `off` is chosen. A Store, a Format, a summarizer and policies of your own are
-    taken as they are. Raises BadSetting, naming source and value, what is allowed, and what takes precedence.
+    such file is read. `keywords`: `store`, `format`, `model`, `window`, `reserve`, `tenant`, `summarizer`, `expand`,
+    `expand_where`; None says nothing. `settings`: of mechanisms, such as `{"prune": {"protect": 20_000}}`.
+    `has_plugins`: then `retain` is on, unless somebody says otherwise or `off` is chosen. A Store, a Format, a
+    summarizer and policies of your own are taken as they are. Raises BadSetting, naming source and value, what is
+    allowed, and what takes precedence.
     """
     levels = {
         Level.FILE: from_file(folder),

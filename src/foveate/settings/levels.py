@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -33,6 +33,8 @@ GENERAL: Mapping[str, Any] = {
     "reserve": int,
     "tenant": str,
     "summarizer": str,
+    "expand": bool,
+    "expand_where": Literal["view", "tail", "auto"],
 }
 """Settings that are no mechanism's, and the kinds of their values."""
 

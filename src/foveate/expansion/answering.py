@@ -1,0 +1,289 @@
+"""Expanding, step by step: parts and searches for whoever asks, and answers to the calls of a model.
+
+What is asked for is looked up in the history, cut to what was wanted, and returned. A model's call gets it as its
+result; an original as a whole may come back in its own place instead, where that costs less. A call that cannot be
+answered gets a result that says why, and changes nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from ..core.counting import tokens_of
+from ..core.handles import Handle
+from ..core.messages import Content, Message, State, Text, ToolCall, ToolResult
+from ..core.stamps import Expanded
+from ..core.view import View
+from ..engine import About, Engine, Step
+from ..errors import BadInput, FoveateError, MissingExtra, NotExpandable, StoreError
+from ..ports import Appended, Found
+from .excerpts import Excerpt, Find, count_lines, items, lines, matches
+from .hits import Hit, hit_in, told, words_of
+from .items import items_of
+from .originals import content_of, decoded, part_of, text_of_all
+from .placing import Where, cheaper
+from .tool import NAMES, Ask, Items, Lines, Matches, Search, Whole, is_called, read_arguments
+
+__all__ = ["Expander", "Expanding"]
+
+_log = logging.getLogger("foveate")
+LEAST_ROOM = 0.05
+"""Share of the usable budget that an expansion may take even where the view is full: the next plan makes room."""
+_MOST_SEARCHED = 2_000
+"""Messages that a search takes from the store, at most, to find some that are not shown."""
+
+
+class Expanding(Struct, frozen=True):
+    """How a conversation expands."""
+
+    is_on: bool = False
+    """Whether prompts offer the tool to the model, and its calls are answered."""
+    where: Where = "auto"
+    """Where an original comes back that a model asked for as a whole."""
+    find: Find | None = None
+    """Looks for patterns."""
+
+
+class _Named(NamedTuple):
+    """What a handle names."""
+
+    handle: Handle
+    rows: list[Appended]
+    messages: list[tuple[str, str, Message]]
+
+    @property
+    def text(self) -> str:
+        return text_of_all(self.messages)
+
+
+class _Made(NamedTuple):
+    """What a call is answered."""
+
+    content: tuple[Content, ...]
+    expanded: Expanded
+
+
+class Expander:
+    """Expands for one conversation.
+
+    `add` appends a message, `expand` shows an original in its place; both tell their events.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        how: Expanding,
+        add: Callable[[Message, About], Step[None]],
+        expand: Callable[[str | int, str], Step[Message]],
+    ) -> None:
+        self._engine, self._add, self._expand = engine, add, expand
+        self.how = how
+
+    # ------------------------------------------------------------------------------------------------------- for hosts
+
+    def part(self, ask: Lines | Items | Matches) -> Step[Excerpt]:
+        """A part of an original that is not shown whole. Changes nothing."""
+        return (yield from self._part(ask, (yield from self._expandable(ask.handle))))
+
+    def search(self, words: str, limit: int) -> Step[list[Hit]]:
+        """Where these words stand in what is not shown whole, best first."""
+        engine = self._engine
+        wanted = words_of(words)
+        shown = {entry.position: entry for entry in engine.projection.entries() if entry.source is not None}
+        withheld: set[str] | None = None
+        hits: list[Hit] = []
+        seen, asked = 0, max(4 * limit, 50)
+        while wanted and len(hits) < limit:
+            found: list[Found] = yield partial(engine.store.search, engine.head, words, asked)
+            scores = {one.position: one.score for one in found[seen:]}
+            due = [at for at in scores if at not in shown or (shown[at].shrunk and shown[at].expandable)]
+            rows: list[Appended] = (yield partial(engine.store.pick, engine.head, due)) if due else []
+            if withheld is None and rows:
+                withheld = yield from engine.withheld()
+            for row in sorted(rows, key=lambda row: due.index(row.position)):
+                if row.id in (withheld or ()) or row.stamp.expanded or not row.body:
+                    continue
+                hit = hit_in(
+                    f"m{row.position}",
+                    decoded(row),
+                    wanted,
+                    turn=row.stamp.turn,
+                    who=_who(row),
+                    is_hidden=row.position not in shown,
+                    score=scores[row.position],
+                )
+                hits += [hit] if hit else []
+            if len(found) < asked or asked >= _MOST_SEARCHED:
+                break
+            seen, asked = len(found), asked * 4
+        return hits[:limit]
+
+    def show(self, handle: str | int, where: Where, reason: str) -> Step[Message]:
+        """Show an original again, in its place or in a message of its own at the tail. Returns the original."""
+        named = yield from self._expandable(handle)
+        place = yield from self._place(named, where)
+        if place == "view":
+            return (yield from self._expand(handle, reason))
+        head = f"[{named.handle}, as it was asked for{f': {reason}' if reason else ''}]"
+        message = Message("user", (Text(head), *content_of(named.messages)))
+        yield from self._add(message, _about(_expanded("whole", named)))
+        return named.messages[0][2]
+
+    # ------------------------------------------------------------------------------------------------------- for models
+
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the newest reply that have no result yet, in their order."""
+        answered: list[str] = []
+        for entry in reversed(self._engine.projection.entries()):
+            if entry.result is not None:
+                answered.append(entry.result.call_id)
+            elif entry.source is not None and entry.source.role == "assistant":
+                return tuple(call for call in entry.source.calls if not _taken(answered, call.call_id))
+        return ()
+
+    def answer_open(self, tools: Sequence[Any]) -> Step[None]:
+        """Answer the calls of the newest reply that are for this tool. `tools`: those of the host."""
+        if not self.how.is_on:
+            return
+        for call in self.open_calls():
+            if call.name in NAMES and not is_called(call.name, tools):
+                yield from self.answer(call)
+
+    def answer(self, call: ToolCall) -> Step[ToolResult]:
+        """Append the result of a call, and return it."""
+        state: State = "ok"
+        try:
+            content, expanded = yield from self._made(read_arguments(call.arguments))
+        except StoreError:
+            raise
+        except FoveateError as error:
+            said = str(error).encode("utf-8", "backslashreplace").decode()
+            content, expanded, state = (Text(said[:800]),), Expanded("refused"), "error"
+            _log.info("%s: a call of %s is refused: %s", self._engine.head.name, call.name, said[:200])
+        result = ToolResult(call.call_id, content, state)
+        yield from self._add(Message("tool", (result,)), _about(expanded))
+        return result
+
+    def _made(self, ask: Ask) -> Step[_Made]:
+        match ask:
+            case Search(words, limit):
+                hits = yield from self.search(words, limit)
+                if not hits:
+                    raise BadInput(f"Nothing that is not shown whole holds {words[:80]!r}. Try fewer or other words.")
+                return _Made((Text(told(hits, words)),), Expanded("search"))
+            case Whole(handle):
+                return (yield from self._whole(handle))
+            case Lines(handle) | Items(handle) | Matches(handle):
+                named = yield from self._expandable(handle)
+                self._require_no_copy(named)
+                excerpt = yield from self._part(ask, named)
+                text = Text(str(excerpt))
+                room = self._room(self._engine.view())
+                if (tokens := self._engine.counter(text.text)) > room:
+                    raise BadInput(
+                        f"That part of {named.handle} has {tokens:,} tokens, and there is room for {room:,}. Ask for "
+                        f"less of its {excerpt.total:,} {excerpt.what}."
+                    )
+                return _Made((text,), _expanded(excerpt.form, named))
+
+    def _whole(self, handle: str | int) -> Step[_Made]:
+        parsed, rows = yield from self._engine.named(handle)
+        note = Text(f"{parsed} {'is' if len(rows) == 1 else 'are'} shown in full again above.")
+        if not self._was_restored(parsed):  # Another call of the same reply may have asked for it.
+            named = yield from self._expandable(handle)
+            self._require_no_copy(named)
+            if (yield from self._place(named, self.how.where)) == "tail":
+                content = content_of(named.messages) or (Text(f"[{parsed} is empty]"),)
+                return _Made(content, _expanded("whole", named))
+            yield from self._expand(handle, "the model asked for it")
+        return _Made((note,), Expanded("view", str(parsed), rows[0].id))
+
+    def _was_restored(self, handle: Handle) -> bool:
+        """Whether all of it is shown whole, and some of it since the last call."""
+        engine = self._engine
+        inside = [one for one in engine.projection.entries() if handle.first <= one.position <= handle.last]
+        whole = {one.position: one.renewed for one in inside if one.source is not None and not one.shrunk}
+        return len(whole) > handle.last - handle.first and max(whole.values()) >= engine.next_turn()
+
+    def _require_no_copy(self, named: _Named) -> None:
+        """Raise NotExpandable where all of it was appended already, and stands there."""
+        for entry in self._engine.projection.entries():
+            shown = entry.stamp.expanded
+            is_copy = shown and shown.form == "whole" and shown.handle == str(named.handle)
+            if is_copy and entry.source is not None and not entry.shrunk:
+                raise NotExpandable(str(named.handle), f"all of it stands in {entry.handle}, where it was asked for")
+
+    # ----------------------------------------------------------------------------------------------------------- both
+
+    def _expandable(self, handle: str | int) -> Step[_Named]:
+        parsed, rows = yield from self._engine.expandable(handle)
+        if not any(row.body for row in rows):
+            raise NotExpandable(str(parsed), "it was erased")
+        messages = [(f"m{row.position}", _who(row), part_of(decoded(row), parsed.path, str(parsed))) for row in rows]
+        return _Named(parsed, rows, messages)
+
+    def _part(self, ask: Lines | Items | Matches, named: _Named) -> Step[Excerpt]:
+        name, text = str(named.handle), named.text
+        match ask:
+            case Lines(range=wanted):
+                excerpt: Excerpt = yield partial(lines, name, text, wanted)
+            case Items(range=wanted):
+                excerpt = yield partial(items, name, text, wanted)
+            case Matches(pattern=pattern):
+                if self.how.find is None:
+                    raise MissingExtra("Expanding by a pattern", "expand")
+                excerpt = yield partial(matches, name, text, pattern, self.how.find)
+        return excerpt
+
+    def _place(self, named: _Named, where: Where) -> Step[Where]:
+        """Where to show an original. Raises NotExpandable where it is too large to be shown anywhere."""
+        engine, handle = self._engine, named.handle
+        view = engine.view()
+        copy = Message("tool", (ToolResult("", content_of(named.messages)),))
+        tokens, room = tokens_of(copy, engine.counter), self._room(view)
+        if tokens > room:
+            raise NotExpandable(str(handle), (yield partial(_advice, named.text, tokens, room)))
+        if where != "auto":
+            return where
+        binds = engine.profile.binds_reasoning
+        return cheaper(view, engine.shown, handle.first, handle.last, binds_reasoning=binds)
+
+    def _room(self, view: View) -> int:
+        usable = view.budget.usable
+        return max(usable - view.tokens, int(usable * LEAST_ROOM))
+
+
+def _about(expanded: Expanded) -> About:
+    return About(origin="derived", expanded=expanded)
+
+
+def _expanded(form: Any, named: _Named) -> Expanded:
+    return Expanded(form, str(named.handle), named.rows[0].id)
+
+
+def _who(row: Appended) -> str:
+    return row.stamp.source or decoded(row).role
+
+
+def _taken(answered: list[str], call_id: str) -> bool:
+    """Whether an answer has this call's id; an answer is for one call."""
+    if call_id in answered:
+        answered.remove(call_id)
+        return True
+    return False
+
+
+def _advice(text: str, tokens: int, room: int) -> str:
+    """What to ask for instead of something too large."""
+    count, found = count_lines(text), items_of(text)
+    number = max(1, int(0.8 * room * count / tokens))
+    parts = [f'lines, such as "1-{number}" of its {count:,}'] if count > 1 else []
+    if (total := found.count()) > 1 and found.what != "lines":
+        parts.append(f'items, such as "1-{max(1, int(0.8 * room * total / tokens))}" of its {total:,} {found.what}')
+    asked = "; ".join([*parts, "or a pattern"])
+    return f"it has {tokens:,} tokens, and there is room for {room:,}. Ask for a part of it: {asked}"

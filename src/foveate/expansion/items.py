@@ -1,0 +1,171 @@
+"""The items of a text: elements of JSON, rows of a table, records between blank lines, or lines.
+
+Each item is a place in the text, so that what is cut out of it is a piece of the original, to the byte. What is no
+JSON, no table and has no blank lines has its lines for items. The time it takes grows with the length of the text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from msgspec import Struct
+
+__all__ = ["Items", "items_of"]
+
+_SPACE = re.compile(r"[ \t\r\n]*")
+_LINE = re.compile(r"[^\n]+")
+_GAP = re.compile(r"\n[ \t\r]*\n\s*")
+_QUOTED = re.compile(r'"[^"\n]*"')
+_RECORD = re.compile(r'(?:[^"\n]++|"[^"]*+"?)++')
+"""A row of a table with delimiters: a line, or several where a quoted field has line ends in it."""
+_SAMPLE = 40
+"""Lines that are looked at to tell whether a text is a table."""
+
+Span = tuple[int, int]
+_decoder = json.JSONDecoder()
+
+
+class Items(Struct, frozen=True):
+    """What a text consists of."""
+
+    what: str
+    """In the plural: `elements`, `entries`, `elements of results`, `rows`, `records`, `lines`."""
+    spans: Callable[[], Iterator[Span]]
+    """Start and end of each in the text, in order."""
+    header: str = ""
+    """The line that names the columns, where there is one; it is no item."""
+    known: int | None = None
+
+    def count(self) -> int:
+        """How many there are."""
+        return sum(1 for _ in self.spans()) if self.known is None else self.known
+
+
+def items_of(text: str) -> Items:
+    """The items of this text; a text without any has none that are counted."""
+    return _json_items(text) or _json_lines(text) or _table(text) or _records(text) or _lines(text)
+
+
+def _lines(text: str, what: str = "lines", start: int = 0) -> Items:
+    return Items(what, lambda: (match.span() for match in _filled(text, start)))
+
+
+def _filled(text: str, start: int = 0) -> Iterator[re.Match[str]]:
+    """The lines that are not blank, without their ends."""
+    return (match for match in _LINE.finditer(text, start) if not match[0].isspace())
+
+
+def _records(text: str) -> Items | None:
+    """Records between blank lines, where there are two at least."""
+
+    def spans() -> Iterator[Span]:
+        start = _space(text, 0)
+        for gap in _GAP.finditer(text, start):
+            yield start, gap.start()
+            start = gap.end()
+        if start < len(text):
+            yield start, len(text.rstrip())
+
+    return Items("records", spans) if len(list(islice(spans(), 2))) == 2 else None
+
+
+# ---------------------------------------------------------------------------------------------------------------- JSON
+
+
+def _json_items(text: str) -> Items | None:
+    start = _space(text, 0)
+    if text[start : start + 1] not in ("[", "{"):
+        return None
+    try:
+        whole, end = _decoder.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    if _space(text, end) != len(text):
+        return None
+    if isinstance(whole, list):
+        return Items("elements", lambda: _elements(text, start), known=len(whole))
+    # Results often come wrapped: what is counted then is the one long list, not the fields around it.
+    lists = {key: value for key, value in whole.items() if isinstance(value, list) and len(value) > 1}
+    key = max(lists, key=lambda name: len(lists[name]), default="")
+    if key and len(lists[key]) >= len(whole):
+        places = [value for name, value, _, _ in _entries(text, start) if name == key]
+        return Items(f"elements of {key[:60]}", lambda: _elements(text, places[-1]), known=len(lists[key]))
+    return Items("entries", lambda: ((begin, end) for _, _, begin, end in _entries(text, start)))
+
+
+def _elements(text: str, start: int) -> Iterator[Span]:
+    """The elements of the list that begins at `start`."""
+    at = _space(text, start + 1)
+    while text[at] != "]":
+        _, end = _decoder.raw_decode(text, at)
+        yield at, end
+        at = _space(text, end)
+        if text[at] == ",":
+            at = _space(text, at + 1)
+
+
+def _entries(text: str, start: int) -> Iterator[tuple[str, int, int, int]]:
+    """The entries of the object that begins at `start`: name, where its value begins, where it begins and ends."""
+    at = _space(text, start + 1)
+    while text[at] != "}":
+        name, colon = _decoder.raw_decode(text, at)
+        value = _space(text, _space(text, colon) + 1)
+        _, end = _decoder.raw_decode(text, value)
+        yield name, value, at, end
+        at = _space(text, end)
+        if text[at] == ",":
+            at = _space(text, at + 1)
+
+
+def _json_lines(text: str) -> Items | None:
+    """Lines that are a JSON value each, where at least two are, and the first ones all are."""
+    first = [match[0].strip() for match in islice(_filled(text), _SAMPLE)]
+    if len(first) < 2 or any(line[:1] not in ("{", "[") for line in first):
+        return None
+    for line in first:
+        try:
+            json.loads(line)
+        except (ValueError, RecursionError):
+            return None
+    return _lines(text, "records")
+
+
+def _space(text: str, start: int) -> int:
+    return _SPACE.match(text, start).end()  # type: ignore[union-attr]  # It matches everywhere.
+
+
+# --------------------------------------------------------------------------------------------------------------- tables
+
+
+def _table(text: str) -> Items | None:
+    first = list(islice(_filled(text), _SAMPLE))
+    if len(first) < 3:
+        return None
+    if all(match[0].lstrip().startswith("|") for match in first) and set(first[1][0].strip()) <= set("|-: +"):
+        return Items("rows", _lines(text, start=first[1].end()).spans, first[0][0].strip())
+    for delimiter in ("\t", ",", ";"):
+        widths = Counter(_QUOTED.sub("", match[0]).count(delimiter) for match in first)
+        width, often = widths.most_common(1)[0]
+        if width >= (1 if delimiter == "\t" else 2) and often >= 0.9 * len(first):
+            return _delimited(text, delimiter, first[0][0])
+    return None
+
+
+def _delimited(text: str, delimiter: str, top: str) -> Items:
+    """A table whose first line names the columns, if nothing in it is a number or blank."""
+    names = [field.strip().strip('"') for field in top.split(delimiter)]
+    has_header = len(set(names)) == len(names) and not any(not name or _is_number(name) for name in names)
+
+    def spans() -> Iterator[Span]:
+        rows = (match.span() for match in _RECORD.finditer(text) if match[0].strip())
+        yield from islice(rows, int(has_header), None)
+
+    return Items("rows", spans, top.strip() if has_header else "")
+
+
+def _is_number(field: str) -> bool:
+    return field[:1].isdigit() or field[1:2].isdigit()

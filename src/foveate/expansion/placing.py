@@ -1,0 +1,47 @@
+"""Where an original is shown again: in its own place, or at the tail as the result of the call. Pure arithmetic.
+
+In its place everything behind it is written to the provider's cache once more; at the tail nothing is, but the original
+stands beside the placeholder that stays. While the cache is warm the tail is cheaper, unless little stands behind.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ..core.economy import flush_cost, is_cold
+from ..core.messages import Reasoning
+from ..core.view import Entry, View
+
+__all__ = ["NOTE_TOKENS", "Where", "cheaper", "rewritten"]
+
+Where = Literal["view", "tail", "auto"]
+"""`view`: in its place. `tail`: as the result of the call. `auto`: where it costs less now."""
+
+NOTE_TOKENS = 20
+"""What it takes to say that something is shown again in its place."""
+
+
+def rewritten(view: View, shown: tuple[Entry, ...], first: int) -> int:
+    """Tokens behind position `first` that the last request (`shown`) put into the cache, and that an edit there would
+    have written again.
+    """
+    sent = {id(entry) for entry in shown}
+    return sum(entry.tokens for entry in view.entries if entry.position > first and id(entry) in sent)
+
+
+def cheaper(view: View, shown: tuple[Entry, ...], first: int, last: int, *, binds_reasoning: bool = False) -> Where:
+    """`view` or `tail`: where the originals of these positions cost less, in the next request. A tie goes to `view`.
+
+    Both write the original once. In its place: a note, and what stands behind is written again. At the tail: what
+    stands for the original now is sent, and read, once more. Where editing the past voids the reasoning behind it
+    (`binds_reasoning`) and there is some, the tail is taken.
+    """
+    behind = [entry for entry in view.entries if entry.position > first]
+    if binds_reasoning and any(isinstance(part, Reasoning) for entry in behind for part in entry.message.parts):
+        return "tail"
+    prices = view.moment.prices
+    if is_cold(view, prices):
+        return "view"
+    standing = sum(entry.tokens for entry in view.entries if first <= entry.position <= last)
+    in_place = flush_cost(rewritten(view, shown, first), prices) + prices.write * NOTE_TOKENS
+    return "view" if in_place <= prices.read * standing else "tail"
