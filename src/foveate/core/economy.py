@@ -11,7 +11,7 @@ it would have wanted at earlier calls, of that part of the view which was there 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from math import inf
 
@@ -76,24 +76,33 @@ def when_it_pays(
     prices: Prices | None = None,
     max_deferred: float = MAX_DEFERRED,
     threshold: float = 1.0,
+    patience: float = 1.0,
+    partly: bool = False,
 ) -> Policy:
     """This policy, or several as one, with edits that wait until they pay.
 
-    The edits are made, all at once, when the requests since each became due have wasted on what it would have saved as
-    much as making all of them now costs. They are made at once where that is free (the cache is cold), where the view
-    is over its budget or above `threshold`, a share of the usable tokens (that at which a summary would be made, so
-    that it may become needless), and where they come to more than `max_deferred`: a share of the usable tokens, or
-    tokens if it is above 1. What is no soft edit (pins, restores, tasks, the wish for a summary) never waits.
+    The edits are made, all at once, when the requests since each became due have wasted on what it would have saved
+    `patience` times as much as making all of them now costs; above 1, it allows for what the model asks for again.
+    `partly`: where that is not so of all of them, those of the newer half are looked at alone, then of the newer
+    quarter, and so on, since what stands near the end costs little to change.
+
+    They are made at once where that is free (the cache is cold), where the view is over its budget or above
+    `threshold`, a share of the usable tokens (that at which a summary would be made, so that it may become needless),
+    and where they come to more than `max_deferred`: a share of the usable tokens, or tokens if it is above 1. What is
+    no soft edit (pins, restores, tasks, the wish for a summary) never waits.
 
     Several policies look at the same view, and where two of them want the same message, the first has it. `prices`
     are those of the view unless given. Raises BadSetting for a `max_deferred` of 0 or less, and for a `threshold` that
-    is not above 0 and at most 1.
+    is not above 0 and at most 1, and for a negative `patience`.
     """
+    if not patience >= 0:
+        raise BadSetting(f"when_it_pays needs a patience of 0 or more, not {patience}.")
     if not max_deferred > 0 or not 0 < threshold <= 1:
         raise BadSetting(
             f"when_it_pays needs a max_deferred above 0 and 0 < threshold <= 1, not {max_deferred} and {threshold}."
         )
-    return _WhenItPays((policy,) if callable(policy) else tuple(policy), prices, max_deferred, threshold)
+    policies = (policy,) if callable(policy) else tuple(policy)
+    return _WhenItPays(policies, prices, max_deferred, threshold, patience, partly)
 
 
 class _WhenItPays:
@@ -104,9 +113,16 @@ class _WhenItPays:
     """Read by the engine: behind a reply nothing is sent yet, so there is nothing to decide."""
 
     def __init__(
-        self, policies: tuple[Policy, ...], prices: Prices | None, max_deferred: float, threshold: float
+        self,
+        policies: tuple[Policy, ...],
+        prices: Prices | None,
+        max_deferred: float,
+        threshold: float,
+        patience: float,
+        partly: bool,
     ) -> None:
         self._policies, self._prices, self._max_deferred, self._threshold = policies, prices, max_deferred, threshold
+        self._patience, self._partly = patience, partly
         self._past = _Past(policies)
 
     def __call__(self, view: View) -> list[Edit | NeedsSummary]:
@@ -117,10 +133,15 @@ class _WhenItPays:
         prices, bound = self._prices or view.moment.prices, self._max_deferred
         if bound <= 1:
             bound *= view.budget.usable
-        cost = flush_cost(waiting.rewritten(), prices)
-        if is_cold(view, prices) or waiting.total > bound or _have_wasted(waiting, self._past, cost, prices):
+        if is_cold(view, prices) or waiting.total > bound or self._pays(waiting, prices):
             return wanted
-        return [edit for edit in wanted if _key(edit) is None]
+        newer = waiting.newer() if self._partly else ()
+        paying = next((part.saved for part in newer if self._pays(part, prices)), {})
+        return [edit for edit in wanted if (key := _key(edit)) is None or key in paying]
+
+    def _pays(self, waiting: _Waiting, prices: Prices) -> bool:
+        cost = flush_cost(waiting.rewritten(), prices) * self._patience
+        return _have_wasted(waiting, self._past, cost, prices)
 
     @property
     def optional(self) -> bool:
@@ -156,7 +177,7 @@ class _Waiting:
                 places.setdefault(entry.id, index)
             if entry.span is not None and entry.span.last in named:
                 places.setdefault(entry.span.last, index)
-        self._first = len(view.entries)
+        self._places: dict[Key, int] = {}
         for key, edit in soft:
             ends = [places[id] for id in _ends(edit) if id in places]
             if not ends:
@@ -164,13 +185,27 @@ class _Waiting:
             touched = view.entries[min(ends) : max(ends) + 1]
             self.saved[key] = max(0, _saved(edit, touched))
             self.since[key] = max(max(entry.stamp.turn, entry.renewed) for entry in touched)
-            self._first = min(self._first, *ends)
-        self.total = sum(self.saved.values())
+            self._places[key] = min(ends)
+
+    @property
+    def total(self) -> int:
+        return sum(self.saved.values())
+
+    def newer(self) -> Iterator[_Waiting]:
+        """The newer half of those that save something, then of what is left, and so on."""
+        keys = sorted([key for key, tokens in self.saved.items() if tokens], key=self._places.__getitem__)
+        while keys := keys[(len(keys) + 1) // 2 :]:
+            part = _Waiting(self.view, ())
+            for key in keys:
+                part.saved[key], part.since[key] = self.saved[key], self.since[key]
+                part._places[key] = self._places[key]
+            yield part
 
     def rewritten(self) -> int:
         """Tokens that would be written again: behind the first edit, less what goes, less what is new in any case."""
         last = self.view.turn - 1
-        behind = sum([entry.tokens for entry in self.view.entries[self._first :] if entry.stamp.turn < last])
+        first = min(self._places.values(), default=len(self.view.entries))
+        behind = sum([entry.tokens for entry in self.view.entries[first:] if entry.stamp.turn < last])
         return behind - self.total
 
     def at_most(self) -> int:
