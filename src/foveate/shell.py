@@ -260,7 +260,7 @@ class Shell:
         shared, tail = mirror.compare(said, self._read)
         if shared < self._engine.head.position:
             kept = yield from self._engine.depart(shared)
-            _log.info("%s departs from its past after m%d; the former course is kept as %s", self.name, shared, kept)
+            _log.debug("%s departs from its past after m%d; the former course is kept as %s", self.name, shared, kept)
         yield from self._append(tail, self.tip)
         mirror.settled(self.tip, len(self))
         self._mirror = mirror

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from msgspec import structs
+
 from ..errors import CompactionFailed
 from .edits import Edit, Hide, Pin, Replace, Restore, Summarize, Target, Task, Unpin
 from .journal import Record
@@ -52,7 +54,7 @@ def held_back(
     draft = projection.copy()
     undone: tuple[Edit, ...] = (*(Unpin(Target(entry.id, pin.path)) for pin in entry.pins), Restore((), entry.edits))
     draft.apply(Record(draft.number + 1, undone, 0, 0, "", draft.position))
-    view = frame(draft.entries())
+    view = structs.replace(frame(draft.entries()), is_trial=True)
     why = "it is pinned" if entry.pins else "what one has shrunk the others leave alone"
     for policy in policies:
         shrinking = [edit for edit in _without_asking(policy, view) if isinstance(edit, Replace | Hide | Summarize)]

@@ -47,9 +47,9 @@ class Planning(Appending):
     def plan(self) -> Plan:
         """A dry run: what `settle` would commit now, and what the model would see. Changes nothing."""
         self._require_window()
-        plan = draw_up(self.projection, self.frame, self.policies, self.floor)[0]
+        plan = draw_up(self.projection, self.trial, self.policies, self.floor)[0]
         ready = [asked.apply for asked in self.ahead.ready(plan)]
-        return draw_up(self.projection, self.frame, [*ready, *self.policies], self.floor)[0] if ready else plan
+        return draw_up(self.projection, self.trial, [*ready, *self.policies], self.floor)[0] if ready else plan
 
     def settle(self) -> Step[View]:
         """Plan, commit and check: the view for the next model call, which begins with it."""
@@ -223,6 +223,6 @@ class Planning(Appending):
                 raise asked.failure
 
     def _drop(self, asked: Asked, why: str) -> Step[None]:
-        _log.info("%s: a summary for %s is dropped: %s", self.head.name, asked.needs.request.policy, why)
+        _log.debug("%s: a summary for %s is dropped: %s", self.head.name, asked.needs.request.policy, why)
         yield from self._begin(asked.notes(why))
         self.ahead.dropped(asked, self.next_turn())

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from msgspec import structs
+
 from ..core import ids, wire
 from ..core.edits import Edit, Restore, Task, named_by
 from ..core.journal import Record
@@ -140,6 +142,10 @@ class State:
     def frame(self, entries: tuple[Entry, ...]) -> View:
         """Entries as a view with the facts of this moment."""
         return self._framed(entries, tuple(self.projection.tasks.values()))
+
+    def trial(self, entries: tuple[Entry, ...]) -> View:
+        """The same for a plan that is only looked at."""
+        return structs.replace(self.frame(entries), is_trial=True)
 
     def _framed(self, entries: tuple[Entry, ...], tasks: tuple[Task, ...]) -> View:
         now, turn, facts = self.clock(), self.next_turn(), self.projection.facts

@@ -83,7 +83,7 @@ def expire_results(
         warnings.warn(told, stacklevel=2)
 
     def policy(view: View) -> Sequence[Edit | NeedsSummary]:
-        tally = _Tally(view.turn)
+        tally = _Tally(view)
         entries = view.entries[_stable(view) if stable_prefix else 0 :]
         ended = [one for entry in entries if not _is_shrunk(entry) and (one := levels.due(entry, view.turn))]
         due = [one for one in ended if _may_expire(one.entry, view)]
@@ -192,8 +192,8 @@ def _stable(view: View) -> int:
 class _Tally:
     """What one plan does, told to the log in one line once all of it is known."""
 
-    def __init__(self, turn: int) -> None:
-        self._turn = turn
+    def __init__(self, view: View) -> None:
+        self._turn, self._is_trial = view.turn, view.is_trial
         self._compacted = self._removed = self._saved = self._asked = 0
 
     def planned(self, steps: Sequence[Step]) -> None:
@@ -218,6 +218,6 @@ class _Tally:
         self._saved += 0 if made.removes else made.saved
 
     def _tell(self) -> None:
-        if not self._asked and (self._compacted or self._removed):
+        if not self._is_trial and not self._asked and (self._compacted or self._removed):
             done = f"{self._compacted} compacted (saved ~{self._saved} tokens), {self._removed} removed"
             _log.info("[Turn %d] Message pruning: %s", self._turn, done)

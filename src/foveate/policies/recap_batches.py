@@ -97,7 +97,7 @@ def recap_batches(
         batches = _Batches(view, turns[:due], turns[due + keep - 1], form)
         hidden = list(batches.inputs_due(keep_first_user)) if hide_users else []
         taken = sorted([*hidden, *batches.shrunk({step.position for step in hidden})], key=lambda step: step.position)
-        if taken:
+        if taken and not view.is_trial:
             before = sum(_size(entry.message) for entry in view.entries)
             _log.info(ratio_line(before, before - sum(step.saved for step in taken)))
         return tuple(step.edit for step in taken)

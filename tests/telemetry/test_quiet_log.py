@@ -1,0 +1,67 @@
+"""The log of a conversation in which nothing is amiss is empty, and what is only looked at leaves no line."""
+
+from __future__ import annotations
+
+import logging
+import subprocess
+import sys
+
+import pytest
+
+from foveate import Lease, open_conversation, recap_batches
+from foveate.core.messages import ToolCall, assistant, tool_result
+
+RECAP = "Let me see.\nrecap - step {n} is done."
+
+
+def test_a_program_that_says_nothing_of_logs_sees_none():
+    code = """
+import logging, foveate
+assert [type(one).__name__ for one in logging.getLogger("foveate").handlers] == ["NullHandler"]
+def fail(event): raise ValueError("a listener's own fault")
+foveate.open_conversation("c", on_event=fail).append("hello")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("policy", ["none", "prune", "balanced", "keep-last-2"])
+def test_a_run_in_which_nothing_is_amiss_logs_nothing(policy, caplog, tmp_path):
+    caplog.set_level(logging.INFO, "foveate")
+    with open_conversation("c", store=f"sqlite:///{tmp_path}/chat.db", policy=policy, window=20_000) as chat:
+        chat.append("Look at the files.")
+        for n in range(12):
+            chat.prompt()
+            chat.record(assistant(f"Step {n}.", ToolCall(f"c{n}", "read", f'{{"n":{n}}}')))
+            chat.append(tool_result(f"c{n}", f"line of {n}\n" * 1_000))
+        chat.prompt()
+        chat.prompt(messages=[{"role": "user", "content": "Another list: the conversation departs from its past."}])
+    assert caplog.messages == []
+
+
+def test_a_dry_run_and_an_explanation_leave_no_line_and_the_plan_that_is_applied_leaves_one(caplog):
+    caplog.set_level(logging.INFO, "foveate")
+    chat = open_conversation("c", policy="expire", window=100_000)
+    chat.append("Look.")
+    for n in range(4):
+        chat.append(assistant("", ToolCall(f"c{n}", "read", f'{{"n":{n}}}')))
+        chat.append(tool_result(f"c{n}", "x" * 4_000), lease=Lease(1, "compact", message_type="action-result"))
+    chat.pin("m3")
+    assert len(chat.plan().edits) == 2
+    assert "expire would act on it too" in chat.explain("m3")
+    assert caplog.messages == []
+    chat.settle()
+    assert caplog.messages == ["[Turn 5] Message pruning: 2 compacted (saved ~1702 tokens), 0 removed"]
+
+
+def test_recaps_that_are_only_looked_at_leave_no_line(caplog):
+    caplog.set_level(logging.INFO, "foveate")
+    chat = open_conversation("c", policy=[recap_batches()], window=100_000)
+    for n in range(9):
+        chat.append(f"Do step {n}. " * 20)
+        chat.append(assistant(f"{'thinking ' * 50}\n{RECAP.format(n=n)}"))
+    chat.append("Go on.")
+    assert chat.plan().edits
+    assert caplog.messages == []
+    chat.settle()
+    assert [line.partition(":")[0] for line in caplog.messages] == ["LLM Context"]
