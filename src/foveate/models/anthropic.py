@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AnthropicModel", "anthropic_model"]
 
-MAX_TOKENS = 4_096
+MAX_TOKENS = 8_192
 """Length of an answer at most. The API refuses a request that does not say one."""
 TIMEOUT = 60.0
 """Seconds that the SDK waits for the server before it gives up, or tries again. Its own default is ten minutes."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenAIModel", "openai_model"]
 
-MAX_TOKENS = 4_096
+MAX_TOKENS = 8_192
 """Length of an answer at most, thoughts included."""
 TIMEOUT = 60.0
 """Seconds that the SDK waits for the server before it gives up, or tries again. Its own default is ten minutes."""
@@ -36,9 +36,9 @@ def openai_model(
     `client`: the SDK's, sync or async; what `complete` returns is awaited if it is async. By default one is made when
     the first request is sent, which reads `OPENAI_API_KEY`. `base_url`: of a compatible server, such as
     `http://localhost:11434/v1`; not beside `client`, which has its own. There the length of an answer is said as
-    `max_tokens`, which such servers know, at OpenAI's as `max_completion_tokens`. `max_tokens`: of one answer; a request
-    that says its own keeps it. `timeout`: seconds; `client`'s own retries come on top. Raises MissingExtra where the SDK
-    is not installed, and BadSetting for what makes no sense.
+    `max_tokens`, which such servers know, at OpenAI's as `max_completion_tokens`. `max_tokens`: of one answer; a
+    request that says its own keeps it. `timeout`: seconds; `client`'s own retries come on top. Raises MissingExtra
+    where the SDK is not installed, and BadSetting for what makes no sense.
     """
     try:
         import openai  # noqa: F401

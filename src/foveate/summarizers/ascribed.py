@@ -164,6 +164,8 @@ def _why_not(sentence: str, heard: Heard, is_users: bool) -> str:
         is_said = _SAYS.search(before) is not None or is_users
         if (is_said or len(_WORD.findall(quote)) >= 3) and not _is_name(quote, is_said) and not heard.is_quoted(quote):
             return "a quotation that the user never said"
+    if is_users and _is_the_tools(sentence, heard):
+        return "words of a tool as if they were the user's"
     if not names_user:
         return ""
     if _PERMITS.search(sentence) and not _DENIED.search(sentence) and not quotes and not _is_permitted(sentence, heard):

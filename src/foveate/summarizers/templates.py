@@ -1,0 +1,139 @@
+"""Prompts as Markdown files with places to fill in, shipped or a user's own.
+
+`{{ name }}` is filled with a value of the request. A paragraph whose places are all empty is left out whole. What comes
+from a conversation is fenced by a pair of tags that cannot occur in it, so that nothing in it can end the fence: to the
+model it is material, whatever it says. Knows nothing of models.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Mapping
+from functools import cache
+from hashlib import blake2b
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ..core.summaries import SummaryRequest
+from ..errors import BadSetting
+
+__all__ = ["SHIPPED", "SYSTEM", "Templates", "fenced"]
+
+_log = logging.getLogger("foveate")
+
+SYSTEM = "system"
+"""Name of the prompt that stands before each of the others."""
+HISTORY, CHECKPOINT, MESSAGE = "history", "checkpoint", "compact-agent-message"
+SHIPPED = (HISTORY, CHECKPOINT, MESSAGE, SYSTEM)
+"""Names of the prompts that are files beside this one."""
+
+_PLACE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+_PLAIN = frozenset(("target", "focus", "required", "part"))
+"""What whoever runs the program says, or code counts: filled in as it is, in one line."""
+
+
+class Templates:
+    """The prompts of one summarizer."""
+
+    def __init__(self, prompts: Mapping[str, str] | str | Path | None = None) -> None:
+        """`prompts`: a mapping of names to texts, or a folder of `.md` files; those not in it are the shipped ones.
+
+        Raises BadSetting where the folder is missing, and for a text that says nowhere where `{{ text }}` goes.
+        """
+        own = _of_folder(Path(prompts)) if isinstance(prompts, str | Path) else dict(prompts or {})
+        for name, text in own.items():
+            if not isinstance(text, str) or not text.strip():
+                raise BadSetting(f"The prompt {name!r} is no text.")
+            if _key(name) != SYSTEM and "text" not in _PLACE.findall(text):
+                raise BadSetting(f"The prompt {name!r} has no {{{{ text }}}}, where what is summed up would stand.")
+        self._own = {_key(name): text for name, text in own.items()}
+
+    def system(self) -> str:
+        """What stands before every request."""
+        return self._text(SYSTEM).strip()
+
+    def filled(self, request: SummaryRequest, text: str, **more: str) -> str:
+        """The prompt of a request, with its facts and the text to sum up. `more`: values that are not its own."""
+        values: dict[str, Any] = {
+            **request.facts,
+            "target": str(request.target),
+            "previous": request.previous,
+            "required": ", ".join(request.required),
+            "focus": request.focus,
+            **more,
+            "text": text,
+        }
+        return _filled(self._text(self.name_for(request)), values)
+
+    def name_for(self, request: SummaryRequest) -> str:
+        """Which prompt a request is answered with: the one it names, or that of its kind where there is none."""
+        if request.prompt:
+            if (key := _key(request.prompt)) in self._own or key in SHIPPED:
+                return key
+            _log.warning("there is no prompt %r; the one that is usual is taken", request.prompt)
+        if "originalLength" in request.facts:
+            return MESSAGE
+        return CHECKPOINT if "from_turn" in request.facts else HISTORY
+
+    def _text(self, name: str) -> str:
+        return self._own[name] if name in self._own else _shipped(name)
+
+
+def fenced(text: str) -> str:
+    """A text between two tags that do not occur in it; the same text gives the same tags."""
+    number = 0
+    while True:
+        seal = blake2b(f"{number}\n{text}".encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+        if seal not in text:
+            return f"<text-{seal}>\n{text}\n</text-{seal}>"
+        number += 1
+
+
+def _filled(template: str, values: Mapping[str, Any]) -> str:
+    def place(found: re.Match[str]) -> str:
+        name, value = found[1], values.get(found[1])
+        return _said(name, value)
+
+    kept: list[str] = []
+    for paragraph in re.split(r"\n{2,}", template.strip()):
+        named = _PLACE.findall(paragraph)
+        is_empty = bool(named) and not any(_said(name, values.get(name)) for name in named)
+        if is_empty:
+            if kept and named == [_only(paragraph)]:
+                kept.pop()  # A place that stands alone belongs to the paragraph that leads up to it.
+        else:
+            kept.append(_PLACE.sub(place, paragraph))
+    return "\n\n".join(kept)
+
+
+def _only(paragraph: str) -> str | None:
+    alone = _PLACE.fullmatch(paragraph.strip())
+    return alone[1] if alone and alone[1] != "part" else None
+
+
+def _said(name: str, value: Any) -> str:
+    if value is None or value == "":
+        return ""
+    if name in _PLAIN or isinstance(value, int | float):
+        return " ".join(str(value).split())
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    is_word = name not in ("text", "previous", "request") and re.fullmatch(r"[\w .:-]{1,60}", text)
+    return text if is_word else fenced(text)
+
+
+def _key(name: str) -> str:
+    return "-".join(name.casefold().split())
+
+
+def _of_folder(folder: Path) -> dict[str, str]:
+    if not folder.is_dir():
+        raise BadSetting(f"There is no folder {str(folder)!r} with prompts.")
+    return {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
+
+
+@cache
+def _shipped(name: str) -> str:
+    return (files(__package__) / "prompts" / f"{name}.md").read_text(encoding="utf-8")
