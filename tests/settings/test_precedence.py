@@ -76,11 +76,12 @@ def test_where_nobody_speaks_the_defaults_count(loaded):
     assert {name: one.value for name, one in values.items() if one.source != "default"} == {
         "summarizer": "first-characters",
         "supersede.enabled": True,
-        "prune.enabled": True,
-        "prune.protect": 0.1,
-        "prune.protect_reads": 0.4,
-        "prune.minimum": 0,
+        "fold.enabled": True,
+        "fold.protect": 0.1,
+        "shrink.enabled": True,
         "defer.enabled": True,
+        "defer.patience": 2.5,
+        "defer.partly": True,
         "compact.enabled": True,
         "compact.keep_recent": 0.3,
     }
@@ -124,7 +125,7 @@ def test_a_mechanism_of_the_preset_is_switched_off_on_any_level(loaded):
 
 
 def test_who_speaks_of_a_mechanism_above_the_choice_of_the_preset_switches_it_on(loaded):
-    assert loaded("[filter]\nkeep = 2\n").mechanisms == ("supersede", "prune", "filter", "defer", "compact")
+    assert loaded("[filter]\nkeep = 2\n").mechanisms == ("supersede", "filter", "fold", "shrink", "defer", "compact")
     assert loaded('policy = "none"\n[filter]\nkeep = 2\n').mechanisms == ("filter",)
     environ = {"FOVEATE_POLICY": "recap", "FOVEATE_FILTER_KEEP": "2"}
     assert loaded("", environ).mechanisms == ("filter", "recap")
