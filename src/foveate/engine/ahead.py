@@ -67,9 +67,13 @@ class Asked:
         self.edits = tuple(edits)
         return False
 
-    def failed_at(self, turn: int) -> None:
-        """A failure that the conversation has waited for counts as one of this call."""
-        self.edits = tuple(replace(edit, turn=turn) if isinstance(edit, Task) else edit for edit in self.edits)
+    def waited_for(self, view: View) -> None:
+        """A failure that the conversation has waited for is one of this call, and it is not asked again for it."""
+        newest = max((max(entry.position, entry.last) for entry in view), default=0)
+        if len(self.notes("")) == len(self.edits):
+            self.edits = tuple(
+                replace(task, turn=view.turn, seen=newest if task.seen else 0) for task in self.notes("")
+            )
 
     def fault(self, view: View, branch: int) -> str:
         """Why nothing will be made of it; "" if it holds, as far as is known."""

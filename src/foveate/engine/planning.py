@@ -216,7 +216,7 @@ class Planning(Appending):
             while job := asked.job:
                 yield job.wait
                 yield from self._take(asked)
-            asked.failed_at(view.turn)
+            asked.waited_for(view)
             if why := asked.fault(view, self.head.branch):
                 yield from self._drop(asked, why)
             if asked.failure:

@@ -1,0 +1,38 @@
+"""A process whose summarizer hangs in the background: run with the path of a database, until it is killed.
+
+It prints `message POSITION` for each message that was stored, and `asked` once the summarizer was.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+from foveate import SummaryRequest, compact_on_overflow, open_conversation
+from foveate.testing import say, text_of, user
+
+
+def main(path: str) -> None:
+    begun = threading.Event()
+
+    def hangs(request: SummaryRequest) -> str:
+        begun.set()
+        threading.Event().wait()
+        return ""
+
+    policy = compact_on_overflow(ahead=0.5, keep_recent=0.25, framing="{summary}")
+    store = f"sqlite:///{path}"
+    with open_conversation("c", store=store, window=11_000, reserve=1_000, policy=policy, summarizer=hangs) as chat:
+        for number in range(1, 9):
+            if number > 1:
+                chat.record(say(f"a{number - 1} " + text_of(490, number)))
+            chat.append(user(f"q{number} " + text_of(490, number)))
+            chat.settle()
+            print("message", len(chat), flush=True)
+        begun.wait()
+        print("asked", flush=True)
+        threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

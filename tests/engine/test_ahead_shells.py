@@ -1,0 +1,383 @@
+"""Summaries in the background of both shells: threads, tasks, closing, cancelling, and a process that is killed.
+
+Nothing sleeps: a summarizer waits at a gate that the test opens. Warnings are errors here, so a coroutine that nobody
+awaits or a task that is destroyed while it is pending fails a test.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveate import AsyncConversation, Conversation, StoreError, SummaryRequest, Task, View, compact_on_overflow
+from foveate.background.tasks import TaskJob, Tasks
+from foveate.background.threads import Threads
+from foveate.testing import say, text_of, user
+from foveate.wiring import open_async_conversation
+
+from .shells import opened, refusals, texts
+
+COMPACT = compact_on_overflow(ahead=0.5, keep_recent=0.25, framing="{summary}")
+SIZE: dict[str, Any] = {"window": 11_000, "reserve": 1_000}
+HERE = Path(__file__).resolve().parent
+
+
+class Gate:
+    """A summarizer that waits until it is let through."""
+
+    def __init__(self, said: str | BaseException = "In short.") -> None:
+        self.open = threading.Event()
+        self.begun = threading.Event()
+        self.threads: list[threading.Thread] = []
+        self.said = said
+
+    def __call__(self, request: SummaryRequest) -> str:
+        self.threads.append(threading.current_thread())
+        self.begun.set()
+        assert self.open.wait(20)
+        if isinstance(self.said, BaseException):
+            raise self.said
+        return self.said
+
+
+def ask(one: Conversation, number: int) -> View:
+    if number > 1:
+        one.record(say(f"a{number - 1} " + text_of(490, number)))
+    one.append(user(f"q{number} " + text_of(490, number)))
+    return one.settle()
+
+
+def talk(one: Conversation, first: int, last: int) -> View:
+    for number in range(first, last):
+        ask(one, number)
+    return ask(one, last)
+
+
+def jobs(one: Conversation | AsyncConversation) -> list[Any]:
+    return [asked.job for asked in one._engine.ahead._asked.values() if asked.job]
+
+
+def ended(one: Conversation) -> None:
+    """Wait for what runs in the background, as nobody but a test does."""
+    for job in jobs(one):
+        job.wait()
+
+
+def tasks(records: list[Any]) -> list[tuple[str, int, str]]:
+    made = [edit for record in records for edit in record.edits if isinstance(edit, Task)]
+    return [(task.state, task.attempt, task.reason) for task in made]
+
+
+# -------------------------------------------------------------------------------------------------------------- threads
+
+
+def test_a_summary_is_written_in_a_thread_while_the_conversation_goes_on():
+    gate = Gate()
+    one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
+    talk(one, 1, 9)
+    assert gate.begun.wait(20)
+    assert (gate.threads[0] is threading.current_thread(), gate.threads[0].daemon) == (False, True)
+    assert texts(one.view)[0].startswith("q1 ")
+    gate.open.set()
+    ended(one)
+    talk(one, 10, 11)
+    assert texts(one.view)[0] == "In short."
+    assert tasks(one.records()) == [("done", 1, "")]
+
+
+def test_where_there_is_no_choice_the_conversation_waits_for_the_thread():
+    gate = Gate()
+    one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
+    talk(one, 1, 10)
+    threading.Timer(0.05, gate.open.set).start()
+    assert texts(talk(one, 11, 11))[0] == "In short."
+    assert len(gate.threads) == 1
+
+
+def test_f16_and_not_longer_than_there_is_patience():
+    gate = Gate()
+    one = opened(policy=(COMPACT,), summarizer=gate, background=Threads(patience=0.01), **SIZE)
+    view = talk(one, 1, 11)
+    assert (view.tokens <= 10_000, refusals(one, view)) == (True, [])
+    assert tasks(one.records())[0] == ("failed", 1, "no answer came in time")
+    gate.open.set()
+
+
+def test_an_eager_background_of_threads_takes_what_would_be_waited_for():
+    gate = Gate()
+    policy = compact_on_overflow(threshold=0.5, framing="{summary}")
+    one = opened(policy=(policy,), summarizer=gate, background=True, **SIZE)
+    assert texts(talk(one, 1, 7))[0].startswith("q1 ")
+    gate.open.set()
+    ended(one)
+    assert texts(talk(one, 8, 8))[0] == "In short."
+
+
+def test_an_error_that_would_end_a_process_ends_only_the_attempt():
+    gate = Gate(SystemExit(3))
+    one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
+    talk(one, 1, 8)
+    gate.open.set()
+    ended(one)
+    talk(one, 9, 9)
+    state, attempt, why = tasks(one.records())[0]
+    assert (state, attempt, "SystemExit(3)" in why) == ("failed", 1, True)
+
+
+def test_closing_waits_for_nothing_and_a_thread_that_is_left_does_no_harm():
+    gate = Gate()
+    one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
+    talk(one, 1, 8)
+    one.close()
+    gate.open.set()
+    gate.threads[0].join(20)
+    assert not gate.threads[0].is_alive()
+
+
+def test_a_conversation_that_waits_is_let_go_when_another_thread_closes_it():
+    gate = Gate()
+    one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
+    talk(one, 1, 10)
+    threading.Timer(0.05, one.close).start()
+    with pytest.raises(StoreError, match="closed"):
+        talk(one, 11, 11)
+    gate.open.set()
+
+
+def test_f31_other_threads_append_while_a_summary_is_written():
+    gate = Gate()
+    one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
+    talk(one, 1, 7)
+    assert gate.begun.wait(20)
+    writers = [threading.Thread(target=one.append, args=(f"note {n}",)) for n in range(8)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(20)
+    gate.open.set()
+    ended(one)
+    view = talk(one, 8, 11)
+    assert texts(view)[0] == "In short."
+    assert sorted(text for text in texts(view) if text.startswith("note")) == [f"note {n}" for n in range(8)]
+
+
+def test_an_async_summarizer_in_a_sync_conversation_is_told_so():
+    async def summarizer(request: SummaryRequest) -> str:
+        return "In short."
+
+    one = opened(policy=(COMPACT,), summarizer=summarizer, **SIZE)
+    talk(one, 1, 8)
+    ended(one)
+    talk(one, 9, 9)
+    state, _, why = tasks(one.records())[0]
+    assert (state, "only an async conversation" in why) == ("failed", True)
+    talk(one, 10, 10)
+    one.close()
+    gc.collect()
+
+
+# ---------------------------------------------------------------------------------------------------------------- tasks
+
+
+async def async_talk(one: AsyncConversation, first: int, last: int) -> View:
+    for number in range(first, last + 1):
+        if number > 1:
+            await one.record(say(f"a{number - 1} " + text_of(490, number)))
+        await one.append(user(f"q{number} " + text_of(490, number)))
+        view = await one.settle()
+    return view
+
+
+def run(story: Awaitable[None]) -> None:
+    """Run an async test; whatever the loop complains of fails it."""
+    told: list[Any] = []
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        await story
+
+    asyncio.run(main())
+    gc.collect()
+    assert told == []
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_summary_is_written_in_a_task_while_the_conversation_goes_on(is_async: bool):
+    async def story() -> None:
+        let_go = asyncio.Event()
+
+        async def later(request: SummaryRequest) -> str:
+            await let_go.wait()
+            return "In short."
+
+        gate = Gate()
+        one = await open_async_conversation("c", policy=(COMPACT,), summarizer=later if is_async else gate, **SIZE)
+        view = await async_talk(one, 1, 9)
+        assert texts(view)[0].startswith("q1 ")
+        let_go.set()
+        gate.open.set()
+        for job in jobs(one):
+            await job.wait()
+        view = await async_talk(one, 10, 11)
+        assert texts(view)[0] == "In short."
+        assert tasks(await one.records()) == [("done", 1, "")]
+        await one.close()
+
+    run(story())
+
+
+def test_where_there_is_no_choice_the_task_is_awaited_and_other_tasks_go_on():
+    async def story() -> None:
+        let_go = asyncio.Event()
+
+        async def later(request: SummaryRequest) -> str:
+            await let_go.wait()
+            return "In short."
+
+        one = await open_async_conversation("c", policy=(COMPACT,), summarizer=later, **SIZE)
+        await async_talk(one, 1, 10)
+        waiting = asyncio.ensure_future(async_talk(one, 11, 11))
+        for _ in range(50):
+            await asyncio.sleep(0.001)
+        assert not waiting.done()
+        let_go.set()
+        assert texts(await waiting)[0] == "In short."
+        await one.close()
+
+    run(story())
+
+
+def test_f16_a_task_that_hangs_is_given_up_after_so_long():
+    async def story() -> None:
+        async def hangs(request: SummaryRequest) -> str:
+            await asyncio.Event().wait()
+            return ""
+
+        one = await open_async_conversation(
+            "c", policy=(COMPACT,), summarizer=hangs, background=Tasks(patience=0.01), **SIZE
+        )
+        view = await async_talk(one, 1, 11)
+        assert view.tokens <= 10_000
+        assert tasks(await one.records())[0] == ("failed", 1, "no answer came in time")
+        await one.close()
+
+    run(story())
+
+
+def test_who_waits_may_be_cancelled_and_what_is_written_meanwhile_is_taken_by_the_next_call():
+    async def story() -> None:
+        let_go = asyncio.Event()
+
+        async def later(request: SummaryRequest) -> str:
+            await let_go.wait()
+            return "In short."
+
+        one = await open_async_conversation("c", policy=(COMPACT,), summarizer=later, **SIZE)
+        await async_talk(one, 1, 10)
+        await one.append(user(text_of(990)))
+        waiting = asyncio.ensure_future(one.settle())
+        for _ in range(50):
+            await asyncio.sleep(0.001)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        let_go.set()
+        assert texts(await one.settle())[0] == "In short."
+        assert await one.verify() == []
+        await one.close()
+
+    run(story())
+
+
+@pytest.mark.parametrize("closes", [True, False])
+@pytest.mark.parametrize("is_async", [True, False])
+def test_a_loop_that_ends_leaves_no_task_and_no_coroutine_behind(closes: bool, is_async: bool):
+    gates: list[Gate] = []
+    cancelled: list[str] = []
+
+    async def story() -> None:
+        async def hangs(request: SummaryRequest) -> str:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                cancelled.append("summary")
+                raise
+            return ""
+
+        gates.append(Gate())
+        one = await open_async_conversation("c", policy=(COMPACT,), summarizer=hangs if is_async else gates[0], **SIZE)
+        await async_talk(one, 1, 7)
+        while not is_async and not gates[0].begun.is_set():
+            await asyncio.sleep(0)
+        for _ in range(50):
+            await asyncio.sleep(0.001)
+        if closes:
+            await one.close()
+            assert cancelled == ["summary"] * is_async
+
+    run(story())
+    assert cancelled == ["summary"] * is_async
+    for gate in gates:
+        gate.open.set()
+        for thread in gate.threads:
+            thread.join(20)
+
+
+def test_a_coroutine_that_comes_too_late_is_closed():
+    async def story() -> None:
+        gate = threading.Event()
+
+        async def never() -> str:
+            return "nobody reads this"
+
+        def slow() -> Any:
+            assert gate.wait(20)
+            return never()
+
+        job = TaskJob(slow, 1.0)
+        await asyncio.sleep(0)
+        await asyncio.wait([job.cancel()])
+        gate.set()
+        with pytest.raises(RuntimeError, match="cancelled"):
+            job.result()
+        for thread in threading.enumerate():
+            if thread.name == "foveate-summary":
+                await asyncio.to_thread(thread.join, 20)
+
+    run(story())
+
+
+# ---------------------------------------------------------------------------------------------------------------- kill
+
+
+def test_f30_a_process_that_is_killed_while_a_summary_is_written_leaves_no_trace_of_it(tmp_path: Path):
+    path = tmp_path / "chat.db"
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parent.parent / "src")}
+    arguments = [sys.executable, str(HERE / "ahead_child.py"), str(path)]
+    child = subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    lines = []
+    while not lines or not lines[-1].startswith("asked"):
+        lines.append(child.stdout.readline())
+        assert lines[-1], "the child ended"
+    child.kill()
+    child.stdout.close()
+    child.wait()
+    with opened(policy=(COMPACT,), summarizer=lambda _: "In short.", store=f"sqlite:///{path}", **SIZE) as one:
+        assert (one.verify(), one.records(), one.view.preparing) == ([], [], ())
+        assert texts(one.view)[0].startswith("q1 ")
+        last = len(one) // 2 + 1
+        view = talk(one, last + 1, 11)
+        ended(one)
+        view = talk(one, 12, 12)
+        assert texts(view)[0] == "In short."
+        assert one.verify() == []
