@@ -27,6 +27,7 @@ CONVERSATION = {
     "mirror",
     "plugins",
     "shell",
+    "watching",
 }
 SHELL = INWARD | CONVERSATION | {"digest", "policies", "formats"}
 LEAVES = {"stores", "counters", "summarizers", "models", "telemetry", "patterns"}

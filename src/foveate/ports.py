@@ -16,12 +16,14 @@ from .core.messages import Message
 from .core.profiles import Profile
 from .core.stamps import Stamp, Usage
 from .core.summaries import Summary, SummaryRequest
+from .core.totals import Totals
 from .core.view import Entry, View
 
 __all__ = [
     "Appended",
     "Background",
     "Clock",
+    "Fact",
     "Finding",
     "Format",
     "Found",
@@ -32,10 +34,14 @@ __all__ = [
     "Store",
     "Summarizer",
     "TokenCounter",
+    "Watch",
 ]
 
 Clock = Callable[[], int]
 """Milliseconds since 1970."""
+
+Fact = str | int | bool | tuple[str, ...]
+"""What is told of something that was done, under a plain name such as `tokens_before`."""
 
 Summarizer = Callable[[SummaryRequest], str | Summary | Awaitable[str | Summary]]
 """Writes the summary it is asked for: plain text, or a JSON object with a string `summary`; a `Summary` also tells who
@@ -142,6 +148,32 @@ class Rendered(Struct, frozen=True):
 
     body: bytes
     entries: tuple[Entry, ...]
+
+
+# ------------------------------------------------------------------------------------------------------------- watching
+
+
+class Watch(Protocol):
+    """Is told what a conversation does, for traces and metrics: how much and how long, never what was said.
+
+    Called by the conversation while it works, so it must not wait. One that raises is logged and left out from then on.
+    """
+
+    def begin(self, doing: str) -> object:
+        """Something begins: `plan`. What is returned is handed to `end`, in the same thread or task."""
+        ...
+
+    def end(self, begun: object, facts: Mapping[str, Fact], error: BaseException | None) -> None:
+        """What `begin` was told of is done, or failed."""
+        ...
+
+    def did(self, doing: str, facts: Mapping[str, Fact]) -> None:
+        """Something was done: `compact` or `expand`; or what a call was billed is known: `record`."""
+        ...
+
+    def count(self, totals: Totals) -> None:
+        """The sums of all that was done since the conversation is watched."""
+        ...
 
 
 # --------------------------------------------------------------------------------------------------------------- stores

@@ -36,7 +36,8 @@ from .expansion.ranges import read_range
 from .expansion.tool import Items, Lines, Matches, expand_tool, with_instruction, with_tool
 from .mirror import Mirror
 from .plugins import Panel, Plugin
-from .ports import Finding, Format, Head
+from .ports import Finding, Format, Head, Watch
+from .watching import Watching
 
 __all__ = ["Historic", "Mend", "Repaired", "Shell"]
 
@@ -94,6 +95,7 @@ class Shell:
         self._expander = Expander(engine, expanding, self._say, self._expand)
         self._panel = Panel(plugins, self._left_out)
         self._on_event = on_event
+        self._watching = Watching()
         self._mirror: Mirror | None = None
         self._asked_with: tuple[object, Sequence[Mapping[str, Any]]] = (None, ())
 
@@ -192,8 +194,9 @@ class Shell:
     def _add(self, messages: Sequence[Message], after: str | None, about: About) -> Step[tuple[str, ...]]:
         before = self._engine.head.position
         ids = yield from self._engine.append(messages, after=after, about=about, addition=self._panel.add_to)
-        if self._on_event and self._engine.head.position > before:
+        if (self._on_event or self._watching) and self._engine.head.position > before:
             rows = yield lambda: self._engine.store.messages(self.head, before + 1, self.head.position)
+            self._watching.appended(rows)
             places = self._places()
             told = (of_message(row.position, row.id, row.stamp, places.get(row.id)) for row in rows)
             self._tell(event for events in told for event in events)
@@ -207,8 +210,13 @@ class Shell:
         yield from self._expander.answer_open(self._asked_with[1])  # A reply that was appended, or an end in between.
         yield from self._add_to_results()
         before, places = self._engine.head.number, self._places()
-        view = yield from self._engine.settle()
-        yield from self._tell_edits(before, places)
+        if self._watching.is_behind(self.head.position):
+            self._watching.resumes(self._engine.view(), (yield from self._records()), self.head.position)
+        with self._watching.planning() as facts:
+            view = yield from self._engine.settle()
+            records = yield from self._tell_edits(before, places)
+            self._watching.settled(view, records, facts)
+        self._watching.count()
         return view
 
     def _add_to_results(self) -> Step[None]:
@@ -287,12 +295,14 @@ class Shell:
         before, places = self._engine.head.number, self._places()
         yield from self._engine.plan_after_reply()
         yield from self._tell_edits(before, places)
+        self._watching.count()
         return ids[-1]
 
     def _edit(self, edits: Sequence[Edit], author: str) -> Step[Receipt]:
         given.edits(tuple(edits))
         places = self._places()
         record = yield from self._engine.edit(edits, author)
+        self._watching.recorded([record])
         self._tell(of_record(record, places))
         return receipt_of(record)
 
@@ -339,6 +349,11 @@ class Shell:
                 return (yield from self._expander.answer(one))
         raise BadInput(f"The newest reply has no call {wanted!r:.80} that waits for an answer; see open_calls().")
 
+    def watch(self, watch: Watch) -> None:
+        """From now on let `watch` be told what this conversation does; only one is told, the newest."""
+        given.like("watch()", watch, ("begin", "end", "did", "count"), "a Watch, such as `instrument` makes")
+        self._watching.begin(self.name, watch)
+
     def expand_tool(self) -> dict[str, Any]:
         """The definition of the tool `expand` in this conversation's format, for hosts that offer it themselves."""
         return expand_tool("anthropic" if self.format.name == "anthropic" else "openai")
@@ -361,6 +376,7 @@ class Shell:
         first, last = (what.first, what.last) if isinstance(what, Receipt) else (what, what)
         places = self._places()
         record = yield from self._engine.undo(first, last)
+        self._watching.recorded([record])
         self._tell(of_record(record, places))
         return receipt_of(record)
 
@@ -451,11 +467,16 @@ class Shell:
         """Where each message is in the view, by its id: for whoever listens."""
         return {entry.id: i for i, entry in enumerate(self.view.entries)} if self._on_event else {}
 
-    def _tell_edits(self, before: int, places: Mapping[str, int]) -> Step[None]:
-        if self._on_event and self._engine.head.number > before:
-            records = yield lambda: self._engine.store.records(self.head, before)
-            for _, record in records:
-                self._tell(of_record(record, places))
+    def _tell_edits(self, before: int, places: Mapping[str, int]) -> Step[list[Record]]:
+        """Tell of the commits since the edit numbered `before`, and return them; none where nobody listens."""
+        if not (self._on_event or self._watching) or self._engine.head.number <= before:
+            return []
+        found = yield lambda: self._engine.store.records(self.head, before)
+        records = [record for _, record in found]
+        self._watching.recorded(records)
+        for record in records:
+            self._tell(of_record(record, places))
+        return records
 
     def _tell(self, events: Iterable[Event]) -> None:
         if self._on_event is None:

@@ -139,6 +139,15 @@ class Tally:
             self._sums["tokens_rebilled"] += sum(again)
         self._before, self._newest, self._is_edited = entries, self._position, False
 
+    @property
+    def position(self) -> int:
+        """Position of the newest message it was told of, or that `resumes` names."""
+        return self._position
+
+    def resumes(self, whole: int, position: int) -> None:
+        """Go on from a past that it was not told of: up to this position, with so many tokens in all messages."""
+        self._whole, self._position = whole, position
+
     def appended(self, position: int, id: str, message: Message, stamp: Stamp) -> None:
         """A message was added."""
         self._position = position
