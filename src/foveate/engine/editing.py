@@ -28,6 +28,9 @@ _ID = re.compile("[0-9a-f]{40}")
 class Editing(Planning):
     """The steps that change a view because somebody said so."""
 
+    _kept_back: tuple[int | None, int, dict[int, str]] = (None, 0, {})
+    """Which edits keep originals from the model, on which branch, up to which edit: read once."""
+
     def edit(self, edits: Sequence[Edit], author: str = "edit") -> Step[Record]:
         """Commit edits made by hand. Raises BadEdit, and changes nothing, where one cannot apply."""
         if not edits:
@@ -133,8 +136,10 @@ class Editing(Planning):
 
     def withheld(self) -> Step[set[str]]:
         """Ids of messages whose originals a policy keeps from the model, those that are hidden now too."""
-        records = yield partial(self.store.records, self.head)
-        kept: dict[int, str] = {}
+        branch, number, kept = self._kept_back
+        if branch != self.head.branch:
+            number, kept = 0, {}
+        records = yield partial(self.store.records, self.head, number)
         for _, record in records:
             for number, edit in record.numbered():
                 if isinstance(edit, Replace) and not edit.expandable:
@@ -142,6 +147,7 @@ class Editing(Planning):
                 elif isinstance(edit, Restore):
                     back = {target.message for target in edit.targets if isinstance(target, Target)}
                     kept = {n: id for n, id in kept.items() if n not in edit.edits and id not in back}
+        self._kept_back = (self.head.branch, number, kept)
         return set(kept.values())
 
     def undo(self, first: int, last: int) -> Step[Record]:

@@ -34,6 +34,8 @@ __all__ = ["Expander", "Expanding"]
 _log = logging.getLogger("foveate")
 LEAST_ROOM = 0.05
 """Share of the usable budget that an expansion may take even where the view is full: the next plan makes room."""
+_LONGEST_REFUSAL = 800
+"""Characters: a model may have asked with a megabyte, which errors quote."""
 _MOST_SEARCHED = 2_000
 """Messages that a search takes from the store, at most, to find some that are not shown."""
 
@@ -161,10 +163,10 @@ class Expander:
             content, expanded = yield from self._made(read_arguments(call.arguments))
         except StoreError:
             raise
-        except FoveateError as error:
-            said = str(error).encode("utf-8", "backslashreplace").decode()
-            content, expanded, state = (Text(said[:800]),), Expanded("refused"), "error"
-            _log.info("%s: a call of %s is refused: %s", self._engine.head.name, call.name, said[:200])
+        except Exception as error:  # The call must get a result, or no later prompt could be made.
+            if not isinstance(error, FoveateError):
+                _log.exception("%s: a call of %s failed", self._engine.head.name, call.name)
+            content, expanded, state = (Text(_told(error)),), Expanded("refused"), "error"
         result = ToolResult(call.call_id, content, state)
         yield from self._add(Message("tool", (result,)), _about(expanded))
         return result
@@ -172,7 +174,10 @@ class Expander:
     def _made(self, ask: Ask) -> Step[_Made]:
         match ask:
             case Search(words, limit):
-                hits = yield from self.search(words, limit)
+                try:
+                    hits = yield from self.search(words, limit)
+                except StoreError as error:  # Some stores keep no index of words.
+                    raise BadInput(f"Words cannot be searched for now: {error} Expand a handle instead.") from error
                 if not hits:
                     raise BadInput(f"Nothing that is not shown whole holds {words[:80]!r}. Try fewer or other words.")
                 return _Made((Text(told(hits, words)),), Expanded("search"))
@@ -264,6 +269,12 @@ def _about(expanded: Expanded) -> About:
 
 def _expanded(form: Any, named: _Named) -> Expanded:
     return Expanded(form, str(named.handle), named.rows[0].id)
+
+
+def _told(error: Exception) -> str:
+    """Why a call is not answered, for the model."""
+    said = str(error) if isinstance(error, FoveateError) else f"It failed: {type(error).__name__}."
+    return said.encode("utf-8", "backslashreplace").decode()[:_LONGEST_REFUSAL]
 
 
 def _who(row: Appended) -> str:

@@ -19,7 +19,7 @@ __all__ = ["Items", "items_of"]
 _SPACE = re.compile(r"[ \t\r\n]*")
 _LINE = re.compile(r"[^\n]+")
 _GAP = re.compile(r"\n[ \t\r]*\n\s*")
-_QUOTED = re.compile(r'"[^"\n]*"')
+_QUOTED = re.compile(r'"[^"]*"')
 _RECORD = re.compile(r'(?:[^"\n]++|"[^"]*+"?)++')
 """A row of a table with delimiters: a line, or several where a quoted field has line ends in it."""
 _SAMPLE = 40
@@ -60,7 +60,7 @@ def _filled(text: str, start: int = 0) -> Iterator[re.Match[str]]:
 
 
 def _records(text: str) -> Items | None:
-    """Records between blank lines, where there are two at least."""
+    """Records between blank lines, where there are three at least and none is most of the text."""
 
     def spans() -> Iterator[Span]:
         start = _space(text, 0)
@@ -70,7 +70,9 @@ def _records(text: str) -> Items | None:
         if start < len(text):
             yield start, len(text.rstrip())
 
-    return Items("records", spans) if len(list(islice(spans(), 2))) == 2 else None
+    sizes = [end - start for start, end in spans()]
+    are_many = len(sizes) > 2 and max(sizes) <= len(text) // 2
+    return Items("records", spans, known=len(sizes)) if are_many else None
 
 
 # ---------------------------------------------------------------------------------------------------------------- JSON
@@ -147,10 +149,15 @@ def _table(text: str) -> Items | None:
         return None
     if all(match[0].lstrip().startswith("|") for match in first) and set(first[1][0].strip()) <= set("|-: +"):
         return Items("rows", _lines(text, start=first[1].end()).spans, first[0][0].strip())
+    rows = [_QUOTED.sub("", match[0].strip()) for match in islice(_rows(text), _SAMPLE)]
+    if len(rows) < 3:
+        return None
     for delimiter in ("\t", ",", ";"):
-        widths = Counter(_QUOTED.sub("", match[0]).count(delimiter) for match in first)
+        widths = Counter(row.count(delimiter) for row in rows)
         width, often = widths.most_common(1)[0]
-        if width >= (1 if delimiter == "\t" else 2) and often >= 0.9 * len(first):
+        # Line numbers and the names of files before each line are no columns, and neither is indentation.
+        is_filled = all(row.count(delimiter * 2) == 0 for row in rows) or delimiter != "\t"
+        if width >= 2 and often >= 0.9 * len(rows) and rows[0].count(delimiter) == width and is_filled:
             return _delimited(text, delimiter, first[0][0])
     return None
 
@@ -161,10 +168,13 @@ def _delimited(text: str, delimiter: str, top: str) -> Items:
     has_header = len(set(names)) == len(names) and not any(not name or _is_number(name) for name in names)
 
     def spans() -> Iterator[Span]:
-        rows = (match.span() for match in _RECORD.finditer(text) if match[0].strip())
-        yield from islice(rows, int(has_header), None)
+        yield from (match.span() for match in islice(_rows(text), int(has_header), None))
 
     return Items("rows", spans, top.strip() if has_header else "")
+
+
+def _rows(text: str) -> Iterator[re.Match[str]]:
+    return (match for match in _RECORD.finditer(text) if match[0].strip())
 
 
 def _is_number(field: str) -> bool:
