@@ -28,6 +28,8 @@ _PATIENCE = 32
 """Calls of the model after which a job that has not ended is given up."""
 _AT_ONCE = 4
 """Jobs that run beside each other, at most."""
+_LOOK_AGAIN = 2
+"""Calls until it is looked at again whether something that is only coming will come."""
 _DOUBLINGS = 5
 """Of the calls to wait after each answer in a row that came to nothing."""
 
@@ -141,17 +143,28 @@ class Ahead:
             if _name_of(needs) not in running and (is_forced or (needs.when == "now" and not self._eager))
         ]
 
-    def begin(self, plan: Plan, branch: int, call: Callable[[SummaryRequest], Callable[[], object]]) -> None:
-        """Put what a plan leaves open into the background, as far as that may be, once it is committed."""
+    def may_begin(self, plan: Plan) -> list[Question]:
+        """What a plan leaves open and the background may take."""
         if self._background is None:
-            return
-        for question in plan.questions:
-            name, turn = _name_of(question.needs), question.view.turn
-            may_wait = self._eager or question.needs.when != "now"
-            running = sum(asked.job is not None for asked in self._asked.values())
-            if may_wait and name not in self._asked and running < _AT_ONCE and turn >= self._calm.get(name, (0, 0))[1]:
-                job = self._background(call(question.needs.request))
-                self._asked[name] = Asked(question, branch, job)
+            return []
+        waiting = [question for question in plan.questions if self._eager or question.needs.when != "now"]
+        return [question for question in waiting if self._is_free(question)]
+
+    def _is_free(self, question: Question) -> bool:
+        name = _name_of(question.needs)
+        running = sum(asked.job is not None for asked in self._asked.values())
+        return name not in self._asked and running < _AT_ONCE and question.view.turn >= self._calm.get(name, (0, 0))[1]
+
+    def begin(self, question: Question, branch: int, call: Callable[[], object]) -> None:
+        """Put a question into the background, if there is room."""
+        assert self._background is not None, "only a background that is there takes questions"
+        if self._is_free(question):
+            self._asked[_name_of(question.needs)] = Asked(question, branch, self._background(call))
+
+    def put_off(self, question: Question) -> None:
+        """It is not begun, and not looked at again for some calls."""
+        name = _name_of(question.needs)
+        self._calm[name] = (self._calm.get(name, (0, 0))[0], question.view.turn + _LOOK_AGAIN)
 
     # ----------------------------------------------------------------------------------------- what comes of it
 

@@ -8,13 +8,17 @@ from functools import partial
 from inspect import iscoroutine
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from ..core.budget import occupied
 from ..core.edits import Task
 from ..core.journal import Record
 from ..core.planner import Plan, Policy, Rung, draw_up
 from ..core.projection import Projection
 from ..core.summaries import Answer, Summary, SummaryRequest, read_answer
 from ..core.view import View
-from ..errors import BadInput, CompactionFailed, IllegalView, StalePlan
+from ..errors import BadInput, CompactionFailed, IllegalView, NoSummary, StalePlan
+from ..ports import Summarizer
 from .ahead import Asked
 from .appending import Appending
 from .steps import ATTEMPTS, Effect, Step
@@ -102,7 +106,25 @@ class Planning(Appending):
             yield from self._commit(plan.edits, "plan", drawn.draft, plan.before, plan.after)
         for asked in drawn.prepared:
             self.ahead.used(asked)
-        self.ahead.begin(plan, self.head.branch, self._call)
+        open = self.ahead.may_begin(plan)
+        coming = self._coming() if any(not question.is_due for question in open) else frozenset()
+        for question in open:
+            if question.is_due or question.needs.request.policy in coming:
+                self.ahead.begin(question, self.head.branch, self._call(question.needs.request))
+            else:
+                self.ahead.put_off(question)
+
+    def _coming(self) -> frozenset[str]:
+        """Policies that would still ask for a summary if the view were full: others make then what they put off, and
+        that may make a summary needless.
+        """
+        now = self.view()
+        full = replace(now.budget, window=min(now.tokens, occupied(now)) - 1, reserve=0, overhead=0, scale=1.0)
+        try:
+            plan, _ = draw_up(self.projection, lambda shown: replace(self.frame(shown), budget=full), self.policies)
+        except CompactionFailed:
+            return frozenset()
+        return frozenset(question.needs.request.policy for question in plan.questions)
 
     def _answered(
         self,
@@ -164,15 +186,20 @@ class Planning(Appending):
             yield from self._commit(tasks, "plan", draft, before, before)
 
     def _call(self, request: SummaryRequest) -> Effect:
-        assert self.summarizer is not None, "nobody is asked where there is nobody to ask"
-        return partial(self.summarizer, request)
+        return partial(self._summarizer_for(request) or _nobody, request)
+
+    def _summarizer_for(self, request: SummaryRequest) -> Summarizer | None:
+        return self.spare if request.by_code else self.summarizer
 
     def _summary(self, request: SummaryRequest, fetch: Effect | None = None) -> Step[Answer]:
         """What the summarizer says to a request. `fetch`: where it was asked already, what brings its answer."""
-        if self.summarizer is None:
+        if self._summarizer_for(request) is None:
             return Answer(error="there is no summarizer")
         try:
             text = yield fetch or self._call(request)
+        except NoSummary as error:
+            _log.info("%s: no summary was accepted: %s", self.head.name, error)
+            return Answer(error=f"no summary was accepted: {error}", refused=error.refused)
         except Exception as error:  # Whatever a summarizer does, the conversation stays as it was.
             _log.warning("%s: the summarizer failed: %r", self.head.name, error)
             return Answer(error=f"the summarizer raised {type(error).__name__}: {error}")
@@ -226,3 +253,7 @@ class Planning(Appending):
         _log.debug("%s: a summary for %s is dropped: %s", self.head.name, asked.needs.request.policy, why)
         yield from self._begin(asked.notes(why))
         self.ahead.dropped(asked, self.next_turn())
+
+
+def _nobody(request: SummaryRequest) -> str:
+    raise NoSummary((f"there is nobody who could write a summary for {request.policy}",))
