@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
@@ -14,6 +14,7 @@ from .conversation import Conversation
 from .core.events import Event
 from .core.planner import Policy, Rung
 from .core.profiles import Profile, profile_for, window_of
+from .core.summaries import Summary, SummaryRequest
 from .core.view import Prices
 from .counters.estimate import EstimatingCounter
 from .engine import Engine
@@ -157,11 +158,24 @@ def open_store(url: str) -> Store:
 
 
 def open_summarizer(name: str) -> Summarizer:
-    """The summarizer of this name: `first-characters`, which needs no model. Raises BadSetting for another one."""
-    from .summarizers import summarizer_named
+    """The summarizer of this name: `digest` or `first-characters`, which need no model, or a model.
+
+    A model is named as in `anthropic:claude-haiku-4-5` or `openai:gpt-4.1-mini`. What it wrote is kept for the same
+    question, and where it fails, or writes what cannot be taken, the digest answers. Raises BadSetting for another
+    name, and MissingExtra where the SDK is not installed.
+    """
+    from .models import is_model_name, model_named
+    from .summarizers import fallback, first_characters, summarizer_named
 
     given.text("The name of a summarizer", name)
-    return summarizer_named(name)
+    if not is_model_name(name):
+        return summarizer_named(name)
+    from .summarizers.cache import cached
+    from .summarizers.digest import digest_history
+    from .summarizers.model import model_summarizer
+
+    model = model_named(name)
+    return fallback(cached(model_summarizer(model, _format(model.format))), digest_history(), first_characters())
 
 
 class _Told(NamedTuple):
@@ -215,6 +229,7 @@ class _Made(NamedTuple):
             limits=Limits(told.window if told.window is not None else window_of(told.model), told.reserve, profile),
             prices=self.prices or Prices(),
             summarizer=_summarizer(told.summarizer),
+            spare=_by_code,
             background=self._beside(own),
         )
 
@@ -225,8 +240,8 @@ class _Made(NamedTuple):
     def _beside(self, own: type[Threads] | type[Tasks]) -> Background | None:
         if isinstance(self.background, bool):
             return own(eager=True) if self.background else None
-        if self.background is None:  # A summarizer with a name asks no model: it is done before a thread has begun.
-            return None if isinstance(self.told.summarizer, str) else own()
+        if self.background is None:  # Without a model a summary is done before a thread has begun.
+            return None if _needs_no_model(self.told.summarizer) else own()
         return self.background
 
     def _check(self) -> None:
@@ -334,7 +349,22 @@ def _format(format: str | Format) -> Format:
 def _summarizer(summarizer: str | Summarizer) -> Summarizer | None:
     if isinstance(summarizer, str):
         return open_summarizer(summarizer) if summarizer else None
-    return summarizer
+    from .summarizers import checked
+
+    return checked(summarizer)
+
+
+def _needs_no_model(summarizer: str | Summarizer) -> bool:
+    from .models import is_model_name
+
+    return isinstance(summarizer, str) and not is_model_name(summarizer)
+
+
+def _by_code(request: SummaryRequest) -> str | Summary | Awaitable[str | Summary]:
+    """The summarizer that answers where the conversation's own did not do."""
+    from .summarizers import summarizer_named  # Few conversations ever need it.
+
+    return summarizer_named("digest")(request)
 
 
 def _told(

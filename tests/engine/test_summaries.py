@@ -288,7 +288,7 @@ def test_a_policy_that_returns_no_edits_is_named(returned: object):
 def test_a_summarizer_that_cannot_be_called_and_one_of_an_unknown_name_are_refused():
     with pytest.raises(BadSetting, match="summarizer="):
         opened(summarizer=7)
-    with pytest.raises(BadSetting, match=r"There is no summarizer 'gpt'\. Known: first-characters"):
+    with pytest.raises(BadSetting, match=r"There is no summarizer 'gpt'\. Known: digest, first-characters"):
         opened(summarizer="gpt")
 
 

@@ -404,7 +404,8 @@ def test_what_does_not_fit_even_cut_is_left_out_behind_a_note_the_oldest_first()
 
 def test_f13_a_further_attempt_reads_no_more_than_the_one_that_failed():
     summarizer = ScriptedSummarizer([OSError("too long")])
-    one = opened(policy=(compact_on_overflow(keep_recent=0),), summarizer=summarizer, window=60_000, reserve=0)
+    policy = compact_on_overflow(keep_recent=0, digest=False)
+    one = opened(policy=(policy,), summarizer=summarizer, window=60_000, reserve=0)
     one.append(long_run(7, 9_000))
     for n in range(12):
         one.settle()
@@ -441,7 +442,7 @@ def turns(one: Any, count: int, tokens: int = 1_500) -> Iterator[int]:
 
 def test_i13_without_strict_the_floor_makes_it_fit_and_attempts_are_ever_further_apart_until_the_user_speaks():
     summarizer = ScriptedSummarizer([OSError("down")])
-    policy = compact_on_overflow(max_attempts=4, threshold=0.5)
+    policy = compact_on_overflow(max_attempts=4, threshold=0.5, digest=False)
     one = opened(policy=(policy,), summarizer=summarizer, **SMALL)
     one.append(long_run(6, 1_500))
     asked = []
@@ -497,14 +498,15 @@ def test_a_process_that_ends_while_a_model_writes_has_made_an_attempt():
         ("y" * 40_000, "no progress: the summary is not shorter than what it stands for"),
         ("y" * 37_000, "no progress: the view would be 7% smaller, not 10%"),
         ("y" * 33_000, "the summary has 33,000 characters, and 8,000 were asked for"),
-        ("I am sorry, I cannot do that.", "it is a refusal"),
+        ("Nothing to speak of was said by anybody.", "it is too vague"),
+        ("I am sorry, I cannot do that.", "no summary was accepted: summarizer: it declines"),
     ],
 )
 def test_f25_f11_a_summary_that_is_none_or_too_long_is_not_taken(written: str, why: str):
     def refuses(request: object, text: str) -> str:
-        return "it is a refusal" if text.startswith("I am sorry") else ""
+        return "it is too vague" if text.startswith("Nothing to speak of") else ""
 
-    policy = compact_on_overflow(keep_recent=0, framing="{summary}", refuses=refuses)
+    policy = compact_on_overflow(keep_recent=0, framing="{summary}", refuses=refuses, digest=False)
     one = opened(policy=(policy,), summarizer=ScriptedSummarizer([written]), **SMALL)
     one.append([*talk(10, 1_000), sized(user, 50)])
     one.settle()

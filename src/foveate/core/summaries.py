@@ -48,6 +48,8 @@ class SummaryRequest(Struct, frozen=True):
     """What the answer must hold word for word, such as identifiers that are still referred to."""
     focus: str = ""
     """What whoever asked for it wants it to dwell on; "" for nothing in particular."""
+    by_code: bool = False
+    """Whether it is to be written without a model, since the summarizer that was asked did not do."""
 
     @property
     def key(self) -> str:
@@ -75,8 +77,6 @@ class Answer(Struct, frozen=True):
     """Who wrote the text, where that is known; the edits made of it carry it on."""
     refused: tuple[str, ...] = ()
     """Why those who were asked before did not do."""
-    instead: Summary | None = None
-    """Where there is no text: what can be said without a model, for a policy that would rather show this than fail."""
 
 
 class NeedsSummary(Struct, frozen=True):

@@ -47,11 +47,13 @@ class State:
         limits: Limits,
         prices: Prices,
         summarizer: Summarizer | None = None,
+        spare: Summarizer | None = None,
         background: Background | None = None,
     ) -> None:
         self.store, self.format, self.profile, self.counter, self.clock = store, format, profile, counter, clock
         self.policies, self.floor, self.prices = tuple(policies), tuple(floor), prices
         self.summarizer = summarizer
+        self.spare = spare  # writes without a model, where a policy asks for that
         self.ahead = Ahead(background if summarizer else None)
         self.limits = limits
         self.head: Head

@@ -25,6 +25,7 @@ from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
 from ..core.view import View
 from ..errors import BadSetting, CompactionFailed
 from .oldest import Oldest, oldest_before
+from .still_needed import still_needed
 from .summary_input import framed, summary_input, unframed
 from .unanswered import first_unanswered, is_request, last_request, open_inputs
 
@@ -68,6 +69,7 @@ def compact_on_overflow(
     input_max: int | None = None,
     refuses: Refusal | None = None,
     ahead: float = 0.0,
+    digest: bool = True,
 ) -> Policy:
     """A policy that has the oldest messages summarised once the next request would fill the window.
 
@@ -79,8 +81,10 @@ def compact_on_overflow(
     reason.
 
     `max_attempts` in a row may fail, two of them for lack of progress; further ones wait for the user's next input.
-    Then, and at each failure, `strict=True` raises CompactionFailed from `settle` and `prompt`; with False the hard
-    floor makes the view fit, and the next attempts are one and two calls apart, then four, and so on.
+    Then, and at each failure, `strict=True` raises CompactionFailed from `settle` and `prompt`. With False a digest,
+    which needs no model, takes the summary's place, and the summarizer is asked again when the window is full again;
+    with `digest=False`, or where the digest does not do either, the hard floor makes the view fit, and the next
+    attempts are one and two calls apart, then four, and so on.
 
     `order`: where a preset has it run, behind the mechanisms that ask no model and may make a summary needless, or
     before them. A program that hands in its policies says so by their order.
@@ -127,6 +131,7 @@ def compact_on_overflow(
         input_max,
         refuses,
         ahead,
+        digest,
     )
 
 
@@ -148,6 +153,11 @@ class _Compact(Struct, frozen=True):
     input_max: int | None
     refuses: Refusal | None
     ahead: float
+    digest: bool
+    focus: str = ""
+    """What a summary that was asked for by hand is to dwell on."""
+    is_asked_for: bool = False
+    """Whether it was asked for by hand: then it is due, however full the window is."""
 
     before_calls_only: ClassVar[bool] = True
     """Read by the engine: behind a reply nothing is sent yet, and the answered request would still look open."""
@@ -222,23 +232,41 @@ class _Compact(Struct, frozen=True):
         attempt = last.attempt + 1 if last else 1
         task = Task(_NAME, "pending", attempt, view.turn, found.span, "", _newest(view), asked)
         facts = {"handle": found.handle, "request": last_request(view)[:_REQUEST_SHOWN]}
-        request = SummaryRequest(_NAME, messages, target, previous, self.prompt, facts, task)
-        reason = f"the next request would take {size.occupied:,} of {size.usable:,} usable tokens"
-        reason += ", when it was asked for" if when == "ahead" else ""
+        is_bare = self.framing == "{summary}"  # Then nothing is wanted beside what was written.
+        required = () if is_bare else still_needed(found.gone, view.entries, target)
+        request = SummaryRequest(
+            _NAME, messages, target, previous, self.prompt, facts, task, required=required, focus=self.focus
+        )
+        reason = self._reason(size, when)
 
-        def then(answer: Answer) -> Iterator[Edit]:
-            summary = answer.text.strip()
-            text = framed(self.framing, found.handle, summary)
+        def made(answer: Answer, refused: tuple[str, ...] = ()) -> Iterator[Edit | NeedsSummary]:
+            text = framed(self.framing, found.handle, answer.text.strip())
             failed = replace(task, state="failed", reason=answer.error or self._fault_of(request, text, found, view))
             if not failed.reason:
-                yield Summarize(found.span, text, _NAME, reason, keep=found.kept)
+                why = (*refused, *answer.refused)
+                yield Summarize(found.span, text, _NAME, reason, keep=found.kept, by=answer.by, refused=why)
                 yield replace(task, state="done")
+            elif self.digest and not self.strict and not refused and when != "ahead":
+                others = (*answer.refused, f"{answer.by or 'summarizer'}: {failed.reason}")
+                by_code = replace(request, task=None, by_code=True)
+                yield NeedsSummary(by_code, lambda digest: made_instead(digest, failed, others))
             elif self.strict:
                 raise self._failure(failed, size, news=True)
             else:
                 yield failed
 
-        return NeedsSummary(request, then, when)
+        def made_instead(digest: Answer, failed: Task, others: tuple[str, ...]) -> Iterator[Edit | NeedsSummary]:
+            """The same of a digest; where that does not do either, it is the summarizer's failure that counts."""
+            for edit in made(digest, others):
+                yield failed if isinstance(edit, Task) and edit.state == "failed" else edit
+
+        return NeedsSummary(request, made, when)
+
+    def _reason(self, size: _Size, when: When) -> str:
+        if self.is_asked_for:
+            return "it was asked for" + (f": {self.focus}" if self.focus else "")
+        reason = f"the next request would take {size.occupied:,} of {size.usable:,} usable tokens"
+        return reason + (", when it was asked for" if when == "ahead" else "")
 
     def _room(self, size: _Size, last: Task | None, besides: int) -> int:
         """Tokens that the summarizer may be given to read. `besides`: characters that it reads else.

@@ -23,6 +23,8 @@ class Billed:
         self._summarizer = summarizer
         self._prices = prices
         self._due = 0.0
+        self.name = getattr(summarizer, "name", "")
+        self.needs_no_model = getattr(summarizer, "needs_no_model", False)
         self.calls = 0
         """How many summaries were asked for."""
 

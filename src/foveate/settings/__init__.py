@@ -17,6 +17,7 @@ from msgspec import Struct
 from ..core.planner import Policy, Rung
 from ..errors import BadInput, BadSetting
 from ..formats import get_format
+from ..models import is_model_name
 from ..policies import DEFAULT, FLOOR, own_policies
 from ..policies.presets import BARE, MECHANISMS, Preset, preset
 from ..policies.presets.assembly import assembled, checked, is_on, precedence, refusal, settled
@@ -253,7 +254,7 @@ def _check_general(merged: Saying) -> None:
                 place_of(value)
             elif name == "format":
                 get_format(value)
-            elif name == "summarizer" and value:
+            elif name == "summarizer" and value and not is_model_name(value):
                 summarizer_named(value)
         except BadInput as error:
             raise _again(place, said, error) from error

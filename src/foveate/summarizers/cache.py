@@ -17,6 +17,7 @@ from ..errors import BadSetting
 from ..ports import Summarizer
 from .acceptance import accept
 from .fallback import name_of
+from .waiting import tied
 
 __all__ = ["cached"]
 
@@ -55,7 +56,7 @@ class _Cached:
             return msgspec.json.decode(known, type=Summary)
         answer = self._summarizer(request)
         if inspect.isawaitable(answer):
-            return self._later(key, request, answer)
+            return tied(self._later(key, request, answer), answer)
         return self._keep(key, request, answer)
 
     async def _later(self, key: str, request: SummaryRequest, answer: Awaitable[str | Summary]) -> str | Summary:

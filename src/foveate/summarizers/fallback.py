@@ -15,7 +15,7 @@ from ..core.summaries import Summary, SummaryRequest, read_answer
 from ..errors import BadSetting, NoSummary
 from ..ports import Summarizer
 from .acceptance import accept
-from .waiting import awaited, bounded, check_timeout
+from .waiting import awaited, bounded, check_timeout, tied
 
 __all__ = ["checked", "fallback", "name_of"]
 
@@ -72,7 +72,7 @@ class _Chain:
                 refused.append(_failure(rung, error))
                 continue
             if inspect.isawaitable(answer):
-                return self._later(number, answer, request, refused)
+                return tied(self._later(number, answer, request, refused), answer)
             if (judged := self._judged(rung, answer, request)).summary is not None:
                 return _signed(judged.summary, refused)
             refused += judged.why
@@ -106,7 +106,9 @@ class _Checked:
 
     def __call__(self, request: SummaryRequest) -> str | Summary | Awaitable[str | Summary]:
         answer = self._summarizer(request)
-        return self._later(answer, request) if inspect.isawaitable(answer) else self._told(answer, request)
+        if inspect.isawaitable(answer):
+            return tied(self._later(answer, request), answer)
+        return self._told(answer, request)
 
     async def _later(self, answer: Awaitable[str | Summary], request: SummaryRequest) -> str | Summary:
         return self._told(await answer, request)

@@ -28,7 +28,7 @@ from ..errors import BadSetting
 from ..ports import Format, Model, Summarizer
 from .templates import Templates
 from .transcript import parts_of
-from .waiting import awaited, bounded, check_timeout
+from .waiting import awaited, bounded, check_timeout, tied
 
 __all__ = ["TIMEOUT", "model_summarizer"]
 
@@ -111,7 +111,7 @@ class _ByModel:
                 error = raised
                 continue
             if inspect.isawaitable(answer):
-                return self._later(steps, answer, deadline)
+                return tied(self._later(steps, answer, deadline), answer)
 
     async def _later(self, steps: _Steps, first: Any, deadline: float | None) -> Summary:
         waiting = first

@@ -6,12 +6,13 @@ import asyncio
 import contextvars
 import math
 import threading
-from collections.abc import Awaitable, Callable
+import weakref
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 from ..errors import BadSetting
 
-__all__ = ["awaited", "bounded", "check_timeout"]
+__all__ = ["awaited", "bounded", "check_timeout", "tied"]
 
 T = TypeVar("T")
 
@@ -60,3 +61,11 @@ async def awaited(answer: Awaitable[Any], timeout: float | None) -> Any:
         if timeout is None:
             raise
         raise TimeoutError(f"no answer within {timeout:g} seconds") from None
+
+
+def tied(later: Coroutine[Any, Any, T], waits_for: object) -> Coroutine[Any, Any, T]:
+    """The same coroutine; if it is dropped without having begun, what it would have waited for is closed with it."""
+    close = getattr(waits_for, "close", None)
+    if close is not None:
+        weakref.finalize(later, close).atexit = False
+    return later
