@@ -1,0 +1,23 @@
+"""Traces and metrics of a conversation, by OpenTelemetry: `instrument(chat)`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .otel import instrument
+
+__all__ = ["instrument"]
+
+
+def __getattr__(name: str) -> Any:
+    """`instrument`, imported when it is asked for, since it needs the package `opentelemetry-api`."""
+    if name != "instrument":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ..errors import MissingExtra
+
+    try:
+        from .otel import instrument
+    except ImportError as error:
+        raise MissingExtra("Telemetry", "otel") from error
+    return instrument

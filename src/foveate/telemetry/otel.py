@@ -1,0 +1,180 @@
+"""What a conversation does as OpenTelemetry's spans and metrics, by the conventions for generative AI.
+
+Only the API is needed here; a program that sets no SDK up pays next to nothing. Names of the conventions are written
+out, since their package lacks the newest. What they have no name for stands under `foveate.`. Nothing that was said is
+in any attribute; handles, which stand in placeholders, are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
+
+from opentelemetry import metrics, trace
+from opentelemetry.trace import Span, Status, StatusCode
+
+from ..core.totals import Totals
+from ..ports import Fact, Format, Watch
+
+__all__ = ["OpenTelemetryWatch", "Watchable", "instrument"]
+
+_NAMES = {
+    "input": "gen_ai.usage.input_tokens",
+    "output": "gen_ai.usage.output_tokens",
+    "cache_read": "gen_ai.usage.cache_read.input_tokens",
+    "cache_write": "gen_ai.usage.cache_creation.input_tokens",
+    "reasoning": "gen_ai.usage.reasoning.output_tokens",
+    "compacted": "gen_ai.conversation.compacted",
+    "tokens_before": "foveate.tokens.before",
+    "tokens_after": "foveate.tokens.after",
+}
+"""A fact to its attribute; any other is `foveate.` and its name."""
+
+_COUNTED = {
+    "tokens_saved": "Tokens of messages that were not sent, over sending everything, call by call",
+    "tokens_rebilled": "Tokens that an edit let be written again, and a warm cache would have had",
+    "tokens_expanded": "Tokens shown again because somebody asked for them",
+    "tokens_refetched": "Tokens of results of calls made again whose earlier result was shrunk or hidden",
+}
+"""Sums of `Totals` that are counted, as `foveate.tokens.saved` and so on, and what they are."""
+
+_BUCKETS = [4**n for n in range(14)]
+"""Bounds that the conventions give for `gen_ai.client.token.usage`."""
+
+
+class Watchable(Protocol):
+    """A conversation, of either kind."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def format(self) -> Format: ...
+
+    def watch(self, watch: Watch) -> None: ...
+
+
+def instrument(
+    chat: Watchable,
+    *,
+    model: str = "",
+    provider: str = "",
+    tracer_provider: trace.TracerProvider | None = None,
+    meter_provider: metrics.MeterProvider | None = None,
+) -> None:
+    """Tell OpenTelemetry what this conversation does from now on. Forks of it are told of when they are instrumented.
+
+    `model` is told as `gen_ai.request.model` where given; `provider` as `gen_ai.provider.name`, by default the name of
+    the conversation's format. The providers are the program's, unless others are named.
+    """
+    chat.watch(
+        OpenTelemetryWatch(
+            chat.name,
+            model=model,
+            provider=provider or chat.format.name,
+            tracer_provider=tracer_provider,
+            meter_provider=meter_provider,
+        )
+    )
+
+
+class _Doing(NamedTuple):
+    """What has begun: its span, and what makes that the current one."""
+
+    span: Span
+    current: AbstractContextManager[Span]
+
+
+class OpenTelemetryWatch:
+    """The Watch of one conversation.
+
+    Spans: `foveate.plan` around all that is done before a model call, with what a summarizer does inside of it;
+    `foveate.compact` for a summary that took the place of messages, as long as the plan that asked for it took until
+    then; `foveate.expand` and `foveate.record`, of no length. Metrics: the counters `foveate.tokens.saved`,
+    `.rebilled`, `.expanded` and `.refetched`, and the histogram `gen_ai.client.token.usage` of what was billed.
+    """
+
+    def __init__(
+        self,
+        conversation: str,
+        *,
+        model: str = "",
+        provider: str = "",
+        tracer_provider: trace.TracerProvider | None = None,
+        meter_provider: metrics.MeterProvider | None = None,
+    ) -> None:
+        self._tracer = trace.get_tracer("foveate", tracer_provider=tracer_provider)
+        meter = metrics.get_meter("foveate", meter_provider=meter_provider)
+        self._about = {"gen_ai.conversation.id": conversation}
+        self._asked = {"gen_ai.operation.name": "chat"}
+        if provider:
+            self._asked["gen_ai.provider.name"] = provider
+        if model:
+            self._asked["gen_ai.request.model"] = model
+        self._usage = meter.create_histogram(
+            "gen_ai.client.token.usage",
+            unit="{token}",
+            description="Tokens that model calls were billed for",
+            explicit_bucket_boundaries_advisory=_BUCKETS,
+        )
+        # Only what is saved can go down: where more is shown again than was ever left out.
+        self._counters = {
+            name: (meter.create_up_down_counter if name == "tokens_saved" else meter.create_counter)(
+                _attribute(name.replace("_", ".")), unit="{token}", description=told
+            )
+            for name, told in _COUNTED.items()
+        }
+        self._counted = Totals()
+        self._began: list[int] = []
+        """When what is being done began, in nanoseconds since 1970, as spans tell it."""
+
+    def begin(self, doing: str) -> _Doing:
+        span = self._tracer.start_span(f"foveate.{doing}", attributes=dict(self._about))
+        current = trace.use_span(span, record_exception=False, set_status_on_exception=False)
+        current.__enter__()
+        self._began.append(getattr(span, "start_time", None) or 0)
+        return _Doing(span, current)
+
+    def end(self, begun: object, facts: Mapping[str, Fact], error: BaseException | None) -> None:
+        assert isinstance(begun, _Doing), "what begin returned is handed in"
+        span, current = begun
+        self._began.pop()
+        current.__exit__(None, None, None)
+        span.set_attributes(_attributes(facts))
+        if error is not None:
+            # Its kind only: an error's words may quote what was said.
+            span.set_attribute("error.type", type(error).__qualname__)
+            span.set_status(Status(StatusCode.ERROR))
+        span.end()
+
+    def did(self, doing: str, facts: Mapping[str, Fact]) -> None:
+        attributes = self._about | _attributes(facts)
+        began = None
+        if doing == "record":
+            attributes |= self._asked
+            self._bill(facts)
+        elif doing == "compact" and self._began:
+            began = self._began[-1] or None
+        self._tracer.start_span(f"foveate.{doing}", start_time=began, attributes=attributes).end()
+
+    def count(self, totals: Totals) -> None:
+        for name, counter in self._counters.items():
+            more = getattr(totals, name) - getattr(self._counted, name)
+            if more > 0 or (more < 0 and name == "tokens_saved"):
+                counter.add(more, self._asked)
+        self._counted = totals
+
+    def _bill(self, facts: Mapping[str, Fact]) -> None:
+        for kind in ("input", "output"):
+            tokens = facts.get(kind)
+            if isinstance(tokens, int):
+                self._usage.record(tokens, self._asked | {"gen_ai.token.type": kind})
+
+
+def _attributes(facts: Mapping[str, Fact]) -> dict[str, Fact]:
+    return {_attribute(name): fact for name, fact in facts.items() if fact != ()}
+
+
+def _attribute(name: str) -> str:
+    return _NAMES.get(name, f"foveate.{name}")
