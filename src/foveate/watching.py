@@ -32,6 +32,8 @@ class Watching:
     def __init__(self) -> None:
         self._watch: Watch | None = None
         self._tally = Tally()
+        self._has_gap = False
+        """Whether the tally was not told of some message before others."""
         self._name = ""
 
     def __bool__(self) -> bool:
@@ -56,18 +58,20 @@ class Watching:
 
     def is_behind(self, position: int) -> bool:
         """Whether there are messages that nothing was told of: from before, or from another writer."""
-        return bool(self) and self._tally.position != position
+        return bool(self) and (self._has_gap or self._tally.position != position)
 
     def resumes(self, view: View, records: Iterable[Record], position: int) -> None:
         """Take in a past that nothing was told of: what is shown, and what commits took from it."""
         saved = sum(record.tokens_before - record.tokens_after for record in records)
         self._tally.resumes(view.tokens + saved, position)
+        self._has_gap = False
 
     def appended(self, rows: Iterable[Appended]) -> None:
         """Messages were added."""
 
         def tell(watch: Watch) -> None:
             for row in rows:
+                self._has_gap = self._has_gap or row.position != self._tally.position + 1
                 self._tally.appended(row.position, row.id, decoded(row), row.stamp)
                 for doing, facts in _of_stamp(row.stamp):
                     watch.did(doing, facts)
