@@ -179,6 +179,10 @@ class AsyncConversation(Shell):
         """See `Conversation.edit`."""
         return await self._do(self._edit(edits, "edit"))
 
+    async def compact(self, focus: str = "") -> Receipt:
+        """See `Conversation.compact`."""
+        return await self._do(self._compact(focus))
+
     async def undo(self, what: Receipt | int) -> Receipt:
         """See `Conversation.undo`."""
         return await self._do(self._undo(what))

@@ -204,6 +204,15 @@ class Conversation(Shell):
         """Commit edits of your own. Raises BadEdit, and changes nothing, where one cannot apply."""
         return self._do(self._edit(edits, "edit"))
 
+    def compact(self, focus: str = "") -> Receipt:
+        """Show the oldest part as a summary, now, however full the window is, and return what that did.
+
+        `focus`: what the summary is to say most about, such as `"API decisions"`. What is recent, open or pinned stays
+        word for word, as for a compaction on overflow. Raises BadSetting where there is no summarizer, BadInput where
+        there is nothing to compact, and NoSummary where none could be had.
+        """
+        return self._do(self._compact(focus))
+
     def undo(self, what: Receipt | int) -> Receipt:
         """Take back what a receipt, or the edit with a number, did. Returns the receipt of that."""
         return self._do(self._undo(what))

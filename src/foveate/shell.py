@@ -306,6 +306,13 @@ class Shell:
         self._tell(of_record(record, places))
         return receipt_of(record)
 
+    def _compact(self, focus: str) -> Step[Receipt]:
+        given.text("focus=", focus)
+        before, places = self._engine.head.number, self._places()
+        record = yield from self._engine.compact(focus)
+        yield from self._tell_edits(before, places)
+        return receipt_of(record)
+
     def _expand(self, handle: str | int, reason: str) -> Step[Message]:
         given.text("reason=", reason)
         parsed, _ = yield from self._engine.named(handle)

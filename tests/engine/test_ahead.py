@@ -235,7 +235,8 @@ def run(one: Conversation, first: int, last: int) -> View:
 def test_f16_a_failing_model_is_asked_so_often_and_the_last_attempt_is_one_that_is_due():
     asked_at: list[int] = []
     background = HandCranked()
-    one, asked = story(background, answers=[OSError("down")])
+    policy = compact_on_overflow(ahead=0.5, keep_recent=0.25, framing="{summary}", digest=False)
+    one, asked = story(background, policy, answers=[OSError("down")])
     one.append("Go.")
     for number in range(1, 60):
         view = run(one, number, number)

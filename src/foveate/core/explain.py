@@ -103,4 +103,12 @@ def _sentence(number: int, record: Record | None) -> str:
     if isinstance(edit, Replace | Hide | Summarize) and edit.tokens_before:
         size = f" ({edit.tokens_before:,} -> {edit.tokens_after:,} tokens)"
     reason = f": {edit.reason}" if edit.reason else ""
-    return f"Edit {number}, turn {record.turn}: {who} {verb} it{size}{reason}."
+    return f"Edit {number}, turn {record.turn}: {who} {verb} it{size}{reason}.{_author(edit)}"
+
+
+def _author(edit: Edit) -> str:
+    """Who wrote a summary, and why others who were asked did not."""
+    if not isinstance(edit, Replace | Summarize):
+        return ""
+    written = f" The text was written by {edit.by}." if edit.by else ""
+    return written + "".join(f" {why[:1].upper()}{why[1:]}." for why in edit.refused)

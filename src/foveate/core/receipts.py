@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from .edits import Edit
+from .edits import Edit, Replace, Summarize
 from .journal import Record
 
 __all__ = ["Receipt", "receipt_of"]
@@ -21,13 +21,17 @@ class Receipt(Struct, frozen=True):
     time: int
     """Milliseconds since 1970."""
     author: str
-    """`plan`, or the call that made it: `expand`, `undo`, `pin`, `unpin`, `edit`."""
+    """`plan`, or the call that made it: `compact`, `expand`, `undo`, `pin`, `unpin`, `edit`."""
     policies: tuple[str, ...]
     edits: tuple[Edit, ...]
     tokens_before: int
     tokens_after: int
     bytes_before: int
     bytes_after: int
+    by: tuple[str, ...] = ()
+    """Who wrote its summaries, where they said so: `digest`, `anthropic:claude-haiku-4-5`."""
+    refused: tuple[str, ...] = ()
+    """Why others that were asked for them did not do, and what was dropped of what was written, as `who: why`."""
 
     @property
     def tokens_saved(self) -> int:
@@ -37,13 +41,19 @@ class Receipt(Struct, frozen=True):
         who = ", ".join(self.policies) or self.author
         return (
             f"turn {self.turn}: {who} made {len(self.edits)} edit{'s' * (len(self.edits) != 1)}, "
-            f"{self.tokens_before:,} -> {self.tokens_after:,} tokens (undo: edits {self.first}-{self.last})"
+            f"{self.tokens_before:,} -> {self.tokens_after:,} tokens{self._written()} "
+            f"(undo: edits {self.first}-{self.last})"
         )
+
+    def _written(self) -> str:
+        told = f", written by {', '.join(self.by)}" if self.by else ""
+        return told + (f", since {'; '.join(self.refused)}" if self.refused else "")
 
 
 def receipt_of(record: Record) -> Receipt:
     """The receipt of one journal record."""
     policies = tuple(dict.fromkeys(edit.policy for edit in record.edits if edit.policy))
+    written = [edit for edit in record.edits if isinstance(edit, Replace | Summarize)]
     return Receipt(
         first=record.first,
         last=record.last,
@@ -56,4 +66,6 @@ def receipt_of(record: Record) -> Receipt:
         tokens_after=record.tokens_after,
         bytes_before=record.bytes_before,
         bytes_after=record.bytes_after,
+        by=tuple(dict.fromkeys(edit.by for edit in written if edit.by)),
+        refused=tuple(dict.fromkeys(why for edit in written for why in edit.refused)),
     )

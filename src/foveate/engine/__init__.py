@@ -7,6 +7,7 @@ only after the store has said yes: a failure anywhere leaves the conversation as
     State       where it stands in its store, what it shows     state.py
     Appending   messages become rows of a chain                 appending.py
     Planning    policies and summaries make a plan              planning.py
+    Compacting  a summary that was asked for                    compacting.py
     Editing     edits by hand, expanding, undoing               editing.py
     Engine      forks, other courses, views of earlier calls    here
 """
@@ -23,6 +24,7 @@ from ..core.view import View
 from ..errors import BadSetting
 from ..ports import Appended, Head
 from .appending import NOTHING_SAID, About, Addition
+from .compacting import Compacting
 from .editing import Editing
 from .state import in_order, row_of
 from .steps import Effect, Step
@@ -33,7 +35,7 @@ _STEM = 480
 """Characters of a name that the name of its former course begins with: stores take 500."""
 
 
-class Engine(Editing):
+class Engine(Compacting, Editing):
     """The state of one open conversation, and the steps that change it."""
 
     def fork(self, name: str, position: int | None = None) -> Step[Head]:

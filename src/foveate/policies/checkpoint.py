@@ -27,6 +27,7 @@ from ..errors import BadSetting
 from .compact_on_overflow import BACKGROUND as COMPACTED
 from .filter_tool_results import filter_tool_results
 from .oldest import Numbering, Oldest, oldest
+from .still_needed import still_needed
 from .summary_input import framed, summary_input, unframed
 
 __all__ = ["BACKGROUND", "PLAIN", "TARGET", "checkpoint", "checkpoint_edit"]
@@ -183,7 +184,8 @@ class _Checkpoint(Struct, frozen=True):
             yield replace(task, state="failed", reason="nothing of it fits the window of a summarizer")
             return
         facts = _facts(found, numbering, messages)
-        request = SummaryRequest(_NAME, messages, target, previous, self.prompt, facts, task)
+        required = still_needed(found.gone, view.entries, target) if self.template == BACKGROUND else ()
+        request = SummaryRequest(_NAME, messages, target, previous, self.prompt, facts, task, required=required)
         count = facts["original_message_count"]
         reason = f"{count} messages, and what was summarised before" if previous else f"the oldest {count} messages"
 

@@ -167,8 +167,20 @@ class _Compact(Struct, frozen=True):
         """Read when a conversation is opened: without one, nothing would ever be compacted."""
         return not self.optional
 
+    def by_hand(self, focus: str) -> Policy:
+        """The same policy, due now, for a summary that was asked for. Read by the engine."""
+        return replace(self, focus=focus, is_asked_for=True)
+
     def __call__(self, view: View) -> Iterator[Edit | NeedsSummary]:
         size = _Size(occupied(view), view.budget.window - view.budget.reserve, view.budget.scale)
+        if self.is_asked_for:
+            filled = replace(
+                size, usable=min(size.usable, size.occupied)
+            )  # What is recent is a share of what is there.
+            found = oldest_before(view, self._cut(view, filled, 0), also=open_inputs(view, filled.share(_OPEN_SHARE)))
+            if found and (question := self._question(view, found, None, size, "now")):
+                yield question
+            return
         trigger = size.usable * self.threshold
         is_due = size.occupied > trigger
         is_near = bool(self.ahead) and size.occupied > trigger * self.ahead and _NAME not in view.preparing
@@ -247,7 +259,9 @@ class _Compact(Struct, frozen=True):
                 yield Summarize(found.span, text, _NAME, reason, keep=found.kept, by=answer.by, refused=why)
                 yield replace(task, state="done")
             elif self.digest and not self.strict and not refused and when != "ahead":
-                others = (*answer.refused, f"{answer.by or 'summarizer'}: {failed.reason}")
+                others = answer.refused
+                if not (answer.error and others):  # Else they say why there is no text.
+                    others = (*others, f"{answer.by or 'summarizer'}: {failed.reason}")
                 by_code = replace(request, task=None, by_code=True)
                 yield NeedsSummary(by_code, lambda digest: made_instead(digest, failed, others))
             elif self.strict:
