@@ -98,6 +98,10 @@ def pictures(chat: Conversation) -> list[tuple[str, int]]:
     return [(shown[position].message.text, shown[position].images) for position in bearing]
 
 
+def omitted(*handles: str) -> list[str]:
+    return [f'[Image omitted: image/png, 4 characters, 1 file; expand("{handle}")]' for handle in handles]
+
+
 @pytest.mark.parametrize("literal", [True, False])
 def test_5_4_20_of_three_messages_with_images_the_last_keeps_its_own_and_texts_stay(literal):
     template = {"media_placeholder": "[Image omitted]"} if literal else {}
@@ -109,8 +113,8 @@ def test_5_4_20_of_three_messages_with_images_the_last_keeps_its_own_and_texts_s
         [("[Image omitted]", 0), ("and this?", 0), ("and this?", 1)]
         if literal
         else [
-            ('[Image omitted: expand("m1.1")]\n[Image omitted: expand("m1.2")]', 0),
-            ('and this?\n[Image omitted: expand("m3.2")]', 0),
+            ("\n".join(omitted("m1.1", "m1.2")), 0),
+            ("\n".join(["and this?", *omitted("m3.2")]), 0),
             ("and this?", 1),
         ]
     )

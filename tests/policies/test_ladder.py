@@ -29,7 +29,7 @@ from foveate.policies.ladder import (
     hide_oldest,
     omit_media,
 )
-from foveate.policies.placeholders import cut, cut_arguments, shrink_arguments
+from foveate.policies.placeholders import CLEARED, cut, cut_arguments, fill, shrink_arguments
 from foveate.testing import answer, call, calls, chat, say, system, text_of, thought, user
 from foveate.testing.strategies import histories
 
@@ -74,22 +74,27 @@ def test_media_are_omitted_oldest_first_just_until_there_are_few_enough_images()
         Message("user", (Text("look"), PNG, PDF)), say("ok"), user("go"), call("a"), answer("a", "x", PNG, PNG)
     )
     assert climbed(story, omit_media, images(2)) == [
-        'look\n[Media omitted: expand("m1.2")]',
+        'look\n[Media omitted: image/png, 4,000 characters, 1 file; expand("m1.2")]',
         "ok",
         "go",
         "",
         "x",
     ]
-    assert climbed(story, omit_media, images(1))[4] == 'x\n[Media omitted: expand("m5.1.2")]'
+    assert (
+        climbed(story, omit_media, images(1))[4]
+        == 'x\n[Media omitted: image/png, 4,000 characters, 1 file; expand("m5.1.2")]'
+    )
     assert climbed(story, omit_media, images(0))[4] == (
-        'x\n[Media omitted: expand("m5.1.2")]\n[Media omitted: expand("m5.1.3")]'
+        'x\n[Media omitted: image/png, 4,000 characters, 1 file; expand("m5.1.2")]\n'
+        '[Media omitted: image/png, 4,000 characters, 1 file; expand("m5.1.3")]'
     )
     assert (story.view().images, [*story.projection.entries()[0].message.media()]) == (0, [PDF])
 
 
 def test_documents_are_omitted_too_where_bytes_are_over():
     story = Story(Message("user", (Text("look"), PDF, PNG)), say("ok"), user("go"))
-    assert climbed(story, omit_media, size(5_000))[0] == 'look\n[Media omitted: expand("m1.2")]'
+    omitted = '[Media omitted: application/pdf, 4,000 characters, 1 file; expand("m1.2")]'
+    assert climbed(story, omit_media, size(5_000))[0] == f"look\n{omitted}"
     assert story.view().bytes < 5_000
 
 
@@ -141,10 +146,10 @@ def test_a_request_is_no_giant_and_neither_is_what_makes_calls():
 
 def test_older_results_are_cleared_oldest_first_until_enough_is_freed():
     story = worker(6)
-    over = story.view().tokens - 700
+    over = story.view().tokens - 650
     shown = climbed(story, clear_older_results, tokens(over))
     cleared = [text for text in shown if text.startswith("[Old")]
-    assert cleared == [f'[Old tool result content cleared: expand("m{n}")]' for n in (4, 6)]
+    assert cleared == [fill(CLEARED, entry) for entry in story.projection.entries() if entry.position in (4, 6)]
     assert is_over(story.view(tokens(over))) == Excess()
 
 
@@ -163,7 +168,7 @@ def test_what_is_no_longer_than_its_placeholder_stays():
 def test_what_was_expanded_for_the_coming_call_is_cleared_last():
     story = worker(6)
     story.edit(Restore((Target(story.id(4)),)))
-    climbed(story, clear_older_results, tokens(story.view().tokens - 700))
+    climbed(story, clear_older_results, tokens(story.view().tokens - 650))
     assert [entry.handle for entry in story.projection.entries() if entry.shrunk] == ["m6", "m8"]
 
 
@@ -293,10 +298,8 @@ def test_the_largest_of_the_newest_unit_is_cut_first():
 def test_even_the_newest_results_are_cleared():
     story = worker(2)
     climbed(story, clear_newest, tokens(10))
-    assert [entry.message.text for entry in story.projection.entries() if entry.is_result] == [
-        '[Old tool result content cleared: expand("m4")]',
-        '[Old tool result content cleared: expand("m6")]',
-    ]
+    results = [entry for entry in story.projection.entries() if entry.is_result]
+    assert [entry.message.text for entry in results] == [fill(CLEARED, entry) for entry in results]
 
 
 def test_arguments_of_many_small_values_are_cut_as_a_whole():

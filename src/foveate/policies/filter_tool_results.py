@@ -20,7 +20,7 @@ from .placeholders import OMITTED, fill, is_whole, outgrows, replacement
 
 __all__ = ["IMAGE_OMITTED", "filter_tool_results"]
 
-IMAGE_OMITTED = '[Image omitted: expand("{handle}")]'
+IMAGE_OMITTED = '[Image omitted: {about}expand("{handle}")]'
 """For an image, a document or a sound. A template without `{handle}` stands only where nothing else is left."""
 
 

@@ -37,7 +37,7 @@ _HALF = 0.5 / TARGET
 """Half of the whole budget, as a share of the target that a rung sees as its budget."""
 _NOTE_TOKENS = 40
 """About what the note costs that stands for hidden messages."""
-_MEDIA = '[Media omitted: expand("{handle}")]'
+_MEDIA = '[Media omitted: {about}expand("{handle}")]'
 
 
 class _Quota:

@@ -7,12 +7,14 @@ A handle is short and never moves: `m12` is the twelfth message of the conversat
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
 from ..core.edits import Path, Replace, Target
 from ..core.messages import Opaque, Text
 from ..core.view import Entry
+from .about import FIELDS, about
 
 __all__ = [
     "CLEARED",
@@ -27,11 +29,13 @@ __all__ = [
     "shrink_arguments",
 ]
 
-OMITTED = '[Omitted: expand("{handle}")]'
-"""For a filtered tool result. A template without `{handle}` is used as it is, such as the plain `[Omitted]`."""
+OMITTED = '[Omitted: {about}expand("{handle}")]'
+"""For a filtered tool result. A template without fields is used as it is, such as the plain `[Omitted]`."""
 
-CLEARED = '[Old tool result content cleared: expand("{handle}")]'
+CLEARED = '[Old tool result content cleared: {about}expand("{handle}")]'
 """For a pruned tool output."""
+
+_FIELD = re.compile("|".join(map(re.escape, ("{handle}", *FIELDS))))
 
 
 def handle(entry: Entry, path: Path = ()) -> str:
@@ -43,8 +47,19 @@ def handle(entry: Entry, path: Path = ()) -> str:
 
 
 def fill(template: str, entry: Entry, path: Path = ()) -> str:
-    """The placeholder for this entry or part."""
-    return template.replace("{handle}", handle(entry, path))
+    """The placeholder for this entry or part.
+
+    Its fields: `{handle}`, what `expand` takes; `{kind}`, `{size}`, `{items}` and `{gist}`, what it was, as in `json`,
+    `12,304 characters`, `41 rows` and one line of at most 80 characters; `{about}`, all four and a semicolon, or
+    nothing where the original is short itself. All else stands as it is.
+    """
+
+    def field(found: re.Match[str]) -> str:
+        if found[0] == "{handle}":
+            return handle(entry, path)
+        return "" if entry.source is None else about(entry.source, path)[found[0]]
+
+    return _FIELD.sub(field, template)
 
 
 def is_whole(entry: Entry) -> bool:

@@ -23,7 +23,7 @@ __all__ = ["GRACE", "SUPERSEDED", "supersede"]
 GRACE = 10
 """Turns for which a read stays after its file was changed."""
 
-SUPERSEDED = '[Superseded by {by}: expand("{handle}")]'
+SUPERSEDED = '[Superseded by {by}: {about}expand("{handle}")]'
 """For a superseded result. `{by}` is the handle of what replaced it."""
 
 _NAME = "supersede"
@@ -49,8 +49,8 @@ def supersede(
     file was changed by one of `writes`, when any of these lines are, or `grace` turns after the last change (an edit
     needs the lines that it replaces, and the next one often those beside them); None: only when they are read again.
     `asks`: commands, listings, searches, superseded when the same is asked again. `looks`: tools that show a page or
-    a screen; of those with an image and of those without, the newest `keep` stay. `placeholder` may name `{handle}`,
-    what brings the result back, and `{by}`, what replaced it.
+    a screen; of those with an image and of those without, the newest `keep` stay. `placeholder` may name
+    `{by}`, the handle of what replaced it, and what the placeholders of others may.
 
     Only what a tool finished counts, on both sides. What others have shrunk, what is pinned and what was expanded for
     the coming call is left alone. Raises BadSetting for a `keep` below 1 and a negative `grace`.
