@@ -254,9 +254,22 @@ def test_f16_a_failing_model_is_asked_so_often_and_the_last_attempt_is_one_that_
     ]
 
 
-def test_f16_one_that_hangs_is_waited_for_with_patience_and_then_the_floor_makes_the_view_fit():
+def test_f16_one_that_hangs_is_waited_for_with_patience_and_then_a_digest_takes_its_place():
     background = HandCranked(hangs=True)
     one, asked = story(background)
+    one.append("Go.")
+    view = run(one, 1, 25)
+    assert (view.tokens <= 10_000, background.waits, asked.requests) == (True, 1, [])
+    assert [job.is_cancelled for job in background.jobs[:1]] == [True]
+    (summary, *_), *_ = [receipt.edits for receipt in one.receipts()]
+    assert isinstance(summary, Summarize)
+    assert (summary.by, summary.refused) == ("digest", ("summarizer: no answer came in time",))
+    assert refusals(one, view) == []
+
+
+def test_f16_or_the_floor_makes_the_view_fit_where_no_digest_may():
+    background = HandCranked(hangs=True)
+    one, asked = story(background, compact_on_overflow(ahead=0.5, keep_recent=0.25, digest=False))
     one.append("Go.")
     view = run(one, 1, 25)
     assert (view.tokens <= 10_000, background.waits, asked.requests) == (True, 1, [])

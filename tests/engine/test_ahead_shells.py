@@ -26,7 +26,7 @@ from foveate.wiring import open_async_conversation
 
 from .shells import opened, refusals, texts
 
-COMPACT = compact_on_overflow(ahead=0.5, keep_recent=0.25, framing="{summary}")
+COMPACT = compact_on_overflow(ahead=0.5, keep_recent=0.25, framing="{summary}", digest=False)
 SIZE: dict[str, Any] = {"window": 11_000, "reserve": 1_000}
 HERE = Path(__file__).resolve().parent
 

@@ -45,8 +45,6 @@ class Asked:
         """None once there is an answer."""
         self.edits: tuple[Edit, ...] = ()
         """What is to be made of the answer."""
-        self.failure: CompactionFailed | None = None
-        """What a strict policy raised at the answer."""
         self._answers: dict[str, Answer] = {}
 
     @property
@@ -61,7 +59,6 @@ class Asked:
         try:
             edits, open = resolved(self.needs, self._answers)
         except CompactionFailed as failed:
-            self.failure = failed
             edits, open = [failed.task] if isinstance(failed.task, Task) else [], []
         if open and len(self._answers) < _ROUNDS:
             self.request = open[0].request
@@ -69,13 +66,9 @@ class Asked:
         self.edits = tuple(edits)
         return False
 
-    def waited_for(self, view: View) -> None:
-        """A failure that the conversation has waited for is one of this call, and it is not asked again for it."""
-        newest = max((max(entry.position, entry.last) for entry in view), default=0)
-        if len(self.notes("")) == len(self.edits):
-            self.edits = tuple(
-                replace(task, turn=view.turn, seen=newest if task.seen else 0) for task in self.notes("")
-            )
+    def asked_again(self, plan: Plan) -> list[SummaryRequest]:
+        """What a plan asks, now that it is due, in the place of this."""
+        return [question.needs.request for question in plan.due if _name_of(question.needs) == self.name]
 
     def fault(self, view: View, branch: int) -> str:
         """Why nothing will be made of it; "" if it holds, as far as is known."""

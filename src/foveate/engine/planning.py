@@ -154,7 +154,7 @@ class Planning(Appending):
             if ready := [asked for asked in self.ahead.ready(plan) if asked not in prepared]:
                 prepared += ready
             elif running := self.ahead.running(plan) if is_forced else ():
-                yield from self._wait_for(running)
+                yield from self._wait_for(running, plan, answers)
             else:
                 requests = self.ahead.urgent(plan, is_forced=is_forced)
                 if not requests or round == _ROUNDS:
@@ -236,18 +236,20 @@ class Planning(Appending):
         if asked.answered(answer):
             self.ahead.further(asked, self._call(asked.request))
 
-    def _wait_for(self, running: Sequence[Asked]) -> Step[None]:
-        """The view does not fit without these: wait for them, as long as whoever runs them has patience."""
+    def _wait_for(self, running: Sequence[Asked], plan: Plan, answers: dict[str, Answer]) -> Step[None]:
+        """The view does not fit without these: wait for them, as long as whoever runs them has patience.
+
+        What comes to nothing has failed what is due now, and the policy says what follows from that.
+        """
         view = self.view()
         for asked in running:
             while job := asked.job:
                 yield job.wait
                 yield from self._take(asked)
-            asked.waited_for(view)
             if why := asked.fault(view, self.head.branch):
-                yield from self._drop(asked, why)
-            if asked.failure:
-                raise asked.failure
+                _log.debug("%s: a summary that was waited for failed: %s", self.head.name, why)
+                self.ahead.dropped(asked, view.turn)
+                answers.update((request.key, Answer(error=why)) for request in asked.asked_again(plan))
 
     def _drop(self, asked: Asked, why: str) -> Step[None]:
         _log.debug("%s: a summary for %s is dropped: %s", self.head.name, asked.needs.request.policy, why)
