@@ -74,7 +74,7 @@ def test_where_nobody_speaks_the_defaults_count(loaded):
     values = loaded().values
     assert {one.source for one in values.values()} == {"default", f"preset {DEFAULT}"}
     assert {name: one.value for name, one in values.items() if one.source != "default"} == {
-        "summarizer": "first-characters",
+        "summarizer": "digest",
         "supersede.enabled": True,
         "fold.enabled": True,
         "fold.protect": 0.1,
@@ -97,7 +97,7 @@ def test_where_nobody_speaks_the_defaults_count(loaded):
         "expand": False,
         "expand_where": "auto",
         "tenant": "",
-        "summarizer": "first-characters",
+        "summarizer": "digest",
     }
 
 

@@ -78,7 +78,7 @@ def test_what_is_recommended_for_browsing_shrinks_old_looks_at_once_and_leaves_r
 @pytest.mark.parametrize("name", ["balanced", "coding", "frugal", "browser"])
 def test_what_is_recommended_sums_up_without_a_model_where_none_is_handed_in(loaded, name):
     settings = loaded(policy=name)
-    check_together(settings.policies(), has_summarizer=settings["summarizer"] == "first-characters")
+    check_together(settings.policies(), has_summarizer=settings["summarizer"] == "digest")
     assert settings.values["compact.keep_recent"].value == 0.3
     assert loaded(policy=name, summarizer=len)["summarizer"] is len
 
