@@ -315,11 +315,12 @@ class Shell:
 
     def _expand(self, handle: str | int, reason: str) -> Step[Message]:
         given.text("reason=", reason)
-        parsed, _ = yield from self._engine.named(handle)
+        parsed, rows = yield from self._engine.named(handle)
+        original = _part(_decoded(rows[0]), parsed.path, str(handle))
         before, places = self._engine.head.number, self._places()
-        rows = yield from self._engine.expand(handle, reason)
+        yield from self._engine.expand(handle, reason)
         yield from self._tell_edits(before, places)
-        return _part(_decoded(rows[0]), parsed.path, str(handle))
+        return original
 
     def _expanded(
         self,

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ..core.edits import Edit, Hide, Replace, Restore, Span, Summarize, Target, Unpin, meet, named_by
 from ..core.handles import Handle, parse_handle
 from ..core.journal import Record
+from ..core.projection import Projection
 from ..core.showing import applies
 from ..core.standing import Standing, gaps, way_back
 from ..core.view import Entry
@@ -108,18 +109,18 @@ class Editing(Planning):
 
     def expand(self, handle: str | int, reason: str = "") -> Step[list[Appended]]:
         """Show the originals behind a handle again from the next view on, and return them."""
-        parsed, rows = yield from self.expandable(handle)
+        parsed, rows = yield from self.named(handle)
+        yield from self.require_expandable(handle, parsed, rows)
         target = Target(rows[0].id, parsed.path) if len(rows) == 1 else Span(rows[0].id, rows[-1].id)
         yield from self.edit([Restore((target,), reason=reason or f"{handle} was asked for")], "expand")
         return rows
 
-    def expandable(self, handle: str | int) -> Step[tuple[Handle, list[Appended]]]:
-        """The messages behind a handle that may be shown again. Raises NotExpandable where nothing of them is hidden or
-        shrunk, and where they are kept from the model.
+    def require_expandable(self, handle: str | int, parsed: Handle, rows: Sequence[Appended]) -> Step[None]:
+        """Raise NotExpandable where nothing of what a handle names is hidden or shrunk, and where it must not come
+        back.
         """
-        yield from self._follow_head()
-        parsed, rows = yield from self.named(handle)
-        inside = [entry for entry in self.projection.entries() if parsed.first <= entry.position <= parsed.last]
+        entries = (yield from self.followed()).entries()
+        inside = [entry for entry in entries if parsed.first <= entry.position <= parsed.last]
         there = {entry.position for entry in inside if entry.source is not None}
         hidden = [row.id for row in rows if row.position not in there]
         shrunk = [one for one in inside if any(meet(path, parsed.path) for path in one.shrunk)]
@@ -127,7 +128,11 @@ class Editing(Planning):
             raise NotExpandable(str(handle), "its original is kept from the model; `original` reads it")
         if not shrunk and not hidden:
             raise NotExpandable(str(handle), "it is shown whole")
-        return parsed, rows
+
+    def followed(self) -> Step[Projection]:
+        """The projection, brought to where the head is."""
+        yield from self._follow_head()
+        return self.projection
 
     @property
     def shown(self) -> tuple[Entry, ...]:

@@ -96,7 +96,8 @@ class Expander:
         """Where these words stand in what is not shown whole, best first."""
         engine = self._engine
         wanted = words_of(words)
-        shown = {entry.position: entry for entry in engine.projection.entries() if entry.source is not None}
+        entries = (yield from engine.followed()).entries()
+        shown = {entry.position: entry for entry in entries if entry.source is not None}
         withheld: set[str] | None = None
         hits: list[Hit] = []
         seen, asked = 0, max(4 * limit, 50)
@@ -152,6 +153,7 @@ class Expander:
         """Answer the calls of the newest reply that are for this tool. `tools`: those of the host."""
         if not self.how.is_on:
             return
+        yield from self._engine.followed()
         for call in self.open_calls():
             if call.name in NAMES and not is_called(call.name, tools):
                 yield from self.answer(call)
@@ -226,10 +228,11 @@ class Expander:
     # ----------------------------------------------------------------------------------------------------------- both
 
     def _expandable(self, handle: str | int) -> Step[_Named]:
-        parsed, rows = yield from self._engine.expandable(handle)
+        parsed, rows = yield from self._engine.named(handle)
         if not any(row.body for row in rows):
             raise NotExpandable(str(parsed), "it was erased")
         messages = [(f"m{row.position}", _who(row), part_of(decoded(row), parsed.path, str(parsed))) for row in rows]
+        yield from self._engine.require_expandable(handle, parsed, rows)
         return _Named(parsed, rows, messages)
 
     def _part(self, ask: Lines | Items | Matches, named: _Named) -> Step[Excerpt]:

@@ -1,0 +1,471 @@
+"""Calls of `expand` that cannot be answered, and what an answer leaves behind: in journals, forks, lists and stores."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foveate import (
+    BadInput,
+    Conversation,
+    Hide,
+    NotExpandable,
+    Replace,
+    Restore,
+    Span,
+    StoreError,
+    Summarize,
+    Target,
+    Text,
+    ToolCall,
+    UnknownHandle,
+    assistant,
+    open_conversation,
+)
+from foveate.core.stamps import Expanded
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing import answer, call, calls, say, user
+from foveate.testing.faults import Countdown, FailingStore
+
+from .expanding import LOG, SHORT, TOOLS
+from .shells import opened, shown, texts, wire
+
+
+def story(**options: object) -> Conversation:
+    """m3, a log, is shown short; m5 is shown whole; m7 and m8 are hidden; m9 is the newest."""
+    chat = opened(policy=options.pop("policy", "none"), expand=True, **options)
+    ids = chat.append(
+        [
+            user("go"),
+            call("a", "look"),
+            answer("a", LOG),
+            call("b", "look"),
+            answer("b", SHORT),
+            say("Well."),
+            user("The password is swordfish."),
+            say("Noted: swordfish."),
+            user("on"),
+        ]
+    )
+    chat.edit(Replace(Target(ids[2]), (Text("[short]"),)), Summarize(Span(ids[6], ids[7]), "They spoke of a password."))
+    chat.settle()
+    return chat
+
+
+def refused(chat: Conversation, arguments: str) -> str:
+    """What a call with these arguments is told, having changed nothing but for that."""
+    before, number = shown(chat.settle()), chat.head.number
+    chat.record(assistant("", ToolCall("x", "expand", arguments)))
+    assert shown(chat.view)[: len(before)] == before
+    assert (chat.head.number, len(chat.view)) == (number, len(before) + 2)
+    row = chat.history()[-1]
+    assert row.message.result.call_id == "x"
+    assert (row.message.result.state, row.stamp.expanded, row.stamp.origin) == ("error", Expanded("refused"), "derived")
+    return row.message.text
+
+
+# ------------------------------------------------------------------------------------------------------ refused calls
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"handle": "m99"}, "Nothing here is called 'm99'. This conversation has messages m1 to m10."),
+        ({"handle": "the log"}, "Nothing here is called 'the log'. A handle looks like m12, m12.1 or m3-m17."),
+        ({"handle": "0" * 40}, "No message of this conversation has this id."),
+        ({"handle": "m3.7"}, "Nothing here is called 'm3.7'. That message has 1 parts."),
+        ({"handle": "m5"}, "m5 cannot be expanded: it is shown whole."),
+        ({"handle": "m5", "lines": "1"}, "m5 cannot be expanded: it is shown whole."),
+        ({"handle": "m3", "lines": "301-"}, "m3 has 300 lines; 301- are not among them."),
+        ({"handle": "m3", "lines": "x"}, 'Lines are told as "40-80" (from 1, both ends included)'),
+        ({"handle": "m3", "items": "400-500"}, "m3 has 300 items (lines); 400-500 are not among them."),
+        ({"handle": "m3", "pattern": "("}, "The pattern is no regular expression: missing )"),
+        ({"handle": "m3", "pattern": "unicorn"}, "Nothing in m3 matches 'unicorn'. It has 300 lines."),
+        ({"handle": "m3", "pattern": 5}, '`pattern` is a text, such as {"pattern": "words"}.'),
+        ({"handle": ["m3"]}, '`handle` is a text, such as {"handle": "m12"}.'),
+        ({"handle": "m3", "lines": "1", "pattern": "a"}, "Give one of `lines`, `items` and `pattern`"),
+        ({"handle": "m3", "search": "disk"}, "`search` looks through everything that is not shown"),
+        ({"search": "unicorn"}, "Nothing that is not shown whole holds 'unicorn'. Try fewer or other words."),
+        ({"search": "well."}, None),
+        ({"search": "!?"}, "Nothing that is not shown whole holds '!?'."),
+        ({"search": 7}, '`search` is a text, such as {"search": "words"}.'),
+        ({"messageIndex": 99}, "Nothing here is called '99'. The last view has messages 0 to 7."),
+        ({"messageIndex": -1}, "Nothing here is called '-1'. The last view has messages 0 to 7."),
+        ({"messageIndex": "first"}, "`messageIndex` is a whole number from 0."),
+        ({}, "What is to be expanded? Give a `handle` such as"),
+        ({"handle": "", "lines": None, "search": ""}, "What is to be expanded? Give a `handle` such as"),
+        ({"reason": "curious"}, "What is to be expanded? Give a `handle` such as"),
+        ([1], "The arguments are no JSON object. Ask like this:"),
+        ("m3", "The arguments are no JSON object. Ask like this:"),
+        (None, "The arguments are no JSON object. Ask like this:"),
+    ],
+)
+def test_a_call_that_cannot_be_answered_is_told_how_to_ask_and_changes_nothing(arguments, told):
+    if told is None:  # Its words stand in a hidden message too.
+        return
+    assert told in refused(story(), json.dumps(arguments))
+
+
+@pytest.mark.parametrize("arguments", ["", "{", '{"handle": "\\ud800"}', "[" * 10_000, "{" * 10_000, "\ufeff{}"])
+def test_arguments_that_are_no_json_are_refused(arguments):
+    assert refused(story(), arguments).startswith("The arguments are no JSON object.")
+
+
+def test_what_a_refusal_quotes_is_cut():
+    assert len(refused(story(), json.dumps({"handle": "m" * 100_000}))) <= 800
+    assert len(refused(story(), json.dumps({"search": "m" * 100_000}))) <= 800
+
+
+KEYS = st.sampled_from(
+    ["handle", "lines", "items", "pattern", "search", "messageIndex", "itemRange", "reason", "id", "message_id", "x"]
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 12)
+    | st.floats()
+    | st.text(max_size=6)
+    | st.sampled_from(["m3", "m5", "m7-m8", "m1-m9", "m3.1", "m2", "1-5", "-3", "5-", "[a-z]+", "swordfish", "("]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(KEYS, inner, max_size=1),
+    max_leaves=3,
+)
+
+
+@given(arguments=st.one_of(st.dictionaries(KEYS, VALUES, max_size=3), VALUES), where=st.sampled_from(["view", "tail"]))
+def test_no_arguments_raise_and_on_an_error_the_view_stays_as_it_is(arguments, where):
+    chat = story(expand_where=where)
+    before, number = shown(chat.view), chat.head.number
+    chat.record(assistant("", ToolCall("x", "expand", json.dumps(arguments))))
+    row = chat.history()[-1]
+    assert (row.message.result.call_id, chat.open_calls()) == ("x", ())
+    assert "It failed:" not in row.message.text
+    if row.message.result.state == "error":
+        assert (shown(chat.view)[: len(before)], chat.head.number) == (before, number)
+    elif chat.head.number > number:
+        assert row.stamp.expanded.form == "view"
+    else:
+        assert shown(chat.view)[: len(before)] == before
+    chat.settle()
+
+
+@given(arguments=st.text(max_size=30) | st.binary(max_size=30).map(lambda raw: raw.decode("latin-1")))
+def test_no_text_for_arguments_raises(arguments):
+    refused(story(), arguments)
+
+
+def test_an_original_that_does_not_fit_is_refused_with_how_to_ask_for_a_part():
+    chat = opened(policy="none", expand=True, window=4_000)
+    rows = json.dumps([{"id": n, "name": f"customer number {n}"} for n in range(600)], indent=1)
+    ids = chat.append([user("go"), call("a", "look"), answer("a", "x"), call("b", "look"), answer("b", rows)], time=1)
+    chat.edit(Replace(Target(ids[4]), (Text("[short]"),)))
+    chat.settle()
+    chat.record(call("x", "expand", handle="m5"))
+    told = chat.history()[-1].message.text
+    assert re.fullmatch(
+        r"m5 cannot be expanded: it has 7,\d{3} tokens, and there is room for 3,\d{3}\. Ask for a part of it: "
+        r'lines, such as "1-7\d\d" of its 2,402; items, such as "1-19\d" of its 600 elements; or a pattern\.',
+        told,
+    )
+    chat.record(call("y", "expand", handle="m5", items="1-191"))
+    assert chat.history()[-1].message.result.state == "ok"
+    chat.record(call("z", "expand", handle="m5", items="1-191"))
+    assert chat.history()[-1].message.text.startswith("That part of m5 has ")
+    assert "Ask for less of its 600 elements." in chat.history()[-1].message.text
+    chat.settle()
+
+
+def test_programs_get_the_same_refusals_as_errors():
+    chat = story()
+    head = chat.head
+    for error, asked in (
+        (UnknownHandle, lambda: chat.expand("m99", lines="1")),
+        (UnknownHandle, lambda: chat.expand("nothing", pattern="a")),
+        (NotExpandable, lambda: chat.expand("m5", lines="1")),
+        (NotExpandable, lambda: chat.expand("m5", where="tail")),
+        (BadInput, lambda: chat.expand("m3", lines="400-")),
+        (BadInput, lambda: chat.expand("m3", items="x")),
+        (BadInput, lambda: chat.expand("m3", pattern="(")),
+        (BadInput, lambda: chat.expand("m3", pattern=7)),
+        (BadInput, lambda: chat.expand("m3", where="tail", reason=7)),
+        (BadInput, lambda: chat.search(7)),
+        (BadInput, lambda: chat.search("a", limit=0)),
+    ):
+        with pytest.raises(error):
+            asked()
+    assert (chat.head, chat.search("unicorn")) == (head, [])
+
+
+# ------------------------------------------------------------------------------------- what is kept from the model
+
+
+def test_what_a_policy_keeps_from_the_model_stays_so_when_it_is_hidden():
+    chat = opened(policy="none", expand=True)
+    ids = chat.append([user("go"), call("a"), answer("a", LOG), say("ok"), user("on")])
+    chat.edit(Replace(Target(ids[2]), (Text("[short]"),), expandable=False))
+    chat.edit(Hide(Span(ids[1], ids[3])))
+    chat.settle()
+    kept = "its original is kept from the model; `original` reads it"
+    for asked in ({"handle": "m3"}, {"handle": "m2-m4"}, {"handle": "m3", "lines": "1"}):
+        assert kept in refused(chat, json.dumps(asked))
+    assert "holds 'ERROR disk'" in refused(chat, json.dumps({"search": "ERROR disk"}))
+    assert chat.original("m3") == answer("a", LOG)
+    chat.edit(Restore((Target(ids[2]),)))
+    chat.edit(Hide(Target(ids[2])))
+    assert chat.expand("m3", lines="1").text == "001 ok, all is well\n"
+
+
+def test_an_undone_edit_keeps_nothing_back():
+    chat = opened(policy="none", expand=True)
+    ids = chat.append([user("go"), call("a"), answer("a", LOG), user("on")])
+    receipt = chat.edit(Replace(Target(ids[2]), (Text("[short]"),), expandable=False))
+    with pytest.raises(NotExpandable):
+        chat.expand("m3", lines="1")
+    chat.undo(receipt)
+    chat.edit(Hide(Target(ids[2])))
+    assert chat.expand("m3", lines="1").first == 1
+
+
+# ------------------------------------------------------------------------------------------------------------- naming
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"handle": ' expand("m3") '},
+        {"handle": "[m3]"},
+        {"handle": "'m3'"},
+        {"message_id": "ID"},
+        {"messageIndex": 2},
+        {"messageIndex": "2"},
+        {"message_index": 2.0, "reason": "the user asks"},
+        {"handle": "m3", "lines": "", "items": None, "pattern": "", "search": ""},
+    ],
+)
+@pytest.mark.parametrize("name", ["expand", "expand-message", "ExpandMessage"])
+def test_a_message_is_named_by_handle_id_or_place_in_the_last_view(name, asked):
+    chat = story(expand_where="tail")
+    said = {key: chat.history()[2].id if value == "ID" else value for key, value in asked.items()}
+    chat.record(assistant("", ToolCall("x", name, json.dumps(said))))
+    assert chat.history()[-1].message == answer("x", LOG)
+
+
+def test_an_item_range_is_taken_as_other_systems_write_it():
+    chat = story()
+    chat.record(assistant("", ToolCall("x", "ExpandMessage", '{"messageIndex": 2, "itemRange": [40, 41]}')))
+    assert chat.history()[-1].message.text == "[m3: lines 40-41 of 300]\n040 ok, all is well\n041 ok, all is well"
+
+
+# ------------------------------------------------------------------------------------------------------- what is left
+
+
+def test_an_expansion_is_told_as_an_event_about_the_original_and_counted():
+    heard: list[tuple[str, str, int]] = []
+    chat = story(expand_where="tail", on_event=lambda event: heard.append((event.kind, event.message, event.position)))
+    original = chat.history()[2].id
+    heard.clear()
+    chat.record(call("x", "expand", handle="m3"))
+    chat.record(call("y", "expand", handle="m99"))
+    ids = [row.id for row in chat.history()]
+    expected = [
+        ("message-added", ids[9], 10),
+        ("message-added", ids[10], 11),
+        ("message-expanded", original, 0),
+        ("message-added", ids[11], 12),
+        ("message-added", ids[12], 13),
+    ]
+    assert heard == expected
+    told = [event for event in chat.events() if event.kind == "message-expanded"]
+    tokens = chat.history()[10].stamp.tokens
+    assert [(event.reason, event.policy, event.tokens_saved) for event in told] == [
+        ("all of m3, in m11", "expand", -tokens)
+    ]
+    assert chat.totals().expansions == 1
+
+
+def test_a_copy_that_shrinks_leads_to_the_original_and_is_not_found_by_a_search():
+    chat = story(policy="keep-last-1", expand_where="tail")
+    chat.record(call("x", "expand", handle="m3"))
+    chat.settle()
+    chat.record(call("y", "expand", handle="m3", lines="97"))
+    chat.settle()
+    chat.record(call("z", "look"))
+    chat.append(answer("z", SHORT))
+    results = [entry.message.text for entry in chat.settle() if entry.is_result]
+    assert [re.findall(r'expand\("(\w+)"\)', text) for text in results] == [[], ["m5"], ["m3"], ["m13"], []]
+    assert [hit.handle for hit in chat.search("disk full")] == ["m3"]
+    assert {hit.handle for hit in chat.search("swordfish")} == {"m7", "m8"}
+
+
+def test_a_copy_that_stands_there_is_named_instead_of_made_again():
+    chat = story(expand_where="tail")
+    chat.record(call("x", "expand", handle="m3"))
+    chat.settle()
+    for asked in ({"handle": "m3"}, {"handle": "m3", "lines": "1"}):
+        told = refused(chat, json.dumps(asked))
+        assert told == "m3 cannot be expanded: all of it stands in m11, where it was asked for."
+    assert chat.expand("m3", lines="97").text == "097 ERROR disk full\n"
+
+
+@pytest.mark.parametrize("where", ["view", "tail"])
+def test_what_was_expanded_is_there_after_a_fork_an_undo_and_a_resume(where, tmp_path):
+    store = SqliteStore(tmp_path / "a.db")
+    chat = story(expand_where=where, store=store)
+    before = shown(chat.view)
+    chat.record(call("x", "expand", handle="m3"))
+    chat.record(call("y", "expand", handle="m7-m8", lines="1-2"))
+    view = shown(chat.settle())
+    assert LOG in texts(chat.view)
+    assert shown(chat.fork("other").settle()) == view
+    assert wire(chat, opened(store=store, policy="none", expand=True).settle()) == wire(chat, chat.view)
+    assert chat.verify() == []
+    if where == "view":
+        chat.undo(chat.receipts()[-1])
+        assert shown(chat.view)[: len(before)] == before
+        assert chat.view.entries[-3].message.text == "m3 is shown in full again above."
+    other = chat.fork("earlier", at=9)
+    assert shown(other.view) == before
+    other.record(call("x", "expand", handle="m3", lines="1"))
+    assert other.history()[-1].message.text == "[m3: lines 1 of 300]\n001 ok, all is well\n"
+    store.close()
+
+
+# -------------------------------------------------------------------------------------------------- lists and failures
+
+
+@pytest.mark.parametrize("is_recorded", [True, False])
+@pytest.mark.parametrize("where", ["view", "tail"])
+def test_a_host_that_keeps_a_list_of_its_own_need_not_know_of_the_answers(where, is_recorded):
+    chat = opened(expand=True, expand_where=where, policy="keep-last-1", name="list")
+    mine: list[dict[str, object]] = [{"role": "user", "content": "go"}]
+
+    def turn(reply: object, *results: tuple[str, str]) -> None:
+        prompt = chat.prompt(messages=mine, tools=TOOLS)
+        assert prompt["messages"][-1]["content"]
+        (wired,) = chat.format.render([reply])
+        if is_recorded:
+            chat.record(reply)
+        mine.append(wired)
+        mine.extend({"role": "tool", "tool_call_id": one, "content": text} for one, text in results)
+
+    turn(call("a", "look"), ("a", LOG))
+    turn(call("b", "look"), ("b", SHORT))
+    turn(call("x", "expand", handle="m3", lines="97"))
+    turn(calls(call("y", "expand", handle="m3"), call("c", "look")), ("c", SHORT))
+    turn(say("done"))
+    mine.append({"role": "user", "content": "thanks"})
+    chat.prompt(messages=mine, tools=TOOLS)
+    assert len(chat.history()) == len(mine) + 2
+    assert chat._engine.store.names("") == ["list"]
+    told = {row.message.result.call_id: row.message.text for row in chat.history() if row.message.result}
+    assert told["x"] == "[m3: lines 97 of 300]\n097 ERROR disk full\n"
+    assert told["y"] == (LOG if where == "tail" else "m3 is shown in full again above.")
+
+
+def test_an_append_that_is_made_again_after_a_reply_passes_over_the_answers():
+    chat = story()
+    reply = chat.record(calls(call("x", "expand", handle="m3"), call("y", "expand", handle="m7"), call("z", "look")))
+    first = chat.append(answer("z", SHORT), after=reply)
+    assert chat.append(answer("z", SHORT), after=reply) == first
+    assert len(chat) == 13
+
+
+@pytest.mark.parametrize("is_after", [False, True])
+@pytest.mark.parametrize("where", ["view", "tail"])
+def test_whatever_operation_fails_the_reply_is_kept_once_and_the_next_prompt_answers_it(where, is_after):
+    for n in range(1, 40):
+        countdown = Countdown(after=is_after)
+        chat = story(expand_where=where, store=FailingStore(MemoryStore(), countdown))
+        countdown.start(n)
+        with suppress(StoreError):
+            chat.record(call("x", "expand", handle="m3"))
+        is_last = not countdown.is_used_up
+        countdown.start(0)
+        chat.refresh()
+        if len(chat) > 9:  # Else not even the reply was taken.
+            view = chat.settle()
+            assert LOG in texts(view)
+            assert [row.message.role for row in chat.history()[9:]] == ["assistant", "tool"]
+            assert chat.verify() == []
+        if is_last:
+            return
+    raise AssertionError("It took more operations than expected.")
+
+
+def test_a_store_that_cannot_search_refuses_searches_and_nothing_else(tmp_path):
+    chat = story(store=f"sqlite:///{tmp_path}/a.db?search=off")
+    assert refused(chat, '{"search": "swordfish"}').startswith("Words cannot be searched for now:")
+    with pytest.raises(StoreError):
+        chat.search("swordfish")
+    chat.record(call("y", "expand", handle="m3", lines="97"))
+    assert chat.history()[-1].message.result.state == "ok"
+    chat.close()
+
+
+def test_a_reply_that_was_appended_rather_than_recorded_is_answered_with_the_next_prompt():
+    chat = story()
+    chat.append(call("x", "expand", handle="m3", lines="97"))
+    assert [one.call_id for one in chat.open_calls()] == ["x"]
+    chat.prompt()
+    assert chat.open_calls() == ()
+    assert chat.history()[-1].message.text == "[m3: lines 97 of 300]\n097 ERROR disk full\n"
+
+
+# ------------------------------------------------------------------------------------------------------------ searches
+
+
+def test_a_search_finds_what_is_hidden_or_shrunk_best_first_and_nothing_that_is_shown_whole():
+    chat = story()
+    hits = chat.search("swordfish password")
+    assert [(hit.handle, hit.turn, hit.who, hit.line, hit.is_hidden) for hit in hits] == [
+        ("m7", 3, "user", 1, True),
+        ("m8", 4, "assistant", 1, True),
+    ]
+    assert hits[0].snippet == "The password is swordfish."
+    (hit,) = chat.search("194 ERROR", limit=1)
+    assert (hit.handle, hit.line, hit.is_hidden) == ("m3", 194, False)
+    assert "194 ERROR disk full 195 ok" in hit.snippet
+    assert chat.search("nothing to see here") == []
+    assert chat.search("") == chat.search("?!") == []
+    chat.expand("m7-m8")
+    assert chat.search("swordfish") == []
+
+
+def test_a_call_that_asked_for_words_is_not_what_a_search_for_them_finds():
+    chat = story()
+    chat.record(call("x", "expand", search="zebra"))
+    chat.record(calls(call("y", "look", at="zebra"), call("z", "expand", search="zebra")))
+    chat.append(answer("y", SHORT))
+    ids = [row.id for row in chat.history()]
+    chat.edit(Hide(Span(ids[9], ids[13])))
+    assert [hit.handle for hit in chat.search("zebra")] == ["m12"]
+
+
+def test_a_search_goes_on_behind_what_is_shown_whole():
+    """Two hundred messages that are shown hold the word as well as the one that is hidden, or better."""
+    chat = opened(policy="none")
+    ids = chat.append([user("an owl, far away, between many other words that are said"), *[user("owl")] * 200])
+    chat.edit(Hide(Target(ids[0])))
+    assert [hit.handle for hit in chat.search("owl")] == ["m1"]
+
+
+def test_the_journal_is_read_once_for_many_searches(monkeypatch):
+    chat = story()
+    store = chat._engine.store
+    asked: list[int] = []
+    records = store.records
+    monkeypatch.setattr(store, "records", lambda head, after=0: asked.append(after) or records(head, after))
+    for _ in range(3):
+        chat.search("swordfish")
+    assert asked == [0, 2, 2]
+
+
+def test_opening_by_hand_needs_no_setting(tmp_path):
+    chat = open_conversation("plain", window=8_000)
+    chat.append("hi")
+    assert chat.open_calls() == ()

@@ -1,0 +1,410 @@
+"""The tool `expand`: a model asks for what it does not see, and the conversation answers, in both formats."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise, permutations
+
+import pytest
+from msgspec.structs import replace
+
+from foveate import (
+    EXPAND_INSTRUCTION,
+    BadInput,
+    BadSetting,
+    Prices,
+    Replace,
+    Span,
+    Summarize,
+    Target,
+    Text,
+    expand_tool,
+    open_async_conversation,
+    open_conversation,
+    system,
+)
+from foveate.core.profiles import PROFILES
+from foveate.testing import StubAnthropic, answer, call, calls, say, thought, user
+
+from .expanding import LOG, ROWS, SHORT, TOOLS, asked, client_for, result_of, run
+from .shells import opened, refusals, shown, wire
+
+BOTH = pytest.mark.parametrize("provider", ["openai", "anthropic"])
+EARLIER = [call("a", "look", at="log"), call("b", "look", at="rows"), call("c", "look", at="nothing")]
+RESULTS = {"a": LOG, "b": ROWS}
+
+FORMS = [
+    ({"handle": "m3"}, LOG),
+    ({"handle": "m3", "lines": "96-98"}, "[m3: lines 96-98 of 300]\n" + "".join(LOG.splitlines(True)[95:98])),
+    (
+        {"handle": "m5", "items": "2-3"},
+        "[m5: elements of rows 2-3 of 60]\n"
+        '{"id": 1, "name": "customer 1", "city": "Oslo"}, {"id": 2, "name": "customer 2", "city": "Oslo"}',
+    ),
+    (
+        {"handle": "m3", "pattern": "29[01] ERROR"},
+        "[m3: matches 1 of 1]\n"
+        "289-289 ok, all is well\n290-290 ok, all is well\n291:291 ERROR disk full\n"
+        "292-292 ok, all is well\n293-293 ok, all is well",
+    ),
+]
+
+
+def expander(provider: str = "openai", **options: object):
+    """A conversation that expands, and shows only the newest result whole; its clock goes a millisecond a look."""
+    chat = opened(provider=provider, policy=options.pop("policy", "keep-last-1"), expand=True, **options)
+    chat.append("Look around.")
+    return chat
+
+
+# --------------------------------------------------------------------------------------------------------- every form
+
+
+@BOTH
+@pytest.mark.parametrize(("arguments", "text"), FORMS, ids=["whole", "lines", "items", "pattern"])
+def test_a_model_gets_what_it_asked_for_to_the_byte(provider, arguments, text):
+    chat = expander(provider)
+    client = run(chat, provider, [*EARLIER, call("d", "expand", **arguments), say("I see.")], RESULTS)
+    assert chat.history()[8].message == answer("d", text)
+    last = client.requests[-1]["messages"][-1]
+    assert (last["content"][0]["content"] if provider == "anthropic" else last["content"]) == text
+    assert (chat.open_calls(), chat.verify()) == ((), [])
+
+
+@BOTH
+def test_a_model_finds_words_in_what_it_does_not_see(provider):
+    chat = expander(provider)
+    run(chat, provider, [*EARLIER, call("d", "expand", search='"customer 17"'), say("I see.")], RESULTS)
+    told = chat.history()[8].message.text
+    assert told.startswith(
+        "[1 place where '\"customer 17\"' stands in what is not shown whole, best first; expand a handle to see more]\n"
+        "m5 (turn 2, look, line 1): …"
+    )
+    assert '"customer 17"' in told
+
+
+@BOTH
+def test_the_same_in_asyncio(provider):
+    async def talk() -> list[str]:
+        chat = await open_async_conversation(
+            "c", format=provider, window=100_000, policy="keep-last-1", expand=True, expand_where="tail"
+        )
+        await chat.append("Look around.")
+        script = [*EARLIER, *(call(f"x{n}", "expand", **arguments) for n, (arguments, _) in enumerate(FORMS[::-1]))]
+        client = client_for(provider, [*script, say("I see.")])
+        for _ in range(len(script) + 1):
+            await chat.record(asked(client, await chat.prompt(tools=TOOLS)))
+            for one in await chat.open_calls():
+                await chat.append(result_of(provider, one.call_id, RESULTS.get(one.call_id, SHORT)))
+        return [row.message.text for row in await chat.history()]
+
+    told = asyncio.run(talk())
+    assert told[8:15:2] == [text for _, text in FORMS[::-1]]
+
+
+def test_programs_expand_and_search_in_asyncio_too():
+    async def talk() -> object:
+        chat = await open_async_conversation("c", window=100_000, policy="none")
+        ids = await chat.append([user("go"), call("a"), answer("a", LOG), user("on")])
+        await chat.edit(Replace(Target(ids[2]), (Text("[short]"),)))
+        part = await chat.expand("m3", lines="97")
+        hits = await chat.search("ERROR")
+        await chat.append(call("b", "expand", handle="m3", lines="1"))
+        (waiting,) = await chat.open_calls()
+        said = await chat.answer(waiting)
+        whole = await chat.expand("m3")
+        return part.text, [hit.handle for hit in hits], said.text, whole, (await chat.settle()).entries[2].message
+
+    assert asyncio.run(talk()) == (
+        "097 ERROR disk full\n",
+        ["m3"],
+        "[m3: lines 1 of 300]\n001 ok, all is well\n",
+        answer("a", LOG),
+        answer("a", LOG),
+    )
+
+
+# ------------------------------------------------------------------------------------------------ in its place, or not
+
+
+@BOTH
+def test_an_original_in_its_place_is_in_the_next_view_and_the_result_says_so(provider):
+    chat = expander(provider, expand_where="view", policy="none")
+    run(chat, provider, EARLIER, RESULTS)
+    ids = [row.id for row in chat.history()]
+    chat.edit(Replace(Target(ids[2]), (Text("[short]"),)), Replace(Target(ids[4]), (Text("[short]"),)))
+    turn = chat.settle().turn
+    run(chat, provider, [call("d", "expand", handle="m3")], {})
+    view = chat.settle()
+    assert [entry.message.text for entry in view if entry.is_result] == [
+        LOG,
+        "[short]",
+        SHORT,
+        "m3 is shown in full again above.",
+    ]
+    assert view.entries[2].renewed == view.turn == turn + 1
+    assert [edit.reason for edit in chat.receipts()[-1].edits] == ["the model asked for it"]
+    assert refusals(chat) == []
+
+
+@BOTH
+def test_an_expansion_at_the_tail_leaves_what_was_sent_before_as_it_was(provider):
+    chat = expander(provider, expand_where="tail", policy="none")
+    run(chat, provider, EARLIER, RESULTS)
+    chat.edit(Replace(Target(chat.history()[2].id), (Text("[short]"),)))
+    before = wire(chat, chat.settle())
+    body = chat.body(tools=TOOLS)
+    for number, (arguments, text) in enumerate(FORMS[:2]):
+        chat.record(call(f"x{number}", "expand", **arguments))
+        assert chat.settle().entries[-1].message.text == (text if not number else chat.history()[-1].message.text)
+        assert wire(chat, chat.settle())[: len(before)] == before
+        assert chat.body(tools=TOOLS).startswith(body[: -len(b"]}")])
+
+
+def test_f27_tool_and_instruction_are_the_same_bytes_in_every_prompt():
+    for provider in ("openai", "anthropic"):
+        chat = expander(provider, policy="none")
+        bodies = []
+        for number in range(4):
+            bodies.append(chat.body(system="RULES", tools=TOOLS))
+            chat.record(call(f"c{number}", "expand" if number % 2 else "look", handle="m3", lines="1"))
+            if not number % 2:
+                chat.append(answer(f"c{number}", LOG))
+                chat.edit(Replace(Target(chat.history()[-1].id), (Text("[short]"),)))
+        assert all(two.startswith(one[: -len(b"]}")]) for one, two in pairwise(bodies))
+
+
+@pytest.mark.parametrize(
+    ("idle", "behind", "place"),
+    [(10, 50, "tail"), (400, 50, "view"), (10, 0, "view")],
+    ids=["warm-and-deep", "cold", "nothing-behind-it"],
+)
+def test_an_original_comes_back_where_it_costs_less(idle, behind, place):
+    """Warm: what stands behind would be written again. Cold: it is written anyway, so its own place is free."""
+    now = [1_000_000]
+    chat = open_conversation(
+        "c", window=200_000, policy="none", expand=True, clock=lambda: now[0], prices=Prices(cache_seconds=300)
+    )
+    ids = chat.append([user("go"), call("a", "look"), answer("a", LOG)])
+    chat.edit(Replace(Target(ids[2]), (Text("[It was a log, three hundred lines. " + "It said: " * 200 + "]"),)))
+    chat.append([user(f"more {n} " + "of it " * 30) for n in range(behind)])
+    chat.settle()
+    chat.record(say("Yes."))
+    chat.append("And?")
+    chat.settle()
+    now[0] += idle * 1_000
+    chat.record(call("d", "expand", handle="m3"))
+    at_tail = chat.history()[-1].message.text
+    assert at_tail == (LOG if place == "tail" else "m3 is shown in full again above.")
+    assert (chat.view.entries[2].message.text == LOG) == (place == "view")
+
+
+def test_where_editing_the_past_voids_reasoning_the_tail_is_taken():
+    profile = replace(PROFILES["anthropic"], binds_reasoning=True)
+    chat = expander("anthropic", policy="none", profile=profile, prices=Prices(cache_seconds=0))
+    run(chat, "anthropic", [call("a", "look"), thought("so", call("b", "look"))], RESULTS)
+    chat.edit(Replace(Target(chat.history()[2].id), (Text("[short]"),)))
+    chat.settle()
+    chat.record(thought("hm", call("d", "expand", handle="m3")))
+    assert chat.history()[-1].message == answer("d", LOG)
+
+
+def test_an_original_with_an_image_comes_back_with_it():
+    from foveate import Media
+
+    pixel = Media("image/png", "base64", "iVBORw0KGgo=")
+    chat = expander("anthropic", policy="none", expand_where="tail")
+    ids = chat.append([call("a", "look"), answer("a", "a picture", pixel)])
+    chat.edit(Replace(Target(ids[1]), (Text("[short]"),)))
+    chat.record(call("d", "expand", handle="m3"))
+    assert chat.view.entries[-1].message == answer("d", "a picture", pixel)
+
+
+def test_a_program_may_have_an_original_at_the_tail_too():
+    chat = opened(policy="none")
+    ids = chat.append([user("go"), call("a"), answer("a", LOG), user("on")])
+    chat.edit(Replace(Target(ids[2]), (Text("[short]"),)))
+    before = wire(chat, chat.settle())
+    assert chat.expand("m3", where="tail", reason="to compare") == answer("a", LOG)
+    assert wire(chat, chat.settle())[: len(before)] == before
+    assert shown(chat.view)[-1] == ("m5", "user", f"[m3, as it was asked for: to compare]\n{LOG}")
+    assert chat.view.last_input == 4
+    assert chat.expand("m3", where="auto") == answer("a", LOG)
+    for wrong in ({"lines": "1", "items": "1"}, {"lines": "1", "where": "tail"}, {"where": "top"}):
+        with pytest.raises(BadSetting, match=r"where="):
+            chat.expand("m3", **wrong)
+
+
+# ----------------------------------------------------------------------------------------------------- parallel calls
+
+
+@BOTH
+@pytest.mark.parametrize("order", [*permutations(["a", "b", "x"])])
+def test_a_call_beside_others_is_legal_in_whatever_order_it_stands_and_the_host_answers(provider, order):
+    asked_for = {"a": call("a", "look"), "b": call("b", "look"), "x": call("x", "expand", handle="m3", lines="1-2")}
+    chat = expander(provider)
+    run(chat, provider, [call("c", "look"), call("d", "look")], {"c": LOG})
+    client = client_for(provider, [calls(*(asked_for[one] for one in order)), say("done")])
+    chat.record(asked(client, chat.prompt(tools=TOOLS)))
+    assert {one.call_id for one in chat.open_calls()} == {"a", "b"}
+    for one in [one for one in reversed(order) if one != "x"]:
+        chat.append(result_of(provider, one, f"result {one}"))
+    chat.record(asked(client, chat.prompt(tools=TOOLS)))
+    told = {row.message.result.call_id: row.message.text for row in chat.history() if row.message.result}
+    assert {one: told[one] for one in order} == {
+        "a": "result a",
+        "b": "result b",
+        "x": "[m3: lines 1-2 of 300]\n001 ok, all is well\n002 ok, all is well\n",
+    }
+
+
+@BOTH
+def test_a_host_that_answers_all_results_in_one_go_or_never_is_legal_too(provider):
+    chat = expander(provider)
+    run(chat, provider, [call("c", "look"), call("d", "look")], {"c": LOG})
+    client = client_for(provider, [calls(call("a", "look"), call("x", "expand", handle="m3")), say("done")])
+    chat.record(asked(client, chat.prompt(tools=TOOLS)))
+    chat.append("Never mind.")
+    chat.record(asked(client, chat.prompt(tools=TOOLS)))
+
+
+def test_two_calls_for_the_same_original_in_one_reply_show_it_once():
+    for where, told in (
+        ("view", ["m3 is shown in full again above."] * 2),
+        ("tail", [LOG, "m3 cannot be expanded: all of it stands in m7, where it was asked for."]),
+    ):
+        chat = expander(expand_where=where, policy="none")
+        ids = chat.append([call("a", "look"), answer("a", LOG), call("b", "look"), answer("b", SHORT)])
+        chat.edit(Replace(Target(ids[1]), (Text("[short]"),)))
+        chat.settle()
+        chat.record(calls(call("x", "expand", handle="m3"), call("y", "expand", handle="m3")))
+        assert [row.message.text for row in chat.history()[-2:]] == told
+
+
+# ------------------------------------------------------------------------------------------------ tool and instruction
+
+
+def test_the_tool_has_a_definition_for_each_provider_which_nobody_can_change():
+    one = expand_tool("anthropic")
+    one["input_schema"]["properties"].clear()
+    assert list(expand_tool("anthropic")["input_schema"]["properties"]) == [
+        "handle",
+        "lines",
+        "items",
+        "pattern",
+        "search",
+    ]
+    assert expand_tool("openai")["function"]["parameters"] == expand_tool("anthropic")["input_schema"]
+    assert opened(provider="anthropic").expand_tool() == expand_tool("anthropic")
+    assert opened().expand_tool() == expand_tool()
+    with pytest.raises(BadSetting, match="openai and anthropic"):
+        expand_tool("gemini")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (None, [EXPAND_INSTRUCTION]),
+        ("", [EXPAND_INSTRUCTION]),
+        ("RULES", [f"RULES\n\n{EXPAND_INSTRUCTION}"]),
+        (f"RULES {EXPAND_INSTRUCTION}", [f"RULES {EXPAND_INSTRUCTION}"]),
+        (["RULES", "MORE"], ["RULES", "MORE", EXPAND_INSTRUCTION]),
+        ([{"type": "text", "text": "RULES"}], ["RULES", EXPAND_INSTRUCTION]),
+        ({"type": "text", "text": "RULES"}, ["RULES", EXPAND_INSTRUCTION]),
+        ([{"type": "text", "text": EXPAND_INSTRUCTION}, "RULES"], [EXPAND_INSTRUCTION, "RULES"]),
+        ({"role": "system", "content": "RULES"}, ["RULES", EXPAND_INSTRUCTION]),
+    ],
+)
+@BOTH
+def test_the_instruction_stands_once_at_the_end_of_the_system_prompt_in_any_form(provider, said, told):
+    prompt = expander(provider).prompt(system=said)
+    if provider == "anthropic":
+        assert [block["text"] for block in prompt["system"]] == told
+    else:
+        assert [message["content"] for message in prompt["messages"] if message["role"] == "system"] == told
+
+
+@BOTH
+def test_a_system_prompt_of_the_history_stands_behind_the_instruction(provider):
+    chat = opened(provider=provider, expand=True, policy="none")
+    chat.append([system("RULES"), user("go")])
+    prompt = chat.prompt()
+    leading = prompt["system"] if provider == "anthropic" else prompt["messages"][:2]
+    assert [part.get("text", part.get("content")) for part in leading] == [EXPAND_INSTRUCTION, "RULES"]
+    asked(client_for(provider, [say("done")]), prompt)
+
+
+@BOTH
+def test_the_tool_stands_behind_the_hosts_and_is_weighed_with_the_instruction(provider):
+    chat, plain = expander(provider), opened(provider=provider)
+    plain.append("go")
+    name = (lambda tool: tool["name"]) if provider == "anthropic" else (lambda tool: tool["function"]["name"])
+    assert [name(tool) for tool in chat.prompt(tools=TOOLS)["tools"]] == ["look", "expand"]
+    assert [name(tool) for tool in chat.prompt(tools=None)["tools"]] == ["expand"]
+    plain.prompt()
+    assert chat.budget.overhead - plain.budget.overhead > 300
+    overhead = chat.budget.overhead
+    assert chat.plan(tools=TOOLS).before.budget.overhead > overhead
+    assert "tools" not in plain.prompt()
+
+
+def test_a_host_may_name_the_tool_itself_but_not_have_another_one_of_that_name():
+    chat = expander("anthropic")
+    own = [expand_tool("openai"), *TOOLS]
+    assert [tool["name"] for tool in chat.prompt(tools=own)["tools"]] == ["expand", "look"]
+    marked = {**expand_tool("anthropic"), "cache_control": {"type": "ephemeral"}}
+    assert [tool["name"] for tool in chat.prompt(tools=[marked])["tools"]] == ["expand"]
+    head = chat.head
+    with pytest.raises(BadSetting, match="A tool of yours is called expand"):
+        chat.prompt(tools=[{"name": "expand", "description": "zooms", "input_schema": {"type": "object"}}])
+    assert chat.head == head
+
+
+def test_a_tool_of_the_host_whose_name_is_an_alias_is_left_to_the_host():
+    chat = expander("anthropic")
+    tools = [{"name": "expand-message", "description": "a mail", "input_schema": {"type": "object"}}]
+    client = StubAnthropic([call("a", "expand-message", id=7), call("b", "ExpandMessage", handle="m1")])
+    for waiting in (["a"], []):
+        reply = client.messages.create(model="m", max_tokens=9, **chat.prompt(tools=tools))
+        chat.record(reply)
+        assert [one.call_id for one in chat.open_calls()] == waiting
+
+
+def test_without_the_setting_nothing_is_added_and_no_call_is_answered():
+    chat = opened(provider="anthropic", policy="none")
+    ids = chat.append([user("go"), call("a", "look"), answer("a", LOG)])
+    chat.edit(Replace(Target(ids[2]), (Text("[short]"),)))
+    assert chat.prompt(system="RULES", tools=[chat.expand_tool()]).keys() == {"system", "tools", "messages"}
+    chat.record(calls(call("x", "expand", handle="m3", lines="2"), call("y", "look"), call("z", "expand", handle="m3")))
+    assert [one.call_id for one in chat.open_calls()] == ["x", "y", "z"]
+    assert chat.answer(chat.open_calls()[0]).text == "[m3: lines 2 of 300]\n002 ok, all is well\n"
+    assert chat.answer({"type": "tool_use", "id": "z", "name": "expand", "input": {}}).state == "ok"
+    assert [one.call_id for one in chat.open_calls()] == ["y"]
+    for unknown in ("x", "nobody", None, {"id": 3}, call("q", "expand").calls[0]):
+        with pytest.raises(BadInput, match="no call"):
+            chat.answer(unknown)
+
+
+def test_the_environment_and_the_file_of_settings_switch_it_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "foveate.toml").write_text('window = 8000\nexpand = true\nexpand_where = "tail"\n', encoding="utf-8")
+    chat = open_conversation("a")
+    chat.append("go")
+    assert [tool["function"]["name"] for tool in chat.prompt()["tools"]] == ["expand"]
+    assert "tools" not in open_conversation("a", expand=False, store=chat._engine.store).prompt()
+    monkeypatch.setenv("FOVEATE_EXPAND_WHERE", "somewhere")
+    with pytest.raises(BadSetting, match="FOVEATE_EXPAND_WHERE"):
+        open_conversation("a")
+    monkeypatch.delenv("FOVEATE_EXPAND_WHERE")
+    (tmp_path / "foveate.toml").unlink()
+    for wrong in ({"expand": "yes"}, {"expand": 1}, {"expand_where": "top"}):
+        with pytest.raises(BadSetting, match="expand"):
+            open_conversation("a", window=8_000, **wrong)
+
+
+def test_a_run_behind_a_summary_comes_back_with_the_names_of_its_messages():
+    chat = expander(policy="none", expand_where="tail")
+    ids = chat.append([say("one"), user("two"), say("three"), user("four")])
+    chat.edit(Summarize(Span(ids[0], ids[2]), "They counted."))
+    chat.record(call("x", "expand", handle="m2-m4"))
+    assert chat.history()[-1].message.text == "[m2, assistant]\none\n[m3, user]\ntwo\n[m4, assistant]\nthree"
