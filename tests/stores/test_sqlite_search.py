@@ -59,14 +59,14 @@ def marks(path: Path) -> list[tuple[int, int]]:
 def test_appending_leaves_the_index_alone_and_a_commit_lets_it_follow(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with opened(path) as store:
-        head = talked(store, 20)
+        head = talked(store, 10)
         head = committed(store, head)  # Not far enough behind to be worth a transaction.
         assert marks(path) == []
-        head = store.append(head, chain([user(f"wind {n}") for n in range(20)], head))
+        head = store.append(head, chain([user(f"wind {n}") for n in range(30)], head))
         assert marks(path) == []
         head = committed(store, head)
         assert marks(path) == [(1, 40)]
-        assert len(positions(store, head, "rain")) == 20
+        assert len(positions(store, head, "rain")) == 10
 
 
 def test_no_commit_waits_for_more_than_one_step(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_no_commit_waits_for_more_than_one_step(tmp_path: Path) -> None:
         for _ in range(3):
             head = committed(store, head)
             steps.append(marks(path)[0][1])
-        assert steps == [7, 14, 21]  # Of 10,000 characters each: what fills a step of 64,000.
+        assert steps == [4, 8, 12]  # Of 10,000 characters each: what fills a step of 32,000.
         assert len(positions(store, head, "rain")) == 100
         assert marks(path) == [(1, 100)]
 
@@ -89,7 +89,7 @@ def test_a_search_catches_up_in_steps_so_that_writers_get_in_between(tmp_path: P
         sizes = []
         add = SqliteWords.add
         monkeypatch.setattr(SqliteWords, "add", lambda *given: sizes.append(len(given[3])) or add(*given))
-        monkeypatch.setattr(sql_search, "_BYTES", 5_000)
+        monkeypatch.setattr(sql_search, "_BYTES_AT_SEARCH", 5_000)
         assert len(positions(store, head, "rain")) == 200
         assert sum(sizes) == 200
         assert max(sizes) < 100
@@ -278,7 +278,9 @@ def test_sqlite_finds_what_memory_finds(courses: list[tuple[int, list[str]]], qu
 @pytest.mark.slow
 def test_the_index_of_recordings_is_smaller_than_half_of_their_json(transcripts: Path, tmp_path: Path) -> None:
     format = get_format("openai")
-    lines = (line for path in sorted((transcripts / "neutral").glob("*/*.jsonl")) for line in path.read_bytes().splitlines())
+    lines = (
+        line for path in sorted((transcripts / "neutral").glob("*/*.jsonl")) for line in path.read_bytes().splitlines()
+    )
     said = list(islice((message for line in lines for message in format.parse(json.loads(line))), 3_000))
     path = tmp_path / "chat.db"
     with opened(path) as store:

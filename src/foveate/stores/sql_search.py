@@ -24,9 +24,11 @@ __all__ = ["Searching"]
 
 _ROWS = 64
 """Messages read at a time."""
-_BYTES = 64_000
-"""Bytes of messages, or what of them is searched, after which a step ends: about ten milliseconds."""
-_BEHIND = 32
+_BYTES_AT_COMMIT = 32_000
+"""Bytes of messages, or of what is searched of them, after which a step ends: about five milliseconds."""
+_BYTES_AT_SEARCH = 256_000
+"""The same where somebody waits for all of it: some tens of milliseconds, in which no other can write."""
+_BEHIND = 16
 """Messages that the index may lie behind before a commit lets it catch up, so that few steps do much each."""
 _KNOWN_MAX = 10_000
 """Branches whose watermark is remembered."""
@@ -46,14 +48,14 @@ class Searching:
     def search(self, head: Head, query: str, limit: int) -> list[Found]:
         """See `Store.search`."""
         asked = terms(query)
-        while asked and self._step(head):
+        while asked and self._step(head, _BYTES_AT_SEARCH):
             pass
         return self._driver.read(lambda session: self._search(session, head, asked, limit))
 
     def keep_up(self, head: Head) -> None:
         """Do one step, if it is worth it."""
         if head.position - self._known.get(key(head), 0) >= _BEHIND:
-            self._step(head)
+            self._step(head, _BYTES_AT_COMMIT)
 
     def _search(self, session: Session, head: Head, asked: Sequence[Term], limit: int) -> list[Found]:
         parts = self._parts(session, head)
@@ -73,9 +75,9 @@ class Searching:
 
         return best(asked, limit, head.position, holding, is_there)
 
-    def _step(self, head: Head) -> bool:
+    def _step(self, head: Head, most: int) -> bool:
         """Index some messages that this conversation sees and the index does not. False: there are none."""
-        found = self._driver.read(lambda session: self._behind(session, head))
+        found = self._driver.read(lambda session: self._behind(session, head, most))
         if found is None:
             self._remember(key(head), head.position)
             return False
@@ -86,13 +88,13 @@ class Searching:
             self._remember(key(head), cut[-1][0])
         return True
 
-    def _behind(self, session: Session, head: Head) -> tuple[Range, list[tuple[int, bytes]]] | None:
+    def _behind(self, session: Session, head: Head, most: int) -> tuple[Range, list[tuple[int, bytes]]] | None:
         """The first range whose messages are not all indexed, from there on, and some of those messages."""
         for part in self._parts(session, head):
             mark = _mark(session, head, part)
             done = mark[0] if mark else part.first - 1
             if done < part.last:
-                return part._replace(first=done + 1), _bodies(session, head, part, done + 1)
+                return part._replace(first=done + 1), _bodies(session, head, part, done + 1, most)
         return None
 
     def _add(self, session: Session, head: Head, part: Range, rows: Sequence[tuple[int, Said]]) -> None:
@@ -124,8 +126,8 @@ def _mark(session: Session, head: Head, part: Range) -> tuple[int, int] | None:
     return None
 
 
-def _bodies(session: Session, head: Head, part: Range, first: int) -> list[tuple[int, bytes]]:
-    """Messages from a position on with their bodies, as many as one step takes; at least one. b"" for a damaged one.
+def _bodies(session: Session, head: Head, part: Range, first: int, most: int) -> list[tuple[int, bytes]]:
+    """Messages from a position on with their bodies, up to so many bytes; at least one. b"" for a damaged one.
 
     Damage is for readers and `verify` to report: a search must not fail because of a message that is not looked for.
     """
@@ -140,7 +142,7 @@ def _bodies(session: Session, head: Head, part: Range, first: int) -> list[tuple
                 body = b""
             rows.append((position, body))
             size += min(len(body), SAID_MAX)
-            if size >= _BYTES:
+            if size >= most:
                 return rows
         if end == part.last:
             break
