@@ -302,6 +302,16 @@ def test_a_copy_that_shrinks_leads_to_the_original_and_is_not_found_by_a_search(
     assert {hit.handle for hit in chat.search("swordfish")} == {"m7", "m8"}
 
 
+@pytest.mark.parametrize("policy", ["keep-last-1", "expire", "prune", "balanced", "frugal"])
+def test_what_was_asked_for_is_whole_in_the_coming_call_whatever_the_policy(policy):
+    chat = story(policy=policy, expand_where="tail")
+    asked = [call(f"x{n}", "expand", handle="m3", lines=f"{n + 1}-{n + 40}") for n in range(4)]
+    chat.record(calls(*asked))
+    told = [row.message.text for row in chat.history()[10:]]
+    assert all(text.startswith("[m3: lines ") for text in told)
+    assert texts(chat.settle())[-4:] == told
+
+
 def test_a_copy_that_stands_there_is_named_instead_of_made_again():
     chat = story(expand_where="tail")
     chat.record(call("x", "expand", handle="m3"))
@@ -339,12 +349,20 @@ def test_what_was_expanded_is_there_after_a_fork_an_undo_and_a_resume(where, tmp
 
 
 @pytest.mark.parametrize("is_recorded", [True, False])
+@pytest.mark.parametrize("is_reopened", [True, False])
 @pytest.mark.parametrize("where", ["view", "tail"])
-def test_a_host_that_keeps_a_list_of_its_own_need_not_know_of_the_answers(where, is_recorded):
-    chat = opened(expand=True, expand_where=where, policy="keep-last-1", name="list")
+def test_a_host_that_keeps_a_list_of_its_own_need_not_know_of_the_answers(where, is_recorded, is_reopened):
+    store = MemoryStore()
+
+    def open_it() -> Conversation:
+        return opened("list", expand=True, expand_where=where, policy="keep-last-1", store=store)
+
+    chat = open_it()
     mine: list[dict[str, object]] = [{"role": "user", "content": "go"}]
 
     def turn(reply: object, *results: tuple[str, str]) -> None:
+        nonlocal chat
+        chat = open_it() if is_reopened else chat
         prompt = chat.prompt(messages=mine, tools=TOOLS)
         assert prompt["messages"][-1]["content"]
         (wired,) = chat.format.render([reply])
@@ -361,7 +379,7 @@ def test_a_host_that_keeps_a_list_of_its_own_need_not_know_of_the_answers(where,
     mine.append({"role": "user", "content": "thanks"})
     chat.prompt(messages=mine, tools=TOOLS)
     assert len(chat.history()) == len(mine) + 2
-    assert chat._engine.store.names("") == ["list"]
+    assert store.names("") == ["list"]
     told = {row.message.result.call_id: row.message.text for row in chat.history() if row.message.result}
     assert told["x"] == "[m3: lines 97 of 300]\n097 ERROR disk full\n"
     assert told["y"] == (LOG if where == "tail" else "m3 is shown in full again above.")

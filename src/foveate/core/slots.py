@@ -59,7 +59,8 @@ class Slot:
         self.span, self.last, self.seen = span, last or position, 0
         self.edits: tuple[tuple[int, Edit], ...] = ()
         self.pins: tuple[Pinned, ...] = ()
-        self.renewed = 0
+        # What somebody asked for is new to the coming call, and spared until then as what was restored for it.
+        self.renewed = stamp.turn + 1 if stamp.expanded else 0
         self.stale = False
         self._base: Entry | bool | None = False  # False: not worked out yet
         self._forms: dict[tuple[str, ...], Entry] | None = None

@@ -67,7 +67,7 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     pins: tuple[Pinned, ...] = ()
     """What of it is pinned, each with who did it."""
     renewed: int = 0
-    """Turn in which its content was last restored; 0: never."""
+    """Turn in which its content was last restored, or for which it was appended as an expansion; 0: never."""
     mended: str = ""
     """Why it differs from what was appended without any edit: the rule that demanded it."""
     tokens: int = 0

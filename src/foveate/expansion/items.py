@@ -1,4 +1,4 @@
-"""The items of a text: elements of JSON, rows of a table, records between blank lines, or lines.
+"""The items of a text: elements of JSON, files or hunks of a diff, rows of a table, records between blank lines, lines.
 
 Each item is a place in the text, so that what is cut out of it is a piece of the original, to the byte. What is no
 JSON, no table and has no blank lines has its lines for items. The time it takes grows with the length of the text.
@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import islice, pairwise
 
 from msgspec import Struct
 
@@ -18,6 +18,8 @@ __all__ = ["Items", "items_of"]
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _LINE = re.compile(r"[^\n]+")
+_FILE = re.compile(r"^diff --git ", re.MULTILINE)
+_HUNK = re.compile(r"^@@ -\d", re.MULTILINE)
 _GAP = re.compile(r"\n[ \t\r]*\n\s*")
 _QUOTED = re.compile(r'"[^"]*"')
 _RECORD = re.compile(r'(?:[^"\n]++|"[^"]*+"?)++')
@@ -33,7 +35,7 @@ class Items(Struct, frozen=True):
     """What a text consists of."""
 
     what: str
-    """In the plural: `elements`, `entries`, `elements of results`, `rows`, `records`, `lines`."""
+    """In the plural: `elements`, `entries`, `elements of results`, `files`, `hunks`, `rows`, `records`, `lines`."""
     spans: Callable[[], Iterator[Span]]
     """Start and end of each in the text, in order."""
     header: str = ""
@@ -47,7 +49,7 @@ class Items(Struct, frozen=True):
 
 def items_of(text: str) -> Items:
     """The items of this text; a text without any has none that are counted."""
-    return _json_items(text) or _json_lines(text) or _table(text) or _records(text) or _lines(text)
+    return _json_items(text) or _json_lines(text) or _diff(text) or _table(text) or _records(text) or _lines(text)
 
 
 def _lines(text: str, what: str = "lines", start: int = 0) -> Items:
@@ -57,6 +59,16 @@ def _lines(text: str, what: str = "lines", start: int = 0) -> Items:
 def _filled(text: str, start: int = 0) -> Iterator[re.Match[str]]:
     """The lines that are not blank, without their ends."""
     return (match for match in _LINE.finditer(text, start) if not match[0].isspace())
+
+
+def _diff(text: str) -> Items | None:
+    """The files of a diff, or the hunks where it is about one file."""
+    for what, opening in (("files", _FILE), ("hunks", _HUNK)):
+        starts = [match.start() for match in opening.finditer(text)]
+        if len(starts) > 1:
+            spans = (*pairwise(starts), (starts[-1], len(text)))
+            return Items(what, spans.__iter__, known=len(spans))
+    return None
 
 
 def _records(text: str) -> Items | None:
