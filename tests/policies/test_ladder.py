@@ -18,6 +18,7 @@ from foveate.core.messages import Media, Message, Text, ToolCall, assistant
 from foveate.core.planner import draw_up
 from foveate.core.rules import check
 from foveate.core.view import Budget, View
+from foveate.digest import digest, room_for
 from foveate.errors import DoesNotFit
 from foveate.policies import FLOOR
 from foveate.policies.ladder import (
@@ -28,6 +29,7 @@ from foveate.policies.ladder import (
     cut_older_texts,
     hide_oldest,
     omit_media,
+    shrink_older_results,
 )
 from foveate.policies.placeholders import CLEARED, cut, cut_arguments, fill, shrink_arguments
 from foveate.testing import answer, call, calls, chat, say, system, text_of, thought, user
@@ -123,17 +125,22 @@ def test_media_alone_are_not_omitted_for_tokens():
 # ------------------------------------------------------------------------------------------------------- 2. cut giants
 
 
-def test_what_alone_fills_half_of_the_budget_is_cut_and_says_what_is_missing():
+def test_what_alone_fills_half_of_the_budget_becomes_a_digest_of_that_size():
     story = worker(3)
-    story.say(call("big"), answer("big", "x" * 40_000))
+    log = "".join(f"12:00:{n % 60:02} INFO step {n} is done\n" for n in range(2_000)) + "ERROR at step_77 in a/b.py\n"
+    story.say(call("big"), answer("big", log))
     shown = climbed(story, cut_giants, tokens(3_000))  # what a window of 4,000 is to come down to
-    assert shown[-1] == "x" * 2_000 + '\n[cut: 2,000 of 40,000 characters; expand("m10") shows all]'
+    assert shown[-1] == digest(log, 2_000, "m10").text
+    assert 'expand("m10")' in shown[-1]
+    assert "step_77" in shown[-1]
     assert shown[:-1] == [row.message.text for row in story.rows[:-1]]
 
 
 def test_a_giant_in_bytes_is_cut_though_it_is_small_in_tokens():
     story = Story(user("go"), call("a"), answer("a", "\x00" * 3_000))
-    assert climbed(story, cut_giants, size(6_000))[2].startswith("\x00" * 1_000 + "\n[cut: 1,000 of 3,000")
+    shown = climbed(story, cut_giants, size(6_000))[2]
+    assert shown == digest("\x00" * 3_000, 1_000, "m3").text
+    assert len(shown) <= 1_000
 
 
 def test_a_request_is_no_giant_and_neither_is_what_makes_calls():
@@ -141,7 +148,38 @@ def test_a_request_is_no_giant_and_neither_is_what_makes_calls():
     assert list(cut_giants(story.view(tokens(4_000)))) == []
 
 
-# ---------------------------------------------------------------------------------------------- 3. clear older results
+# --------------------------------------------------------------------------------------------- 3. shrink older results
+
+
+def test_older_results_become_digests_oldest_first_until_enough_is_freed():
+    story = worker(6)
+    over = story.view().tokens - 600
+    shown = climbed(story, shrink_older_results, tokens(over))
+    changed = {entry.position: entry for entry in story.projection.entries() if entry.shrunk}
+    assert sorted(changed) == [4, 6]
+    short = [digest(text_of(400, n), room_for(1_600), f"m{2 * n + 4}").text for n in (0, 1)]
+    assert [shown[3], shown[5]] == short
+    assert is_over(story.view(tokens(over))) == Excess()
+    assert [entry.position for entry in story.view() if entry.shrunk] == [4, 6]
+
+
+def test_what_is_a_digest_already_becomes_a_placeholder_when_that_is_not_enough():
+    story = worker(6)
+    climbed(story, shrink_older_results, tokens(10))
+    assert list(shrink_older_results(story.view(tokens(10)))) == []
+    climbed(story, clear_older_results, tokens(10))
+    cleared = [entry.message.text for entry in story.projection.entries() if entry.shrunk]
+    assert cleared == [fill(CLEARED, entry) for entry in story.projection.entries() if entry.shrunk]
+
+
+def test_short_results_pins_and_what_was_just_expanded_are_no_digests():
+    story = Story(user("go"), call("a"), answer("a", "x " * 400), call("b"), answer("b", text_of(2_000)))
+    story.say(call("c"), answer("c", text_of(2_000)), call("d"), answer("d", "ok"))
+    story.edit(Pin(Target(story.id(5))), Restore((Target(story.id(7)),)))
+    assert list(shrink_older_results(story.view(tokens(10)))) == []
+
+
+# ---------------------------------------------------------------------------------------------- 4. clear older results
 
 
 def test_older_results_are_cleared_oldest_first_until_enough_is_freed():
@@ -180,7 +218,7 @@ def test_results_without_images_are_not_cleared_for_images_that_the_request_hold
     assert [entry.handle for entry in story.projection.entries() if entry.shrunk] == ["m4"]
 
 
-# --------------------------------------------------------------------------------------------------- 4. cut older texts
+# --------------------------------------------------------------------------------------------------- 5. cut older texts
 
 
 def test_long_texts_and_arguments_of_older_messages_are_cut_and_name_their_handle():
@@ -203,7 +241,7 @@ def test_long_texts_and_arguments_of_older_messages_are_cut_and_name_their_handl
         "content": "y" * 400 + ' [cut: 400 of 3,000 characters; expand("m2") shows all]',
         "mode": {"flags": [1, "z" * 400 + ' [cut: 400 of 500 characters; expand("m2") shows all]', None]},
     }
-    assert result.message.text == "z" * 400 + '\n[cut: 400 of 2,000 characters; expand("m3") shows all]'
+    assert result.message.text == digest("z" * 2_000, 400, "m3").text
     assert [entry.shrunk for entry in rest] == [()] * 4
     assert (wrote.shrunk, result.shrunk) == (((0,), (1,)), ((0,),))
     assert list(cut_older_texts(story.view(tokens(10)))) == []
@@ -234,7 +272,7 @@ def test_arguments_are_cut_also_where_the_call_had_to_be_mended():
     }
 
 
-# ------------------------------------------------------------------------------------------------------- 5. hide oldest
+# ------------------------------------------------------------------------------------------------------- 6. hide oldest
 
 
 def test_the_oldest_units_are_hidden_behind_one_note_that_names_them():
@@ -285,7 +323,7 @@ def test_nothing_is_hidden_where_only_the_newest_unit_is_left():
     assert shown[-2:] == ["", text_of(900)]
 
 
-# ------------------------------------------------------------------------------------------- 6. - 8. the newest unit
+# ------------------------------------------------------------------------------------------- 7. - 9. the newest unit
 
 
 def test_the_largest_of_the_newest_unit_is_cut_first():
@@ -328,7 +366,7 @@ def test_the_newest_unit_is_left_alone_once_the_view_fits_though_it_is_above_its
     plan, _ = draw_up(story.projection, story.frame(tokens(2_200)), [], FLOOR)
     assert 0.9 * 2_200 < plan.after.tokens <= 2_200
     assert [entry.message for entry in plan.after.entries[-3:]] == [row.message for row in story.rows[-3:]]
-    assert [rung.drastic for rung in FLOOR] == [False] * 5 + [True] * 3
+    assert [rung.drastic for rung in FLOOR] == [False] * 6 + [True] * 3
 
 
 # -------------------------------------------------------------------------------------------------------- all together

@@ -4,12 +4,13 @@ Each rung frees what it can until the view is at its target (`core.budget.TARGET
 first, and each is climbed only if the one before did not come near it:
 
 1. images and documents become placeholders (only where images or bytes are over)
-2. a single tool result or text that fills half the budget is cut
-3. older tool results become placeholders
-4. long texts and long arguments of older messages are cut
-5. the oldest units are hidden behind one note
-6. results and arguments of the newest unit are cut, become placeholders, and at last the unit is hidden: only while
-   the view does not fit
+2. a single tool result or text that fills half the budget becomes a digest of that size
+3. older tool results become digests, a seventh of their size and less
+4. older tool results become placeholders
+5. long texts and long arguments of older messages are cut
+6. the oldest units are hidden behind one note
+7. results and arguments of the newest unit become digests and are cut, become placeholders, and at last the unit is
+   hidden: only while the view does not fit
 
 System prompts, the last user input and pins are never touched. Whatever is shrunk names the handle that brings it
 back.
@@ -25,7 +26,8 @@ from ..core.messages import Media, Text, ToolCall, ToolResult
 from ..core.planner import Rung
 from ..core.rules import cut_points
 from ..core.view import Entry, View
-from .placeholders import CLEARED, cut, cut_arguments, fill, handle, replacement, shrink_arguments
+from ..digest import digest, room_for
+from .placeholders import CLEARED, cut, cut_arguments, fill, handle, is_whole, replacement, shrink_arguments
 
 __all__ = ["FLOOR"]
 
@@ -33,6 +35,8 @@ _NAME = "floor"
 _REASON = "the view did not fit the window"
 _KEEP = 400
 """Characters that are kept of a long text, and of a long string in arguments."""
+_LONG = 1_000
+"""Characters from which on a result becomes a digest before it becomes a placeholder."""
 _HALF = 0.5 / TARGET
 """Half of the whole budget, as a share of the target that a rung sees as its budget."""
 _NOTE_TOKENS = 40
@@ -79,39 +83,55 @@ def omit_media(view: View) -> Iterator[Edit]:
 
 
 def cut_giants(view: View) -> Iterator[Edit]:
-    """Rung 2: cut what alone fills half of the budget, so that one huge result does not push all else out."""
+    """Rung 2: digest what alone fills half of the budget, so that one huge result does not push all else out."""
     over = is_over(view)
     half, half_bytes = int(view.budget.usable * _HALF), int(view.budget.usable_bytes * _HALF)
     keep = max(_KEEP, min(half, half_bytes // 4))
     for entry in _touchable(view.entries, view):
         is_giant = (over.tokens and entry.tokens > half) or (over.bytes and entry.bytes > half_bytes)
         if is_giant and not entry.pinned and not entry.message.calls and len(entry.message.text) > keep:
-            yield _cut_text(entry, keep, "fills half of the window alone")
+            yield _digested(entry, keep, "fills half of the window alone")
+
+
+def shrink_older_results(view: View) -> Iterator[Edit]:
+    """Rung 3: digests of long tool results before the newest unit, oldest first."""
+    entries = [
+        entry
+        for entry in _touchable(_older(view), view)
+        if entry.is_result and not entry.pinned and is_whole(entry) and entry.source and len(entry.source.text) > _LONG
+    ]
+    quota = _Quota(is_over(view), entries)
+    for entry in entries:
+        if quota.wants(entry):
+            made = _digested(entry, room_for(len(entry.source.text if entry.source else "")), _REASON)
+            yield made
+            length = sum(len(part.text) for part in made.content if isinstance(part, Text))
+            quota.freed(entry.tokens - length // 4 - 6, entry.bytes - length, entry.images)
 
 
 def clear_older_results(view: View) -> Iterator[Edit]:
-    """Rung 3: placeholders for tool results before the newest unit, oldest first."""
+    """Rung 4: placeholders for tool results before the newest unit, oldest first."""
     yield from _clear(_touchable(_older(view), view), is_over(view))
 
 
 def cut_older_texts(view: View) -> Iterator[Edit]:
-    """Rung 4: cut long texts and arguments before the newest unit, oldest first."""
+    """Rung 5: cut long texts and arguments before the newest unit, oldest first."""
     yield from _shrink(_touchable(_older(view), view), _KEEP, is_over(view))
 
 
 def hide_oldest(view: View) -> Iterator[Edit]:
-    """Rung 5: hide whole units, oldest first, behind one note that names them."""
+    """Rung 6: hide whole units, oldest first, behind one note that names them."""
     yield from _hide(view, _newest_unit(view), expanded=False)
 
 
 def cut_newest(view: View) -> Iterator[Edit]:
-    """Rung 6: cut long results and arguments of the newest unit, the largest first."""
+    """Rung 7: digest or cut long results and arguments of the newest unit, the largest first."""
     newest = _touchable(view.entries[_newest_unit(view) :], view, expanded=True)
     yield from _shrink(sorted(newest, key=lambda entry: -entry.tokens), _KEEP, is_over(view))
 
 
 def clear_newest(view: View) -> Iterator[Edit]:
-    """Rung 7: placeholders even for the newest results, the oldest first, and for arguments of many small values."""
+    """Rung 8: placeholders even for the newest results, the oldest first, and for arguments of many small values."""
     yield from _clear(_touchable(view.entries, view, expanded=True), is_over(view))
     for entry in _touchable(view.entries[_newest_unit(view) :], view, expanded=True):
         for place, call in _calls_shown(entry):
@@ -121,13 +141,14 @@ def clear_newest(view: View) -> Iterator[Edit]:
 
 
 def hide_newest(view: View) -> Iterator[Edit]:
-    """Rung 8: hide even the newest unit. The model may do again what it did; but it can go on."""
+    """Rung 9: hide even the newest unit. The model may do again what it did; but it can go on."""
     yield from _hide(view, len(view.entries), expanded=True)
 
 
 FLOOR: tuple[Rung, ...] = (
     Rung(omit_media),
     Rung(cut_giants),
+    Rung(shrink_older_results),
     Rung(clear_older_results),
     Rung(cut_older_texts),
     Rung(hide_oldest),
@@ -238,16 +259,16 @@ def _shrink(entries: Sequence[Entry], keep: int, excess: Excess) -> Iterator[Edi
                     yield replacement(entry, cut(part.text, keep, handle(entry)), _NAME, _REASON, (i,))
                     quota.freed((len(part.text) - keep) // 4, len(part.text) - keep)
                 case ToolResult() if len(entry.message.text) > 2 * keep:
-                    yield _cut_text(entry, keep, _REASON)
+                    yield _digested(entry, keep, _REASON)
                     quota.freed(entry.tokens - keep // 4 - 20, entry.bytes - keep)
                 case _:
                     pass
 
 
-def _cut_text(entry: Entry, keep: int, reason: str) -> Edit:
+def _digested(entry: Entry, room: int, reason: str) -> Replace:
     source = entry.source
-    assert source is not None, "only what was appended is cut"
-    return replacement(entry, cut(source.text, keep, handle(entry)), _NAME, reason)
+    assert source is not None, "only what was appended is shrunk"
+    return replacement(entry, digest(source.text, room, handle(entry)).text, _NAME, reason)
 
 
 def _calls_shown(entry: Entry) -> Iterator[tuple[int, ToolCall]]:
