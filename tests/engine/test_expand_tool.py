@@ -77,7 +77,7 @@ def test_a_model_finds_words_in_what_it_does_not_see(provider):
     run(chat, provider, [*EARLIER, call("d", "expand", search='"customer 17"'), say("I see.")], RESULTS)
     told = chat.history()[8].message.text
     assert told.startswith(
-        "[1 place where '\"customer 17\"' stands in what is not shown whole, best first; expand a handle to see more]\n"
+        "[1 place for '\"customer 17\"' in what is not shown whole, best first; expand a handle to see more]\n"
         "m5 (turn 2, look, line 1): …"
     )
     assert '"customer 17"' in told

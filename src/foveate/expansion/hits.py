@@ -68,7 +68,7 @@ def hit_in(
 def told(hits: Sequence[Hit], words: str) -> str:
     """What the model reads of a search that found something."""
     places = "1 place" if len(hits) == 1 else f"{len(hits)} places"
-    head = f"[{places} where {words[:80]!r} stands in what is not shown whole, best first; expand a handle to see more]"
+    head = f"[{places} for {words[:80]!r} in what is not shown whole, best first; expand a handle to see more]"
     return "\n".join([head, *map(str, hits)])
 
 
