@@ -111,10 +111,21 @@ def test_what_the_conversation_says_again_would_not_have_been_said_if_all_were_s
     assert tally.totals().tokens_saved == -10
 
 
+def summarised(*entries: Entry) -> tuple[Entry, ...]:
+    """A summary in place of these, the first of them first."""
+    first = entries[0]
+    return (msgspec.structs.replace(first, kind="summary", source=None, span=Span(first.id, entries[-1].id)),)
+
+
 @pytest.mark.parametrize(
     ("view_of", "again"),
-    [(lambda *both: both, 0), (lambda call, result: (call, shrunk(result, 2)), 33), (lambda *_: (), 33)],
-    ids=["shown", "shrunk", "hidden"],
+    [
+        (lambda call, result: (call, result), 0),
+        (lambda call, result: (call, shrunk(result, 2)), 33),
+        (lambda call, result: (call, *summarised(result)), 33),
+        (lambda call, result: (), 33),
+    ],
+    ids=["shown", "shrunk", "summarised", "hidden"],
 )
 def test_f13_a_call_made_again_counts_where_its_result_was_not_shown(view_of, again):
     tally = Tally()
@@ -143,6 +154,24 @@ def test_other_calls_and_calls_without_an_earlier_result_are_not_made_again():
     message(tally, 9, assistant("", ToolCall("c6", "read", "no json")))
     message(tally, 10, tool_result("c6", "text"), 4)
     assert (tally.totals().refetches, tally.totals().tokens_refetched) == (1, 4)
+
+
+def test_a_provider_that_gives_an_id_twice_does_not_make_a_call_again():
+    tally = Tally()
+    tally.called(())
+    for position, (said, tokens) in enumerate(
+        [
+            (reads("c1"), 5),
+            (tool_result("c1", "text"), 10),
+            (reads("c2"), 5),
+            (tool_result("c2", "text"), 20),
+            (reads("c2", "other.py"), 5),
+            (tool_result("c2", "text"), 40),
+        ],
+        1,
+    ):
+        message(tally, position, said, tokens)
+    assert tally.totals().tokens_refetched == 20
 
 
 def test_summaries_are_counted_by_who_wrote_them_and_who_was_refused():

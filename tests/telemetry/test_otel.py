@@ -197,6 +197,18 @@ def test_what_is_shown_again_is_a_span(seen: Seen) -> None:
     assert (appended["foveate.form"], appended["foveate.handle"]) == ("whole", "m5")
 
 
+def test_what_a_model_lets_show_again_in_its_place_is_told_once(seen: Seen) -> None:
+    chat = seen.watch(opened(expand=True, expand_where="view"))
+    chat.append("Where is it?")
+    for n in range(3):
+        step(chat, n)
+    chat.prompt()
+    chat.record(assistant("", ToolCall("e1", "expand", '{"handle":"m3"}')))
+    chat.prompt()
+    assert [receipt.author for receipt in chat.receipts()].count("expand") == 1
+    assert [span["foveate.form"] for span in seen.facts("foveate.expand")] == ["view"]
+
+
 def test_nothing_that_was_said_is_told(seen: Seen) -> None:
     chat = run(seen.watch(opened()))
     rows = chat.history()

@@ -131,7 +131,7 @@ class OpenTelemetryWatch:
 
     def begin(self, doing: str) -> _Doing:
         span = self._tracer.start_span(f"foveate.{doing}", attributes=dict(self._about))
-        current = trace.use_span(span, record_exception=False, set_status_on_exception=False)
+        current = trace.use_span(span)
         current.__enter__()
         self._began.append(getattr(span, "start_time", None) or 0)
         return _Doing(span, current)
