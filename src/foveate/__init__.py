@@ -73,6 +73,7 @@ if _typing.TYPE_CHECKING:
     from .expansion import EXPAND_INSTRUCTION, Excerpt, Hit, expand_tool
     from .policies.checkpoint import checkpoint, checkpoint_edit
     from .policies.compact_on_overflow import compact_on_overflow
+    from .policies.dedupe import dedupe
     from .policies.expire_results import expire_results
     from .policies.filter_tool_results import filter_tool_results
     from .policies.leases import effective_lease, most_aggressive
@@ -167,6 +168,7 @@ __all__ = [
     "checkpoint_edit",
     "compact_on_overflow",
     "cut_points",
+    "dedupe",
     "display_parts",
     "effective_lease",
     "enrich",
@@ -201,6 +203,7 @@ _LATER = {
     "checkpoint": ".policies.checkpoint",
     "checkpoint_edit": ".policies.checkpoint",
     "compact_on_overflow": ".policies.compact_on_overflow",
+    "dedupe": ".policies.dedupe",
     "effective_lease": ".policies.leases",
     "expand_tool": ".expansion",
     "expire_results": ".policies.expire_results",

@@ -30,7 +30,7 @@ def test_every_shipped_preset_makes_policies(loaded, name):
 
 
 def test_the_mechanisms_run_in_the_order_of_the_pipeline():
-    told = "retain, expire, supersede, pins, prune, filter, fold, shrink, defer, recap, checkpoint, compact"
+    told = "retain, expire, supersede, dedupe, pins, prune, filter, fold, shrink, defer, recap, checkpoint, compact"
     assert ", ".join(MECHANISMS) == told
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from foveate import Conversation, Kept, Lease, Message, Policy, SummaryRequest, Text, open_conversation
 from foveate.policies.checkpoint import checkpoint
 from foveate.policies.compact_on_overflow import compact_on_overflow
+from foveate.policies.dedupe import dedupe
 from foveate.policies.expire_results import expire_results
 from foveate.policies.filter_tool_results import filter_tool_results
 from foveate.policies.fold import fold
@@ -24,6 +25,7 @@ WINDOW = 100_000
 MECHANISMS: Mapping[str, Callable[[], Policy]] = {
     "retain": retain_blocks,
     "expire": lambda: expire_results(default=Lease(2, "compact", "first_chars", 120)),
+    "dedupe": lambda: dedupe(least=30),
     "pins": lambda: pin_newest(["todo"]),
     "prune": lambda: prune_tool_outputs(protect=120, minimum=60),
     "filter": lambda: filter_tool_results(keep=2),

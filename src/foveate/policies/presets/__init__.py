@@ -60,18 +60,21 @@ class Mechanism:
         return {name: known[name] for name in known if name not in hidden}
 
 
+_MAY_WAIT = ("fold", "supersede", "dedupe", "prune", "filter", "shrink")
+
 MECHANISMS: Mapping[str, Mechanism] = {
     one.name: one
     for one in (
         Mechanism("retain", "retain_blocks"),
         Mechanism("expire", "expire_results"),
         Mechanism("supersede", "supersede"),
+        Mechanism("dedupe", "dedupe"),
         Mechanism("pins", "pins", "pin_newest"),
         Mechanism("prune", "prune_tool_outputs"),
         Mechanism("filter", "filter_tool_results"),
         Mechanism("fold", "fold"),
         Mechanism("shrink", "shrink_to_digest"),
-        Mechanism("defer", ".core.economy", "when_it_pays", around=("fold", "supersede", "prune", "filter", "shrink")),
+        Mechanism("defer", ".core.economy", "when_it_pays", around=_MAY_WAIT),
         Mechanism("recap", "recap_batches"),
         Mechanism("checkpoint", "checkpoint"),
         Mechanism("compact", "compact_on_overflow"),

@@ -1,0 +1,121 @@
+"""What was said again is shown once, and where it was said before a pointer tells in what that differed."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from core.story import Story
+from engine.shells import opened, texts
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foveate import BadSetting, dedupe, filter_tool_results, supersede
+from foveate.core.edits import Pin, Restore, Target
+from foveate.core.messages import Media
+from foveate.policies.likeness import LONGEST, likeness, only_in
+from foveate.testing import answer, call, text_of, user
+
+LISTING = "".join(f"src/part_{n}/main.py   {n * 37 % 900} bytes\n" for n in range(40))
+OTHER = "".join(f"docs/page_{n}.md   {n * 11 % 700} bytes\n" for n in range(40))
+
+
+def made(*results: str, policy=None, states: dict[int, str] | None = None) -> dict[str, str]:
+    """What the policy puts in place of the results of so many calls, each by the handle of its message."""
+    story = Story(user("go"))
+    for n, text in enumerate(results):
+        story.say(call(f"c{n}", "t"), answer(f"c{n}", text, state=(states or {}).get(n, "ok")))
+    entries = {entry.id: entry.handle for entry in story.view()}
+    edits = (policy or dedupe())(story.view())
+    return {entries[edit.target.message]: edit.content[0].text for edit in edits}
+
+
+def test_of_results_that_are_the_same_the_newest_stays_whichever_tools_they_came_from():
+    shown = made(LISTING, OTHER, LISTING, LISTING)
+    assert sorted(shown) == ["m3", "m7"]
+    assert shown["m3"].startswith("[Same as m9: ")
+    assert shown["m3"].endswith('expand("m3")]')
+    assert shown["m7"].startswith("[Same as m9: ")
+
+
+def test_what_is_nearly_the_same_tells_what_only_the_older_one_held():
+    shown = made(LISTING + 'old ["line"]\n', LISTING + "a new line\n")
+    assert list(shown) == ["m3"]
+    assert shown["m3"].startswith("[Same as m5 but for: old ('line'): ")
+
+
+def test_the_same_lines_in_another_order_are_told_so():
+    lines = LISTING.splitlines()
+    assert made("\n".join(reversed(lines)), LISTING)["m3"].startswith("[Same as m5 but for order and repetitions: ")
+
+
+def test_what_differs_in_more_than_can_be_told_stays():
+    assert made(LISTING + "x" * 20_000, LISTING) == {}
+    assert made(LISTING + "\n".join(f"line {n} of another kind" for n in range(20)), LISTING) == {}
+    assert made(LISTING + "old line\n", LISTING, policy=dedupe(most_told=0)) == {}
+    assert made(LISTING, LISTING, policy=dedupe(most_told=0)) != {}
+
+
+def test_short_results_and_results_that_differ_stay():
+    assert made("ok", "ok") == {}
+    assert made(LISTING, OTHER) == {}
+    assert made(text_of(400), text_of(400, 1)) == {}
+
+
+def test_what_is_unfinished_on_either_side_does_not_count():
+    assert made(LISTING, LISTING, states={0: "interrupted"}) == {}
+    assert made(LISTING, LISTING, states={1: "interrupted"}) == {}
+
+
+def test_a_pin_what_was_just_expanded_and_images_stay():
+    story = Story(user("go"))
+    for n in range(4):
+        story.say(call(f"c{n}", "t"), answer(f"c{n}", LISTING, *([Media("image/png", "base64", "AA")] * (n == 2))))
+    story.edit(Pin(Target(story.id(3))), Restore((Target(story.id(5)),)))
+    assert list(dedupe()(story.view())) == []
+
+
+def test_what_others_have_shrunk_is_neither_changed_nor_pointed_to():
+    chat = opened(policy=(filter_tool_results(keep=1, placeholder="[gone]"), dedupe()))
+    chat.append([user("go"), call("a"), answer("a", LISTING), call("b"), answer("b", LISTING)])
+    assert texts(chat.settle())[2] == "[gone]"
+    both = opened(policy=(supersede(), dedupe()))
+    both.append([user("go"), call("a", "bash", command="ls"), answer("a", LISTING)])
+    both.append([call("b", "bash", command="ls"), answer("b", LISTING)])
+    assert texts(both.settle())[2].startswith("[Superseded by m5")
+
+
+def test_a_second_run_changes_nothing_and_what_is_expanded_is_whole_again():
+    chat = opened(policy=(dedupe(),))
+    chat.append([user("go"), call("a"), answer("a", LISTING), call("b"), answer("b", LISTING)])
+    number = (chat.settle(), chat.head.number)[1]
+    assert (chat.settle(), chat.head.number)[1] == number == 1
+    chat.expand("m3")
+    assert texts(chat.settle())[2] == LISTING
+
+
+def test_the_wrong_numbers_are_refused():
+    with pytest.raises(BadSetting):
+        dedupe(least=-1)
+    with pytest.raises(BadSetting):
+        dedupe(most_told=-1)
+
+
+@given(st.lists(st.text(min_size=1, max_size=30), min_size=5, max_size=60), st.data())
+def test_a_text_that_lost_a_line_is_found_and_nothing_is_lost(lines: list[str], data: st.DataObject):
+    one = answer("a", "\n".join(lines))
+    gone = data.draw(st.integers(0, len(lines) - 1))
+    other = answer("b", "\n".join(lines[:gone] + lines[gone + 1 :]))
+    assert likeness(one)[0] == likeness(answer("c", one.text))[0]
+    assert set(only_in(one, other)) <= {piece.strip() for piece in lines[gone].split("\n")} | {lines[gone].strip()}
+    assert only_in(other, one) == ()
+
+
+def test_hostile_texts_take_bounded_time():
+    size = 3_000_000
+    texts = ["a" * size, "a,b;" * (size // 4), "\n" * size, "x\n" * (size // 2), "[" * size]
+    began = time.process_time()
+    for text in [*texts, *(text[:LONGEST] for text in texts)]:
+        likeness(answer("a", text))
+        made(text, text + "b")
+    assert time.process_time() - began < 8
