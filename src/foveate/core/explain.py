@@ -111,4 +111,4 @@ def _author(edit: Edit) -> str:
     if not isinstance(edit, Replace | Summarize):
         return ""
     written = f" The text was written by {edit.by}." if edit.by else ""
-    return written + "".join(f" {why[:1].upper()}{why[1:]}." for why in edit.refused)
+    return written + (f" What did not do: {'; '.join(edit.refused)}." if edit.refused else "")

@@ -19,6 +19,7 @@ __all__ = ["OpenAIModel", "openai_model"]
 
 MAX_TOKENS = 8_192
 """Length of an answer at most, thoughts included."""
+_OWN = "api.openai.com"
 TIMEOUT = 60.0
 """Seconds that the SDK waits for the server before it gives up, or tries again. Its own default is ten minutes."""
 
@@ -72,6 +73,6 @@ class OpenAIModel:
             self._client = OpenAI(base_url=self._base_url, max_retries=1)
         asked: dict[str, Any] = {"timeout": self.timeout, **body}
         if not {"max_tokens", "max_completion_tokens"} & asked.keys():
-            is_own = self._client.base_url.host == "api.openai.com"
+            is_own = getattr(getattr(self._client, "base_url", None), "host", _OWN) == _OWN
             asked["max_completion_tokens" if is_own else "max_tokens"] = self.max_tokens
         return self._client.chat.completions.create(model=self.model, **asked)

@@ -213,10 +213,15 @@ def _quotes(sentence: str) -> Iterator[tuple[str, str]]:
 
 
 def _sentences(line: str) -> list[str]:
-    """The sentences of a line, with the spaces behind them; what is quoted does not end one."""
-    masked = _QUOTED.sub(lambda found: "x" * len(found[0]), line)
+    """The sentences of a line, with the spaces behind them; what is quoted ends one only with its own end."""
+    masked = _QUOTED.sub(_masked, line)
     ends = [found.end() for found in _SENTENCE_END.finditer(masked)]
     return [line[start:end] for start, end in zip([0, *ends], [*ends, len(line)], strict=True) if line[start:end]]
+
+
+def _masked(quotation: re.Match[str]) -> str:
+    is_end = quotation[0][-2:-1] in tuple(".!?。！？")
+    return "x" * (len(quotation[0]) - 1) + ("." if is_end else "x")
 
 
 def _is_users(message: Message) -> bool:

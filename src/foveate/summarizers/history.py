@@ -30,7 +30,7 @@ GOAL, ASKED, DONE, ERRORS, FOUND, BEFORE, LAST, NAMES = (
     "Names",
 )
 _SHARES = {GOAL: 0.15, ASKED: 0.2, DONE: 0.25, ERRORS: 0.07, FOUND: 0.2, BEFORE: 0.15, LAST: 0.08}
-_NAMES = 0.35
+_NAMES = 0.45
 """Share of the room for names alone."""
 _SAME = {
     "constraints": ASKED,
@@ -177,8 +177,11 @@ def _read(request: SummaryRequest, sections: dict[str, Section]) -> None:
     for name, targets in done.items():
         for line, weight in _grouped(name, targets):
             sections[DONE].add(line, weight)
+    said = [line for title in (GOAL, ASKED, ERRORS) for line in sections[title].lines]
     last = next((one.text for one in reversed(messages) if one.role == "assistant" and one.text.strip()), "")
     sections[LAST].add(_tail(last, int(request.target * 0.08)), 1.0)
+    told = " ".join("\n".join([*said, last]).split())
+    sections[FOUND].lines = {line: weight for line, weight in sections[FOUND].lines.items() if line not in told}
 
 
 def _read_result(
