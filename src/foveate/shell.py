@@ -27,13 +27,14 @@ from .core.view import Budget, View
 from .engine import NOTHING_SAID, About, Engine, Step
 from .errors import BadInput, BadMessage, BadSetting, StoreError, TipMoved
 from .expansion.answering import Expander, Expanding
+from .expansion.asking import Items, Lines, Matches
 from .expansion.excerpts import Excerpt
 from .expansion.hits import Hit
 from .expansion.originals import decoded as _decoded
 from .expansion.originals import part_of as _part
 from .expansion.placing import Where
 from .expansion.ranges import read_range
-from .expansion.tool import Items, Lines, Matches, expand_tool, with_instruction, with_tool
+from .expansion.tool import expand_tool, with_instruction, with_tool
 from .mirror import Mirror
 from .plugins import Panel, Plugin
 from .ports import Finding, Format, Head, Watch

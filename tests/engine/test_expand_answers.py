@@ -255,6 +255,15 @@ def test_a_message_is_named_by_handle_id_or_place_in_the_last_view(name, asked):
     assert chat.history()[-1].message == answer("x", LOG)
 
 
+def test_the_reason_that_a_model_gives_is_kept_in_the_journal():
+    chat = story(expand_where="view")
+    asked = {"messageIndex": 2, "reason": "The user asks about line 47. " * 20}
+    chat.record(assistant("", ToolCall("x", "ExpandMessage", json.dumps(asked))))
+    (edit,) = chat.receipts()[-1].edits
+    assert edit.reason == asked["reason"][:200]
+    assert chat.events()[-2].reason == edit.reason
+
+
 def test_an_item_range_is_taken_as_other_systems_write_it():
     chat = story()
     chat.record(assistant("", ToolCall("x", "ExpandMessage", '{"messageIndex": 2, "itemRange": [40, 41]}')))

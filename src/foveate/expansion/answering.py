@@ -18,26 +18,22 @@ from ..core.counting import tokens_of
 from ..core.handles import Handle
 from ..core.messages import Content, Message, State, Text, ToolCall, ToolResult
 from ..core.stamps import Expanded
-from ..core.view import View
 from ..engine import About, Engine, Step
 from ..errors import BadInput, FoveateError, MissingExtra, NotExpandable, StoreError
-from ..ports import Appended, Found
-from .excerpts import Excerpt, Find, count_lines, items, lines, matches
-from .hits import Hit, hit_in, told, words_of
-from .items import items_of
-from .originals import content_of, decoded, part_of, text_of_all
-from .placing import Where, cheaper
-from .tool import NAMES, Ask, Items, Lines, Matches, Search, Whole, is_called, read_arguments
+from ..ports import Appended
+from .asking import Ask, Items, Lines, Matches, Search, Whole, read_arguments
+from .excerpts import Excerpt, Find, items, lines, matches
+from .hits import Hit, told
+from .originals import content_of, decoded, part_of, text_of_all, who_said
+from .placing import Where, advice, cheaper, room_in
+from .searching import searched
+from .tool import NAMES, is_called
 
 __all__ = ["Expander", "Expanding"]
 
 _log = logging.getLogger("foveate")
-LEAST_ROOM = 0.05
-"""Share of the usable budget that an expansion may take even where the view is full: the next plan makes room."""
 _LONGEST_REFUSAL = 800
 """Characters: a model may have asked with a megabyte, which errors quote."""
-_MOST_SEARCHED = 2_000
-"""Messages that a search takes from the store, at most, to find some that are not shown."""
 
 
 class Expanding(Struct, frozen=True):
@@ -94,37 +90,7 @@ class Expander:
 
     def search(self, words: str, limit: int) -> Step[list[Hit]]:
         """Where these words stand in what is not shown whole, best first."""
-        engine = self._engine
-        wanted = words_of(words)
-        entries = (yield from engine.followed()).entries()
-        shown = {entry.position: entry for entry in entries if entry.source is not None}
-        withheld: set[str] | None = None
-        hits: list[Hit] = []
-        seen, asked = 0, max(4 * limit, 50)
-        while wanted and len(hits) < limit:
-            found: list[Found] = yield partial(engine.store.search, engine.head, words, asked)
-            scores = {one.position: one.score for one in found[seen:]}
-            due = [at for at in scores if at not in shown or (shown[at].shrunk and shown[at].expandable)]
-            rows: list[Appended] = (yield partial(engine.store.pick, engine.head, due)) if due else []
-            if withheld is None and rows:
-                withheld = yield from engine.withheld()
-            for row in sorted(rows, key=lambda row: due.index(row.position)):
-                if row.id in (withheld or ()) or row.stamp.expanded or not row.body:
-                    continue
-                hit = hit_in(
-                    f"m{row.position}",
-                    decoded(row),
-                    wanted,
-                    turn=row.stamp.turn,
-                    who=_who(row),
-                    is_hidden=row.position not in shown,
-                    score=scores[row.position],
-                )
-                hits += [hit] if hit else []
-            if len(found) < asked or asked >= _MOST_SEARCHED:
-                break
-            seen, asked = len(found), asked * 4
-        return hits[:limit]
+        return (yield from searched(self._engine, words, limit))
 
     def show(self, handle: str | int, where: Where, reason: str) -> Step[Message]:
         """Show an original again, in its place or in a message of its own at the tail. Returns the original."""
@@ -183,14 +149,14 @@ class Expander:
                 if not hits:
                     raise BadInput(f"Nothing that is not shown whole holds {words[:80]!r}. Try fewer or other words.")
                 return _Made((Text(told(hits, words)),), Expanded("search"))
-            case Whole(handle):
-                return (yield from self._whole(handle))
+            case Whole(handle, reason):
+                return (yield from self._whole(handle, reason))
             case Lines(handle) | Items(handle) | Matches(handle):
                 named = yield from self._expandable(handle)
                 self._require_no_copy(named)
                 excerpt = yield from self._part(ask, named)
                 text = Text(str(excerpt))
-                room = self._room(self._engine.view())
+                room = room_in(self._engine.view())
                 if (tokens := self._engine.counter(text.text)) > room:
                     raise BadInput(
                         f"That part of {named.handle} has {tokens:,} tokens, and there is room for {room:,}. Ask for "
@@ -198,7 +164,7 @@ class Expander:
                     )
                 return _Made((text,), _expanded(excerpt.form, named))
 
-    def _whole(self, handle: str | int) -> Step[_Made]:
+    def _whole(self, handle: str | int, reason: str) -> Step[_Made]:
         parsed, rows = yield from self._engine.named(handle)
         note = Text(f"{parsed} {'is' if len(rows) == 1 else 'are'} shown in full again above.")
         if not self._was_restored(parsed):  # Another call of the same reply may have asked for it.
@@ -207,7 +173,7 @@ class Expander:
             if (yield from self._place(named, self.how.where)) == "tail":
                 content = content_of(named.messages) or (Text(f"[{parsed} is empty]"),)
                 return _Made(content, _expanded("whole", named))
-            yield from self._expand(handle, "the model asked for it")
+            yield from self._expand(handle, reason or "the model asked for it")
         return _Made((note,), Expanded("view", str(parsed), rows[0].id))
 
     def _was_restored(self, handle: Handle) -> bool:
@@ -231,7 +197,9 @@ class Expander:
         parsed, rows = yield from self._engine.named(handle)
         if not any(row.body for row in rows):
             raise NotExpandable(str(parsed), "it was erased")
-        messages = [(f"m{row.position}", _who(row), part_of(decoded(row), parsed.path, str(parsed))) for row in rows]
+        messages = [
+            (f"m{row.position}", who_said(row), part_of(decoded(row), parsed.path, str(parsed))) for row in rows
+        ]
         yield from self._engine.require_expandable(handle, parsed, rows)
         return _Named(parsed, rows, messages)
 
@@ -253,17 +221,13 @@ class Expander:
         engine, handle = self._engine, named.handle
         view = engine.view()
         copy = Message("tool", (ToolResult("", content_of(named.messages)),))
-        tokens, room = tokens_of(copy, engine.counter), self._room(view)
+        tokens, room = tokens_of(copy, engine.counter), room_in(view)
         if tokens > room:
-            raise NotExpandable(str(handle), (yield partial(_advice, named.text, tokens, room)))
+            raise NotExpandable(str(handle), (yield partial(advice, named.text, tokens, room)))
         if where != "auto":
             return where
         binds = engine.profile.binds_reasoning
         return cheaper(view, engine.shown, handle.first, handle.last, binds_reasoning=binds)
-
-    def _room(self, view: View) -> int:
-        usable = view.budget.usable
-        return max(usable - view.tokens, int(usable * LEAST_ROOM))
 
 
 def _about(expanded: Expanded) -> About:
@@ -280,24 +244,9 @@ def _told(error: Exception) -> str:
     return said.encode("utf-8", "backslashreplace").decode()[:_LONGEST_REFUSAL]
 
 
-def _who(row: Appended) -> str:
-    return row.stamp.source or decoded(row).role
-
-
 def _taken(answered: list[str], call_id: str) -> bool:
     """Whether an answer has this call's id; an answer is for one call."""
     if call_id in answered:
         answered.remove(call_id)
         return True
     return False
-
-
-def _advice(text: str, tokens: int, room: int) -> str:
-    """What to ask for instead of something too large."""
-    count, found = count_lines(text), items_of(text)
-    number = max(1, int(0.8 * room * count / tokens))
-    parts = [f'lines, such as "1-{number}" of its {count:,}'] if count > 1 else []
-    if (total := found.count()) > 1 and found.what != "lines":
-        parts.append(f'items, such as "1-{max(1, int(0.8 * room * total / tokens))}" of its {total:,} {found.what}')
-    asked = "; ".join([*parts, "or a pattern"])
-    return f"it has {tokens:,} tokens, and there is room for {room:,}. Ask for a part of it: {asked}"

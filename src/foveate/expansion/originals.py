@@ -14,12 +14,17 @@ from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, Te
 from ..errors import UnknownHandle
 from ..ports import Appended
 
-__all__ = ["content_of", "decoded", "part_of", "text_of", "text_of_all"]
+__all__ = ["content_of", "decoded", "part_of", "text_of", "text_of_all", "who_said"]
 
 
 def decoded(row: Appended) -> Message:
     """What was appended; a message without parts where it was erased."""
     return wire.decode_message(row.body) if row.body else Message("user", ())
+
+
+def who_said(row: Appended) -> str:
+    """The tool, or whatever else a message came from, or the role of who said it."""
+    return row.stamp.source or decoded(row).role
 
 
 def part_of(message: Message, path: tuple[int, ...], handle: str) -> Message:

@@ -1,0 +1,103 @@
+"""Recorded conversations under a policy: whatever is not shown whole can be asked for in every form."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from foveate import Conversation, Message, NotExpandable
+from foveate.expansion.originals import text_of
+from foveate.stores.memory import MemoryStore
+from foveate.testing import BodyChecker, call, say
+
+from .expanding import TOOLS
+from .shells import opened, wire
+
+RECORDED = [
+    ("openai", "SWE-agent", 0),
+    ("anthropic", "kimi-cli", 0),
+    ("openai", "tau-bench", 1),
+    ("anthropic", "oh-my-posh", 1),
+    ("openai", "pi-mono", 0),
+    ("anthropic", "entireio-cli", 2),
+]
+MOST = 140
+"""Messages of a recording that are played."""
+
+
+def played(folder: Path, provider: str, source: str, number: int, **options: object) -> Conversation:
+    """A conversation that has gone through a recording with few results shown whole, and from now on stays as it is."""
+    path = sorted((folder / "neutral" / source).glob("*.jsonl"))[number]
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()[:MOST]]
+    reader = opened("reader", window=10**6)
+    store = MemoryStore()
+    chat = opened(provider=provider, policy="keep-last-3", window=40_000, expand=True, store=store)
+    for message in (message for row in rows for message in reader.format.parse(row)):
+        if message.role == "assistant":
+            chat.settle(tools=TOOLS)
+            chat.record(message)
+        else:
+            chat.append(message)
+    if chat.open_calls() or chat.view.entries[-1].message.role != "user":
+        chat.append("Go on.")
+    chat.settle(tools=TOOLS)
+    return opened(provider=provider, policy="none", window=10**6, expand=True, store=store, **options)
+
+
+def ask(chat: Conversation, **arguments: object) -> Message:
+    """What a call with these arguments is answered, in a request that its provider takes."""
+    chat.record(call(f"x{len(chat)}", "expand", **arguments))
+    chat.settle(tools=TOOLS)
+    assert BodyChecker(chat.format.name).check(json.loads(chat.body(tools=TOOLS))) == []
+    return chat.history()[-1].message
+
+
+@pytest.mark.parametrize(("provider", "source", "number"), RECORDED)
+def test_every_form_brings_back_the_bytes_and_the_cached_prefix_stays(transcripts, provider, source, number):
+    chat = played(transcripts, provider, source, number, expand_where="tail")
+    shrunk = [entry for entry in chat.settle(tools=TOOLS) if entry.is_result and entry.shrunk]
+    asked_for = [entry for entry in shrunk if len(entry.source.text) > 400][-3:] or shrunk[-3:]
+    assert asked_for
+    for entry in asked_for:
+        before, text, name = wire(chat, chat.settle(tools=TOOLS)), text_of(entry.source), entry.handle
+        cut = ask(chat, handle=name, lines="1-").text
+        assert cut.partition("\n")[2] == text
+        items = ask(chat, handle=name, items="-1").text
+        assert items.partition("\n")[2] in text
+        found = ask(chat, handle=name, pattern=r"[A-Za-z]{3,}").text.split("\n")[1:]
+        assert all("…" in line or line == "--" or line.lstrip("0123456789")[1:] in text for line in found)
+        assert ask(chat, handle=name).result.content == entry.source.result.content
+        assert wire(chat, chat.settle(tools=TOOLS))[: len(before)] == before
+
+
+@pytest.mark.parametrize(("provider", "source", "number"), RECORDED)
+def test_an_original_in_its_place_is_in_the_next_view(transcripts, provider, source, number):
+    chat = played(transcripts, provider, source, number, expand_where="view")
+    shrunk = [entry for entry in chat.settle(tools=TOOLS) if entry.is_result and entry.shrunk]
+    for entry in shrunk[-3:]:
+        assert ask(chat, handle=entry.handle).text == f"{entry.handle} is shown in full again above."
+        (there,) = [one for one in chat.view if one.position == entry.position and one.source is not None]
+        assert there.message == entry.source
+        chat.record(say("I see."))
+        chat.append("Go on.")
+    assert chat.verify() == []
+
+
+@pytest.mark.parametrize(("provider", "source", "number"), RECORDED)
+def test_what_is_not_shown_is_found_by_its_words(transcripts, provider, source, number):
+    chat = played(transcripts, provider, source, number)
+    looked = 0
+    for entry in chat.settle(tools=TOOLS).entries:
+        words = re.findall(r"\w{4,}", entry.source.text[:2_000]) if entry.source and entry.shrunk else []
+        if len(words) > 5 and looked < 5:
+            query = f'"{words[0]}" {words[3]} {words[5]}'
+            assert entry.handle in [hit.handle for hit in chat.search(query, limit=200)]
+            looked += 1
+    assert looked
+    whole = [entry.handle for entry in chat.view if entry.source is not None and not entry.shrunk]
+    for handle in whole[:3]:
+        with pytest.raises(NotExpandable):
+            chat.expand(handle, lines="1")
