@@ -269,8 +269,9 @@ class Store(Protocol):
     def search(self, head: Head, query: str, limit: int = 20) -> list[Found]:
         """Messages of this conversation, forks' common past included, that hold the words of `query`; best first.
 
-        Words count without regard to case; those that hold every word come before those that hold some. `"two words"`
-        in quotation marks stand together. A query without any word finds nothing. Erased messages are never found.
+        Words count without regard to case. First come those in which the words of the query stand in a row, then
+        others that hold every word, each the newest first; then those that hold some. `"two words"` in quotation marks
+        stand together. A query without any word finds nothing. Erased messages are never found.
         """
         ...
 

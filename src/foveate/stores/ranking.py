@@ -1,7 +1,8 @@
 """Which of the messages that hold words of a query come first: one rule for all stores.
 
-Those that hold every word, the newest first; then those that hold some, by how much the words they hold weigh. A word
-weighs the more the fewer messages of the conversation hold it. It knows no table and no text, only who holds what.
+Those in which all of them stand in a row, the newest first; others that hold every word, likewise; then those that hold
+some, by how much the words they hold weigh. A word weighs the more the fewer messages of the conversation hold it. It
+knows no table and no text, only who holds what.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from itertools import islice
 from math import log1p
 
 from ..ports import Found
-from .words import Term
+from .words import ROW_MAX, Term
 
 __all__ = ["HITS_MAX", "Holding", "best"]
 
@@ -35,7 +36,10 @@ def best(
     """
     if not terms or limit <= 0:
         return []
-    found = [Found(position, 1.0) for position in _whole(terms, limit, holding, is_there)]
+    in_a_row = tuple(word for term in terms for word in term)
+    first = _whole([in_a_row], limit, holding, is_there) if 1 < len(terms) and len(in_a_row) <= ROW_MAX else []
+    others = _whole(terms, limit + len(first), holding, is_there) if len(first) < limit else []
+    found = [Found(position, 1.0) for position in dict.fromkeys([*first, *others])][:limit]
     if len(found) < limit and len(terms) > 1:
         seen = {one.position for one in found}
         rest = (one for one in _some(terms, size, holding) if one.position not in seen)

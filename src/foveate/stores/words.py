@@ -22,7 +22,7 @@ import msgspec
 from ..core import wire
 from ..core.messages import Message, Text, ToolCall, ToolResult
 
-__all__ = ["SAID_MAX", "TERMS_MAX", "Said", "Term", "cut", "said", "stands_in", "terms"]
+__all__ = ["ROW_MAX", "SAID_MAX", "TERMS_MAX", "Said", "Term", "cut", "said", "stands_in", "terms"]
 
 SAID_MAX = 65_536
 """Characters of a message that are searched: the first ones. A longer one is a file, whose end nobody searches for."""
@@ -30,7 +30,7 @@ SAID_MAX = 65_536
 TERMS_MAX = 24
 """Words and phrases of a query that count: the first ones. Whoever pastes a page gets its beginning searched for."""
 
-_ROW_MAX = 64
+ROW_MAX = 64
 """Words of one term that count: the first ones. Who quotes more than that names one place all the same."""
 
 _WORD_MAX = 64
@@ -101,7 +101,7 @@ def terms(query: str) -> list[Term]:
     """
     asked: dict[Term, None] = {}
     for phrase, word in _QUOTED.findall(query[:SAID_MAX]):
-        if row := tuple(cut(phrase or word).words[:_ROW_MAX]):
+        if row := tuple(cut(phrase or word).words[:ROW_MAX]):
             asked[row] = None
         if len(asked) == TERMS_MAX:
             break

@@ -93,6 +93,13 @@ class SearchContract:
         assert [one.score for one in found][:2] == [1, 1]
         assert sorted((one.score for one in found), reverse=True) == [one.score for one in found]
 
+    def test_words_that_stand_in_a_row_come_first_though_nobody_asked_for_that(self, store: Store) -> None:
+        head = _said(store, "much rain_wind", "wind and rain", "a rain wind b", *["rain, no wind"] * 3, "rain")
+        assert _found(store, head, "rain wind") == [3, 1, 6, 5, 4, 2, 7]
+        assert _found(store, head, "rain wind", limit=1) == [3]
+        assert _found(store, head, "rain wind", limit=3) == [3, 1, 6]
+        assert {found.score for found in store.search(head, "rain wind", limit=6)} == {1}
+
     def test_a_rare_word_weighs_more_than_a_common_one(self, store: Store) -> None:
         head = _said(store, "needle", *["hay"] * 9)
         assert _found(store, head, "hay needle", limit=2) == [1, 10]
