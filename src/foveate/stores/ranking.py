@@ -37,7 +37,7 @@ def best(
     if not terms or limit <= 0:
         return []
     in_a_row = tuple(word for term in terms for word in term)
-    first = _whole([in_a_row], limit, holding, is_there) if 1 < len(terms) and len(in_a_row) <= ROW_MAX else []
+    first = _whole([in_a_row], limit, holding, is_there) if len(terms) > 1 and len(in_a_row) <= ROW_MAX else []
     others = _whole(terms, limit + len(first), holding, is_there) if len(first) < limit else []
     found = [Found(position, 1.0) for position in dict.fromkeys([*first, *others])][:limit]
     if len(found) < limit and len(terms) > 1:
