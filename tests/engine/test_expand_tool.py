@@ -12,6 +12,7 @@ from foveate import (
     EXPAND_INSTRUCTION,
     BadInput,
     BadSetting,
+    Media,
     Prices,
     Replace,
     Span,
@@ -209,15 +210,80 @@ def test_where_editing_the_past_voids_reasoning_the_tail_is_taken():
     assert chat.history()[-1].message == answer("d", LOG)
 
 
-def test_an_original_with_an_image_comes_back_with_it():
-    from foveate import Media
-
+@BOTH
+def test_an_original_with_an_image_comes_back_with_it(provider):
     pixel = Media("image/png", "base64", "iVBORw0KGgo=")
-    chat = expander("anthropic", policy="none", expand_where="tail")
+    chat = expander(provider, policy="none", expand_where="tail")
     ids = chat.append([call("a", "look"), answer("a", "a picture", pixel)])
     chat.edit(Replace(Target(ids[1]), (Text("[short]"),)))
     chat.record(call("d", "expand", handle="m3"))
     assert chat.view.entries[-1].message == answer("d", "a picture", pixel)
+    assert refusals(chat) == []
+
+
+@BOTH
+@pytest.mark.parametrize("where", ["view", "tail"])
+def test_arguments_that_were_cut_come_back_by_the_handle_of_their_call(provider, where):
+    chat = expander(provider, policy="none", expand_where=where)
+    written = call("a", "write", path="a.py", text="x = 1\n" * 90)
+    ids = chat.append([written, answer("a", "ok")])
+    chat.edit(Replace(Target(ids[0], (0,)), (Text('{"path":"a.py","text":"[cut]"}'),)))
+    chat.settle()
+    chat.record(call("d", "expand", handle="m2.1"))
+    (arguments,) = [part.arguments for part in written.calls]
+    if where == "tail":
+        assert chat.view.entries[-1].message == answer("d", arguments)
+    else:
+        assert chat.view.entries[1].message == written
+    assert refusals(chat) == []
+
+
+@BOTH
+@pytest.mark.parametrize("handle", ["m3", "m2-m3", "m2", "m4-m5"])
+@pytest.mark.parametrize("where", ["view", "tail"])
+def test_whatever_comes_back_from_behind_a_summary_is_legal(provider, handle, where):
+    chat = expander(provider, policy="none", expand_where=where)
+    run(chat, provider, EARLIER, RESULTS)
+    ids = [row.id for row in chat.history()]
+    chat.edit(Summarize(Span(ids[1], ids[4]), 'They looked; expand("m2-m5") shows it.'))
+    chat.settle()
+    chat.record(call("d", "expand", handle=handle))
+    assert chat.history()[-1].message.result.state == "ok"
+    assert refusals(chat) == []
+
+
+def test_f21_what_was_read_before_a_compaction_is_found_and_brought_back_and_not_read_again():
+    """Elsewhere everything is read again after a compaction. Here the words that are still known lead to it."""
+    looked = []
+
+    def model(request: dict[str, object]) -> object:
+        told = str(request["messages"])
+        if "Disk report" not in told:
+            return call(f"c{len(looked)}", "look")
+        if "How large" not in told:
+            return say("I have read it.")
+        if "128 GB" in told:
+            return say("The disk has 128 GB.")
+        if "place for" not in told:
+            return call("find", "expand", search="/dev/sdb")
+        return call("get", "expand", handle="m3", pattern="sdb")
+
+    chat = expander("anthropic", policy="none")
+    client = client_for("anthropic", model)
+    report = "Disk report\n" + LOG + f"/dev/sdb: {'no fault, ' * 30}size 128 GB\n" + LOG
+    for _ in range(2):
+        chat.record(asked(client, chat.prompt(tools=TOOLS)))
+        for one in chat.open_calls():
+            looked.append(one.call_id)
+            chat.append(result_of("anthropic", one.call_id, report))
+    ids = [row.id for row in chat.history()]
+    chat.edit(Summarize(Span(ids[1], ids[3]), 'A Disk report was read; expand("m2-m4") shows it.'))
+    chat.append("How large is /dev/sdb?")
+    while chat.view.entries[-1].message.role != "assistant":
+        chat.record(asked(client, chat.prompt(tools=TOOLS)))
+    assert chat.view.entries[-1].message == say("The disk has 128 GB.")
+    assert looked == ["c0"]
+    assert [entry.handle for entry in chat.view] == ["m1", "m2", "m5", "m6", "m7", "m8", "m9", "m10"]
 
 
 def test_a_program_may_have_an_original_at_the_tail_too():
