@@ -22,7 +22,7 @@ LONGEST = 2
 _REFERRED = "Still referred to: "
 _READ = 100_000
 """Characters above which a text is too long whatever was asked for, and is not read sentence by sentence."""
-_KEPT = 0.5
+_KEPT = 0.4
 """Share of a summary that must be left once what the user never said is dropped."""
 
 

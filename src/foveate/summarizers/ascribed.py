@@ -126,7 +126,7 @@ def without_inventions(text: str, heard: Heard) -> tuple[str, tuple[str, ...]]:
             is_users = bool(_USER.search(head) or _HEADED.search(head))
         kept, why = _checked(line, heard, is_users)
         reasons += why
-        if kept.strip(" \t-*•>0123456789.)\"'") or not line.strip():
+        if not why or kept.strip(" \t-*•>0123456789.)\"'"):
             lines.append(kept)
     return "\n".join(lines).strip(), tuple(reasons)
 
