@@ -114,6 +114,8 @@ class Tally:
         self._usage: dict[str, int] = {}
         self._before: tuple[Entry, ...] = ()
         """What the last call was shown."""
+        self._sent = 0
+        """Its tokens."""
         self._newest = 0
         """Position of the newest message when it was."""
         self._position = 0
@@ -130,9 +132,12 @@ class Tally:
         """A model call begins that is shown these entries."""
         self._sums["calls"] += 1
         self._sums["tokens_whole"] += self._whole
-        self._sums["tokens_sent"] += sum([entry.tokens for entry in entries])
         before = self._before
-        if self._is_edited and before != entries[: len(before)]:
+        is_extended = before == entries[: len(before)]  # The same objects: a glance at each.
+        known, new = (self._sent, entries[len(before) :]) if is_extended else (0, entries)
+        self._sent = known + sum([entry.tokens for entry in new])
+        self._sums["tokens_sent"] += self._sent
+        if self._is_edited and not is_extended:
             pairs = zip(before, entries, strict=False)
             same = next((i for i, (old, new) in enumerate(pairs) if not _is_same(old, new)), len(entries))
             again = [entry.tokens for entry in entries[same:] if entry.position <= self._newest]
@@ -225,7 +230,7 @@ def _is_same(old: Entry, new: Entry) -> bool:
 
 def _is_whole(id: str, entries: Iterable[Entry]) -> bool:
     """Whether these entries show the whole of the message with this id."""
-    return any(entry.id == id and entry.span is None and not entry.shrunk for entry in entries)
+    return any([entry.span is None and not entry.shrunk for entry in entries if entry.id == id])
 
 
 def _canonical(arguments: str) -> str:
