@@ -148,6 +148,7 @@ def _carry_on(previous: str, sections: dict[str, Section]) -> None:
 def _read(request: SummaryRequest, sections: dict[str, Section]) -> None:
     messages = request.messages
     used = _used(messages)
+    words = _words(request.focus)
     calls = {call.call_id: call for message in messages for call in message.calls if call.call_id}
     has_goal = bool(sections[GOAL].lines)
     done: dict[str, dict[str, float]] = {}
@@ -171,16 +172,16 @@ def _read(request: SummaryRequest, sections: dict[str, Section]) -> None:
                 for line in _naming(message.text, seen):
                     sections[FOUND].add(line, age + _value(line, used))
             case "tool" if message.result is not None:
-                _read_result(message, calls.get(message.result.call_id), age, used, seen, sections)
+                _read_result(message, calls.get(message.result.call_id), age, used, words, seen, sections)
             case _:
                 pass
     for name, targets in done.items():
         for line, weight in _grouped(name, targets):
             sections[DONE].add(line, weight)
-    said = [line for title in (GOAL, ASKED, ERRORS) for line in sections[title].lines]
+    shown = [line for title in (GOAL, ASKED, ERRORS) for line in sections[title].lines]
     last = next((one.text for one in reversed(messages) if one.role == "assistant" and one.text.strip()), "")
     sections[LAST].add(_tail(last, int(request.target * 0.08)), 1.0)
-    told = " ".join("\n".join([*said, last]).split())
+    told = " ".join("\n".join([*shown, last]).split())
     sections[FOUND].lines = {line: weight for line, weight in sections[FOUND].lines.items() if line not in told}
 
 
@@ -189,6 +190,7 @@ def _read_result(
     call: ToolCall | None,
     age: float,
     used: Counter[str],
+    words: list[str],
     seen: set[str],
     sections: dict[str, Section],
 ) -> None:
@@ -202,7 +204,8 @@ def _read_result(
         for line in error_lines(result.text, 1):
             sections[ERRORS].add(f"- {what}: {line[:_LINE]}", age)
     for line in _naming(result.text, seen):
-        if value := _value(line, used):
+        value = _value(line, used)
+        if value or _hits(line, words):
             sections[FOUND].add(line, age + value)
 
 
@@ -294,8 +297,16 @@ def _tail(text: str, room: int) -> str:
 
 
 def _weigh_focus(focus: str, sections: dict[str, Section]) -> None:
-    words = [word for word in re.findall(r"\w+", focus.casefold()) if len(word) > 2]
+    words = _words(focus)
     for section in sections.values() if words else ():
         for line, weight in section.lines.items():
-            hits = sum(word in line.casefold() for word in words)
-            section.lines[line] = weight + 2 * hits
+            section.lines[line] = weight + 2 * _hits(line, words)
+
+
+def _words(focus: str) -> list[str]:
+    return [word for word in re.findall(r"\w+", focus.casefold()) if len(word) > 3]
+
+
+def _hits(line: str, words: list[str]) -> int:
+    """How many words of the focus a line holds."""
+    return sum(word in line.casefold() for word in words)

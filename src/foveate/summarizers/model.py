@@ -106,7 +106,7 @@ class _ByModel:
                 return done.value
             error = None
             try:
-                answer = bounded(partial(self._model.complete, body), _left(deadline))
+                answer = bounded(partial(self._model.complete, body), _left(deadline), self._timeout)
             except Exception as raised:  # The steps know what a refusal for length leads to.
                 error = raised
                 continue
@@ -119,7 +119,7 @@ class _ByModel:
             answer: object = None
             error: Exception | None = None
             try:
-                answer = await awaited(waiting, _left(deadline))
+                answer = await awaited(waiting, _left(deadline), self._timeout)
             except Exception as raised:
                 error = raised
             try:

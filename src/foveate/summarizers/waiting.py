@@ -25,8 +25,10 @@ def check_timeout(timeout: object) -> None:
         raise BadSetting(f"timeout= is a number of seconds above 0, or None for as long as it takes, not {timeout!r}.")
 
 
-def bounded(call: Callable[[], T], timeout: float | None) -> T:
+def bounded(call: Callable[[], T], timeout: float | None, of: float | None = None) -> T:
     """What `call` returns or raises; TimeoutError if it takes longer than `timeout` seconds (None: it may).
+
+    `of`: the seconds that were allowed in all, to be told where only the rest of them is left.
 
     It runs in a thread of its own, since nothing else can be left: one that never comes back is abandoned, and does not
     keep the process from ending.
@@ -49,18 +51,18 @@ def bounded(call: Callable[[], T], timeout: float | None) -> T:
     if raised:
         raise raised[0]
     if not answer:
-        raise TimeoutError(f"no answer within {timeout:g} seconds")
+        raise TimeoutError(f"no answer within {of or timeout:g} seconds")
     return answer[0]
 
 
-async def awaited(answer: Awaitable[Any], timeout: float | None) -> Any:
+async def awaited(answer: Awaitable[Any], timeout: float | None, of: float | None = None) -> Any:
     """The same for what is awaited, which is cancelled."""
     try:
         return await asyncio.wait_for(answer, timeout)
     except TimeoutError:
         if timeout is None:
             raise
-        raise TimeoutError(f"no answer within {timeout:g} seconds") from None
+        raise TimeoutError(f"no answer within {of or timeout:g} seconds") from None
 
 
 def tied(later: Coroutine[Any, Any, T], waits_for: object) -> Coroutine[Any, Any, T]:

@@ -1,0 +1,195 @@
+"""The account of a history that code makes: what is in it, how long it is, how it is carried on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from foveate import SummaryRequest, assistant, tool_result, user
+from foveate.core.messages import Message, ToolCall
+from foveate.formats import get_format
+from foveate.policies.in_short import names_of
+from foveate.summarizers import digest_history, first_characters
+from foveate.summarizers.anchors import anchors, error_lines
+from foveate.summarizers.sections import Section, fitted, read_sections
+from foveate.testing.strategies import histories
+
+
+def step(number: int, tool: str, result: str, state: str = "ok", **arguments: str) -> tuple[Message, Message]:
+    call = ToolCall(f"c{number}", tool, json.dumps(arguments))
+    return assistant("", call), tool_result(f"c{number}", result, state=state)  # type: ignore[arg-type]
+
+
+SAID = (
+    user("Mend the login. You must never delete a test."),
+    *step(1, "bash", "FAILED tests/test_login.py::test_cookie", command="pytest"),
+    *step(2, "read", "def set_cookie(r):\n    r.headers = COOKIE_NAME", path="src/auth/session.py"),
+    assistant("set_cookie in src/auth/session.py forgets session_id."),
+    user("Then add it, but only there."),
+    *step(3, "edit", "no such file: src/auth/sesion.py", "error", path="src/auth/sesion.py"),
+    assistant("A slip of the pen. I do it again."),
+)
+
+
+def told(*messages: Message, target: int = 2_000, **more: object) -> str:
+    request = SummaryRequest("compact", messages or SAID, target)
+    text = digest_history()(replace(request, **more))
+    assert isinstance(text, str)
+    return text
+
+
+def test_f21_it_tells_what_was_asked_done_found_and_said():
+    assert told() == (
+        "## Goal\nMend the login. You must never delete a test.\n\n"
+        "## Asked by the user\n- Then add it, but only there.\n\n"
+        "## Done\n- bash: pytest\n- read: src/auth/session.py\n- edit: src/auth/sesion.py\n\n"
+        "## Errors\n- bash pytest: FAILED tests/test_login.py::test_cookie\n"
+        "- edit src/auth/sesion.py: no such file: src/auth/sesion.py\n\n"
+        "## Files and identifiers\ndef set_cookie(r):\nset_cookie in src/auth/session.py forgets session_id.\n\n"
+        "## Last said\nA slip of the pen. I do it again.\n\n"
+        "## Names\nCOOKIE_NAME, r.headers"
+    )
+
+
+def test_an_account_is_carried_on_section_by_section():
+    first = told(*SAID[:6])
+    text = told(*SAID[6:], previous=first)
+    sections = read_sections(text)
+    assert sections["Goal"] == ["Mend the login. You must never delete a test."]
+    assert sections["Asked by the user"] == ["- Then add it, but only there."]
+    assert sections["Done"] == ["- bash: pytest", "- read: src/auth/session.py", "- edit: src/auth/sesion.py"]
+    assert sections["Before"] == ["set_cookie in src/auth/session.py forgets session_id."]
+    assert "COOKIE_NAME" in text
+
+
+def test_what_a_model_wrote_is_carried_on_too():
+    model = "## Goal\nMend it.\n## Constraints\n- never delete a test\n## Decisions\nWe keep the cookie."
+    sections = read_sections(told(*SAID[6:], previous=model))
+    assert sections["Goal"] == ["Mend it."]
+    assert sections["Asked by the user"] == ["- never delete a test", "- Then add it, but only there."]
+    assert sections["Before"] == ["We keep the cookie."]
+
+
+def test_the_sum_of_many_accounts_stays_bounded():
+    text = ""
+    for number in range(60):
+        text = told(
+            user(f"And now part {number} of it, src/part_{number}.py?"),
+            *step(number, "read", f"VALUE_{number} = {number} # in src/part_{number}.py", path=f"src/part_{number}.py"),
+            target=1_500,
+            previous=text,
+        )
+        assert len(text) <= 1_500
+    assert "src/part_59.py" in text
+    assert "And now part 0 of it" in text  # The goal is never lost.
+
+
+def test_the_focus_weighs_more_than_age():
+    many = [
+        one for n in range(40) for one in step(n, "read", f"the value of thing_{n} is {n}00", path=f"lib/mod_{n}.py")
+    ]
+    assert "thing_7 is" not in told(*many, target=900)
+    assert "thing_7 is" in told(*many, target=900, focus="thing_7 and its neighbours")
+
+
+def test_what_is_required_is_in_it():
+    required = ("src/deep/one.py", "KEY_77")
+    text = told(user("src/deep/one.py and KEY_77 " + "and so on " * 300), target=300, required=required)
+    assert [name in text for name in required] == [True, True]
+    assert len(text) <= 300
+
+
+def test_long_words_of_a_user_keep_their_beginning_what_binds_and_their_end():
+    long = (
+        "Please look at this.\n" + "It is a log. " * 300 + "\nYou must never push.\n" + "More log. " * 300 + "The end."
+    )
+    text = told(user(long), target=1_000)
+    assert "Please look at this." in text
+    assert "You must never push." in text
+    assert "The end." in text
+
+
+def test_what_a_program_says_in_the_users_name_is_no_goal():
+    text = told(user("<context>\nos: linux\n</context>"), user("Mend it."))
+    assert text.startswith("## Goal\nMend it.\n\n## Asked by the user\n- <context> os: linux </context>")
+
+
+def test_one_message_on_its_own_is_told_by_its_digest():
+    long = tool_result("a", "\n".join(f"row {n}: id ID_{n}00 is well" for n in range(500)))
+    text = told(long, target=500, facts={"originalLength": 12_000})
+    assert 0 < len(text) <= 500
+
+
+@given(histories(), st.integers(1, 3_000))
+def test_any_history_in_any_length_gives_a_text_that_fits_and_is_the_same_again(said: list[Message], target: int):
+    request = SummaryRequest("compact", tuple(said), target, "## Goal\nBe well.\n\nso")
+    text = digest_history()(request)
+    assert isinstance(text, str)
+    assert 0 < len(text) <= target
+    assert digest_history()(request) == text
+
+
+def test_sections_take_their_share_then_what_is_left():
+    one, two = Section("One", 0.2), Section("Two", 0.8)
+    for n in range(10):
+        one.add(f"line {n}", n)
+    two.add("other", 1.0)
+    assert fitted([one, two], 60) == "## One\nline 5\nline 6\nline 7\nline 8\nline 9\n\n## Two\nother"
+    assert fitted([one], 1) == ""
+
+
+def test_f21_anchors_are_names_not_words():
+    text = "see src/a.py, KEY_77 (v1.2.3), camelCase and Plain words; id 4f9a01bc; a@b.example"
+    assert list(anchors(text)) == ["src/a.py", "KEY_77", "v1.2.3", "camelCase", "4f9a01bc", "a@b.example"]
+    assert set(names_of(text)) <= set(anchors(text))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "E   KeyError: 'x'",
+        "ValueError: no",
+        "error: cannot find crate",
+        "FAILED tests/a.py::b",
+        "src/a.c:4:2: error: expected",
+        "bash: foo: command not found",
+        "process ended with exit code 2",
+    ],
+)
+def test_lines_that_tell_of_errors_are_found(line: str):
+    assert error_lines(f"all well\n{line}\nif err: return Errorf('not found')") == [line]
+
+
+def test_f21_it_holds_far_more_of_the_names_that_are_used_later_than_beginnings_do(transcripts):
+    """The first 150 messages of every second recording: names that later calls use and nothing nearer holds."""
+    held = {"digest": 0, "first": 0}
+    wanted = 0
+    for path in sorted((transcripts / "neutral").glob("*/*.jsonl"))[::2]:
+        format = get_format("openai")
+        messages = [one for line in path.read_text().splitlines() for one in format.parse(json.loads(line))]
+        span, near, later = messages[:150], messages[150:162], messages[162:202]
+        if not later:
+            continue
+        there, beside = names(span), names(near)
+        used = {name for one in later for call in one.calls for name in anchors(call.arguments)}
+        request = SummaryRequest("compact", tuple(one for one in span if one.role != "system"), 8_000)
+        texts = {"digest": digest_history()(request), "first": first_characters()(request)}
+        for name in (used & there) - beside:
+            wanted += 1
+            for kind, text in texts.items():
+                held[kind] += name in text  # type: ignore[operator]
+    assert wanted > 150
+    assert held["digest"] > 0.5 * wanted > 3 * held["first"]
+
+
+def names(messages: list[Message]) -> set[str]:
+    return {
+        name
+        for one in messages
+        for text in (one.text, *(call.arguments for call in one.calls))
+        for name in anchors(text)
+    }
