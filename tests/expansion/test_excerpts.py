@@ -68,6 +68,10 @@ def test_matches_stand_behind_their_numbers_with_lines_around_them():
     )
 
 
+def test_an_empty_line_can_be_a_match():
+    assert matches("m1", "a\n\nb", "^$", find).text == "1-a\n2:\n3-b"
+
+
 def test_a_match_over_several_lines_marks_each():
     assert matches("m1", LOG, r"29\nline 30", find).text == "27-line 27\n28-line 28\n29:line 29\n30:line 30"
 
