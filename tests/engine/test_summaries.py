@@ -324,6 +324,7 @@ def test_a_summary_keeps_what_it_is_told_to_keep():
         ("  plain ", "plain"),
         ('{"summary": "S"}', "S"),
         ('```json\n{"summary": "S"}\n```', "S"),
+        ('{"summary": "on two\nlines"}', "on two\nlines"),
         ('{"summary": 3}', '{"summary": 3}'),
         ('{"summary": "S"', '{"summary": "S"'),
         ("[1]", "[1]"),

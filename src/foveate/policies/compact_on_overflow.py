@@ -261,7 +261,7 @@ class _Compact(Struct, frozen=True):
             elif self.digest and not self.strict and not refused and when != "ahead":
                 others = answer.refused
                 if not (answer.error and others):  # Else they say why there is no text.
-                    others = (*others, f"{answer.by or 'summarizer'}: {failed.reason}")
+                    others = (*others, f"{answer.by or 'summarizer'}: {failed.reason.removeprefix('the summarizer ')}")
                 by_code = replace(request, task=None, by_code=True)
                 yield NeedsSummary(by_code, lambda digest: made_instead(digest, failed, others))
             elif self.strict:

@@ -1,0 +1,189 @@
+"""A summary that is asked for by hand: what it covers, what it dwells on, and what is said where there is none."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from foveate import (
+    BadInput,
+    BadSetting,
+    Conversation,
+    NoSummary,
+    StoreError,
+    Summarize,
+    Task,
+    compact_on_overflow,
+    open_async_conversation,
+)
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing import say, text_of, user
+from foveate.testing.faults import Countdown, FailingStore
+from foveate.testing.summaries import ScriptedSummarizer
+
+from .shells import opened, refusals, texts
+
+PLAIN = compact_on_overflow(framing="{summary}")
+
+
+def talk(one: Any, count: int = 8, size: int = 200) -> Any:
+    """Questions and answers, each of about `size` tokens."""
+    return one.append(
+        [
+            made
+            for n in range(1, count + 1)
+            for made in (user(f"Q{n} " + text_of(size, n)), say(f"A{n} " + text_of(size, n + 50)))
+        ]
+    )
+
+
+def tasks(one: Conversation) -> list[tuple[str, str]]:
+    return [(edit.state, edit.reason) for record in one.records() for edit in record.edits if isinstance(edit, Task)]
+
+
+@pytest.mark.parametrize("policy", [(PLAIN,), "none", "balanced", "keep-last-5"])
+def test_it_compacts_behind_an_answer_in_a_window_that_is_far_from_full_whatever_the_policy(policy: Any):
+    asked = ScriptedSummarizer(["We spoke."])
+    one = opened(policy=policy, summarizer=asked)
+    talk(one)
+    before = one.view.tokens
+    receipt = one.compact(focus="API decisions")
+    assert (receipt.author, receipt.policies, receipt.tokens_before) == ("compact", ("compact",), before)
+    assert receipt.tokens_after == one.view.tokens < before / 2
+    (edit,) = [edit for edit in receipt.edits if isinstance(edit, Summarize)]
+    assert edit.reason == "it was asked for: API decisions"
+    (request,) = asked.requests
+    assert request.focus == "API decisions"
+    assert [message.text[:2] for message in request.messages] == [f"{w}{n}" for n in range(1, 7) for w in "QA"]
+    assert "We spoke." in texts(one.view)[0]
+    assert [text[:2] for text in texts(one.view)[1:]] == ["Q7", "A7", "Q8", "A8"]
+    one.append("Go on.")
+    assert refusals(one) == []
+    one.undo(receipt)
+    assert len(one.view) == 17
+
+
+def test_pins_the_last_input_and_what_is_recent_stay_and_an_earlier_summary_is_carried_on():
+    asked = ScriptedSummarizer(["First.", "Second."])
+    one = opened(policy=(PLAIN,), summarizer=asked)
+    talk(one)
+    one.pin("m3")
+    one.compact()
+    assert texts(one.view)[0] == "First."
+    assert texts(one.view)[1][:2] == "Q2"
+    talk(one, 4)
+    one.compact()
+    assert asked.requests[1].previous == "First."
+    assert [text for text in texts(one.view) if text in ("First.", "Second.")] == ["Second."]
+
+
+def test_without_anybody_to_write_it_and_without_anything_to_compact_it_says_so_and_changes_nothing():
+    one = opened()
+    talk(one)
+    with pytest.raises(BadSetting, match="Somebody has to write the summary: give summarizer="):
+        one.compact()
+    two = opened(summarizer="digest")
+    with pytest.raises(BadInput, match="There is nothing to compact"):
+        two.compact()
+    two.append("Hi.")
+    with pytest.raises(BadInput, match="There is nothing to compact"):
+        two.compact()
+    with pytest.raises(BadInput):
+        two.compact(focus=7)  # type: ignore[arg-type]
+    assert (one.records(), two.records()) == ([], [])
+
+
+@pytest.mark.parametrize("policy", [compact_on_overflow(strict=True), compact_on_overflow(digest=False)])
+def test_where_none_can_be_had_it_says_why_and_the_attempt_is_known(policy: Any):
+    one = opened(policy=(policy,), summarizer=ScriptedSummarizer([OSError("down")]))
+    talk(one)
+    shown = texts(one.view)
+    with pytest.raises(NoSummary, match="the summarizer raised OSError: down"):
+        one.compact()
+    assert texts(one.view) == shown
+    assert tasks(one) == [("pending", ""), ("failed", "the summarizer raised OSError: down")]
+
+
+def test_where_the_summarizer_fails_a_digest_answers_and_the_receipt_says_so():
+    one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer([OSError("down")]))
+    talk(one)
+    receipt = one.compact()
+    assert (receipt.by, receipt.refused) == (("digest",), ("summarizer: raised OSError: down",))
+    assert texts(one.view)[0].startswith("## Goal\nQ1 ")
+
+
+def test_the_next_compaction_on_overflow_asks_again_as_if_nothing_had_been():
+    asked = ScriptedSummarizer([OSError("down"), "All is well."])
+    one = opened(policy=(PLAIN,), summarizer=asked, window=11_000, reserve=1_000)
+    talk(one)
+    one.compact()
+    for n in range(12):
+        one.append([user(f"R{n} " + text_of(500, n)), say(text_of(500, n + 90))])
+    one.append("So?")
+    one.settle()
+    assert texts(one.view)[0] == "All is well."
+    assert asked.requests[1].previous.startswith("## Goal\nQ1 ")
+
+
+def test_events_tell_of_it():
+    heard: list[Any] = []
+    one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(["In short."]), on_event=heard.append)
+    talk(one)
+    one.compact()
+    assert [event.kind for event in heard[16:]] == ["compaction-pending", "messages-summarized", "compaction-done"]
+
+
+def test_the_same_for_asyncio():
+    async def run() -> tuple[list[str], tuple[str, ...]]:
+        asked = ScriptedSummarizer(["In short."])
+        async with await open_async_conversation("c", window=100_000, summarizer=asked.later) as one:
+            await talk(one)
+            receipt = await one.compact(focus="names")
+            return [edit.reason for edit in receipt.edits], tuple(request.focus for request in asked.requests)
+
+    assert asyncio.run(run()) == (["it was asked for: names", ""], ("names",))
+
+
+def test_at_every_failing_operation_of_the_store_nothing_is_lost():
+    """F04, F30: `compact` may be called again, and gets there."""
+    for n in range(1, 30):
+        countdown = Countdown(after=bool(n % 2))
+        one = opened(
+            policy=(PLAIN,), store=FailingStore(MemoryStore(), countdown), summarizer=ScriptedSummarizer(["S."])
+        )
+        talk(one)
+        countdown.start(n)
+        try:
+            one.compact()
+        except StoreError:
+            one.refresh()
+        if not countdown.is_used_up:
+            assert n > 2
+            return
+        if texts(one.view)[0] != "S.":
+            one.compact()
+        assert texts(one.view)[0] == "S."
+        assert (len(one.history()), one.verify()) == (16, [])
+    raise AssertionError("it never got through")
+
+
+def test_f35_another_writer_in_between_is_followed_and_nothing_is_asked_twice(tmp_path):
+    other = opened(store=SqliteStore(tmp_path / "c.db"))
+    asked: list[Any] = []
+
+    def writes(request: Any) -> str:
+        asked.append(request)
+        if len(asked) == 1:
+            other.refresh()
+            other.pin("m16")
+        return "In short."
+
+    one = opened(policy=(PLAIN,), store=SqliteStore(tmp_path / "c.db"), summarizer=writes)
+    talk(one)
+    one.compact()
+    assert texts(one.view)[0] == "In short."
+    assert one.view.entries[-1].pinned
+    assert len(asked) == 1
