@@ -8,55 +8,65 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from .kinds import kind_of
-from .readers import read
-from .room import room_for
+from .describing import describe_text
+from .reading import read
 from .shapes import Description, Digest
 from .source import Source, source_of
 from .squeeze import squeeze
+from .weighing import floor_for, room_for, share_of_musts
 
 __all__ = ["Description", "Digest", "describe", "digest", "room_for"]
+
+_LEAST_FILLED = 60
+_FILLED = 0.012
+_LARGE = 4_000
 
 
 @lru_cache(maxsize=512)
 def describe(text: str) -> Description:
     """What this text is."""
-    source = source_of(text)
-    kind = kind_of(source.rows, text[:200], _is_binary(text))
-    reading = read(kind, source)
-    first = next((line.text for line in reading.lines), "")
-    return Description(kind, len(text), source.lines, reading.items, reading.item if reading.items else "", first[:80])
+    return describe_text(text)[0]
 
 
 @lru_cache(maxsize=512)
 def digest(text: str, room: int | None = None, handle: str = "") -> Digest:
     """The digest of a text in at most `room` characters (default: `room_for` its length).
 
-    `handle`: what brings the whole of it back; the digest's first line names it.
+    It takes less where what else could be kept is hardly ever used; the smaller the room, the more of it is used up.
+    `handle`: what brings the whole of it back; the digest's first line names it, as `expand("m12")`.
     """
-    room = room_for(len(text)) if room is None else room
+    most = room_for(len(text))
     about = describe(text)
-    if len(text) <= room:
+    if len(text) <= (most if room is None else room):
         return Digest(text, about, True)
+    room = most if room is None else max(0, room)
     source = source_of(text)
-    reading = read(about.kind, source)
+    reading = read(about.kind, source, text)
     header = _header(about, source, reading.note, handle)
-    body = squeeze(reading.lines, room - len(header) - 1, fill=0.3)
+    left = room - len(header) - 1
+    body = ""
+    if left > 0:
+        body = squeeze(
+            reading.lines,
+            left,
+            floor=floor_for(about.kind, len(text), room),
+            musts=share_of_musts(about.kind),
+            fill=min(left * 0.5, max(_LEAST_FILLED, _FILLED * len(text))) / left,
+        )
     return Digest(f"{header}\n{body}"[:room], about)
 
 
 def _header(about: Description, source: Source, note: str, handle: str) -> str:
-    facts = [f"{about.kind}", f"{about.lines:,} lines", f"{about.characters:,} chars"]
-    if note:
-        facts.append(note)
-    if source.note:
-        facts.append(source.note)
-    if source.viewed:
-        facts.append(f"file lines {source.viewed}")
-    name = f'; expand("{handle}")' if handle else ""
-    return f"[{', '.join(facts)}{name}]"
-
-
-def _is_binary(text: str) -> bool:
-    some = text[:2000]
-    return sum(1 for c in some if (c < " " and c not in "\n\r\t\x1b") or c == "\ufffd") > len(some) // 20
+    """What it is, its size, and how to get the rest."""
+    facts = [about.kind, f"{about.lines:,} lines" if about.lines > 1 else f"{about.characters:,} characters"]
+    if about.characters > _LARGE and about.lines > 1:
+        facts.append(f"{about.characters:,} characters")
+    facts += [fact for fact in (note, source.note, f"file lines {source.viewed}" if source.viewed else "") if fact]
+    if source.sampled:
+        facts.append("read in part")
+    how = ""
+    if handle:
+        how = f'; expand("{handle}")'
+        if about.characters > _LARGE:
+            how = f'; expand("{handle}") or ("{handle}", lines="1-40")'
+    return f"[{', '.join(facts)}{how}]"

@@ -54,6 +54,4 @@ def _worth(name: str) -> float:
         return 0.5
     if dots and _EVERYWHERE.match(name):
         return 0.85
-    if "_" in name:
-        return 1.2
     return 1.0

@@ -47,8 +47,8 @@ class Line(Struct, gc=False):
     """What may be kept of it, without indentation."""
     weight: float = 1.0
     """How much likelier than others its identifiers are wanted later."""
-    must: bool = False
-    """Whether it is kept as a whole before anything else, while there is room."""
+    must: int = 0
+    """Whether it is kept as a whole before anything else, while there is room: 3 before 2 before 1."""
     above: int = -1
     """Index of the line that says what this one belongs to and is shown with it: a file, a heading; -1 for none."""
 
@@ -57,7 +57,5 @@ class Reading(Struct):
     """A text as the reader of its kind hands it on."""
 
     lines: list[Line]
-    items: int = 0
-    item: str = ""
     note: str = ""
     """What the digest's first line says beside kind and size."""

@@ -1,14 +1,16 @@
-"""Lines in little room: the identifiers that are worth most for their length, each beside other words of its line.
+"""Lines in little room: those whose identifiers are worth most for the characters they take, in their order.
 
-A kept line is abridged to its kept identifiers and what stands between them where that is short; `…` marks what is left
-out of a line, a number before a line where lines are left out. No identifier is kept twice. It knows nothing of kinds:
-readers choose the lines and weigh them.
+A kept line is abridged to its kept identifiers and what stands between them where that is short; `…` marks what is
+left out of a line, a number before a line where lines are left out. No identifier is kept twice, and none stands alone:
+where a line has only one, a short word of the line is kept beside it. It knows nothing of kinds: readers choose the
+lines and weigh them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
 
 from .names import RUN, RUN_CHARACTER, worth
 from .shapes import Line
@@ -17,176 +19,193 @@ __all__ = ["squeeze"]
 
 _WORDS = re.compile(r"[^\W\d_]\w+")
 _NEAR = 60
-_LONGEST_MUST = 160
-_OCCURRENCES = 6
+_LONGEST_MUST = 120
+_MOST_MUSTS = 400
+_APART = 0.4
+_AGAIN = 1.15
+
+Name = tuple[str, int, int]
+"""An identifier and where it begins and ends in its line."""
 
 
 class _Open:
-    """A line that is shown, as yet abridged to these spans."""
+    """A line that is shown."""
 
-    __slots__ = ("line", "shown", "spans", "whole")
+    __slots__ = ("shown", "spans", "whole")
 
-    def __init__(self, line: Line) -> None:
-        self.line = line
-        self.spans: list[tuple[int, int]] = []
-        self.whole = False
-        self.shown = ""
+    def __init__(self, shown: str, spans: list[tuple[int, int]], whole: bool) -> None:
+        self.shown = shown
+        self.spans = spans
+        self.whole = whole
 
 
-def squeeze(lines: Sequence[Line], room: int, *, musts: float = 0.35, fill: float = 0.0) -> str:
-    """The best of the lines in at most `room` characters, in their order.
+def squeeze(lines: Sequence[Line], room: int, *, floor: float = 0.0, musts: float = 0.35, fill: float = 0.0) -> str:
+    """The best of the lines in at most `room` characters.
 
-    `musts`: share of the room for lines that must be kept, whole. `fill`: share of the room up to which lines are
-    shown in full once every identifier is in, or none fits.
+    `floor`: worth for a character below which nothing is kept but what must be. `musts`: share of the room for lines
+    that must be kept, whole. `fill`: share of the room up to which lines are shown in full where identifiers take less.
     """
-    return _Squeeze(lines, room).run(musts, fill)
+    return _Squeeze(lines, room, floor).run(musts, fill)
 
 
 class _Squeeze:
-    def __init__(self, lines: Sequence[Line], room: int) -> None:
+    def __init__(self, lines: Sequence[Line], room: int, floor: float) -> None:
         self.lines = lines
         self.room = room
-        self.used = 0
+        self.floor = floor
+        self.used = 0.0
         self.open: dict[int, _Open] = {}
         self.kept: set[str] = set()
-        self.places: dict[str, list[tuple[int, int, int]]] = {}
         self.value: dict[str, float] = {}
-        self.numbered = max(3, len(str(lines[-1].number if lines else 0)) + 1)
+        self.names: list[list[Name]] = []
+        # A line takes its break, and every few lines a number.
+        self.line_costs = 1.5
 
     def run(self, musts: float, fill: float) -> str:
+        self._find_names()
         self._open_musts(int(self.room * musts))
-        for name in self._ranking():
-            if name not in self.kept:
-                self._keep(name)
-        if fill:
-            self._fill(int(self.room * fill))
+        self._cover()
+        self._fill(int(self.room * fill))
         return self._text()
 
-    def _open_musts(self, room: int) -> None:
-        for index, line in enumerate(self.lines):
-            if line.must and index not in self.open:
-                cost = min(len(line.text), _LONGEST_MUST) + 1 + self.numbered // 2
-                if self.used + cost > room:
-                    continue
-                self._show_whole(index)
-
-    def _show_whole(self, index: int) -> None:
-        line = self.lines[index]
-        opened = self.open.get(index)
-        before = len(opened.shown) + 1 + self.numbered // 3 if opened else 0
-        if not opened:
-            opened = self.open[index] = _Open(line)
-            if line.above >= 0 and line.above not in self.open:
-                self._show_whole(line.above)
-        opened.whole = True
-        opened.shown = _clip(line.text)
-        self.used += len(opened.shown) + 1 + self.numbered // 3 - before
-        for run in RUN.findall(opened.shown):
-            self.kept.add(worth(run)[0])
-
-    def _ranking(self) -> list[str]:
-        """Names by what they are worth for their length, the best first."""
-        places, value = self.places, self.value
-        counts: dict[str, int] = {}
-        crowd: list[int] = []
-        for index, line in enumerate(self.lines):
-            here = 0
-            weight = line.weight
+    def _find_names(self) -> None:
+        value, names = self.value, self.names
+        for line in self.lines:
+            here: list[Name] = []
             for found in RUN.finditer(line.text):
                 name, offset, each = worth(found.group())
                 if not each:
                     continue
-                here += 1
-                at = places.get(name)
-                if at is None:
-                    start = found.start() + offset
-                    places[name] = [(index, start, start + len(name))]
-                    value[name] = each * weight
-                    counts[name] = 1
+                each *= line.weight
+                known = value.get(name)
+                if known is None:
+                    value[name] = each
                 else:
-                    counts[name] += 1
-                    if len(at) < _OCCURRENCES:
-                        start = found.start() + offset
-                        at.append((index, start, start + len(name)))
-                        if weight * each > value[name]:
-                            value[name] = weight * each
-            crowd.append(here)
-        ranked = []
-        for order, (name, at) in enumerate(places.items()):
-            most = max([crowd[index] for index, _, _ in at])
-            cost = len(name) + (3 if most > 2 else 5 if most > 1 else 9)
-            ranked.append((-value[name] * (1.15 if counts[name] > 1 else 1.0) / cost, order, name))
-        ranked.sort()
-        self.crowd = crowd
-        return [name for _, _, name in ranked]
+                    # Used twice, likelier to be used again.
+                    value[name] = max(known, each * _AGAIN)
+                start = found.start() + offset
+                here.append((name, start, start + len(name)))
+            names.append(here)
 
-    def _keep(self, name: str) -> None:
-        """Show the name where it costs least."""
-        places = self.places[name]
-        best: tuple[int, int, int, int] | None = None
-        for index, start, end in places:
-            opened = self.open.get(index)
-            if opened and not opened.whole:
-                best = (0, index, start, end)
-                break
-            above = self.lines[index].above
-            rank = 20 - min(self.crowd[index], 12) - int(4 * self.lines[index].weight)
-            if above >= 0 and above not in self.open:
-                rank += 3
-            if best is None or rank < best[0]:
-                best = (rank, index, start, end)
-        assert best is not None
-        _, index, start, end = best
-        line = self.lines[index]
+    def _open_musts(self, room: int) -> None:
+        must = sorted([(-line.must, index) for index, line in enumerate(self.lines) if line.must])
+        for _, index in must[:_MOST_MUSTS]:
+            if self.used + min(len(self.lines[index].text), _LONGEST_MUST) + self.line_costs <= room:
+                self._show_whole(index)
+
+    def _show_whole(self, index: int) -> None:
         opened = self.open.get(index)
         if opened and opened.whole:
             return
-        above = line.above if line.above >= 0 and line.above not in self.open else -1
-        spans = [*opened.spans, (start, end)] if opened else [(start, end)]
-        spans.sort()
+        line = self.lines[index]
+        if line.above >= 0 and line.above not in self.open:
+            self._show_whole(line.above)
+        shown = _clip(line.text)
+        self.used += len(shown) - len(opened.shown) if opened else len(shown) + self.line_costs
+        self.open[index] = _Open(shown, [], True)
+        self.kept.update([name for name, _, end in self.names[index] if end <= len(shown)])
+
+    # ---------------------------------------------------------------------------------------------------- what is kept
+
+    def _cover(self) -> None:
+        """Open lines, the one first whose new identifiers are worth most for what it takes, until the room is full."""
+        waiting = []
+        for index, names in enumerate(self.names):
+            if names:
+                ratio = self._at_best(index, names)
+                if ratio >= self.floor and ratio > 0:
+                    waiting.append((-ratio, index))
+        heapify(waiting)
+        floor = max(self.floor, 1e-9)
+        while waiting:
+            estimate, index = heappop(waiting)
+            bundle = self._bundle(index)
+            if bundle is None:
+                continue
+            ratio, cost, new, shown, spans = bundle
+            if ratio < floor:
+                continue
+            if waiting and -waiting[0][0] > ratio and -estimate > ratio * 1.02:
+                heappush(waiting, (-ratio, index))
+                continue
+            if self.used + cost > self.room:
+                continue
+            above = self.lines[index].above
+            if above >= 0 and above not in self.open:
+                self._show_whole(above)
+                cost -= len(self.open[above].shown) + self.line_costs
+            self.open[index] = _Open(shown, spans, False)
+            self.used += cost
+            self.kept.update(new)
+            if len(new) < len(self.names[index]):
+                heappush(waiting, (-ratio, index))
+
+    def _at_best(self, index: int, names: list[Name]) -> float:
+        """No less than the worth of the line for a character."""
+        value = self.value
+        if len(names) == 1:
+            name = names[0][0]
+            return value[name] / (len(name) + self.line_costs + 3)
+        best = 0.0
+        total, length = 0.0, self.line_costs
+        for name, _, _ in names:
+            total += value[name]
+            length += len(name) + 1
+            best = max(best, value[name] / (len(name) + 1 + self.line_costs * 0.5))
+        return max(best, total / length)
+
+    def _bundle(self, index: int) -> tuple[float, float, list[str], str, list[tuple[int, int]]] | None:
+        """What of a line to show next: its worth for a character, its cost, its names, and the line with them."""
+        opened = self.open.get(index)
+        if opened and opened.whole:
+            return None
+        line = self.lines[index]
+        value, kept = self.value, self.kept
+        new: dict[str, tuple[int, int]] = {}
+        best = 0.0
+        for name, start, end in self.names[index]:
+            if name not in kept and name not in new:
+                new[name] = (start, end)
+                best = max(best, value[name] / (end - start + 1))
+        if not new:
+            return None
+        # A long name waits until the short ones of its line are in.
+        names = [name for name in new if value[name] >= _APART * best * (len(name) + 1)]
+        spans = sorted([*(opened.spans if opened else ()), *[new[name] for name in names]])
         shown = _abridged(line.text, spans)
-        cost = len(shown) - len(opened.shown) if opened else len(shown) + 1 + self.numbered // 3
-        if above >= 0:
-            cost += len(_clip(self.lines[above].text)) + 1 + self.numbered // 3
-        if self.used + cost > self.room:
-            return
-        if opened is None:
-            opened = self.open[index] = _Open(line)
-        if above >= 0:
-            cost -= len(_clip(self.lines[above].text)) + 1 + self.numbered // 3
-            self._show_whole(above)
-        opened.spans = spans
-        opened.shown = shown
-        self.used += cost
-        self.kept.add(name)
+        cost = len(shown) - len(opened.shown) if opened else len(shown) + self.line_costs
+        if line.above >= 0 and line.above not in self.open:
+            cost += len(_clip(self.lines[line.above].text)) + self.line_costs
+        cost = max(cost, 1)
+        return sum([value[name] for name in names]) / cost, cost, names, shown, spans
 
     def _fill(self, room: int) -> None:
+        """Show lines in full, the weightiest and first ones first."""
+        if self.used + 20 > room:
+            return
         order = sorted(range(len(self.lines)), key=lambda index: (-self.lines[index].weight, index))
         for index in order[:400]:
-            if self.used + 20 > room:
-                return
             opened = self.open.get(index)
             if opened and opened.whole:
                 continue
-            cost = len(_clip(self.lines[index].text)) - (len(opened.shown) if opened else -1 - self.numbered)
-            if cost > 0 and self.used + cost <= room:
+            cost = len(_clip(self.lines[index].text)) - (len(opened.shown) if opened else -self.line_costs)
+            if 0 < cost <= room - self.used:
                 self._show_whole(index)
+                if self.used + 20 > room:
+                    return
 
     def _text(self) -> str:
         out: list[str] = []
         left = self.room
-        previous, silent = -99, 0
+        previous, silent = -99, 99
         for index in sorted(self.open):
-            opened = self.open[index]
-            number = opened.line.number
-            shown = opened.shown
-            if number and (number - previous > 4 or silent >= 7):
+            number, shown = self.lines[index].number, self.open[index].shown
+            if number and silent >= (5 if number - previous > 6 else 14):
                 shown = f"{number} {shown}"
                 silent = 0
             else:
                 silent += 1
-            if number:
-                previous = number
+            previous = number or previous
             if len(shown) + 1 > left:
                 continue
             left -= len(shown) + 1
@@ -199,6 +218,7 @@ def _clip(text: str) -> str:
 
 
 def _abridged(text: str, spans: list[tuple[int, int]]) -> str:
+    """The spans of a line with what is between them, where it is short."""
     if len(spans) == 1:
         spans = _with_neighbour(text, *spans[0])
     pieces = []

@@ -1,0 +1,204 @@
+"""How the lines of each kind of text are read: what they are, what they are worth, which must stay.
+
+One reader a kind. A reader knows its kind's looks; it does not know how much room there is or what is kept in the end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from .data import skeleton
+from .outputs import read_output
+from .shapes import Line, Reading
+from .source import Source
+
+__all__ = ["DECLARES", "MATCHED", "read"]
+
+DECLARES = re.compile(
+    r"\s*(?:(?:export|default|async|pub(?:\(\w+\))?|public|private|protected|internal|static|abstract|final|override"
+    r"|unsafe|extern)\s+)*"
+    r"(func|function|def|class|interface|struct|enum|impl|fn|type|const|let|var|trait|module|namespace|package)"
+    r"\b[ *]+(?:\([^)\n]{0,80}\) ?)?([A-Za-z_$][\w$]*)"
+)
+MATCHED = re.compile(r"((?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]])([:\-])(\d+)\2")
+
+_LOCAL = ("const", "let", "var", "package")
+_LS = re.compile(r"[dl\-cbps][rwxsStT-]{9}[@+.]?\s+\d+\s+\S+\s+\S+\s+([\d.,]+[KMG]?)\s+\S+\s+\S+\s+\S+\s+(.*)")
+_HUNK = re.compile(r"@@+ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@+ ?(.*)")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"(\[])")
+_TAG = re.compile(r"<(?:script|style)\b[^>]{0,300}>|</?\w[^<>]{0,600}>?")
+_ATTRIBUTE = re.compile(
+    r"\b(?:href|src|action|id|name|value|title|alt|placeholder|aria-label)=(\"[^\"]{1,200}\"|'[^']{1,200}')"
+)
+_ACTS = re.compile(r"\b(?:button|link|textbox|input|checkbox|radio|combobox|menuitem|option|tab|searchbox|heading)\b")
+
+
+def read(kind: str, source: Source, text: str) -> Reading:
+    """The lines of a text of this kind, weighed. `text`: the text itself, for kinds that are read as a whole."""
+    if kind == "json":
+        return _json(source, text)
+    return _READERS.get(kind, read_output)(source)
+
+
+def _plain(source: Source) -> list[Line]:
+    return [Line(number, line.strip()) for number, line in source.rows if line]
+
+
+def _code(source: Source) -> Reading:
+    lines = _plain(source)
+    for line in lines:
+        match = DECLARES.match(line.text)
+        if match:
+            line.weight = 1.2 if match[1] in _LOCAL else 1.4
+    return Reading(lines)
+
+
+def _json(source: Source, text: str) -> Reading:
+    lines = _plain(source)
+    shape = skeleton(text)
+    if shape:
+        lines.insert(0, Line(0, shape, must=3))
+    return Reading(lines)
+
+
+def _matches(source: Source) -> Reading:
+    """Grouped by file: its path once, below it the numbers and texts of its lines."""
+    groups: dict[str, list[Line]] = {}
+    others: list[Line] = []
+    for number, row in source.rows:
+        match = MATCHED.match(row)
+        if match:
+            weight = 1.0 if match[2] == ":" else 0.8
+            groups.setdefault(match[1], []).append(Line(0, f"{match[3]} {row[match.end() :].strip()}", weight))
+        elif row and row != "--":
+            others.append(Line(number, row.strip()))
+    lines = others
+    for path, found in groups.items():
+        above = len(lines)
+        lines.append(Line(0, path + ":", must=1 if not above else 0))
+        for line in found:
+            line.above = above
+        lines.extend(found)
+    return Reading(lines, f"{len(groups)} files" if len(groups) > 1 else "")
+
+
+def _listing(source: Source) -> Reading:
+    """Names under their folder, where the folder is not part of the name."""
+    lines: list[Line] = []
+    folders: dict[str, int] = {}
+    above = -1
+    for number, row in source.rows:
+        text = row.strip()
+        if not text:
+            continue
+        listed = _LS.match(text)
+        if listed:
+            lines.append(Line(number, f"{listed[2]} {listed[1]}", above=above))
+        elif text.endswith(":") and len(text) > 1:
+            above = len(lines)
+            lines.append(Line(number, text))
+        elif "\\" in text and " " not in text:
+            folder, _, name = text.rpartition("\\")
+            if folder not in folders:
+                folders[folder] = len(lines)
+                lines.append(Line(0, folder + "\\:"))
+            lines.append(Line(number, name, above=folders[folder]))
+        else:
+            lines.append(Line(number, text, above=above))
+    return Reading(_grouped(lines))
+
+
+def _grouped(lines: list[Line]) -> list[Line]:
+    """The lines with those below one line together, in the order in which these come first."""
+    order = sorted(
+        range(len(lines)), key=lambda index: (lines[index].above if lines[index].above >= 0 else index, index)
+    )
+    where = {old: new for new, old in enumerate(order)}
+    moved = [lines[old] for old in order]
+    for line in moved:
+        if line.above >= 0:
+            line.above = where[line.above]
+    return moved
+
+
+def _diff(source: Source) -> Reading:
+    """Changed lines under the path of their file."""
+    lines: list[Line] = []
+    above = -1
+    for number, row in source.rows:
+        if row.startswith("diff --git "):
+            above = len(lines)
+            lines.append(Line(number, row.rpartition(" b/")[2] + ":", must=1))
+        elif row.startswith("+++ "):
+            path = row[4:].removeprefix("b/").partition("\t")[0]
+            if above < 0 or not lines[above].text.startswith(path):
+                above = len(lines)
+                lines.append(Line(number, path + ":", must=1))
+        elif row.startswith(("index ", "--- ", "old mode", "new mode", "similarity ", "\\ No newline")):
+            continue
+        elif row.startswith("@@"):
+            hunk = _HUNK.match(row)
+            if hunk and hunk[2]:
+                lines.append(Line(number, f"@@ {hunk[1]} {hunk[2]}", 0.8, above=above))
+        elif row:
+            lines.append(Line(number, row.strip(), 1.0 if row[0] in "+-" else 0.6, above=above))
+    return Reading(lines)
+
+
+def _table(source: Source) -> Reading:
+    """Its first row names the columns; the next one and the last are samples."""
+    lines = _plain(source)
+    if lines:
+        lines[0].must = 3
+        lines[-1].must = 1
+        lines[min(2 if len(lines) > 1 and set(lines[1].text) <= set("|-: +") else 1, len(lines) - 1)].must = 2
+    return Reading(lines)
+
+
+def _prose(source: Source) -> Reading:
+    """Sentences; headings and what a text begins with are worth more."""
+    lines: list[Line] = []
+    fresh = True
+    for number, row in source.rows:
+        text = row.strip()
+        if not text:
+            fresh = True
+            continue
+        if text.startswith("#"):
+            lines.append(Line(number, text, 1.2, must=1 if text[1:2] in " #" else 0))
+            fresh = True
+            continue
+        for sentence in _SENTENCE.split(text) if len(text) > 160 else (text,):
+            lines.append(Line(number, sentence, 1.1 if fresh else 1.0))
+            fresh = False
+    if lines:
+        lines[0].must = 3
+    return Reading(lines)
+
+
+def _page(source: Source) -> Reading:
+    """Words without tags, addresses and names of elements; what can be acted upon is worth more."""
+    lines: list[Line] = []
+    for number, row in source.rows:
+        text = row.strip()
+        if "<" in text:
+            named = " ".join([found[1].strip("\"'") for found in _ATTRIBUTE.finditer(text)])
+            text = f"{' '.join(_TAG.sub(' ', text).split())} {named}".strip()
+        if text:
+            lines.append(Line(number, text, 1.2 if _ACTS.search(text[:80]) else 1.0))
+    if lines:
+        lines[0].must = 3
+    return Reading(lines)
+
+
+_READERS: dict[str, Callable[[Source], Reading]] = {
+    "code": _code,
+    "edit": _code,
+    "matches": _matches,
+    "listing": _listing,
+    "diff": _diff,
+    "table": _table,
+    "prose": _prose,
+    "page": _page,
+}

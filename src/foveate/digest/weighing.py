@@ -1,0 +1,38 @@
+"""How much of a text is worth keeping: by its kind and its size.
+
+Measured on recorded agents. Of what diffs, logs, tables and searches show, later calls use little: most of it was known
+before, or is looked at once. The larger a text, the smaller the share of it that is used.
+"""
+
+from __future__ import annotations
+
+import math
+
+__all__ = ["floor_for", "room_for", "share_of_musts"]
+
+_LARGEST = 16_000
+_FLOOR = 0.0018
+_GROWS = 0.3
+_USED = {
+    "diff": 0.3, "edit": 0.2, "listing": 3.0, "log": 0.2, "matches": 0.5, "table": 0.25,
+}  # fmt: skip
+"""How often identifiers of a kind of text are used later, against the others'."""
+
+
+def room_for(characters: int) -> int:
+    """Characters that a digest of a text of this length may have: a quarter, 16,000 at most.
+
+    Over many texts they take half of it: `digest` uses the room only as far as identifiers are worth it.
+    """
+    return min(characters // 4, _LARGEST)
+
+
+def floor_for(kind: str, characters: int, room: int) -> float:
+    """The worth for a character below which nothing of a text is kept; lower in little room, so that it is used."""
+    tight = min(1.0, room / max(1, room_for(characters)))
+    return _FLOOR * math.pow(characters, _GROWS) / _USED.get(kind, 1.0) * tight * tight
+
+
+def share_of_musts(kind: str) -> float:
+    """The share of the room for lines that must stay."""
+    return {"log": 0.3, "output": 0.12, "json": 0.25, "table": 0.4, "prose": 0.08, "diff": 0.25}.get(kind, 0.1)
