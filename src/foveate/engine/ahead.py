@@ -45,6 +45,8 @@ class Asked:
         """None once there is an answer."""
         self.edits: tuple[Edit, ...] = ()
         """What is to be made of the answer."""
+        self.answer = Answer()
+        """The newest answer."""
         self._answers: dict[str, Answer] = {}
 
     @property
@@ -54,7 +56,7 @@ class Asked:
 
     def answered(self, answer: Answer) -> bool:
         """Take an answer in. Says whether it leads to a further question, which is `request` now."""
-        self.job = None
+        self.job, self.answer = None, answer
         self._answers[self.request.key] = answer
         try:
             edits, open = resolved(self.needs, self._answers)

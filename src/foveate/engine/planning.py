@@ -249,7 +249,8 @@ class Planning(Appending):
             if why := asked.fault(view, self.head.branch):
                 _log.debug("%s: a summary that was waited for failed: %s", self.head.name, why)
                 self.ahead.dropped(asked, view.turn)
-                answers.update((request.key, Answer(error=why)) for request in asked.asked_again(plan))
+                failed = replace(asked.answer, text="", error=why)
+                answers.update((request.key, failed) for request in asked.asked_again(plan))
 
     def _drop(self, asked: Asked, why: str) -> Step[None]:
         _log.debug("%s: a summary for %s is dropped: %s", self.head.name, asked.needs.request.policy, why)
