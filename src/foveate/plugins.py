@@ -128,7 +128,8 @@ def _has_fresh_results(projection: Projection) -> bool:
     for message, stamp in projection.since_reply():
         if stamp.origin in ("user", "plugin"):
             return False
-        if stamp.origin == "tool" and (message.result is None or message.result.state != "error"):
+        has_answered = stamp.origin == "tool" or (stamp.expanded is not None and message.role == "tool")
+        if has_answered and (message.result is None or message.result.state != "error"):
             return True
     return False
 

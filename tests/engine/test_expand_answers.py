@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate import (
+    AdditionalContent,
     BadInput,
     Conversation,
     Hide,
@@ -432,6 +433,20 @@ def test_a_store_that_cannot_search_refuses_searches_and_nothing_else(tmp_path):
     chat.record(call("y", "expand", handle="m3", lines="97"))
     assert chat.history()[-1].message.result.state == "ok"
     chat.close()
+
+
+def test_plugins_are_asked_behind_an_expansion_as_behind_any_result():
+    class Clock:
+        name = "clock"
+
+        def __call__(self, content: tuple[object, ...]) -> list[AdditionalContent]:
+            return [] if content else [AdditionalContent("It is noon.")]
+
+    chat = story(plugins=[Clock()])
+    chat.record(call("x", "expand", handle="m3", lines="1"))
+    assert "It is noon." in texts(chat.settle())[-1]
+    chat.record(call("y", "expand", handle="m99"))
+    assert "It is noon." not in texts(chat.settle())[-1]
 
 
 def test_a_reply_that_was_appended_rather_than_recorded_is_answered_with_the_next_prompt():
