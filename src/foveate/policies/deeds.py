@@ -15,7 +15,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from ..core.messages import ToolCall, ToolResult
+from ..core.messages import ToolResult
 from ..core.view import Entry, View
 
 __all__ = [
@@ -147,18 +147,25 @@ def _results(entries: tuple[Entry, ...], deed_of: DeedReader) -> tuple[ResultWit
     called: dict[str, Deed] = {}
     found: list[ResultWithDeed] = []
     for entry in entries:
-        source = entry.source
-        if source is None:
-            continue
-        if source.role == "assistant":
-            for part in source.parts:  # As they were appended: the arguments that are shown may have been cut.
-                if isinstance(part, ToolCall):
-                    called[part.call_id] = deed_of(part.name, part.arguments)
-        elif entry.is_result and (result := source.result) is not None:
-            deed = called.get(result.call_id)
-            if deed is not None and result.state != "interrupted":
-                found.append((entry, result, deed))
+        match _told(entry, deed_of):
+            case ToolResult() as result:
+                if (deed := called.get(result.call_id)) is not None:
+                    found.append((entry, result, deed))
+            case deeds:
+                called.update(deeds)
     return tuple(found)
+
+
+@lru_cache(maxsize=1 << 14)
+def _told(entry: Entry, deed_of: DeedReader) -> ToolResult | tuple[tuple[str, Deed], ...]:
+    """The finished result of an entry, or the deeds of its calls, each by the call's id."""
+    source = entry.source
+    if source is None:
+        return ()
+    if source.role == "assistant":  # As they were appended: the arguments that are shown may have been cut.
+        return tuple((call.call_id, deed_of(call.name, call.arguments)) for call in source.calls)
+    result = source.result if entry.is_result else None
+    return result if result is not None and result.state != "interrupted" else ()
 
 
 def is_absolute(path: str) -> bool:

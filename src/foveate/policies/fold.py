@@ -62,11 +62,13 @@ def fold(
     def policy(view: View) -> Iterator[Edit]:
         safe = tokens_of_share(protect, view)
         old = older_than(view, safe)
+        if not old:
+            return
         told: set[str] = set()
         at = 0
         for start, end in _stretches(view, old, stretch):
             for entry in view.entries[at:start]:
-                told |= names_in(entry.message.text)
+                told |= _names(entry)
             at = end
             entries = view.entries[start:end]
             steps = _steps(entries, frozenset(told))
@@ -83,6 +85,11 @@ def fold(
 def _framed(framing: str, first: int, last: int, steps: str) -> str:
     text = framing.replace("{handle}", f"m{first}-m{last}").replace("{last}", f"m{last}")
     return text.replace("{steps}", steps)
+
+
+@lru_cache(maxsize=8_192)
+def _names(entry: Entry) -> frozenset[str]:
+    return names_in(entry.message.text)
 
 
 @lru_cache(maxsize=1_024)

@@ -5,9 +5,12 @@ A window is told as a number of tokens, or as a share of the usable ones, so tha
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from functools import lru_cache
+from itertools import accumulate
 from math import inf
 
-from ..core.view import View
+from ..core.view import Entry, View
 from ..errors import BadSetting
 
 __all__ = ["Tokens", "check_tokens", "older_than", "tokens_of_share"]
@@ -37,12 +40,15 @@ def older_than(view: View, protect: int, *, part_max: float = inf, everything: b
     `part_max`: no message counts for more tokens than this. `everything`: whether other messages than tool results
     count too.
     """
-    filled = 0.0
-    entries = view.entries
-    for index in range(len(entries) - 1, -1, -1):
-        if filled >= protect:
-            return index + 1
-        entry = entries[index]
-        if entry.kind != "summary" and (everything or entry.is_result):
-            filled += min(entry.tokens, part_max)
-    return 0
+    filled = _filled(view.entries, part_max, everything)
+    return max(0, len(view.entries) - bisect_left(filled, protect))
+
+
+@lru_cache(maxsize=8)  # Several mechanisms, and several windows of each, look at one view.
+def _filled(entries: tuple[Entry, ...], part_max: float, everything: bool) -> list[float]:
+    """Tokens of no entry, of the newest, of the newest two, and so on."""
+    tokens = [
+        min(entry.tokens, part_max) if entry.kind != "summary" and (everything or entry.is_result) else 0
+        for entry in reversed(entries)
+    ]
+    return list(accumulate(tokens, initial=0))
