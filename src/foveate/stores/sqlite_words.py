@@ -19,8 +19,16 @@ _POSITIONS = 2**28
 """Positions that a place has room for. There are 2**35 places."""
 
 _HAS_MODULE = "SELECT 1 FROM pragma_module_list WHERE name = 'fts5'"
-_MAKE = """
-    CREATE VIRTUAL TABLE IF NOT EXISTS said USING fts5(words, humps, content='', columnsize=0, tokenize='ascii')"""
+_MAKE = "CREATE VIRTUAL TABLE said USING fts5(words, humps, content='', columnsize=0, tokenize='ascii')"
+_SET = "INSERT INTO said (said, rank) VALUES (?, ?)"
+"""A setting of the table, which remembers it, or an order to it."""
+_SETTINGS = (("automerge", 0), ("crisismerge", 64))
+"""What is added piece by piece has to be merged. Left to itself the module merges much at once, and some writer waits;
+so a little is merged with every piece.
+"""
+_MERGED = 16
+"""Pages merged with each piece, and as many again for each _MERGED_BYTES of it: enough to keep up."""
+_MERGED_BYTES = 32_000
 _ADD = "INSERT INTO said (rowid, words, humps) VALUES (?, ?, ?)"
 _FIND = "SELECT rowid FROM said WHERE said MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?"
 
@@ -32,15 +40,17 @@ class SqliteWords:
         return bool(session.rows(_HAS_MODULE))
 
     def add(self, session: Session, place: int, rows: Sequence[tuple[int, Said]]) -> None:
-        session.rows(_MAKE)
-        session.each(
-            _ADD,
-            [
-                (place * _POSITIONS + position, " ".join(text.words), " ".join(text.humps))
-                for position, text in rows
-                if text.words and position < _POSITIONS
-            ],
-        )
+        if "said" not in session.tables():
+            session.rows(_MAKE)
+            session.each(_SET, _SETTINGS)
+        added = [
+            (place * _POSITIONS + position, " ".join(text.words), " ".join(text.humps))
+            for position, text in rows
+            if text.words and position < _POSITIONS
+        ]
+        session.each(_ADD, added)
+        size = sum(len(words) + len(humps) for _, words, humps in added)
+        session.rows(_SET, ("merge", _MERGED + _MERGED * size // _MERGED_BYTES))
 
     def find(self, session: Session, place: int, first: int, last: int, terms: Sequence[Term], limit: int) -> list[int]:
         match = " AND ".join(f'"{" ".join(term)}"' for term in terms)
