@@ -632,6 +632,16 @@ def test_events_tell_what_became_of_it():
     ]
 
 
+def test_where_nothing_can_be_begun_in_the_background_the_conversation_goes_on_as_without_one():
+    def none_left(call: Callable[[], object]) -> Any:
+        raise RuntimeError("can't start new thread")
+
+    one, asked = story(none_left)
+    assert begins(talk(one, 1, 10)) == said(1, 10)
+    assert begins(talk(one, 11, 11))[0] == "In short."
+    assert (len(asked.requests), tasks(one)) == (1, [("pending", 1, ""), ("done", 1, "")])
+
+
 def test_closing_gives_up_what_is_being_written():
     background = HandCranked()
     one, _ = story(background)

@@ -8,6 +8,7 @@ done in `planning.py`.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator
 
 from msgspec.structs import replace
@@ -22,6 +23,7 @@ from .stale import stale
 
 __all__ = ["Ahead", "Asked"]
 
+_log = logging.getLogger("foveate")
 _ROUNDS = 3
 """How often an answer may lead to a further question."""
 _PATIENCE = 32
@@ -116,10 +118,10 @@ class Ahead:
 
     # ------------------------------------------------------------------------------------------- what a plan asks
 
-    def ready(self, plan: Plan) -> list[Asked]:
+    def ready(self, plan: Plan, *, is_forced: bool) -> list[Asked]:
         """Answers that can be put to use: to what the plan asks for, and all there are where the view does not fit."""
         wanted = _names(plan)
-        return [asked for name, asked in self._asked.items() if not asked.job and (plan.is_tight or name in wanted)]
+        return [asked for name, asked in self._asked.items() if not asked.job and (is_forced or name in wanted)]
 
     def running(self, plan: Plan) -> list[Asked]:
         """What the plan asks for and somebody is writing."""
@@ -152,9 +154,20 @@ class Ahead:
 
     def begin(self, question: Question, branch: int, call: Callable[[], object]) -> None:
         """Put a question into the background, if there is room."""
+        if not self._is_free(question):
+            return
+        if job := self._begun(call):
+            self._asked[_name_of(question.needs)] = Asked(question, branch, job)
+        else:
+            self.put_off(question)
+
+    def _begun(self, call: Callable[[], object]) -> Job | None:
         assert self._background is not None, "only a background that is there takes questions"
-        if self._is_free(question):
-            self._asked[_name_of(question.needs)] = Asked(question, branch, self._background(call))
+        try:
+            return self._background(call)
+        except Exception as error:  # No thread is left, for example: the conversation goes on without.
+            _log.warning("a summary could not be begun in the background: %r", error)
+            return None
 
     def put_off(self, question: Question) -> None:
         """It is not begun, and not looked at again for some calls."""
@@ -171,8 +184,7 @@ class Ahead:
 
     def further(self, asked: Asked, call: Callable[[], object]) -> None:
         """Ask on in the background."""
-        assert self._background is not None, "only what is in the background is answered from there"
-        asked.job = self._background(call)
+        asked.job = self._begun(call)
 
     def faulty(self, view: View, branch: int) -> Iterator[tuple[Asked, str]]:
         """Those of which nothing will be made, and why."""

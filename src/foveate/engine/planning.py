@@ -52,7 +52,7 @@ class Planning(Appending):
         """A dry run: what `settle` would commit now, and what the model would see. Changes nothing."""
         self._require_window()
         plan = draw_up(self.projection, self.trial, self.policies, self.floor)[0]
-        ready = [asked.apply for asked in self.ahead.ready(plan)]
+        ready = [asked.apply for asked in self.ahead.ready(plan, is_forced=plan.is_tight)]
         return draw_up(self.projection, self.trial, [*ready, *self.policies], self.floor)[0] if ready else plan
 
     def settle(self) -> Step[View]:
@@ -151,7 +151,7 @@ class Planning(Appending):
                     yield from self._begin([failed.task])  # What was tried is known, though no plan comes of it.
                 raise
             is_forced = sends and plan.is_tight
-            if ready := [asked for asked in self.ahead.ready(plan) if asked not in prepared]:
+            if ready := [asked for asked in self.ahead.ready(plan, is_forced=is_forced) if asked not in prepared]:
                 prepared += ready
             elif running := self.ahead.running(plan) if is_forced else ():
                 yield from self._wait_for(running, plan, answers)
