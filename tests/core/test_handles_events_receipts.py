@@ -129,31 +129,26 @@ def test_a_receipt_says_what_a_commit_did_and_how_to_take_it_back():
     assert str(by_hand) == "turn 2: pin made 1 edit, 0 -> 0 tokens (undo: edits 1-1)"
 
 
-# ------------------------------------------------------------------------------------------------------------- explain
-
-
-def told(story: Story) -> list[str]:
-    records = {number: record for record in story.records for number, _ in record.numbered()}
-    return [explain(entry, records) for entry in story.projection.entries()]
-
-
-def told(story: Story) -> list[str]:
-    records = {number: record for record in story.records for number, _ in record.numbered()}
-    return [explain(entry, records) for entry in story.projection.entries()]
-
-
 def test_a_receipt_tells_who_wrote_its_summaries_and_why_others_did_not():
     edits = (
         Summarize(Span(ONE, TWO), "told", "compact", by="digest", refused=("a model: down", "another: it is empty")),
         Replace(Target(ONE), (Text("x"),), "expire", by="digest", refused=("a model: down",)),
         Summarize(Span(ONE, TWO), "told", "floor"),
     )
-    receipt = receipt_of(Record(1, edits, 2, 5, tokens_before=90, tokens_after=9))
+    receipt = receipt_of(Record(1, edits, 2, 5, ONE, 1, 90, 9))
     assert (receipt.by, receipt.refused) == (("digest",), ("a model: down", "another: it is empty"))
     assert str(receipt) == (
         "turn 2: compact, expire, floor made 3 edits, 90 -> 9 tokens, written by digest, since a model: down; "
         "another: it is empty (undo: edits 1-3)"
     )
+
+
+# ------------------------------------------------------------------------------------------------------------- explain
+
+
+def told(story: Story) -> list[str]:
+    records = {number: record for record in story.records for number, _ in record.numbered()}
+    return [explain(entry, records) for entry in story.projection.entries()]
 
 
 def test_an_entry_without_a_story_is_shown_as_it_was_appended():
