@@ -16,6 +16,7 @@ from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from ..errors import FoveateError
 from .check import check
+from .digest import digest
 from .policy import list_
 from .policy import show as show_policy
 from .repair import repair
@@ -47,7 +48,7 @@ app = App(
     default_parameter=Parameter(negative=(), show_default=False),
     suppress_keyboard_interrupt=False,
 )
-for command in (replay, show, check, repair):
+for command in (replay, show, check, digest, repair):
     app.command(command, help=_description(command))
 policies = App(name="policy", help="Which presets there are, and what the settings that count here come to.")
 policies.command(show_policy, name="show", help=_description(show_policy))
