@@ -33,6 +33,7 @@ from foveate import (
     compact_on_overflow,
     expire_results,
 )
+from foveate.core.budget import is_over
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import answer, call, say, text_of, user
@@ -128,6 +129,22 @@ def test_where_the_view_does_not_fit_without_it_the_conversation_waits():
     assert background.waits == 0
     assert begins(talk(one, 11, 11)) == ["In short.", *said(6, 11)]
     assert (background.waits, len(asked.requests)) == (1, 1)
+
+
+def test_what_others_make_needless_once_the_window_is_full_is_not_asked_for():
+    def clears_when_full(view: View) -> Iterator[Replace]:
+        if is_over(view):
+            old = [entry for entry in view.entries[:-4] if entry.is_result and not entry.shrunk]
+            yield from (Replace(Target(entry.id), (Text("[cleared]"),), "clears") for entry in old)
+
+    background, other = HandCranked(), HandCranked()
+    one, asked = story(background, (clears_when_full, COMPACT))
+    two, _ = story(other, (COMPACT,))
+    for each in (one, two):
+        each.append("Go.")
+        run(each, 1, 40)
+    assert (background.jobs, asked.requests) == ([], [])
+    assert other.jobs
 
 
 def test_where_the_view_still_fits_the_conversation_goes_on_though_the_threshold_is_reached():
