@@ -1,0 +1,81 @@
+"""`foveate digest`: what a digest says of a text, and how much digests keep of recorded sessions."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from conftest import call, write
+
+
+@pytest.fixture
+def session(tmp_path):
+    """An agent that looks at a listing and reads two of its files by name."""
+    listing = "\n".join(f"src/module_{number}/part_{number}.py" for number in range(100))
+    return write(
+        tmp_path / "look.jsonl",
+        [
+            {"role": "user", "content": "Look."},
+            call("a", "find", {"in": "src"}),
+            {"role": "tool", "tool_call_id": "a", "content": listing},
+            call("b", "read", {"path": "src/module_0/part_0.py"}),
+            {"role": "tool", "tool_call_id": "b", "content": "x = 1\n" * 300},
+            call("c", "read", {"path": "src/module_77/part_77.py"}),
+            {"role": "tool", "tool_call_id": "c", "content": "short"},
+        ],
+    )
+
+
+def test_figures_are_told_by_kind_and_in_all(run, session):
+    code, out, err = run("digest", session)
+    rows = [line.split() for line in out.splitlines()]
+    assert (code, err) == (0, "")
+    assert rows[0] == ["By", "kind", "of", "content"]
+    total = next(row for row in rows if row[:1] == ["all"])
+    assert total[1] == "2"  # Results of 800 characters or less do not count.
+    assert total[5] == "2"
+    listings = next(row for row in rows if row[:1] == ["listing"])
+    assert listings[1] == "1"
+    assert 0 < float(total[3].rstrip("%")) <= float(total[4].rstrip("%")) <= 25
+
+
+def test_several_transcripts_have_a_row_each(run, session, recording):
+    out = run("digest", session, recording)[1]
+    assert [line.split()[0] for line in out.splitlines()[:4]] == ["By", "results", "look", "fix-login"]
+
+
+def test_the_same_as_json(run, session):
+    code, out, _ = run("digest", session, "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert (facts["name"], facts["results"], facts["used"]) == (str(session), 2, 2)
+    assert facts["kept"] == sum(kind["kept"] for kind in facts["kinds"])
+    assert facts["kept_first"] == 1  # The second file is far down in the listing.
+
+
+def test_the_digest_of_a_text_is_shown(run, tmp_path):
+    file = tmp_path / "log.txt"
+    file.write_text("INFO starting worker_process\n" * 200 + "ERROR: lost connection to db-primary-7\n")
+    code, out, _ = run("digest", "--show", file)
+    assert code == 0
+    assert "db-primary-7" in out
+    assert "201 lines" in out
+    assert len(run("digest", "--show", file, "--room", 200)[1]) <= 201
+
+
+def test_what_cannot_be_digested_is_refused(run, tmp_path, session):
+    assert run("digest")[0] == 2
+    assert run("digest", session, "--show", session)[0] == 2
+    assert run("digest", session, "--room", 100)[0] == 2
+    assert run("digest", "--show", session, "--room", 0)[0] == 2
+    assert run("digest", "--show", tmp_path / "none.txt")[0] == 2
+    assert run("digest", tmp_path / "none.jsonl")[0] == 2
+
+
+def test_a_recording_that_cannot_be_read_does_not_hide_the_others(run, session, tmp_path):
+    damaged = tmp_path / "damaged.jsonl"
+    damaged.write_text("{not json\n")
+    code, out, err = run("digest", damaged, session)
+    assert code == 2
+    assert "all" in out
+    assert "damaged.jsonl" in err
