@@ -179,11 +179,12 @@ def test_summaries_are_counted_by_who_wrote_them_and_who_was_refused():
     tally.recorded(commit(Summarize(span, "x", by="digest", refused=("model: longer than what it stands for",))))
     tally.recorded(commit(Replace(Target("id1"), (Text("x"),), by="model"), Summarize(span, "y", by="model")))
     tally.recorded(commit(Task("compact", "pending"), Task("compact", "failed", reason="model: timeout")))
-    tally.recorded(commit(Summarize(span, "by hand")))
+    tally.recorded(commit(Summarize(span, "by hand"), Summarize(span, "x", policy="compact")))
+    tally.recorded(commit(Replace(Target("id1"), (Text("[cleared]"),), policy="prune")))
     totals = tally.totals()
-    assert (totals.summaries, totals.refused, totals.failed) == ({"digest": 1, "model": 2}, {"model": 1}, 1)
+    assert (totals.summaries, totals.refused, totals.failed) == ({"": 1, "digest": 1, "model": 2}, {"model": 1}, 1)
     assert totals.asked == 4
-    assert "summaries: digest 1, model 2; refused: model 1; failed: 1" in str(totals)
+    assert "summaries: unnamed 1, digest 1, model 2; refused: model 1; failed: 1" in str(totals)
 
 
 def test_what_was_billed_is_summed_and_what_nobody_told_stays_unknown():

@@ -53,7 +53,9 @@ class Totals(Struct, frozen=True):
     tokens_refetched: int = 0
     """Their results."""
     summaries: Mapping[str, int] = {}
-    """Summaries that were accepted, by who wrote them; those whose writer did not say a name are not in here."""
+    """Summaries that were accepted, by who wrote them. Under "": texts in place of spans whose writer did not say a name,
+    be it a summarizer or a policy itself.
+    """
     refused: Mapping[str, int] = {}
     """Answers that did not do, by who gave them."""
     failed: int = 0
@@ -71,7 +73,7 @@ class Totals(Struct, frozen=True):
     @property
     def asked(self) -> int:
         """How often somebody was asked for a summary and answered, as far as it is known by whom."""
-        return sum(self.summaries.values()) + sum(self.refused.values())
+        return sum(self.summaries.values()) - self.summaries.get("", 0) + sum(self.refused.values())
 
     def cost(self, prices: Prices) -> float:
         """What was billed, in tokens at the price of uncached input. Times that price, it is money.
@@ -178,7 +180,7 @@ class Tally:
                     self._sums["failed"] += edit.state == "failed"
                     continue
                 case Replace() | Summarize():
-                    self._summaries[edit.by] += bool(edit.by)
+                    self._summaries[edit.by] += bool(edit.by or (edit.policy and isinstance(edit, Summarize)))
                     self._refused.update(who.partition(": ")[0] for who in edit.refused)
                 case Restore(policy="") if record.author != "undo":
                     restored += 1
@@ -242,4 +244,4 @@ def _canonical(arguments: str) -> str:
 
 
 def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{who} {count}" for who, count in sorted(counts.items()))
+    return ", ".join(f"{who or 'unnamed'} {count}" for who, count in sorted(counts.items()))
