@@ -53,8 +53,8 @@ class Totals(Struct, frozen=True):
     tokens_refetched: int = 0
     """Their results."""
     summaries: Mapping[str, int] = {}
-    """Summaries that were accepted, by who wrote them. Under "": texts in place of spans whose writer did not say a name,
-    be it a summarizer or a policy itself.
+    """Summaries that were accepted, by who wrote them. Under "": texts in place of spans whose writer did not say a
+    name, be it a summarizer or a policy itself.
     """
     refused: Mapping[str, int] = {}
     """Answers that did not do, by who gave them."""
@@ -232,7 +232,7 @@ def _is_same(old: Entry, new: Entry) -> bool:
 
 def _is_whole(id: str, entries: Iterable[Entry]) -> bool:
     """Whether these entries show the whole of the message with this id."""
-    return any([entry.span is None and not entry.shrunk for entry in entries if entry.id == id])
+    return any(entry.span is None and not entry.shrunk for entry in entries if entry.id == id)
 
 
 def _canonical(arguments: str) -> str:
