@@ -127,7 +127,7 @@ def summarised(*entries: Entry) -> tuple[Entry, ...]:
     ],
     ids=["shown", "shrunk", "summarised", "hidden"],
 )
-def test_f13_a_call_made_again_counts_where_its_result_was_not_shown(view_of, again):
+def test_f21_a_call_made_again_counts_where_its_result_was_not_shown(view_of, again):
     tally = Tally()
     entries = message(tally, 1, reads("c1")), message(tally, 2, tool_result("c1", "text"))
     tally.called(view_of(*entries))
