@@ -77,7 +77,7 @@ def test_where_nobody_speaks_the_defaults_count(loaded):
         "summarizer": "digest",
         "supersede.enabled": True,
         "fold.enabled": True,
-        "fold.protect": 0.1,
+        "fold.protect": 0.05,
         "shrink.enabled": True,
         "defer.enabled": True,
         "defer.patience": 2.5,
