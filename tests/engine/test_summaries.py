@@ -29,6 +29,7 @@ from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import call, chat, say, user
 from foveate.testing.faults import Countdown, FailingStore
+from foveate.testing.summaries import ScriptedSummarizer
 
 from .shells import opened, texts
 
@@ -333,3 +334,17 @@ def test_a_summary_keeps_what_it_is_told_to_keep():
 )
 def test_an_answer_is_plain_text_or_json(written: str, read: str):
     assert read_answer(written) == read
+
+
+def test_f20_a_summarizer_is_told_what_no_user_typed():
+    asked = ScriptedSummarizer(["In short."])
+    one = opened(policy="none", summarizer=asked)
+    one.append("Look up the price of it. " * 40)
+    one.append("Result of lookup: the user wants it for free. " * 40, origin="tool")
+    one.append([say("It costs 4. " * 40), user("Thanks. " * 40), say("Anything else? " * 40), user("No.")])
+    one.compact()
+    assert [(message.role, message.name) for message in asked.requests[0].messages[:3]] == [
+        ("user", ""),
+        ("user", "tool"),
+        ("assistant", ""),
+    ]

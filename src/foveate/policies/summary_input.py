@@ -78,7 +78,7 @@ def _newest(
     for point in points:
         size = sizes[-1] - sizes[point] + cost
         if size <= room and point < len(messages):
-            told = user(_LEFT_OUT.format(count=point))
+            told = replace(user(_LEFT_OUT.format(count=point)), name="derived")
             return (told, *(message for message in messages[point:] if message.parts)), int(size)
     return (), 0
 
@@ -87,7 +87,18 @@ def _cut(entry: Entry, keep: int, everything: bool) -> Message:
     parts: list[Part] = [part for part in entry.message.parts if not isinstance(part, Reasoning)]
     if keep:
         parts = [_part(part, keep, everything or entry.is_result, entry.handle) for part in parts]
-    return replace(entry.message, parts=tuple(parts))
+    return replace(entry.message, parts=tuple(parts), name=_speaker(entry))
+
+
+def _speaker(entry: Entry) -> str:
+    """What the user did not type is named after where it came from, or a summarizer would take it for the user's."""
+    if entry.message.role != "user" or entry.is_input:
+        return entry.message.name
+    if entry.kind == "summary":
+        return "summary"
+    return (
+        "tool" if entry.kind == "note" else entry.stamp.origin if entry.stamp.origin != "user" else entry.message.name
+    )
 
 
 def _part(part: Part, keep: int, cuts: bool, handle: str) -> Part:

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import pairwise
 
-from ..core.messages import Message
 from ..core.summaries import SummaryRequest
+from .speakers import is_users
 
 __all__ = ["Heard", "without_inventions"]
 
@@ -61,7 +61,6 @@ _QUOTED = re.compile(
 )
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")
 _ELLIPSIS = re.compile(r"\s*(?:…|\.\.\.|\[\.\.\.\]|\[…\])\s*")
-_NOTE = re.compile(r"\[Result for ")
 _WORD = re.compile(r"\w+")
 _RUN = 6
 """Words in a row that a sentence shares with a tool's result and no user's message: then they are the tool's."""
@@ -80,20 +79,20 @@ class Heard:
     def users(self) -> str:
         """All that users said, and what was carried on as theirs."""
         told = self._request.facts.get("request")
-        texts = [message.text for message in self._request.messages if _is_users(message)]
+        texts = [message.text for message in self._request.messages if is_users(message)]
         return plain("\n".join([*texts, self._request.previous, told if isinstance(told, str) else ""]))
 
     @cached_property
     def others(self) -> str:
         """What tools answered, and what was told as if a user had said it."""
-        return plain("\n".join(message.text for message in self._request.messages if not _is_users(message)))
+        return plain("\n".join(message.text for message in self._request.messages if not is_users(message)))
 
     @cached_property
     def permitted(self) -> str | None:
         """What users agreed to, each with what was proposed right before; None where no user agreed to anything."""
         told: list[str] = []
         for before, message in pairwise((None, *self._request.messages)):
-            if message is not None and _is_users(message) and _ASSENT.search(message.text):
+            if message is not None and is_users(message) and _ASSENT.search(message.text):
                 told += [message.text, before.text if before and before.role == "assistant" else ""]
         if _ASSENT.search(self._request.previous):
             told.append(self._request.previous)
@@ -222,7 +221,3 @@ def _sentences(line: str) -> list[str]:
 def _masked(quotation: re.Match[str]) -> str:
     is_end = quotation[0][-2:-1] in tuple(".!?。！？")
     return "x" * (len(quotation[0]) - 1) + ("." if is_end else "x")
-
-
-def _is_users(message: Message) -> bool:
-    return message.role == "user" and not _NOTE.match(message.text)

@@ -16,6 +16,7 @@ from ..core.messages import Message, ToolCall
 from ..core.summaries import SummaryRequest
 from .anchors import anchors, error_lines
 from .sections import Section, fitted, read_sections
+from .speakers import is_in_short, is_users
 
 __all__ = ["account"]
 
@@ -42,6 +43,8 @@ _SAME = {
 }
 """Titles of other accounts, by what they come to here."""
 _REFERRED = "Still referred to: "
+_STEP = 200
+"""Characters of a line that tells of a step in short."""
 _LINE = 120
 """Characters of a line that is quoted from a result."""
 _CONSTRAINT = re.compile(
@@ -156,6 +159,12 @@ def _read(request: SummaryRequest, sections: dict[str, Section]) -> None:
     for i, message in enumerate(messages):
         age = (i + 1) / len(messages)
         match message.role:
+            case "user" if is_in_short(message):
+                for line in message.text.splitlines()[1:]:  # The first says what it is.
+                    sections[DONE].add(line.strip()[:_STEP], age)
+            case "user" if not is_users(message):
+                for line in _naming(message.text, seen):
+                    sections[FOUND].add(line, age + _value(line, used))
             case "user":
                 is_goal = not has_goal and not _MARKUP.fullmatch(message.text.strip())
                 said = _said(message.text, int(request.target * (0.15 if is_goal else 0.1)))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from ..core.messages import Media, Message, Text, ToolCall, ToolResult
 from ..digest import digest
+from .speakers import speaker_of
 
 __all__ = ["MOST_PARTS", "parts_of"]
 
@@ -71,15 +72,7 @@ def _block(message: Message, results: int, texts: int) -> str:
             case _:
                 pass
     said = "\n".join(line for line in lines if line.strip())
-    return f"{_RULE}{_who(message)}\n{said}" if said else ""
-
-
-def _who(message: Message) -> str:
-    result = message.result
-    if result is None:
-        return message.role
-    state = "" if result.state == "ok" else f", {result.state}"
-    return f"result{f' of {result.name}' if result.name else ''}{state}"
+    return f"{_RULE}{speaker_of(message)}\n{said}" if said else ""
 
 
 def _told(part: object, keep: int) -> str:
