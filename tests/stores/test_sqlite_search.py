@@ -252,12 +252,11 @@ TEXTS = st.lists(WORDS, max_size=6).map(" ".join)
 QUERIES = st.lists(st.one_of(WORDS, TEXTS.map('"{}"'.format)), max_size=4).map(" ".join)
 
 
-@settings(max_examples=40, deadline=None)
-@given(
-    courses=st.lists(st.tuples(st.integers(0, 50), st.lists(TEXTS, max_size=8)), min_size=1, max_size=4),
-    queries=st.lists(st.tuples(QUERIES, st.integers(1, 12)), min_size=1, max_size=6),
-)
-def test_sqlite_finds_what_memory_finds(courses: list[tuple[int, list[str]]], queries: list[tuple[str, int]]) -> None:
+COURSES = st.lists(st.tuples(st.integers(0, 50), st.lists(TEXTS, max_size=8)), min_size=1, max_size=4)
+ASKED = st.lists(st.tuples(QUERIES, st.integers(1, 12)), min_size=1, max_size=6)
+
+
+def compare(courses: list[tuple[int, list[str]]], queries: list[tuple[str, int]]) -> None:
     """Courses: each forks from the one before it, somewhere, and goes on with its own messages."""
     with tempfile.TemporaryDirectory() as folder:
         stores: list[Store] = [MemoryStore(), opened(Path(folder) / "chat.db")]
@@ -273,6 +272,19 @@ def test_sqlite_finds_what_memory_finds(courses: list[tuple[int, list[str]]], qu
             outcomes.append(found)
             store.close()
     assert outcomes[0] == outcomes[1]
+
+
+@settings(max_examples=20, deadline=None)
+@given(COURSES, ASKED)
+def test_sqlite_finds_what_memory_finds(courses: Any, queries: Any) -> None:
+    compare(courses, queries)
+
+
+@pytest.mark.slow
+@settings(max_examples=600, deadline=None)
+@given(COURSES, ASKED)
+def test_sqlite_finds_what_memory_finds_over_and_over(courses: Any, queries: Any) -> None:
+    compare(courses, queries)
 
 
 @pytest.mark.slow
