@@ -21,6 +21,7 @@ from foveate import (
     NeedsSummary,
     Pin,
     Replace,
+    Restore,
     Span,
     Summarize,
     Summary,
@@ -355,7 +356,11 @@ def pinned(one: Conversation) -> None:
     one.pin("m3")
 
 
-@pytest.mark.parametrize("act", [replaced, hidden, hidden_run, summed_up, pinned])
+def wanted(one: Conversation) -> None:
+    one.edit(Restore((Target(one.history()[1].id),)))
+
+
+@pytest.mark.parametrize("act", [replaced, hidden, hidden_run, summed_up, pinned, wanted])
 def test_f35_one_whose_span_was_edited_meanwhile_is_dropped_whole(act: Callable[[Conversation], None]):
     background = HandCranked()
     one, _ = story(background)
@@ -372,20 +377,39 @@ def test_f35_one_whose_span_was_edited_meanwhile_is_dropped_whole(act: Callable[
 
 
 def test_one_over_what_was_expanded_meanwhile_is_dropped():
+    def shortens(view: View) -> Iterator[Replace]:
+        second = view.entries[1:2]
+        yield from (Replace(Target(e.id), (Text("[short]"),), "s") for e in second if not (e.shrunk or e.renewed))
+
     background = HandCranked()
-    one, _ = story(background)
+    one, _ = story(background, (shortens, COMPACT))
     talk(one, 1, 8)
-    one.edit(Replace(Target(one.history()[1].id), (Text("[short]"),)))
-    one.settle()
-    background.crank()
-    talk(one, 9, 9)
-    talk(one, 10, 11)  # The first is dropped; a second one is asked for, of the short text.
     background.crank()
     one.expand("m2")
-    settled = one.settle()
-    assert texts(settled)[1].startswith("a1 ")
-    assert [state for state, _, _ in tasks(one)][-1] in ("skipped", "done")
-    assert "In short." not in texts(settled) or tasks(one)[-1][0] == "done"
+    assert begins(one.settle()) == said(1, 8)
+    assert tasks(one) == [("skipped", 1, "m2 was changed meanwhile")]
+
+
+def test_an_edit_of_one_message_is_dropped_where_a_policy_was_faster():
+    acts: list[bool] = []
+
+    def asks(view: View) -> Iterator[NeedsSummary]:
+        entry = view.entries[1] if len(view) > 2 else None
+        if entry and not entry.shrunk:
+            request = SummaryRequest("asks", (entry.message,), 50)
+            yield NeedsSummary(request, lambda said: [Replace(Target(entry.id), (Text(said.text),), "asks")], "soon")
+
+    def shortens(view: View) -> Iterator[Replace]:
+        yield from (Replace(Target(e.id), (Text("[short]"),), "s") for e in view.entries[1:2] if acts and not e.shrunk)
+
+    background = HandCranked()
+    one, _ = story(background, (asks, shortens))
+    talk(one, 1, 3)
+    acts.append(True)
+    talk(one, 4, 4)
+    background.crank()
+    assert texts(talk(one, 5, 5))[1] == "[short]"
+    assert one.view.preparing == ()
 
 
 def test_one_whose_span_a_policy_has_shortened_meanwhile_still_holds():
@@ -571,14 +595,19 @@ def test_an_eager_background_takes_what_would_be_waited_for():
 
 
 def test_what_nobody_asks_for_any_more_is_forgotten():
-    background = HandCranked(eager=True)
-    one, _ = story(background, sums_up)
+    def asks_once(view: View) -> Iterator[NeedsSummary]:
+        entry = view.entries[0]
+        if view.turn == 2:
+            request = SummaryRequest("once", (entry.message,), 50)
+            yield NeedsSummary(request, lambda said: [Pin(Target(entry.id), "once", said.text)], "soon")
+
+    background = HandCranked()
+    one, _ = story(background, asks_once)
     talk(one, 1, 2)
-    one.edit(Summarize(Span(one.history()[0].id, one.history()[0].id), "By hand."))
+    assert len(one._engine.ahead._asked) == 1
     background.crank()
-    talk(one, 3, 3)
-    assert one.view.preparing == ()
-    assert "In short." not in texts(one.view)
+    assert talk(one, 3, 3).turn == 3
+    assert (one._engine.ahead._asked, one.receipts()) == ({}, [])
 
 
 def test_leases_that_end_together_are_answered_a_few_at_a_time():

@@ -39,8 +39,6 @@ def _fault(asked: View, now: View, edit: Edit) -> str:
         for old, new in zip_longest(_within(asked, run), _within(now, run)):
             if old is None or new is None or not _is_as_it_was(old, new, is_exact):
                 return f"{(old or new).handle} was changed meanwhile"
-        if now.last_input != asked.last_input and run[0] <= now.last_input <= run[1]:
-            return "it covers the last user input"
         if isinstance(edit, Summarize):
             text = tokens_of(Message("user", (Text(edit.text),)))
             freed, left = (_size(_within(view, run), edit.keep) - text for view in (asked, now))
