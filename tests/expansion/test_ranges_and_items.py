@@ -131,4 +131,18 @@ def test_whatever_a_text_is_its_items_stand_in_order_and_are_not_blank(text):
 )
 def test_ten_megabytes_of_anything_are_looked_at_in_bounded_time(text):
     """No figure is checked: what took time that grows with the square would not come to an end here."""
-    assert items_of(text).what == "lines"
+    found = items_of(text)
+    assert found.what == ("lines" if text[0] == "\n" else "pieces of 1,000 characters")
+    assert found.count() == (0 if text[0] == "\n" else len(text) // 1_000)
+
+
+def test_what_has_no_lines_to_ask_for_has_pieces():
+    escaped = "meta=None content=[Text(text='" + "a line\\nand \\\\nothing\\n\\n" * 300 + "')]"
+    found = items_of(escaped)
+    pieces = [escaped[start:end] for start, end in found.spans()]
+    assert (found.what, len(pieces)) == ("escaped lines", 601)
+    assert pieces[:3] == ["meta=None content=[Text(text='a line", "and \\\\nothing", "a line"]
+    minified = "var a=1;" * 2_000
+    found = items_of(minified)
+    assert found.what == "pieces of 1,000 characters"
+    assert "".join(minified[start:end] for start, end in found.spans()) == minified

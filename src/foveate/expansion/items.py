@@ -1,7 +1,8 @@
 """The items of a text: elements of JSON, files or hunks of a diff, rows of a table, records between blank lines, lines.
 
 Each item is a place in the text, so that what is cut out of it is a piece of the original, to the byte. What is no
-JSON, no table and has no blank lines has its lines for items. The time it takes grows with the length of the text.
+JSON, no table and has no blank lines has its lines for items, and pieces of one length where those are too long. The
+time it takes grows with the length of the text.
 """
 
 from __future__ import annotations
@@ -24,6 +25,11 @@ _GAP = re.compile(r"\n[ \t\r]*\n\s*")
 _QUOTED = re.compile(r'"[^"]*"')
 _RECORD = re.compile(r'(?:[^"\n]++|"[^"]*+"?)++')
 """A row of a table with delimiters: a line, or several where a quoted field has line ends in it."""
+_ESCAPE = re.compile(r"\\.", re.DOTALL)
+_LONG = 2_000
+"""Characters of a line, on the average, from which on lines are of no use."""
+_PIECE = 1_000
+_CHUNK = 1_000_000
 _SAMPLE = 40
 """Lines that are looked at to tell whether a text is a table."""
 
@@ -49,16 +55,51 @@ class Items(Struct, frozen=True):
 
 def items_of(text: str) -> Items:
     """The items of this text; a text without any has none that are counted."""
-    return _json_items(text) or _json_lines(text) or _diff(text) or _table(text) or _records(text) or _lines(text)
+    kinds = (_json_items, _json_lines, _pieces, _diff, _table, _records)
+    return next((found for kind in kinds if (found := kind(text))), None) or _lines(text)
 
 
 def _lines(text: str, what: str = "lines", start: int = 0) -> Items:
-    return Items(what, lambda: (match.span() for match in _filled(text, start)))
+    return Items(what, lambda: (match.span() for match in _filled(text, start)), known=_count_filled(text, start))
+
+
+def _count_filled(text: str, start: int) -> int:
+    """How many lines are not blank: a megabyte at a time, which is quick and takes little room."""
+    total = 0
+    while start < len(text):
+        end = text.find("\n", start + _CHUNK) + 1 or len(text)
+        total += len([line for line in text[start:end].split("\n") if line and not line.isspace()])
+        start = end
+    return total
 
 
 def _filled(text: str, start: int = 0) -> Iterator[re.Match[str]]:
     """The lines that are not blank, without their ends."""
     return (match for match in _LINE.finditer(text, start) if not match[0].isspace())
+
+
+def _pieces(text: str) -> Items | None:
+    """Of a text whose lines are too long to be asked for: what stands between the line feeds that are escaped in it, or
+    pieces of one length.
+    """
+    ends, escaped = text.count("\n"), text.count("\\n")
+    if escaped > 3 * (ends + 1) and len(text) < _LONG * escaped:
+        return Items("escaped lines", lambda: _between_escapes(text))
+    if len(text) < _LONG * (ends + 1):
+        return None
+    cuts = range(0, len(text), _PIECE)
+    return Items(f"pieces of {_PIECE:,} characters", lambda: ((at, min(at + _PIECE, len(text))) for at in cuts))
+
+
+def _between_escapes(text: str) -> Iterator[Span]:
+    start = 0
+    for escape in _ESCAPE.finditer(text):
+        if escape[0] == "\\n":
+            if not text[start : escape.start()].isspace() and start < escape.start():
+                yield start, escape.start()
+            start = escape.end()
+    if text[start:].strip():
+        yield start, len(text)
 
 
 def _diff(text: str) -> Items | None:

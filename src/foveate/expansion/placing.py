@@ -64,5 +64,5 @@ def advice(text: str, tokens: int, room: int) -> str:
     parts = [f'lines, such as "1-{number}" of its {count:,}'] if count > 1 else []
     if (total := found.count()) > 1 and found.what != "lines":
         parts.append(f'items, such as "1-{max(1, int(0.8 * room * total / tokens))}" of its {total:,} {found.what}')
-    asked = "; ".join([*parts, "or a pattern"])
+    asked = "; ".join([*parts, "or a pattern" if parts else "what a pattern matches"])
     return f"it has {tokens:,} tokens, and there is room for {room:,}. Ask for a part of it: {asked}"
