@@ -19,7 +19,7 @@ __all__ = ["Description", "Digest", "describe", "digest", "room_for"]
 
 _LEAST_FILLED = 60
 _FILLED = 0.012
-_LARGE = 4_000
+_LARGE = 8_000
 
 
 @lru_cache(maxsize=512)
@@ -60,13 +60,13 @@ def _header(about: Description, source: Source, note: str, handle: str) -> str:
     """What it is, its size, and how to get the rest."""
     facts = [about.kind, f"{about.lines:,} lines" if about.lines > 1 else f"{about.characters:,} characters"]
     if about.characters > _LARGE and about.lines > 1:
-        facts.append(f"{about.characters:,} characters")
+        facts[1] += f" of {about.characters:,} characters"
     facts += [fact for fact in (note, source.note, f"file lines {source.viewed}" if source.viewed else "") if fact]
     if source.sampled:
         facts.append("read in part")
     how = ""
     if handle:
         how = f'; expand("{handle}")'
-        if about.characters > _LARGE:
+        if about.characters > _LARGE and about.lines > 1:
             how = f'; expand("{handle}") or ("{handle}", lines="1-40")'
     return f"[{', '.join(facts)}{how}]"

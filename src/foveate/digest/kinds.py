@@ -17,7 +17,7 @@ _LS = re.compile(r"[dl\-cbps][rwxsStT-]{9}")
 _TREE = re.compile(r"[│├└|`]")
 _LOG = re.compile(
     r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]?\d\d?:\d\d|\[?\d\d:\d\d:\d\d|(?:\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL)\b)"
-    r"|(?:=== RUN|--- PASS|--- FAIL|PASS\b|FAIL\b|ok  \t)|npm (?:ERR|WARN)|(?:info|warning|error):"
+    r"|(?:=== RUN|--- PASS|--- FAIL|PASS\b|FAIL\b|ok  \t|\?   \t)|npm (?:ERR|WARN)|(?:info|warning|error):"
     r"|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d"
 )
 _CODE = re.compile(
@@ -56,9 +56,12 @@ def kind_of(rows: Sequence[tuple[int, str]], begins: str, unseen: bool = False) 
         return "matches"
     if sum(1 for line in sample if _PATH.match(line.strip()) or _LS.match(line) or _TREE.match(line)) > 0.75 * count:
         return "listing"
+    logged = sum(1 for line in sample if _LOG.match(line.lstrip()))
+    if logged > 0.5 * count:
+        return "log"
     if _table(sample):
         return "table"
-    if sum(1 for line in sample if _LOG.match(line.lstrip())) > 0.3 * count:
+    if logged > 0.3 * count:
         return "log"
     code = sum(1 for line in sample if _CODE.match(line[:200]))
     prose = sum(1 for line in sample if _PROSE.match(line.strip()[:200]))

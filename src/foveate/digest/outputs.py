@@ -51,6 +51,9 @@ def read_output(source: Source) -> Reading:
                 line.weight = 1.3
                 line.must = 3 if worst <= 3 else 2 if _PLACE.search(text) else 1
         lines.append(line)
+    if lines:
+        lines[0].must = max(lines[0].must, 2)
+        lines[-1].must = max(lines[-1].must, 1)
     for line in lines:
         more = counts.get(id(line), 0)
         if more > 2:

@@ -120,7 +120,7 @@ def _unwrap(source: Source, text: str) -> None:
         for index, (number, line) in enumerate(rows[:8]):
             if line.startswith("<content>"):
                 rows[index] = (number, line[9:])
-                source.note = rows[0][1][6:].removesuffix("</path>")
+                source.note = rows[0][1][6:].removesuffix("</path>").rpartition("/")[2][:60]
                 del rows[:index]
                 break
     _unnumber(source)

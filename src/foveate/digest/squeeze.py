@@ -23,6 +23,8 @@ _LONGEST_MUST = 120
 _MOST_MUSTS = 400
 _APART = 0.4
 _AGAIN = 1.15
+_CALLED = 1.2
+_BEGINS = 0.8
 
 Name = tuple[str, int, int]
 """An identifier and where it begins and ends in its line."""
@@ -72,19 +74,22 @@ class _Squeeze:
         value, names = self.value, self.names
         for line in self.lines:
             here: list[Name] = []
-            for found in RUN.finditer(line.text):
+            text, weight = line.text, line.weight
+            for found in RUN.finditer(text):
                 name, offset, each = worth(found.group())
                 if not each:
                     continue
-                each *= line.weight
+                start = found.start() + offset
+                end = start + len(name)
+                each *= weight if start else weight * _BEGINS
+                if text[end : end + 1] == "(":
+                    each *= _CALLED
                 known = value.get(name)
                 if known is None:
                     value[name] = each
-                else:
-                    # Used twice, likelier to be used again.
-                    value[name] = max(known, each * _AGAIN)
-                start = found.start() + offset
-                here.append((name, start, start + len(name)))
+                elif each * _AGAIN > known:
+                    value[name] = each * _AGAIN
+                here.append((name, start, end))
             names.append(here)
 
     def _open_musts(self, room: int) -> None:
