@@ -66,9 +66,9 @@ def open_conversation(
     name or file (`prune`, `keep-last-5`, `mine.toml`, `none` for the hard floor alone, `off` for nothing automatic at
     all) or policies of your own, which run above the hard floor. `settings`: of the preset's mechanisms, such as
     `{"prune": {"protect": 20_000}}`. `profile`: what the provider demands, if it is not the format's own. `clock`:
-    milliseconds since 1970. `summarizer`: writes the summaries that a policy asks for, a function or the name
-    `first-characters`, which needs no model. `plugins`: add to what the user says, and to tool results, what the model
-    should know beside it, each for as long as it says. `on_event` is called with every Event; it can neither break nor
+    milliseconds since 1970. `summarizer`: writes the summaries that a policy asks for, a function or a name: `digest`
+    or `first-characters`, which need no model, or a model such as `anthropic:claude-haiku-4-5`. `plugins`: add to what
+    the user says, and to tool results, what the model should know beside it, each for as long as it says. `on_event` is called with every Event; it can neither break nor
     change a run. `background`: whether summaries are written while the conversation goes on. None: those that a policy
     asks for ahead, from a summarizer that the program hands in; True: all that the view fits without, so that nothing
     waits unless it must; False: none; or a Background of your own.
