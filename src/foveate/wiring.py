@@ -68,10 +68,10 @@ def open_conversation(
     `{"prune": {"protect": 20_000}}`. `profile`: what the provider demands, if it is not the format's own. `clock`:
     milliseconds since 1970. `summarizer`: writes the summaries that a policy asks for, a function or a name: `digest`
     or `first-characters`, which need no model, or a model such as `anthropic:claude-haiku-4-5`. `plugins`: add to what
-    the user says, and to tool results, what the model should know beside it, each for as long as it says. `on_event` is called with every Event; it can neither break nor
-    change a run. `background`: whether summaries are written while the conversation goes on. None: those that a policy
-    asks for ahead, from a summarizer that the program hands in; True: all that the view fits without, so that nothing
-    waits unless it must; False: none; or a Background of your own.
+    the user says, and to tool results, what the model should know beside it, each for as long as it says. `on_event` is
+    called with every Event; it can neither break nor change a run. `background`: whether summaries are written while
+    the conversation goes on. None: those that a policy asks for ahead, from a model or a function; True: all that the
+    view fits without, so that nothing waits unless it must; False: none; or a Background of your own.
 
     `expand`: offer the model the tool `expand`, with a short instruction in the system prompt, and answer its calls
     (default: no). `expand_where`: whether an original comes back in its place (`view`), as the result of the call
