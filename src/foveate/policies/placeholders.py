@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from ..core.edits import Path, Replace, Target
@@ -46,6 +47,7 @@ def handle(entry: Entry, path: Path = ()) -> str:
     return ".".join([entry.handle, *(str(index + 1) for index in path)])
 
 
+@lru_cache(maxsize=4_096)  # By the entry itself: mechanisms fill the same placeholders at every call.
 def fill(template: str, entry: Entry, path: Path = ()) -> str:
     """The placeholder for this entry or part.
 
