@@ -106,3 +106,25 @@ def test_an_error_of_sqlite_says_what_to_do(tmp_path: Path, code: int, says: str
             store.open("acme", "two")
         assert isinstance(failure.value.__cause__, sqlite3.Error)
         assert store.names("acme") == ["one"]
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_whichever_statement_of_a_search_fails_no_message_and_no_word_is_lost(tmp_path: Path, after: bool) -> None:
+    made, n = tmp_path / "made.db", 0
+    with SqliteStore(made, synchronous="normal") as store:
+        head = store.open("acme", "one")
+        head = store.append(head, chain([user(f"rain {n}") for n in range(5)], head))
+    while True:
+        n += 1
+        path, countdown = shutil.copy(made, tmp_path / f"{n}.db"), Countdown(after=after)
+        with SqliteStore(path, synchronous="normal", connection=failing_connection(countdown)) as store:
+            countdown.start(n)
+            try:
+                found = store.search(head, "rain wind")
+            except StoreError:
+                found = store.search(head, "rain wind")  # The failure is over: the same store goes on.
+            assert [one.position for one in found] == [5, 4, 3, 2, 1], f"after statement {n} failed"
+            if not countdown.is_used_up:
+                break
+            assert store.verify(head) == []
+    assert n > 20

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from ..core.journal import Record
 from ..errors import StoreError
-from ..ports import Appended, Finding, Head, Store
+from ..ports import Appended, Finding, Found, Head, Store
 
 __all__ = ["Countdown", "FailingStore", "failing_connection"]
 
@@ -78,6 +78,9 @@ class FailingStore:
 
     def locate(self, head: Head, ids: Sequence[str]) -> dict[str, int]:
         return self._run("locate", lambda: self._store.locate(head, ids))
+
+    def search(self, head: Head, query: str, limit: int = 20) -> list[Found]:
+        return self._run("search", lambda: self._store.search(head, query, limit))
 
     def records(self, head: Head, after: int = 0) -> list[tuple[str, Record]]:
         return self._run("records", lambda: self._store.records(head, after))
