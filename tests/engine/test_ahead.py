@@ -159,6 +159,22 @@ def test_where_the_view_still_fits_the_conversation_goes_on_though_the_threshold
     assert background.waits == 0
 
 
+def test_before_the_floor_cuts_anything_all_that_lies_ready_is_taken():
+    def only_prepares(view: View) -> Iterator[NeedsSummary]:
+        entries = view.entries[:9]
+        if len(view) > 10 and "prepares" not in view.preparing and not any(entry.span for entry in view):
+            span = Span(entries[0].id, entries[-1].id)
+            request = SummaryRequest("prepares", tuple(entry.message for entry in entries), 100)
+            yield NeedsSummary(request, lambda said: [Summarize(span, said.text, "prepares")], "ahead")
+
+    background = HandCranked()
+    one, _ = story(background, only_prepares)
+    talk(one, 1, 9)
+    background.crank()
+    assert begins(talk(one, 10, 10)) == said(1, 10)
+    assert begins(talk(one, 11, 11)) == ["In short.", "a5", *said(6, 11)]
+
+
 def test_a_leap_over_the_share_is_answered_as_without_a_background():
     background = HandCranked()
     one, asked = story(background)

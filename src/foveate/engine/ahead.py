@@ -196,7 +196,8 @@ class Ahead:
         """Answers that nobody will ask for again: they count for no attempt, and were due and are no longer."""
         wanted = _names(plan)
         for name, asked in list(self._asked.items()):
-            if not asked.job and asked.needs.request.task is None and name not in wanted:
+            was_due = asked.needs.when != "ahead" and asked.needs.request.task is None
+            if was_due and not asked.job and name not in wanted:
                 yield asked
 
     def used(self, asked: Asked) -> None:
