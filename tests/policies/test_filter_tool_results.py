@@ -99,7 +99,7 @@ def pictures(chat: Conversation) -> list[tuple[str, int]]:
 
 
 def omitted(*handles: str) -> list[str]:
-    return [f'[Image omitted: image/png, 4 characters, 1 file; expand("{handle}")]' for handle in handles]
+    return [f'[Image omitted: expand("{handle}")]' for handle in handles]
 
 
 @pytest.mark.parametrize("literal", [True, False])

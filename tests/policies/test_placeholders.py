@@ -76,7 +76,8 @@ def test_media_are_told_by_their_type_and_size():
     picture = Media("image/png", "base64", "A" * 4_000)
     shot = Message("tool", (ToolResult("a", (Text("done"), picture)),))
     assert fill("{about}", entry_of(shot), (0, 1)) == "image/png, 4,000 characters, 1 file; "
-    assert about(Message("user", (Media("", "url", "https://x"),)))["{about}"] == "media, url, 1 file; "
+    linked = about(Message("user", (Media("", "url", "https://x"),)))
+    assert [linked[field] for field in ("{about}", "{kind}", "{size}", "{items}")] == ["", "media", "url", "1 file"]
 
 
 def test_prune_and_filter_tell_it_by_default():

@@ -42,7 +42,8 @@ def _part_tokens(part: Part, count: Callable[[str], int]) -> int:
         case ToolCall():
             return count(f"{part.name} {part.arguments}")
         case Reasoning():
-            return count(part.text or part.encrypted)
+            # Where the text is withheld, the cipher or the signature carries it back, and is billed as thought.
+            return count(part.text or part.encrypted or part.signature)
         case Media():
             return IMAGE_TOKENS if part.is_image else max(IMAGE_TOKENS, len(part.data) // 20)
         case Opaque():

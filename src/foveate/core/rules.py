@@ -15,6 +15,7 @@ import msgspec
 
 from .messages import Opaque, Reasoning, Text
 from .profiles import Profile
+from .showing import is_carried
 from .view import Entry, View
 
 __all__ = ["RULES", "Checker", "Rule", "Violation", "check", "cut_points"]
@@ -172,6 +173,7 @@ class ReasoningIsWhole(_Alone):
         said = [part for part in entry.source.parts if isinstance(part, Reasoning) and part.format == profile.format]
         if profile.signed_reasoning:
             said = [part for part in said if part.signature or part.encrypted]
+        said = [part for part in said if is_carried(part, profile)]
         if said != shown:
             yield "makes calls without all of the reasoning that led to them"
 

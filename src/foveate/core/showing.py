@@ -17,7 +17,7 @@ from .edits import Edit, Hide, Path, Replace, Target
 from .messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from .profiles import Profile
 
-__all__ = ["NO_ERROR_TEXT", "Shown", "applies", "edited", "mended"]
+__all__ = ["NO_ERROR_TEXT", "Shown", "applies", "edited", "is_carried", "mended"]
 
 NO_ERROR_TEXT = "[The tool failed and said nothing.]"
 """Stands in an error without content, which Anthropic refuses."""
@@ -71,6 +71,13 @@ def edited(message: Message, edits: Sequence[tuple[int, Edit]]) -> Shown:
 def applies(message: Message, edit: Replace | Hide) -> bool:
     """Whether this edit of a message's content can do anything: its path exists and its target can be what it asks."""
     return bool(edited(message, ((1, edit),)).edits)
+
+
+def is_carried(part: Reasoning, profile: Profile) -> bool:
+    """Whether a message of this provider has a place for reasoning of its own: chat completions have none for a cipher,
+    and strict servers for none.
+    """
+    return profile.signed_reasoning or not (part.encrypted or profile.strict)
 
 
 def _narrowed(message: Message, target: Target) -> Path:
@@ -192,6 +199,8 @@ def _reasoning_problem(part: Reasoning, profile: Profile, stale: bool) -> str:
         return "another provider's reasoning is refused"
     if profile.signed_reasoning and not (part.signature or part.encrypted):
         return "unsigned reasoning is refused"
+    if not is_carried(part, profile):
+        return "reasoning that the format cannot carry is refused"
     if profile.binds_reasoning and stale:
         return "reasoning bound to an earlier form of the conversation is refused"
     return ""

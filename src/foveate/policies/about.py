@@ -33,7 +33,7 @@ def about(message: Message, path: Path = ()) -> dict[str, str]:
     if not text.strip() and media:
         size = f"{sum(len(one.data) for one in media):,} characters" if media[0].source == "base64" else media[0].source
         fields = (media[0].mime or "media", size, _counted(len(media), "files"), _plain(media[0].name))
-        return _filled(*fields, is_long=True)
+        return _filled(*fields, is_long=sum(len(one.data) for one in media) >= _LEAST)
     told = describe(text)
     items = _counted(told.items, told.item) if told.items else _counted(told.lines, "lines")
     return _filled(
