@@ -15,7 +15,6 @@ from typing import ClassVar, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.budget import occupied
 from ..core.counting import tokens_of
 from ..core.edits import Edit, Summarize, Task
 from ..core.messages import Message, Text
@@ -24,6 +23,7 @@ from ..core.rules import cut_points
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
 from ..core.view import View
 from ..errors import BadSetting, CompactionFailed
+from .compaction_facts import COMPACT, Fullness, fullness, is_noted, last_try, newest
 from .oldest import Oldest, oldest_before
 from .still_needed import still_needed
 from .summary_input import framed, summary_input, unframed
@@ -41,7 +41,6 @@ BACKGROUND = (
 Refusal = Callable[[SummaryRequest, str], str]
 """Says why a summary is not good enough; "" if it is."""
 
-_NAME = "compact"
 _NO_PROGRESS = "no progress"
 _NOTHING = "nothing that a summary could stand for is large enough"
 _OPEN_SHARE = 0.25
@@ -172,7 +171,7 @@ class _Compact(Struct, frozen=True):
         return replace(self, focus=focus, is_asked_for=True)
 
     def __call__(self, view: View) -> Iterator[Edit | NeedsSummary]:
-        size = _Size(occupied(view), view.budget.window - view.budget.reserve, view.budget.scale)
+        size = fullness(view)
         if self.is_asked_for:
             filled = replace(
                 size, usable=min(size.usable, size.occupied)
@@ -183,10 +182,10 @@ class _Compact(Struct, frozen=True):
             return
         trigger = size.usable * self.threshold
         is_due = size.occupied > trigger
-        is_near = bool(self.ahead) and size.occupied > trigger * self.ahead and _NAME not in view.preparing
+        is_near = bool(self.ahead) and size.occupied > trigger * self.ahead and COMPACT not in view.preparing
         if not (is_due or is_near) or not is_request(view):
             return
-        last = _last_try(view)
+        last = last_try(view)
         if last and (self._is_final(last) or not (is_due or self._may_fail(last))):
             if self.strict and is_due:
                 raise self._failure(last, size)
@@ -200,9 +199,9 @@ class _Compact(Struct, frozen=True):
         question = self._question(view, found, last, size, when) if found else None
         if question:
             yield question
-        elif is_due and not _is_noted(view):
+        elif is_due and not is_noted(view):
             attempt = last.attempt + 1 if last else 1
-            yield Task(_NAME, "skipped", attempt, view.turn, None, _NOTHING, _newest(view))
+            yield Task(COMPACT, "skipped", attempt, view.turn, None, _NOTHING, newest(view))
 
     def _may_fail(self, last: Task) -> bool:
         """Whether an attempt may be made that is not due yet: one is left for when it is."""
@@ -212,13 +211,13 @@ class _Compact(Struct, frozen=True):
         """Whether this attempt failed and no other is made after it."""
         return task.attempt >= self.max_attempts or (task.attempt > 1 and task.reason.startswith(_NO_PROGRESS))
 
-    def _failure(self, task: Task, size: _Size, *, news: bool = False) -> CompactionFailed:
+    def _failure(self, task: Task, size: Fullness, *, news: bool = False) -> CompactionFailed:
         why = task.reason or "it was interrupted"
         final = self._is_final(task)
         known = task if news else None
         return CompactionFailed(why, task.attempt, size.occupied, size.usable, is_final=final, task=known)
 
-    def _cut(self, view: View, size: _Size, coming: int) -> int:
+    def _cut(self, view: View, size: Fullness, coming: int) -> int:
         """Index of the first entry that stays because it is recent, once so many more tokens have come."""
         entries, keep = view.entries, self.keep_recent
         wanted = (size.share(keep * self.threshold) if isinstance(keep, float) else keep) - coming
@@ -231,7 +230,9 @@ class _Compact(Struct, frozen=True):
             cut = point
         return cut
 
-    def _question(self, view: View, found: Oldest, last: Task | None, size: _Size, when: When) -> NeedsSummary | None:
+    def _question(
+        self, view: View, found: Oldest, last: Task | None, size: Fullness, when: When
+    ) -> NeedsSummary | None:
         """What to ask; None where too little would come of it."""
         gone, source = sum(entry.tokens for entry in found.gone), sum(tokens_of(entry.message) for entry in found.gone)
         target = min(4 * self.summary_tokens, 4 * source // 3)
@@ -242,12 +243,12 @@ class _Compact(Struct, frozen=True):
         if not messages or expected < self.min_progress * view.tokens:
             return None
         attempt = last.attempt + 1 if last else 1
-        task = Task(_NAME, "pending", attempt, view.turn, found.span, "", _newest(view), asked)
+        task = Task(COMPACT, "pending", attempt, view.turn, found.span, "", newest(view), asked)
         facts = {"handle": found.handle, "request": last_request(view)[:_REQUEST_SHOWN]}
         is_bare = self.framing == "{summary}"  # Then nothing is wanted beside what was written.
         required = () if is_bare else still_needed(found.gone, view.entries, target)
         request = SummaryRequest(
-            _NAME, messages, target, previous, self.prompt, facts, task, required=required, focus=self.focus
+            COMPACT, messages, target, previous, self.prompt, facts, task, required=required, focus=self.focus
         )
         reason = self._reason(size, when)
 
@@ -256,7 +257,7 @@ class _Compact(Struct, frozen=True):
             failed = replace(task, state="failed", reason=answer.error or self._fault_of(request, text, found, view))
             if not failed.reason:
                 why = (*refused, *answer.refused)
-                yield Summarize(found.span, text, _NAME, reason, keep=found.kept, by=answer.by, refused=why)
+                yield Summarize(found.span, text, COMPACT, reason, keep=found.kept, by=answer.by, refused=why)
                 yield replace(task, state="done")
             elif self.digest and not self.strict and not refused and when != "ahead":
                 others = answer.refused
@@ -276,13 +277,13 @@ class _Compact(Struct, frozen=True):
 
         return NeedsSummary(request, made, when)
 
-    def _reason(self, size: _Size, when: When) -> str:
+    def _reason(self, size: Fullness, when: When) -> str:
         if self.is_asked_for:
             return "it was asked for" + (f": {self.focus}" if self.focus else "")
         reason = f"the next request would take {size.occupied:,} of {size.usable:,} usable tokens"
         return reason + (", when it was asked for" if when == "ahead" else "")
 
-    def _room(self, size: _Size, last: Task | None, besides: int) -> int:
+    def _room(self, size: Fullness, last: Task | None, besides: int) -> int:
         """Tokens that the summarizer may be given to read. `besides`: characters that it reads else.
 
         What it writes has its place in the reserve, like every answer.
@@ -309,38 +310,3 @@ class _Compact(Struct, frozen=True):
         if len(summary) > _LONGEST * request.target:  # Each summary carries on the last: unbounded, they would grow.
             return f"the summary has {len(summary):,} characters, and {request.target:,} were asked for"
         return self.refuses(request, summary) if self.refuses else ""
-
-
-class _Size(Struct, frozen=True):
-    """How full the window is, in tokens as the provider counts them."""
-
-    occupied: int
-    usable: int
-    scale: float
-
-    def share(self, part: float) -> int:
-        """A share of what is usable, in tokens as the conversation counts them."""
-        return int(self.usable * part / self.scale)
-
-
-# -------------------------------------------------------------------------------------------------- what was tried
-
-
-def _last_try(view: View) -> Task | None:
-    """The last attempt since the last success and the user's last input; None: there was none."""
-    task = view.task_of(_NAME)
-    if task is None or task.state == "done" or view.last_input > task.seen:
-        return None
-    if task.state == "skipped":  # It has the number of the attempt that was not made.
-        return replace(task, attempt=task.attempt - 1) if task.attempt > 1 else None
-    return task
-
-
-def _is_noted(view: View) -> bool:
-    """Whether it is known that there is nothing to compact: it was written down, or all there was is compacted."""
-    task = view.task_of(_NAME)
-    return task is not None and (task.state == "skipped" or (task.state == "done" and task.seen >= _newest(view)))
-
-
-def _newest(view: View) -> int:
-    return max(max(entry.position, entry.last) for entry in view)
