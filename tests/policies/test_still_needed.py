@@ -1,0 +1,80 @@
+"""Names that a summary must hold because what stays still speaks of them."""
+
+from __future__ import annotations
+
+from core.story import Story
+from engine.shells import opened, texts
+
+from foveate import Summarize, checkpoint, compact_on_overflow
+from foveate.core.view import Entry
+from foveate.policies.still_needed import still_needed
+from foveate.testing import answer, call, say, system, user
+from foveate.testing.summaries import ScriptedSummarizer
+
+
+def entries(*messages: object) -> tuple[Entry, ...]:
+    return Story(*messages).projection.entries()  # type: ignore[arg-type]
+
+
+def test_names_of_what_goes_that_calls_and_people_still_use_the_newest_first():
+    view = entries(
+        user("Look at src/a.py and src/b.py; KEY_77 is old."),
+        say("src/c.py too."),
+        say("I read src/a.py now."),
+        call("x", "read", path="src/c.py"),
+        answer("x", "src/b.py is imported here"),
+        user("And KEY_77 of never/seen.py?"),
+    )
+    assert still_needed(view[:2], view, 4_000) == ("KEY_77", "src/c.py", "src/a.py")
+
+
+def test_what_a_tool_lists_and_what_a_system_prompt_says_is_no_reference():
+    view = entries(
+        system("Mind src/a.py."), user("See src/a.py."), call("x", "ls"), answer("x", "src/a.py"), user("So?")
+    )
+    assert still_needed(view[1:2], view, 4_000) == ()
+
+
+def test_there_are_twenty_names_at_most_and_they_take_an_eighth_of_the_summary():
+    many = " ".join(f"src/file_{n:02}.py" for n in range(50))
+    view = entries(user(many), say("Hm."), user(many))
+    assert len(still_needed(view[:2], view, 100_000)) == 20
+    assert still_needed(view[:2], view, 8 * 40) == ("src/file_00.py", "src/file_01.py")
+    assert still_needed(view[:2], view, 8) == ()
+
+
+def talk(one: object, last: str = "And src/a.py?") -> None:
+    said = [made for n in range(12) for made in (user(f"Q{n} about src/a.py. " + "word " * 400), say("Well. " * 300))]
+    one.append([*said, user(last)])  # type: ignore[attr-defined]
+
+
+def test_f25_a_function_is_told_them_and_what_it_leaves_out_is_added():
+    asked = ScriptedSummarizer(["We spoke."])
+    one = opened(policy=(compact_on_overflow(),), summarizer=asked, window=11_000, reserve=1_000)
+    talk(one)
+    one.settle()
+    assert asked.requests[0].required == ("src/a.py",)
+    (edit,) = [edit for receipt in one.receipts() for edit in receipt.edits if isinstance(edit, Summarize)]
+    assert edit.text.endswith("\n\nWe spoke.\n\nStill referred to: src/a.py")
+
+
+def test_whoever_wants_the_bare_text_gets_nothing_beside_it():
+    for policy in (
+        compact_on_overflow(framing="{summary}"),
+        checkpoint(trigger_at=10, keep_recent=5, template="Before: {summary}"),
+    ):
+        asked = ScriptedSummarizer(["We spoke."])
+        one = opened(policy=(policy,), summarizer=asked, window=11_000, reserve=1_000)
+        talk(one)
+        one.settle()
+        assert asked.requests[0].required == ()
+        assert texts(one.view)[0] in ("We spoke.", "Before: We spoke.")
+
+
+def test_a_checkpoint_holds_them_too():
+    asked = ScriptedSummarizer(["We spoke."])
+    one = opened(policy=(checkpoint(trigger_at=10, keep_recent=5),), summarizer=asked)
+    talk(one)
+    one.settle()
+    assert asked.requests[0].required == ("src/a.py",)
+    assert texts(one.view)[0].endswith("We spoke.\n\nStill referred to: src/a.py")
