@@ -6,6 +6,7 @@ only after the store has said yes: a failure anywhere leaves the conversation as
 
     State       where it stands in its store, what it shows     state.py
     Appending   messages become rows of a chain                 appending.py
+    Asking      whoever writes summaries is asked               asking.py
     Planning    policies and summaries make a plan              planning.py
     Compacting  a summary that was asked for                    compacting.py
     Editing     edits by hand, expanding, undoing               editing.py

@@ -1,0 +1,117 @@
+"""Asking whoever writes summaries: at once, while a plan waits, or in the background, while the conversation goes on.
+
+The one place where a summarizer is called, and where its answer, failure or silence becomes an `Answer`. When to
+ask is decided in `planning.py`, what of it is kept in `ahead.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from functools import partial
+from inspect import iscoroutine
+
+from msgspec.structs import replace
+
+from ..core.edits import Task
+from ..core.journal import Record
+from ..core.planner import Plan
+from ..core.summaries import Answer, Summary, SummaryRequest, read_answer
+from ..errors import NoSummary
+from ..ports import Summarizer
+from .ahead import Asked
+from .appending import Appending
+from .steps import Effect, Step
+
+__all__ = ["Asking"]
+
+_log = logging.getLogger("foveate")
+
+
+class Asking(Appending):
+    """The steps that get a summary."""
+
+    def _begin(self, tasks: Sequence[Task]) -> Step[None]:
+        """Write down what is about to be tried, so that an attempt counts even if the process ends in it, or what
+        became of it.
+        """
+        if tasks:
+            before, draft = self.view(), self.projection.copy()
+            draft.apply(Record(self.head.number + 1, tuple(tasks), before.turn, before.moment.now, "", draft.position))
+            yield from self._commit(tasks, "plan", draft, before, before)
+
+    def _call(self, request: SummaryRequest) -> Effect:
+        return partial(self._summarizer_for(request) or _nobody, request)
+
+    def _summarizer_for(self, request: SummaryRequest) -> Summarizer | None:
+        return self.spare if request.by_code else self.summarizer
+
+    def _summary(self, request: SummaryRequest, fetch: Effect | None = None) -> Step[Answer]:
+        """What the summarizer says to a request. `fetch`: where it was asked already, what brings its answer."""
+        if self._summarizer_for(request) is None:
+            return Answer(error="there is no summarizer")
+        try:
+            text = yield fetch or self._call(request)
+        except NoSummary as error:
+            _log.info("%s: no summary was accepted: %s", self.head.name, error)
+            return Answer(error=f"no summary was accepted: {error}", refused=error.refused)
+        except Exception as error:  # Whatever a summarizer does, the conversation stays as it was.
+            _log.warning("%s: the summarizer failed: %r", self.head.name, error)
+            return Answer(error=f"the summarizer raised {type(error).__name__}: {error}")
+        if iscoroutine(text):
+            text.close()
+            return Answer(error="the summarizer must be awaited, which only an async conversation can do")
+        said = text if isinstance(text, Summary) else Summary(text) if isinstance(text, str) else None
+        if said is None:
+            return Answer(error=f"the summarizer returned {type(text).__name__}, not text")
+        written = read_answer(said.text)
+        return Answer(written, "" if written else "the summarizer returned nothing", said.by, said.refused)
+
+    # ------------------------------------------------------------------------------------------------ the background
+
+    def _take_up(self) -> Step[None]:
+        """Take in what was written in the background. It is kept until it is wanted, or dropped, which is noted."""
+        if not self.ahead.policies:
+            return
+        view = self.view()
+        for asked in self.ahead.ended(view.turn):
+            yield from self._take(asked)
+        for asked, why in self.ahead.faulty(view, self.head.branch):
+            yield from self._drop(asked, why)
+
+    def _take(self, asked: Asked) -> Step[None]:
+        job = asked.job
+        if job is None:
+            return
+        answer = Answer(error="no answer came in time")
+        if job.done():
+            answer = yield from self._summary(asked.request, job.result)
+        else:
+            job.cancel()
+        if asked.answered(answer):
+            self.ahead.further(asked, self._call(asked.request))
+
+    def _wait_for(self, running: Sequence[Asked], plan: Plan, answers: dict[str, Answer]) -> Step[None]:
+        """The view does not fit without these: wait for them, as long as whoever runs them has patience.
+
+        What comes to nothing has failed what is due now, and the policy says what follows from that.
+        """
+        view = self.view()
+        for asked in running:
+            while job := asked.job:
+                yield job.wait
+                yield from self._take(asked)
+            if why := asked.fault(view, self.head.branch):
+                _log.debug("%s: a summary that was waited for failed: %s", self.head.name, why)
+                self.ahead.dropped(asked, view.turn)
+                failed = replace(asked.answer, text="", error=why)
+                answers.update((request.key, failed) for request in asked.asked_again(plan))
+
+    def _drop(self, asked: Asked, why: str) -> Step[None]:
+        _log.debug("%s: a summary for %s is dropped: %s", self.head.name, asked.needs.request.policy, why)
+        yield from self._begin(asked.notes(why))
+        self.ahead.dropped(asked, self.next_turn())
+
+
+def _nobody(request: SummaryRequest) -> str:
+    raise NoSummary((f"there is nobody who could write a summary for {request.policy}",))
