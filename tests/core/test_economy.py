@@ -352,3 +352,43 @@ def test_f34_a_frontier_that_slides_at_every_call_moves_in_batches():
     assert waits.prefix_rewrites < 20
     assert waits.cost < 0.8 * slides.cost
     assert waits.lost_messages == waits.illegal_views == 0
+
+
+# --------------------------------------------------------------------------------------------------- patience and parts
+
+
+def first_made(policy: Policy, calls: int = 160) -> tuple[int, list[str]]:
+    """At which call something is done first, and what; a call of 24 tokens comes with each."""
+    story = Story(*steps(1_000, 2_294))
+    for n in range(3, calls):
+        story.say(call(f"c{n}"), result(f"c{n}", 24))
+        view = warm(story)
+        if edits := list(policy(view)):
+            return story.turn + 1, handles(view, edits)
+    return 0, []
+
+
+def test_patience_waits_until_a_multiple_of_what_the_edits_cost_was_wasted():
+    """What was taken away too early is asked for again, and that has its price too. As above, with 2 x 1.15:
+    99.5 (T - 3) >= 2.3 (2,305 + 30 (T - 4)) holds from T = 175 on; with 0.5 x 1.15 from T = 19 on.
+    """
+    due = clears(3, after=4)
+    assert [first_made(when_it_pays(due, patience=patience), 200)[0] for patience in (0.5, 1.0, 2.0)] == [19, 44, 175]
+    assert first_made(when_it_pays(due, patience=0))[0] == 4
+    with pytest.raises(BadSetting, match="patience"):
+        when_it_pays(due, patience=-1)
+
+
+def test_partly_what_stands_near_the_end_goes_before_what_stands_deep_pays():
+    """Result 3 stands before 20,000 tokens; results 9 and 11, right behind them, have little behind."""
+    said = steps(300, 20_000, 20, 2_000, 2_000)
+    wanted = clears(3, 9, 11)
+    whole, partly = [], []
+    for policy, made in ((when_it_pays(wanted), whole), (when_it_pays(wanted, partly=True), partly)):
+        story = Story(*said)
+        for n in range(6, 12):
+            story.say(call(f"c{n}"), result(f"c{n}", 24))
+            made.append(handles(warm(story), list(policy(warm(story)))))
+    assert whole != partly
+    assert next(filter(None, partly)) in (["m9", "m11"], ["m11"])
+    assert next(filter(None, whole), ["m3", "m9", "m11"]) == ["m3", "m9", "m11"]

@@ -1,0 +1,188 @@
+"""Old results and what the model wrote shrink to what later work refers to; what stays whole, and why."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from core.story import ANTHROPIC, Story
+from engine.shells import opened, texts
+from hypothesis import given, settings
+
+from foveate import BadSetting, shrink_to_digest, supersede, when_it_pays
+from foveate.core.edits import Pin, Replace, Restore, Target
+from foveate.core.messages import Message, ToolCall, assistant
+from foveate.core.planner import draw_up
+from foveate.core.rules import check
+from foveate.core.view import Budget
+from foveate.digest import digest
+from foveate.policies.in_short import in_short, names_of
+from foveate.testing import answer, call, say, system, text_of, user
+from foveate.testing.strategies import histories
+
+PLENTY = Budget(10**9, 0, 10**12, 10**6)
+ALL = {"protect": 0, "protect_reads": 0, "protect_said": 0}
+CODE = "".join(f"def handler_{n}(request):\n\treturn request.items[{n}]\n\n" for n in range(60))
+
+
+def shrunk(story: Story, **options: object) -> dict[tuple[str, tuple[int, ...]], str]:
+    """What the plan puts in place of which part, by handle and path; the plan is applied."""
+    plan, _ = draw_up(story.projection, story.frame(PLENTY), [shrink_to_digest(**options)], ())
+    places = {story.id(row.position): f"m{row.position}" for row in story.rows}
+    if plan.edits:
+        story.edit(*plan.edits)
+    made = [edit for edit in plan.edits if isinstance(edit, Replace)]
+    assert len(made) == len(plan.edits)
+    return {(places[edit.target.message], edit.target.path): edit.content[0].text for edit in made}
+
+
+# --------------------------------------------------------------------------------------------------------- tool results
+
+
+def test_an_old_result_becomes_its_digest_and_names_the_handle_that_brings_it_back():
+    story = Story(user("go"), call("a"), answer("a", CODE), call("b"), answer("b", CODE))
+    made = shrunk(story, protect=len(CODE) // 8, protect_reads=0, share=0.2)
+    assert made == {("m3", ()): digest(CODE, len(CODE) // 5, "m3").text}
+    assert 'expand("m3")' in made["m3", ()]
+    assert len(made["m3", ()]) <= len(CODE) * 0.2
+
+
+def test_what_is_short_or_protected_or_would_hardly_get_shorter_stays():
+    short = "x = 1\n" * 60
+    story = Story(user("go"), call("a"), answer("a", short), call("b"), answer("b", CODE))
+    assert shrunk(story, protect=100, protect_reads=100) == {}
+    assert shrunk(story, **ALL, least=10_000) == {}
+    dense = " ".join(f"id_{n:07}" for n in range(100))
+    assert shrunk(Story(user("go"), call("a"), answer("a", dense), say("x")), **ALL, share=0.99) == {}
+
+
+@pytest.mark.parametrize("how", ["pinned", "expanded", "unfinished", "a tool that is spared"])
+def test_what_may_not_shrink_stays(how: str):
+    state = "interrupted" if how == "unfinished" else "ok"
+    tool = "skill" if how == "a tool that is spared" else "grep"
+    story = Story(user("go"), call("a", tool), answer("a", CODE, state=state), say("Done."))
+    if how == "pinned":
+        story.edit(Pin(Target(story.id(3))))
+    if how == "expanded":
+        story.edit(Restore((Target(story.id(3)),)))
+    assert shrunk(story, **ALL) == {}
+
+
+def test_files_that_were_read_stay_longer_than_listings_and_logs():
+    """An edit needs the lines that it replaces."""
+    story = Story(user("go"), call("a", "read_file", path="a.py"), answer("a", CODE))
+    story.say(call("b", "grep", pattern="x"), answer("b", CODE), say("Next."))
+    assert [handle for handle, _ in shrunk(story, protect=1, protect_reads=5_000)] == ["m5"]
+    assert [handle for handle, _ in shrunk(story, protect=1, protect_reads=100)] == ["m3"]
+
+
+def test_windows_may_be_shares_of_what_is_usable():
+    story = Story(user("go"), call("a"), answer("a", CODE), say("Next."))
+    frame = story.frame(Budget(10_000, 0, 10**9, 9))
+    for share, due in ((0.2, 0), (0.0, 1)):
+        policy = shrink_to_digest(protect=share, protect_reads=share, protect_said=None)
+        assert len(draw_up(story.projection, frame, [policy], ())[0].edits) == due
+
+
+def test_a_result_whose_own_names_were_used_lately_can_stay():
+    story = Story(user("go"), call("a"), answer("a", CODE), call("b"), answer("b", CODE.replace("handler", "worker")))
+    story.say(call("c", "edit", text="see worker_7"), answer("c", "ok"))
+    assert [handle for handle, _ in shrunk(story, **ALL, stay_if_used=3)] == ["m3"]
+    assert [handle for handle, _ in shrunk(story, **ALL)] == ["m5"]
+
+
+# ----------------------------------------------------------------------------------------------- what the model wrote
+
+
+def test_long_arguments_shrink_leaf_by_leaf_and_stay_the_same_json_else():
+    arguments = json.dumps({"path": "src/a.py", "content": CODE, "flags": [1, None, {"deep": CODE}]})
+    story = Story(user("go"), assistant("", ToolCall("a", "write", arguments)), answer("a", "ok"))
+    ((where, made),) = shrunk(story, **ALL).items()
+    given = json.loads(made)
+    assert where == ("m2", (0,))
+    assert (given["path"], given["flags"][:2]) == ("src/a.py", [1, None])
+    assert given["content"] == given["flags"][2]["deep"] == in_short(CODE, int(len(CODE) * 0.4), "m2")
+    assert "\treturn request.items[0]" in given["content"] or "def handler_0(request):" in given["content"]
+
+
+def test_long_texts_of_the_model_shrink_and_those_of_users_and_systems_never_do():
+    story = Story(system(CODE), user(CODE), say(CODE), user("go"), say("Done."))
+    assert list(shrunk(story, **ALL)) == [("m3", (0,))]
+    assert shrunk(Story(user(CODE), say(CODE), say("x")), protect=0, protect_said=None) == {}
+
+
+def test_a_broken_call_and_what_is_pinned_in_a_message_stay():
+    message = assistant(CODE, ToolCall("a", "t", '{"text": ' + json.dumps(CODE)), ToolCall("b", "t", "{}"))
+    story = Story(user("go"), message, answer("a", "ok"), answer("b", "ok"))
+    story.edit(Pin(Target(story.id(2), (0,))))
+    assert [path for _, path in shrunk(story, **ALL)] in ([], [(1,)])
+
+
+def test_in_short_keeps_lines_with_new_names_as_they_stand_and_names_of_lines_that_are_too_long():
+    text = "\timport os.path\n\timport os.path\nplain words only\n" + "x " * 100 + "sha_256f\n"
+    assert in_short(text, 400, "m9") == f'[{len(text)} characters; expand("m9") shows all]\n\timport os.path\nsha_256f'
+    assert names_of("see src/a_b.py, src/a_b.py and HTTPServer, not this") == ["src/a_b.py", "HTTPServer"]
+
+
+# ------------------------------------------------------------------------------------------------------- in a pipeline
+
+
+def test_a_second_run_changes_nothing_and_what_is_expanded_is_whole_for_its_call():
+    chat = opened(policy=(shrink_to_digest(**ALL),), window=100_000)
+    chat.append([user("go"), call("a"), answer("a", CODE), say("Done.")])
+    number = (chat.settle(), chat.head.number)[1]
+    assert (chat.settle(), chat.head.number)[1] == number == 1
+    assert chat.expand("m3") == answer("a", CODE)
+    assert texts(chat.settle())[2] == CODE
+
+
+def test_what_is_superseded_is_not_shrunk_too():
+    chat = opened(policy=(supersede(), shrink_to_digest(**ALL)), window=100_000)
+    chat.append([user("go"), call("a", "read", path="a.py"), answer("a", CODE)])
+    chat.append([call("b", "read", path="a.py"), answer("b", CODE)])
+    shown = texts(chat.settle())
+    assert shown[2].startswith("[Superseded by m5")
+    assert 'expand("m5")' in shown[4]
+
+
+def test_it_waits_until_it_pays_and_then_shrinks_all_that_is_due_at_once():
+    chat = opened(policy=(when_it_pays(shrink_to_digest(protect=600, protect_reads=600)),), window=100_000)
+    chat.append(user("go"))
+    for n in range(40):
+        chat.settle()
+        chat.record(call(f"c{n}", "grep", pattern=f"{n}"))
+        chat.append(answer(f"c{n}", text_of(300, n)))
+    made = [len(record.edits) for record in chat.records()]
+    assert 1 <= len(made) <= 8
+    assert max(made) > 2
+
+
+@settings(deadline=None)
+@given(histories())
+def test_every_view_is_legal_and_no_larger(history: list[Message]):
+    story = Story(*history)
+    before, faults = story.view().tokens, check(story.view(), ANTHROPIC)
+    shrunk(story, **ALL, least=20, least_said=20)
+    assert check(story.view(), ANTHROPIC) == faults
+    assert story.view().tokens <= before
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"protect": -1},
+        {"protect_reads": 1.0},
+        {"protect_said": 2.0},
+        {"least": -1},
+        {"share": 0.0},
+        {"share_said": 1.0},
+    ],
+)
+def test_wrong_numbers_are_refused(wrong: dict[str, float]):
+    with pytest.raises(BadSetting):
+        shrink_to_digest(**wrong)
+
+
+def test_names_of_tools_are_a_list():
+    with pytest.raises(BadSetting, match="list of names"):
+        shrink_to_digest(protected_tools="skill")
