@@ -12,6 +12,7 @@ from foveate.core.messages import Message, ToolCall, assistant, tool_result, use
 from foveate.core.stamps import Expanded, Stamp, Usage
 from foveate.core.totals import Tally
 from foveate.core.view import Entry, Prices
+from foveate.testing import agent_run
 
 
 def message(
@@ -267,3 +268,32 @@ def test_an_async_conversation_tells_the_same():
 
     totals = asyncio.run(talk())
     assert (totals.calls, totals.tokens_saved) == (1, 0)
+
+
+@pytest.mark.parametrize("policy", ["keep-last-5", "balanced", "prune-and-compact"])
+def test_sent_and_rebilled_are_what_the_bytes_of_each_request_come_to(policy):
+    """By a second count that knows no edit: requests as bytes, each compared with the one before it."""
+    chat = open_conversation("c", policy=policy, window=12_000, summarizer=lambda request: "They went on.")
+    sent = again = newest = edits = 0
+    before: list[bytes] = []
+    for number, said in enumerate(agent_run(50, seed=3)):
+        if said.role != "assistant":
+            chat.append(said)
+            continue
+        if number % 17 == 0 and (shrunk := [entry.handle for entry in chat.view if entry.shrunk and entry.expandable]):
+            chat.expand(shrunk[0])
+        view = chat.settle()
+        request = chat.format.rendered(view, profile=chat.profile)
+        bodies = [one.body for one in request]
+        same = next((i for i, (old, new) in enumerate(zip(before, bodies, strict=False)) if old != new), len(before))
+        if same < len(before) and chat.head.number > edits:
+            entries = [entry for one in request[same:] for entry in one.entries]
+            again += sum(entry.tokens for entry in entries if entry.position <= newest)
+        sent += view.tokens
+        before, newest, edits = bodies, len(chat), chat.head.number
+        chat.record(said)
+        if number % 23 == 0 and chat.receipts():
+            chat.undo(chat.receipts()[-1])
+    totals = chat.totals()
+    assert (totals.tokens_sent, totals.tokens_rebilled) == (sent, again)
+    assert 0 < again < sent < totals.tokens_whole
