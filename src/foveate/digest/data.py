@@ -29,8 +29,16 @@ def parsed(text: str) -> Any:
 def skeleton(text: str) -> str:
     """Keys and counts of the upper levels, as `{name: {first}, orders: [12 of {id, total}]}`; empty for no JSON."""
     value = parsed(text)
-    if not isinstance(value, dict | list):
-        return ""
+    if value is None and text[:1] == "{":
+        # One object a line: the first stands for all.
+        first, _, more = text.partition("\n")
+        value = parsed(first)
+        if isinstance(value, dict) and more:
+            return f"{more.count(chr(10)) + 1} lines as {_within(value)}"
+    return _within(value) if isinstance(value, dict | list) else ""
+
+
+def _within(value: Any) -> str:
     for depth in (3, 2, 1):
         shape = _shape(value, depth)
         if len(shape) <= _ROOM:

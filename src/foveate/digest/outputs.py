@@ -6,6 +6,7 @@ A line that differs from an earlier one only in its numbers says little more tha
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from .shapes import Line, Reading
 from .source import Source
@@ -21,6 +22,10 @@ TOTAL = re.compile(
     r"\b\d+ (?:passed|failed|errors?|warnings?|tests?|skipped|files? changed|insertions?|deletions?)\b"
     r"|^(?:Total|Tests|Ran|Found|FAILED|PASSED|Summary|Successfully|BUILD)\b",
     re.IGNORECASE,
+)
+_STATE = re.compile(
+    r"(?:---? |\[)?(ok|FAIL|PASS(?:ED)?|FAILED|SKIP|ERROR|WARN(?:ING)?|INFO|DEBUG)\b"
+    r"|.{1,60}?\s\[?(ERROR|WARN(?:ING)?|INFO|DEBUG)\b"
 )
 _FINE = re.compile(r"\b(?:0|no) (?:errors?|fail\w*)|\bPASS|nolint|errors?\.(?:go|ts|py)|\bsuccess", re.IGNORECASE)
 _PLACE = re.compile(r"[\w/.\\-]+\.\w+(?::\d+|\(\d+|\", line \d+)")
@@ -43,7 +48,7 @@ def read_output(source: Source) -> Reading:
         if seen is not line:
             line.weight = 0.7
             counts[id(seen)] = counts.get(id(seen), 1) + 1
-        elif len(text) < 400:
+        elif 6 < len(text) < 400:
             if TOTAL.search(text):
                 line.weight, line.must = 1.3, 2
             elif BAD.search(text) and not _FINE.search(text):
@@ -58,4 +63,5 @@ def read_output(source: Source) -> Reading:
         more = counts.get(id(line), 0)
         if more > 2:
             line.text = f"{line.text} (×{more})"
-    return Reading(lines)
+    told = Counter([found[1] or found[2] for line in lines if (found := _STATE.match(line.text))])
+    return Reading(lines, ", ".join([f"{state} {count}" for state, count in told.most_common(4)]))

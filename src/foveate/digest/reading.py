@@ -56,7 +56,7 @@ def _code(source: Source) -> Reading:
 
 def _json(source: Source, text: str) -> Reading:
     lines = _plain(source)
-    shape = skeleton(text)
+    shape = skeleton(text) or skeleton("\n".join([row for _, row in source.rows]))
     if shape:
         lines.insert(0, Line(0, shape, must=3))
     return Reading(lines)
@@ -70,13 +70,13 @@ def _matches(source: Source) -> Reading:
         match = MATCHED.match(row)
         if match:
             weight = 1.0 if match[2] == ":" else 0.8
-            groups.setdefault(match[1], []).append(Line(0, f"{match[3]} {row[match.end() :].strip()}", weight))
+            groups.setdefault(match[1], []).append(Line(0, row[match.end() :].strip(), weight, mark=f"{match[3]} "))
         elif row and row != "--":
             others.append(Line(number, row.strip()))
     lines = others
     for path, found in groups.items():
         above = len(lines)
-        lines.append(Line(0, path + ":", must=1 if not above else 0))
+        lines.append(Line(0, path + ":", must=1))
         for line in found:
             line.above = above
         lines.extend(found)
@@ -126,6 +126,7 @@ def _diff(source: Source) -> Reading:
     """Changed lines under the path of their file."""
     lines: list[Line] = []
     above = -1
+    added = removed = 0
     for number, row in source.rows:
         if row.startswith("diff --git "):
             above = len(lines)
@@ -142,8 +143,10 @@ def _diff(source: Source) -> Reading:
             if hunk and hunk[2]:
                 lines.append(Line(number, f"@@ {hunk[1]} {hunk[2]}", 0.8, above=above))
         elif row:
+            added += row[0] == "+"
+            removed += row[0] == "-"
             lines.append(Line(number, row.strip(), 1.0 if row[0] in "+-" else 0.6, above=above))
-    return Reading(lines)
+    return Reading(lines, f"+{added} -{removed}")
 
 
 def _table(source: Source) -> Reading:

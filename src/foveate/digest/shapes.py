@@ -49,6 +49,8 @@ class Line(Struct, gc=False):
     """How much likelier than others its identifiers are wanted later."""
     must: int = 0
     """Whether it is kept as a whole before anything else, while there is room: 3 before 2 before 1."""
+    mark: str = ""
+    """What is shown before it however little of it is kept: its number in another file."""
     above: int = -1
     """Index of the line that says what this one belongs to and is shown with it: a file, a heading; -1 for none."""
 

@@ -19,6 +19,8 @@ __all__ = ["squeeze"]
 
 _WORDS = re.compile(r"[^\W\d_]\w+")
 _NEAR = 60
+_BREAK = 1.5
+_EMPTY = frozenset(["of", "in", "to", "is", "on", "at", "by", "an", "as", "or", "be", "it", "we", "so", "the", "and"])
 _LONGEST_MUST = 120
 _MOST_MUSTS = 400
 _APART = 0.4
@@ -60,8 +62,6 @@ class _Squeeze:
         self.kept: set[str] = set()
         self.value: dict[str, float] = {}
         self.names: list[list[Name]] = []
-        # A line takes its break, and every few lines a number.
-        self.line_costs = 1.5
 
     def run(self, musts: float, fill: float) -> str:
         self._find_names()
@@ -95,7 +95,7 @@ class _Squeeze:
     def _open_musts(self, room: int) -> None:
         must = sorted([(-line.must, index) for index, line in enumerate(self.lines) if line.must])
         for _, index in must[:_MOST_MUSTS]:
-            if self.used + min(len(self.lines[index].text), _LONGEST_MUST) + self.line_costs <= room:
+            if self.used + len(_clip(self.lines[index].text)) + self._break(self.lines[index]) <= room:
                 self._show_whole(index)
 
     def _show_whole(self, index: int) -> None:
@@ -106,7 +106,7 @@ class _Squeeze:
         if line.above >= 0 and line.above not in self.open:
             self._show_whole(line.above)
         shown = _clip(line.text)
-        self.used += len(shown) - len(opened.shown) if opened else len(shown) + self.line_costs
+        self.used += len(shown) - len(opened.shown) if opened else len(shown) + self._break(line)
         self.open[index] = _Open(shown, [], True)
         self.kept.update([name for name, _, end in self.names[index] if end <= len(shown)])
 
@@ -138,25 +138,29 @@ class _Squeeze:
             above = self.lines[index].above
             if above >= 0 and above not in self.open:
                 self._show_whole(above)
-                cost -= len(self.open[above].shown) + self.line_costs
+                cost -= len(self.open[above].shown) + self._break(self.lines[above])
             self.open[index] = _Open(shown, spans, False)
             self.used += cost
             self.kept.update(new)
             if len(new) < len(self.names[index]):
                 heappush(waiting, (-ratio, index))
 
+    def _break(self, line: Line) -> float:
+        """What a line takes beside its words: its end, its mark, and every few lines a number."""
+        return _BREAK + len(line.mark)
+
     def _at_best(self, index: int, names: list[Name]) -> float:
         """No less than the worth of the line for a character."""
         value = self.value
         if len(names) == 1:
             name = names[0][0]
-            return value[name] / (len(name) + self.line_costs + 3)
+            return value[name] / (len(name) + _BREAK + 3)
         best = 0.0
-        total, length = 0.0, self.line_costs
+        total, length = 0.0, _BREAK
         for name, _, _ in names:
             total += value[name]
             length += len(name) + 1
-            best = max(best, value[name] / (len(name) + 1 + self.line_costs * 0.5))
+            best = max(best, value[name] / (len(name) + 1 + _BREAK * 0.5))
         return max(best, total / length)
 
     def _bundle(self, index: int) -> tuple[float, float, list[str], str, list[tuple[int, int]]] | None:
@@ -178,9 +182,9 @@ class _Squeeze:
         names = [name for name in new if value[name] >= _APART * best * (len(name) + 1)]
         spans = sorted([*(opened.spans if opened else ()), *[new[name] for name in names]])
         shown = _abridged(line.text, spans)
-        cost = len(shown) - len(opened.shown) if opened else len(shown) + self.line_costs
+        cost = len(shown) - len(opened.shown) if opened else len(shown) + self._break(line)
         if line.above >= 0 and line.above not in self.open:
-            cost += len(_clip(self.lines[line.above].text)) + self.line_costs
+            cost += len(_clip(self.lines[line.above].text)) + self._break(self.lines[line.above])
         cost = max(cost, 1)
         return sum([value[name] for name in names]) / cost, cost, names, shown, spans
 
@@ -193,7 +197,9 @@ class _Squeeze:
             opened = self.open.get(index)
             if opened and opened.whole:
                 continue
-            cost = len(_clip(self.lines[index].text)) - (len(opened.shown) if opened else -self.line_costs)
+            cost = len(_clip(self.lines[index].text)) - (
+                len(opened.shown) if opened else -self._break(self.lines[index])
+            )
             if 0 < cost <= room - self.used:
                 self._show_whole(index)
                 if self.used + 20 > room:
@@ -204,7 +210,7 @@ class _Squeeze:
         left = self.room
         previous, silent = -99, 99
         for index in sorted(self.open):
-            number, shown = self.lines[index].number, self.open[index].shown
+            number, shown = self.lines[index].number, self.lines[index].mark + self.open[index].shown
             if number and silent >= (5 if number - previous > 6 else 14):
                 shown = f"{number} {shown}"
                 silent = 0
@@ -251,6 +257,8 @@ def _with_neighbour(text: str, start: int, end: int) -> list[tuple[int, int]]:
             continue
         far = start - last if last <= start else first - end + 2
         cost = last - first + (0 if far <= 3 else 1 + far // 12)
+        if word[0] in _EMPTY:
+            cost += 3
         if cost < least:
             best, least = (first, last), cost
     if best is None:

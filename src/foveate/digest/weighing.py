@@ -11,7 +11,7 @@ import math
 __all__ = ["floor_for", "room_for", "share_of_musts"]
 
 _LARGEST = 16_000
-_FLOOR = 0.00185
+_FLOOR = 0.00195
 _GROWS = 0.3
 _USED = {
     "diff": 0.4, "edit": 0.2, "listing": 3.0, "log": 0.25, "matches": 0.6, "table": 0.3,
@@ -35,6 +35,6 @@ def floor_for(kind: str, characters: int, room: int) -> float:
 
 def share_of_musts(kind: str) -> float:
     """The share of the room for lines that must stay."""
-    return {"log": 0.5, "output": 0.12, "json": 0.25, "table": 0.6, "prose": 0.08, "diff": 0.25, "matches": 0.15}.get(
+    return {"log": 0.5, "output": 0.12, "json": 0.25, "table": 0.6, "prose": 0.08, "diff": 0.25, "matches": 0.2}.get(
         kind, 0.1
     )
