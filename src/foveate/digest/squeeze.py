@@ -193,10 +193,13 @@ class _Squeeze:
         if self.used + 20 > room:
             return
         order = sorted(range(len(self.lines)), key=lambda index: (-self.lines[index].weight, index))
+        said: set[str] = set()
         for index in order[:400]:
             opened = self.open.get(index)
-            if opened and opened.whole:
+            text = self.lines[index].text
+            if text in said or (opened and opened.whole):
                 continue
+            said.add(text)
             cost = len(_clip(self.lines[index].text)) - (
                 len(opened.shown) if opened else -self._break(self.lines[index])
             )

@@ -1,0 +1,28 @@
+"""What digests keep of recorded sessions, over all of them and without any one source."""
+
+from __future__ import annotations
+
+import pytest
+
+from foveate.formats.sniff import read_recording
+from foveate.replay.digests import digest_figures, sum_of_figures
+
+
+@pytest.mark.slow
+def test_digests_keep_what_later_calls_use_in_an_eighth_of_the_size(transcripts):
+    """Of the identifiers that later calls used and one result alone had, 85 % and more, in 13 % of the characters."""
+    by_source: dict[str, list] = {}
+    for path in sorted((transcripts / "neutral").glob("*/*.jsonl")):
+        messages = [one.message for one in read_recording(path).messages]
+        by_source.setdefault(path.parent.name, []).extend(digest_figures(messages))
+    whole = sum_of_figures([one for figures in by_source.values() for one in figures], "all")
+    assert whole.used > 1_000
+    assert whole.kept / whole.used >= 0.85
+    assert whole.digest_characters / whole.characters <= 0.13
+    assert whole.largest <= 0.25
+    # Far ahead of what is as cheap: a prefix, and a head with a tail.
+    assert whole.kept > 3 * max(whole.kept_first, whole.kept_ends)
+    for source in by_source:
+        rest = sum_of_figures([one for name, figures in by_source.items() if name != source for one in figures], "rest")
+        assert rest.kept / rest.used >= 0.83, source
+        assert rest.digest_characters / rest.characters <= 0.14, source
