@@ -612,6 +612,17 @@ def test_an_eager_background_takes_what_would_be_waited_for():
     assert background.waits == 0
 
 
+def test_behind_a_reply_nothing_is_waited_for_however_full_the_window_is():
+    background = HandCranked(eager=True)
+    one, _ = story(background, sums_up)
+    talk(one, 1, 3)
+    one.record(say(text_of(9_500)))
+    assert (bool(is_over(one.view)), len(background.waiting), background.waits) == (True, 1, 0)
+    one.append("And?")
+    assert texts(one.settle())[0] == "In short."
+    assert background.waits == 1
+
+
 def test_what_nobody_asks_for_any_more_is_forgotten():
     def asks_once(view: View) -> Iterator[NeedsSummary]:
         entry = view.entries[0]

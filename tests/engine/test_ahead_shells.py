@@ -21,6 +21,7 @@ import pytest
 from foveate import AsyncConversation, Conversation, StoreError, SummaryRequest, Task, View, compact_on_overflow
 from foveate.background.tasks import TaskJob, Tasks
 from foveate.background.threads import Threads
+from foveate.stores.memory import MemoryStore
 from foveate.testing import say, text_of, user
 from foveate.wiring import open_async_conversation
 
@@ -150,6 +151,7 @@ def test_a_conversation_that_waits_is_let_go_when_another_thread_closes_it():
     threading.Timer(0.05, one.close).start()
     with pytest.raises(StoreError, match="closed"):
         talk(one, 11, 11)
+    assert gate.threads[0].is_alive()
     gate.open.set()
 
 
@@ -314,7 +316,9 @@ def test_a_loop_that_ends_leaves_no_task_and_no_coroutine_behind(closes: bool, i
             return ""
 
         gates.append(Gate())
-        one = await open_async_conversation("c", policy=(COMPACT,), summarizer=hangs if is_async else gates[0], **SIZE)
+        one = await open_async_conversation(
+            "c", policy=(COMPACT,), summarizer=hangs if is_async else gates[0], store=MemoryStore(), **SIZE
+        )
         await async_talk(one, 1, 7)
         while not is_async and not gates[0].begun.is_set():
             await asyncio.sleep(0)
