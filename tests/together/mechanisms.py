@@ -25,7 +25,7 @@ WINDOW = 100_000
 MECHANISMS: Mapping[str, Callable[[], Policy]] = {
     "retain": retain_blocks,
     "expire": lambda: expire_results(default=Lease(2, "compact", "first_chars", 120)),
-    "dedupe": lambda: dedupe(least=30),
+    "dedupe": lambda: dedupe(least=100, placeholder='[Same as {by}: expand("{handle}")]'),
     "pins": lambda: pin_newest(["todo"]),
     "prune": lambda: prune_tool_outputs(protect=120, minimum=60),
     "filter": lambda: filter_tool_results(keep=2),
@@ -79,7 +79,7 @@ def story(steps: int = 12) -> list[Message]:
             said += [say(f"recap - step {n} is done\n" + f"At length, about step {n}. " * 12), user(f"Now part {n}.")]
         elif n % 4 == 2:
             said += [calls(f"a{n}", f"b{n}", text=f"recap - looked at {n}")]
-            said += [answer(f"a{n}", f"{n} lines of a.\n" * 40), answer(f"b{n}", "ok")]
+            said += [answer(f"a{n}", f"{n} lines of a.\n" * 40), answer(f"b{n}", "Nothing to commit. " * 8)]
         else:
             said += [calls(f"c{n}"), answer(f"c{n}", f"what c{n} found: {'x' * (40 * n + 200)}")]
     return said

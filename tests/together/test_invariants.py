@@ -244,7 +244,8 @@ def test_i12_between_two_edits_each_prompt_begins_with_the_bytes_of_the_last_one
 @pytest.mark.parametrize("names", [("checkpoint",), ("compact",), tuple(MECHANISMS)], ids="+".join)
 def test_i13_what_is_tried_again_is_tried_a_bounded_number_of_times(names: tuple[str, ...], failure: str):
     """F11: a window that is full is worth three attempts in a row, until the user speaks again; a checkpoint, which
-    nothing waits for, is tried at growing distances.
+    nothing waits for, is tried at growing distances. Where a digest answers in the model's place, the compaction has
+    succeeded, and the next one is a first attempt again.
     """
     asked: list[SummaryRequest] = []
 
@@ -274,7 +275,9 @@ def test_i13_what_is_tried_again_is_tried_a_bounded_number_of_times(names: tuple
     attempts = [request.task for request in asked if request.task]
     assert {task.policy for task in attempts} <= set(names)
     assert attempts != []
-    assert len([task for task in attempts if task.policy == "compact"]) <= 3
+    compactions = [task for task in attempts if task.policy == "compact"]
+    assert all(task.attempt <= 3 for task in compactions)
+    assert len(compactions) <= 3 or failure != "never finishes"
     turns = [task.turn for task in attempts if task.policy == "checkpoint"]
     assert all(later - turn >= min(2**n, 32) for n, (turn, later) in enumerate(pairwise(turns)))
 
