@@ -86,8 +86,8 @@ def _figures(files: tuple[Path, ...], as_json: bool, lenient: bool) -> int:
             if tell:
                 tell(number, len(files), str(file))
     if as_json:
-        for name, kinds in by_file:
-            facts = {**msgspec.structs.asdict(sum_of_figures(kinds, name)), "kinds": list(kinds)}
+        for name, figures in by_file:
+            facts = {**msgspec.structs.asdict(sum_of_figures(figures, name)), "kinds": list(figures)}
             sys.stdout.write(msgspec.json.encode(facts).decode() + "\n")
     elif by_file:
         kinds = sorted({one.name for _, figures in by_file for one in figures})
@@ -98,6 +98,6 @@ def _figures(files: tuple[Path, ...], as_json: bool, lenient: bool) -> int:
         heading("By kind of content")
         sums = [sum_of_figures((one for one in everything if one.name == kind), kind) for kind in kinds]
         print_table(_TITLES, table_of([*sums, sum_of_figures(everything, "all")]))
-    for error in failed:
-        print(f"foveate: {error}", file=sys.stderr)
+    for said in failed:
+        print(f"foveate: {said}", file=sys.stderr)
     return 2 if failed else 0
