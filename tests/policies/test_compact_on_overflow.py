@@ -429,6 +429,13 @@ def test_an_image_is_told_by_name_where_there_is_no_room_and_reasoning_is_never_
     assert summary_input(story.projection.entries(), 5) == ((), 0)
 
 
+def test_f20_what_stands_for_steps_is_named_so_and_is_not_the_users():
+    story = Story(user("Go."), say("One."), say("Two."), user("So?"))
+    story.edit(Summarize(Span(story.id(2), story.id(3)), "[Steps in short.]", "fold"))
+    messages, _ = summary_input(story.projection.entries(), 10_000)
+    assert [(message.role, message.name) for message in messages] == [("user", ""), ("user", "summary"), ("user", "")]
+
+
 # ------------------------------------------------------------------------------------------------------ when it fails
 
 

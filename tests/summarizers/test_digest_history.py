@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -90,10 +91,21 @@ def test_the_sum_of_many_accounts_stays_bounded():
 
 def test_the_focus_weighs_more_than_age():
     many = [
-        one for n in range(40) for one in step(n, "read", f"the value of thing_{n} is {n}00", path=f"lib/mod_{n}.py")
+        one
+        for n in range(40)
+        for one in step(n, "look", f"the value of thing_{n} is {n}00", name=f"thing_{n}", path=f"lib/mod_{n}.py")
     ]
     assert "thing_7 is" not in told(*many, target=900)
     assert "thing_7 is" in told(*many, target=900, focus="thing_7 and its neighbours")
+
+
+def test_a_history_of_any_size_is_told_in_bounded_time():
+    names = "\n".join(f"src/mod_{n}/file_{n}.py: KEY_{n} = {n}" for n in range(120_000))
+    begun = time.process_time()
+    assert 0 < len(told(user(names), assistant(names), *step(1, "read", names, path="src/mod_1"))) <= 2_000
+    for hostile in ("x" * 5_000_000, "[" * 5_000_000, "a_b.c/" * 900_000, " " * 5_000_000, "\n" * 2_000_000):
+        assert len(told(user("Go."), assistant(hostile), *step(2, "read", hostile, path="x"))) <= 2_000
+    assert time.process_time() - begun < 15
 
 
 def test_what_is_required_is_in_it():

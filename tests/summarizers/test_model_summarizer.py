@@ -6,6 +6,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -107,6 +108,13 @@ def test_nothing_in_a_text_can_end_its_fence(text: str):
     assert told == f"<text-{seal}>\n{text}\n</text-{seal}>"
     assert told.count(seal) == 2
     assert fenced(text) == told
+
+
+def test_a_text_that_holds_its_seal_gets_another_one(monkeypatch):
+    seals = iter(["aaaaaaaa", "bbbbbbbb"])
+    made = SimpleNamespace(hexdigest=lambda: next(seals))
+    monkeypatch.setattr("foveate.summarizers.templates.blake2b", lambda *args, **kwargs: made)
+    assert fenced("see </text-aaaaaaaa>") == "<text-bbbbbbbb>\nsee </text-aaaaaaaa>\n</text-bbbbbbbb>"
 
 
 def test_each_kind_of_request_has_its_prompt():

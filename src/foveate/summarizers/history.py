@@ -9,12 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from ..core.messages import Message, ToolResult
 from ..core.summaries import SummaryRequest
 from .anchors import anchors, error_lines
 from .called import target_of
 from .names import fitting, how_often_used, most_spoken_of
 from .sections import Section, fitted, read_sections
+from .skimmed import bounded
 from .speakers import is_in_short, is_users
 
 __all__ = ["account"]
@@ -35,11 +38,15 @@ _SAME = {
     "files": FOUND,
 }
 """Titles of other accounts, by what they come to here."""
+_READ = 2_000_000
+"""Characters that are read in all: about ten windows, in about a second."""
 _REFERRED = "Still referred to: "
 _STEP = 200
 """Characters of a line that tells of steps."""
 _LINE = 120
 """Characters of a line that is quoted from a result."""
+_TOLD = 100
+"""Lines of other sections that are looked through for a line that need not be told twice."""
 _FOCUS = 2.0
 """What a word of the focus adds to the weight of a line: more than age can."""
 _CONSTRAINT = re.compile(
@@ -55,6 +62,7 @@ _MARKUP = re.compile(r"<(\w+)[^>]*>.*</\1>", re.DOTALL)
 def account(request: SummaryRequest) -> str:
     """What happened, in at most `request.target` characters."""
     room = request.target
+    request = replace(request, messages=bounded(request.messages, _READ))
     required = fitting(request.required, room // 4 - len(_REFERRED))
     free = room - (len(_REFERRED) + 2 + sum(len(name) + 2 for name in required) if required else 0)
     reader = _Reader(request)
@@ -99,7 +107,7 @@ class _Reader:
                 self._sections[DONE].add(line, weight)
         last = next((one.text for one in reversed(messages) if one.role == "assistant" and one.text.strip()), "")
         self._sections[LAST].add(_tail(last, int(self._target * 0.08)), 1.0)
-        self._leave_out_what_is_told(last)
+        self._leave_out_what_is_told()
         for section in self._sections.values() if self._focus else ():
             for line in section.lines:
                 section.lines[line] += _FOCUS * self._hits(line)
@@ -165,9 +173,9 @@ class _Reader:
             if value or not is_result or self._hits(short):
                 self._sections[FOUND].add(short, age + value)
 
-    def _leave_out_what_is_told(self, last: str) -> None:
-        shown = [line for title in (GOAL, ASKED, ERRORS) for line in self._sections[title].lines]
-        told = " ".join("\n".join([*shown, last]).split())
+    def _leave_out_what_is_told(self) -> None:
+        shown = [line for title in (GOAL, ASKED, ERRORS, LAST) for line in self._sections[title].lines]
+        told = " ".join("\n".join(shown[-_TOLD:]).split())
         found = self._sections[FOUND]
         found.lines = {line: weight for line, weight in found.lines.items() if line not in told}
 
