@@ -78,9 +78,14 @@ def sum_of_figures(figures: Iterable[DigestFigures], name: str) -> DigestFigures
     all_of = list(figures)
     return DigestFigures(
         name,
-        *(sum([getattr(one, field) for one in all_of]) for field in ("results", "characters", "digest_characters")),
-        max([one.largest for one in all_of], default=0.0),
-        *(sum([getattr(one, field) for one in all_of]) for field in ("used", "kept", "kept_first", "kept_ends")),
+        results=sum([one.results for one in all_of]),
+        characters=sum([one.characters for one in all_of]),
+        digest_characters=sum([one.digest_characters for one in all_of]),
+        largest=max([one.largest for one in all_of], default=0.0),
+        used=sum([one.used for one in all_of]),
+        kept=sum([one.kept for one in all_of]),
+        kept_first=sum([one.kept_first for one in all_of]),
+        kept_ends=sum([one.kept_ends for one in all_of]),
     )
 
 
