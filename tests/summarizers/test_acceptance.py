@@ -159,9 +159,9 @@ def test_f20_what_the_user_said_stays(text: str):
             "a permission that the user never gave",
         ),
         (
-            "The user approved a sessions table for production deployments everywhere. The cookie is set now, and tests "
-            "pass on it.",
-            "The cookie is set now, and tests pass on it.",
+            "The user approved a sessions table for production deployments. The cookie is set, and all tests pass "
+            "on it.",
+            "The cookie is set, and all tests pass on it.",
             "a permission that the user never gave",
         ),
         (

@@ -14,6 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from ..core.summaries import SummaryRequest
+from .skimmed import bounded
 from .speakers import is_users
 
 __all__ = ["Heard", "without_inventions"]
@@ -62,6 +63,8 @@ _QUOTED = re.compile(
 _SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])")
 _ELLIPSIS = re.compile(r"\s*(?:…|\.\.\.|\[\.\.\.\]|\[…\])\s*")
 _WORD = re.compile(r"\w+")
+_READ = 2_000_000
+"""Characters of others that are looked through, of each the beginning and the end where there are more."""
 _RUN = 6
 """Words in a row that a sentence shares with a tool's result and no user's message: then they are the tool's."""
 _STEM = 5
@@ -85,7 +88,8 @@ class Heard:
     @cached_property
     def others(self) -> str:
         """What tools answered, and what was told as if a user had said it."""
-        return plain("\n".join(message.text for message in self._request.messages if not is_users(message)))
+        others = [message for message in self._request.messages if not is_users(message)]
+        return plain("\n".join(message.text for message in bounded(others, _READ)))
 
     @cached_property
     def permitted(self) -> str | None:
