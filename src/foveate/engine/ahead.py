@@ -211,7 +211,8 @@ class Ahead:
         if asked.job:
             asked.job.cancel()
         count = self._calm.get(asked.name, (0, 0))[0]
-        self._calm[asked.name] = (count + 1, turn + (1 << min(count, _DOUBLINGS)))
+        recent = {name: calm for name, calm in self._calm.items() if calm[1] + (1 << _DOUBLINGS) > turn}
+        self._calm = {**recent, asked.name: (count + 1, turn + (1 << min(count, _DOUBLINGS)))}
 
     def close(self) -> list[object]:
         """Give up what is running. Waits for nothing; returns what the jobs say to it."""
