@@ -13,7 +13,7 @@ __all__ = ["parsed", "skeleton"]
 
 _MOST_PARSED = 2_000_000
 _KEYS = 12
-_ROOM = 220
+_ROOM = 118
 
 
 def parsed(text: str) -> Any:

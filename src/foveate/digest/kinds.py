@@ -11,8 +11,8 @@ from collections.abc import Sequence
 __all__ = ["kind_of"]
 
 _JSON_BEGIN = re.compile(r"\s*[\[{]")
-_MATCH = re.compile(r"(?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]][:\-]\d+[:\-]")
-_PATH = re.compile(r"(?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]/][*@/]?\Z")
+_MATCH = re.compile(r"(?=[^:]{0,200}[A-Za-z])(?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]][:\-]\d+[:\-]")
+_PATH = re.compile(r"(?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]/][*@/:]?\Z")
 _LS = re.compile(r"[dl\-cbps][rwxsStT-]{9}")
 _TREE = re.compile(r"[│├└|`]")
 _LOG = re.compile(
@@ -26,7 +26,7 @@ _CODE = re.compile(
     r"|type|use|mod|#include|namespace|try|except|with|assert|raise|throw|await|match)\b"
     r"|.*[{};]\s*\Z|.*\)\s*:?\s*\Z|\s*(?://|/\*|\*)|.*[\w\])]\s*(?::=|=|==|=>|->)\s.*|.*,\Z|\s*[@}\])]"
 )
-_PROSE = re.compile(r"(?:#{1,6} |[-*] |\d+\. |> )?[*_`\"'(\[]*[A-Za-z][^{}=;<>|]{30,}")
+_PROSE = re.compile(r"[^{}=<>|]{0,60}?(?:[A-Za-z']+[,;:]?\s){4}")
 _DIFF = re.compile(r"diff --git |@@ -\d+(?:,\d+)? \+\d+|--- [^\s-]")
 _PAGE = re.compile(r"\s*(?:<!doctype html|<html|<body|<head\b)", re.IGNORECASE)
 _SNAPSHOT = re.compile(r"\s*-? ?(?:\w+ )?.{0,200}\[ref=\w+\]|\s*(?:uid=|\[\d+\])\w*")

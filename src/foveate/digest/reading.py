@@ -21,7 +21,7 @@ DECLARES = re.compile(
     r"(func|function|def|class|interface|struct|enum|impl|fn|type|const|let|var|trait|module|namespace|package)"
     r"\b[ *]+(?:\([^)\n]{0,80}\) ?)?([A-Za-z_$][\w$]*)"
 )
-MATCHED = re.compile(r"((?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]])([:\-])(\d+)\2")
+MATCHED = re.compile(r"(?=[^:]{0,200}[A-Za-z])((?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]])([:\-])(\d+)\2")
 
 _LOCAL = ("const", "let", "var", "package")
 _LS = re.compile(r"[dl\-cbps][rwxsStT-]{9}[@+.]?\s+\d+\s+\S+\s+\S+\s+([\d.,]+[KMG]?)\s+\S+\s+\S+\s+\S+\s+(.*)")
@@ -145,7 +145,11 @@ def _diff(source: Source) -> Reading:
         elif row:
             added += row[0] == "+"
             removed += row[0] == "-"
-            lines.append(Line(number, row.strip(), 1.0 if row[0] in "+-" else 0.6, above=above))
+            changed = row[0] in "+-"
+            text = row[1:].strip() if changed else row.strip()
+            if text:
+                mark = row[0] if changed else ""
+                lines.append(Line(number, text, 1.0 if changed else 0.6, mark=mark, above=above))
     return Reading(lines, f"+{added} -{removed}")
 
 

@@ -19,10 +19,16 @@ __all__ = ["squeeze"]
 
 _WORDS = re.compile(r"[^\W\d_]\w+")
 _NEAR = 60
+_DIGIT = re.compile(r"[0-9]+")
+_SAMPLES = 5
+_MORE_ALIKE = 0.4
 _BREAK = 1.5
+_SHORT = 10
 _EMPTY = frozenset(["of", "in", "to", "is", "on", "at", "by", "an", "as", "or", "be", "it", "we", "so", "the", "and"])
 _LONGEST_MUST = 120
 _MOST_MUSTS = 400
+_LEAST_MUST = 30
+_FIRST = 3
 _APART = 0.4
 _AGAIN = 1.15
 _CALLED = 1.2
@@ -72,6 +78,7 @@ class _Squeeze:
 
     def _find_names(self) -> None:
         value, names = self.value, self.names
+        alike: dict[str, int] = {}
         for line in self.lines:
             here: list[Name] = []
             text, weight = line.text, line.weight
@@ -86,6 +93,12 @@ class _Squeeze:
                     each *= _CALLED
                 known = value.get(name)
                 if known is None:
+                    if _DIGIT.search(name):
+                        series = _DIGIT.sub("0", name)
+                        seen = alike.get(series, 0)
+                        alike[series] = seen + 1
+                        if seen >= _SAMPLES:
+                            each *= _MORE_ALIKE
                     value[name] = each
                 elif each * _AGAIN > known:
                     value[name] = each * _AGAIN
@@ -95,17 +108,21 @@ class _Squeeze:
     def _open_musts(self, room: int) -> None:
         must = sorted([(-line.must, index) for index, line in enumerate(self.lines) if line.must])
         for _, index in must[:_MOST_MUSTS]:
-            if self.used + len(_clip(self.lines[index].text)) + self._break(self.lines[index]) <= room:
+            line = self.lines[index]
+            left = int(room - self.used - self._break(line))
+            if len(_clip(line.text)) <= left:
                 self._show_whole(index)
+            elif line.must == _FIRST and left >= _LEAST_MUST:
+                self._show_whole(index, left)
 
-    def _show_whole(self, index: int) -> None:
+    def _show_whole(self, index: int, most: int = _LONGEST_MUST) -> None:
         opened = self.open.get(index)
         if opened and opened.whole:
             return
         line = self.lines[index]
         if line.above >= 0 and line.above not in self.open:
             self._show_whole(line.above)
-        shown = _clip(line.text)
+        shown = _clip(line.text, most)
         self.used += len(shown) - len(opened.shown) if opened else len(shown) + self._break(line)
         self.open[index] = _Open(shown, [], True)
         self.kept.update([name for name, _, end in self.names[index] if end <= len(shown)])
@@ -227,14 +244,16 @@ class _Squeeze:
         return "\n".join(out)
 
 
-def _clip(text: str) -> str:
-    return text if len(text) <= _LONGEST_MUST else text[: _LONGEST_MUST - 1] + "…"
+def _clip(text: str, most: int = _LONGEST_MUST) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _abridged(text: str, spans: list[tuple[int, int]]) -> str:
     """The spans of a line with what is between them, where it is short."""
     if len(spans) == 1:
         spans = _with_neighbour(text, *spans[0])
+        if len(spans) == 1 and len(text) <= spans[0][1] - spans[0][0] + _SHORT:
+            return text
     pieces = []
     last = -1
     for start, end in spans:

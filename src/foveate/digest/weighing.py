@@ -35,6 +35,6 @@ def floor_for(kind: str, characters: int, room: int) -> float:
 
 def share_of_musts(kind: str) -> float:
     """The share of the room for lines that must stay."""
-    return {"log": 0.5, "output": 0.12, "json": 0.25, "table": 0.6, "prose": 0.08, "diff": 0.25, "matches": 0.2}.get(
+    return {"log": 0.5, "output": 0.08, "json": 0.3, "table": 0.6, "prose": 0.08, "diff": 0.25, "matches": 0.2}.get(
         kind, 0.1
     )
