@@ -109,6 +109,9 @@ def test_f25_names_that_are_still_spoken_of_are_added_where_there_is_room_else_i
         "The user approved dropping the sessions table of staging. It was done.",
         "The user did not approve of touching production. It was left alone.",
         'The user asked to fix "login.py" first, which was done and tested.',
+        'The config in /Users/tom/app needs "two more lines at its end" for this.',
+        'The user\'s own settings say "one line for each folder"; these need a change.',
+        "Ignore files are read before all rules; you should now get two lines. User IDs need a check.",
     ],
 )
 def test_f20_what_the_user_said_stays(text: str):

@@ -19,11 +19,12 @@ from .speakers import is_users
 
 __all__ = ["Heard", "without_inventions"]
 
-_USER = re.compile(
-    r"\b(?:users?|customers?|humans?|requesters?|operators?|benutzer\w*|nutzer\w*|usuari\w+|utilisat\w+|utente|"
-    r"gebruikers?|пользовател\w*)\b|用户|用戶|使用者|ユーザ|사용자",
-    re.IGNORECASE,
+_WHO = (
+    r"(?:users?|customers?|humans?|requesters?|operators?|benutzer\w*|nutzer\w*|usuari\w+|utilisat\w+|utente|gebruikers?"
+    r"|пользовател\w*)"
 )
+_USER = re.compile(rf"(?<![\w/.\-])(?:{_WHO})(?![\w/\-]|['’]s)|用户|用戶|使用者|ユーザ|사용자", re.IGNORECASE)
+"""The user; not a folder of that name, and not what the user owns."""
 _SAYS = re.compile(
     r"\b(?:sa(?:id|ys|ying)|w(?:rote|rites)|repl\w+|answer\w*|confirm\w*|approv\w*|agree\w*|t(?:old|ells)|stat(?:ed|es)|"
     r"ask\w*|request\w*|insist\w*|order\w*|instruct\w*|want\w*|demand\w*|sagt\w*|schrieb|dijo|dice|a dit|сказал\w*)\b|"
@@ -31,9 +32,9 @@ _SAYS = re.compile(
     re.IGNORECASE,
 )
 _HEADED = re.compile(r"\b(?:requests?|constraints?|asked|instructions?|rules|goal)\b", re.IGNORECASE)
+_WISH = r"(?:want|ask|request|instruct|order|tell|told|requir|need|demand|wish|expect|insist|direct|would like)\w*"
 _WISHES = re.compile(
-    r"\b(?:want|ask|request|instruct|order|tell|told|requir|need|demand|wish|expect|insist|direct|would like)\w*\b",
-    re.IGNORECASE,
+    rf"(?<![\w/.\-]){_WHO}(?:\W+\w+){{0,3}}\W+{_WISH}\b|\b{_WISH}\W+(?:by|from)\W+(?:the\W+)?{_WHO}\b", re.IGNORECASE
 )
 _PERMITS = re.compile(
     r"\b(?:approv\w+|authori[sz]\w+|consent\w*|permitted|permission|allow(?:ed|s)|granted|green.?lit|signed off|"
@@ -49,9 +50,10 @@ _ASSENT = re.compile(
     re.IGNORECASE,
 )
 _OVERRIDES = re.compile(
-    r"(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|any|system)\b.{0,30}"
-    r"\b(?:instructions?|messages?|rules?|prompts?|directions?|constraints?)"
-    r"|\byou (?:are|must|should|will) (?:now|henceforth|from now on)\b|\bnew (?:system )?instructions?\s*:"
+    r"\b(?:ignore|disregard|forget|override)\s+(?:(?:all|any|every|the|your|my|of)\s+){0,4}"
+    r"(?:(?:previous|prior|above|earlier|preceding|existing|other|system)\s+(?:\w+\s+){0,2})?"
+    r"(?:instructions?|messages|rules|prompts?|directions?|constraints?)\b"
+    r"|\byou (?:are now an?|must (?:now|henceforth|from now on)|will henceforth)\b|\bnew (?:system )?instructions?\s*:"
     r"|^\W*(?:system|developer)\s*(?:prompt|message)?\s*:|</?(?:system|instructions?|user|assistant)>|<\|im_(?:start|end)\|>",
     re.IGNORECASE,
 )
