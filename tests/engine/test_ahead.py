@@ -149,7 +149,6 @@ def test_what_others_make_needless_once_the_window_is_full_is_not_asked_for():
 
 
 def test_where_the_view_still_fits_the_conversation_goes_on_though_the_threshold_is_reached():
-    """Issue: never waits unless the budget leaves no choice."""
     background = HandCranked()
     one, _ = story(background, compact_on_overflow(threshold=0.8, ahead=0.5, framing="{summary}"))
     view = talk(one, 1, 10)
