@@ -76,6 +76,7 @@ if _typing.TYPE_CHECKING:
     from .policies.dedupe import dedupe
     from .policies.expire_results import expire_results
     from .policies.filter_tool_results import filter_tool_results
+    from .policies.fold import fold
     from .policies.leases import effective_lease, most_aggressive
     from .policies.pins import pin_newest
     from .policies.prune_tool_outputs import prune_tool_outputs
@@ -175,6 +176,7 @@ __all__ = [
     "expand_tool",
     "expire_results",
     "filter_tool_results",
+    "fold",
     "most_aggressive",
     "open_async_conversation",
     "open_conversation",
@@ -208,6 +210,7 @@ _LATER = {
     "expand_tool": ".expansion",
     "expire_results": ".policies.expire_results",
     "filter_tool_results": ".policies.filter_tool_results",
+    "fold": ".policies.fold",
     "most_aggressive": ".policies.leases",
     "pin_newest": ".policies.pins",
     "prune_tool_outputs": ".policies.prune_tool_outputs",

@@ -17,11 +17,14 @@ import msgspec
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.view import Entry
 from ..digest import describe, digest, room_for
+from .in_short import in_short
 
 __all__ = ["names_in", "steps_in_short"]
 
 _NAME = re.compile(r"[A-Za-z0-9_./\-#@]{6,120}")
 _TELLING = re.compile(r"[0-9_/.]|[a-z][A-Z]|[A-Z]{2}[a-z]")
+_WHITE = re.compile(r"\s+")
+_ESCAPED = {"\n": "\\n", "\t": "\\t"}
 _SAID = 240
 """Characters up to which what the model wrote is told whole."""
 _SAID_SHARE = 0.3
@@ -100,11 +103,11 @@ class _Short:
 
     def _value(self, value: Any) -> str:
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        flat = " ".join(text.split())
+        flat = _on_one_line(text)
         if len(flat) <= _GIVEN:
             return flat
-        kept = self._new_lines(digest(text, max(_GIVEN, int(len(text) * _GIVEN_SHARE))).text)
-        return " / ".join([f"{flat[: _GIVEN // 2]}…", *kept])
+        kept = self._new_lines(in_short(text, max(_GIVEN, int(len(text) * _GIVEN_SHARE)), ""), as_written=True)
+        return " /".join([f"{flat[: _GIVEN // 2]}…", *kept])
 
     def _answered(self, entry: Entry, result: ToolResult) -> Iterator[str]:
         text = entry.source.text if entry.source else ""
@@ -118,13 +121,19 @@ class _Short:
         yield self._tell(f"  → {entry.handle}{mark} {about.kind}, {size}: {about.gist}")
         yield from (f"    {line}" for line in self._new_lines(digest(text, room_for(len(text)), entry.handle).text))
 
-    def _new_lines(self, short: str) -> list[str]:
-        """The lines of a digest that tell a name which was not told yet."""
+    def _new_lines(self, short: str, *, as_written: bool = False) -> list[str]:
+        """The lines of a digest that tell a name which was not told yet. `as_written`: with what stood before them."""
         kept: list[str] = []
         for line in _body(short):
-            if names_in(line) - self._told:
-                kept.append(self._tell(line.strip()[:_LINE]))
+            shown = _on_one_line(f"\n{line}") if as_written else line.strip()
+            if names_in(shown) - self._told:
+                kept.append(self._tell(shown[:_LINE]))
         return kept
+
+
+def _on_one_line(text: str) -> str:
+    """A text with each run of white space as one space, or as the escape that it ends with, as calls write it."""
+    return _WHITE.sub(lambda run: _ESCAPED.get(run[0][-1], " "), text)
 
 
 def _body(text: str) -> list[str]:
