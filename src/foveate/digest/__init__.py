@@ -13,7 +13,7 @@ from .reading import read
 from .shapes import Description, Digest
 from .source import Source, source_of
 from .squeeze import squeeze
-from .weighing import floor_for, room_for, share_of_musts
+from .weighing import floor_for, room_for, room_for_musts
 
 __all__ = ["Description", "Digest", "describe", "digest", "room_for"]
 
@@ -50,8 +50,8 @@ def digest(text: str, room: int | None = None, handle: str = "") -> Digest:
             reading.lines,
             left,
             floor=floor_for(about.kind, len(text), room),
-            musts=share_of_musts(about.kind),
-            fill=min(left * 0.5, max(_LEAST_FILLED, _FILLED * len(text))) / left,
+            musts=room_for_musts(about.kind, left),
+            fill=min(left // 2, max(_LEAST_FILLED, int(_FILLED * len(text)))),
         )
     return Digest(f"{header}\n{body}"[:room], about)
 

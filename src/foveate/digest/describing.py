@@ -97,7 +97,7 @@ def _gist(kind: str, text: str, some: Sequence[str]) -> str:
 
 def _declared(some: Sequence[str]) -> str:
     names = [f"{found[1]} {found[2]}" for found in map(DECLARES.match, some) if found]
-    outer = [name for name in names if not name.startswith(("const ", "let ", "var "))]
+    outer = [name for name in names if not name.startswith(("const ", "let ", "var ", "package "))]
     return ", ".join((outer or names)[:4])
 
 

@@ -14,7 +14,7 @@ _JSON_BEGIN = re.compile(r"\s*[\[{]")
 _MATCH = re.compile(r"(?=[^:]{0,200}[A-Za-z])(?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]][:\-]\d+[:\-]")
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w@+~.()\[\]\\/-]*[\w)\]/][*@/:]?\Z")
 _LS = re.compile(r"[dl\-cbps][rwxsStT-]{9}")
-_TREE = re.compile(r"[│├└|`]")
+_TREE = re.compile(r"[│├└]|[|`]-- ")
 _LOG = re.compile(
     r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]?\d\d?:\d\d|\[?\d\d:\d\d:\d\d|(?:\[?(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL)\b)"
     r"|(?:=== RUN|--- PASS|--- FAIL|PASS\b|FAIL\b|ok  \t|\?   \t)|npm (?:ERR|WARN)|(?:info|warning|error):"
@@ -54,7 +54,10 @@ def kind_of(rows: Sequence[tuple[int, str]], begins: str, unseen: bool = False) 
         return "page"
     if sum(1 for line in sample if _MATCH.match(line)) > 0.6 * count:
         return "matches"
-    if sum(1 for line in sample if _PATH.match(line.strip()) or _LS.match(line) or _TREE.match(line)) > 0.75 * count:
+    if (
+        sum(1 for line in sample if _PATH.match(line.strip()) or _LS.match(line) or _TREE.match(line.lstrip()))
+        > 0.75 * count
+    ):
         return "listing"
     logged = sum(1 for line in sample if _LOG.match(line.lstrip()))
     if logged > 0.5 * count:

@@ -19,10 +19,11 @@ BAD = re.compile(
     re.IGNORECASE,
 )
 TOTAL = re.compile(
-    r"\b\d+ (?:passed|failed|errors?|warnings?|tests?|skipped|files? changed|insertions?|deletions?)\b"
+    r"(?<![:\d.])\b\d+ (?:passed|failed|errors?|warnings?|tests?|skipped|files? changed|insertions?|deletions?)\b"
     r"|^(?:Total|Tests|Ran|Found|FAILED|PASSED|Summary|Successfully|BUILD)\b",
     re.IGNORECASE,
 )
+_COUNTED = re.compile(r"\b\d+ (?:passed|failed|errors?|files? changed)\b|^Ran \d", re.IGNORECASE)
 _STATE = re.compile(
     r"(?:---? |\[)?(ok|FAIL|PASS(?:ED)?|FAILED|SKIP|ERROR|WARN(?:ING)?|INFO|DEBUG)\b"
     r"|.{1,60}?\s\[?(ERROR|WARN(?:ING)?|INFO|DEBUG)\b"
@@ -50,7 +51,7 @@ def read_output(source: Source) -> Reading:
             counts[id(seen)] = counts.get(id(seen), 1) + 1
         elif 6 < len(text) < 400:
             if TOTAL.search(text):
-                line.weight, line.must = 1.3, 2
+                line.weight, line.must = 1.3, 4 if _COUNTED.search(text) else 2
             elif BAD.search(text) and not _FINE.search(text):
                 worst += 1
                 line.weight = 1.3

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import groupby
+from operator import itemgetter
 
 from .data import skeleton
 from .outputs import read_output
@@ -167,8 +169,9 @@ def _prose(source: Source) -> Reading:
     """Sentences; headings and what a text begins with are worth more."""
     lines: list[Line] = []
     fresh = True
-    for number, row in source.rows:
-        text = row.strip()
+    # A long line comes in pieces of one number: sentences go on over them.
+    for number, pieces in groupby(source.rows, itemgetter(0)):
+        text = "".join([row for _, row in pieces]).strip()
         if not text:
             fresh = True
             continue

@@ -48,7 +48,7 @@ class Line(Struct, gc=False):
     weight: float = 1.0
     """How much likelier than others its identifiers are wanted later."""
     must: int = 0
-    """Whether it is kept as a whole before anything else, while there is room: 3 before 2 before 1."""
+    """Whether it is kept as a whole before anything else, while there is room: 4 before 3 before 2 before 1."""
     mark: str = ""
     """What is shown before it however little of it is kept: its number in another file."""
     above: int = -1

@@ -49,11 +49,11 @@ class _Open:
         self.whole = whole
 
 
-def squeeze(lines: Sequence[Line], room: int, *, floor: float = 0.0, musts: float = 0.35, fill: float = 0.0) -> str:
+def squeeze(lines: Sequence[Line], room: int, *, floor: float = 0.0, musts: int = 0, fill: int = 0) -> str:
     """The best of the lines in at most `room` characters.
 
-    `floor`: worth for a character below which nothing is kept but what must be. `musts`: share of the room for lines
-    that must be kept, whole. `fill`: share of the room up to which lines are shown in full where identifiers take less.
+    `floor`: worth for a character below which nothing is kept but what must be. `musts`: of the room, what is for
+    lines that must be kept, whole. `fill`: what of the room is used by lines in full where identifiers take less.
     """
     return _Squeeze(lines, room, floor).run(musts, fill)
 
@@ -69,11 +69,11 @@ class _Squeeze:
         self.value: dict[str, float] = {}
         self.names: list[list[Name]] = []
 
-    def run(self, musts: float, fill: float) -> str:
+    def run(self, musts: int, fill: int) -> str:
         self._find_names()
-        self._open_musts(int(self.room * musts))
+        self._open_musts(musts)
         self._cover()
-        self._fill(int(self.room * fill))
+        self._fill(fill)
         return self._text()
 
     def _find_names(self) -> None:
@@ -112,7 +112,7 @@ class _Squeeze:
             left = int(room - self.used - self._break(line))
             if len(_clip(line.text)) <= left:
                 self._show_whole(index)
-            elif line.must == _FIRST and left >= _LEAST_MUST:
+            elif line.must >= _FIRST and left >= _LEAST_MUST:
                 self._show_whole(index, left)
 
     def _show_whole(self, index: int, most: int = _LONGEST_MUST) -> None:
@@ -279,8 +279,8 @@ def _with_neighbour(text: str, start: int, end: int) -> list[tuple[int, int]]:
             continue
         far = start - last if last <= start else first - end + 2
         cost = last - first + (0 if far <= 3 else 1 + far // 12)
-        if word[0] in _EMPTY:
-            cost += 3
+        if word[0].lower() in _EMPTY:
+            cost += 6
         if cost < least:
             best, least = (first, last), cost
     if best is None:

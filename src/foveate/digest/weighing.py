@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["floor_for", "room_for", "share_of_musts"]
+__all__ = ["floor_for", "room_for", "room_for_musts"]
 
 _LARGEST = 16_000
-_FLOOR = 0.00195
+_FLOOR = 0.0019
 _GROWS = 0.3
+_ONE_LINE = {"log": 80, "output": 80, "prose": 60}
+_MUSTS = {
+    "diff": 0.25, "json": 0.2, "log": 0.5, "matches": 0.2, "output": 0.05, "prose": 0.05, "table": 0.6,
+}  # fmt: skip
 _USED = {
     "diff": 0.4, "edit": 0.2, "listing": 3.0, "log": 0.25, "matches": 0.6, "table": 0.3,
 }  # fmt: skip
@@ -33,8 +37,8 @@ def floor_for(kind: str, characters: int, room: int) -> float:
     return _FLOOR * math.pow(characters, _GROWS) / _USED.get(kind, 1.0) * tight * tight
 
 
-def share_of_musts(kind: str) -> float:
-    """The share of the room for lines that must stay."""
-    return {"log": 0.5, "output": 0.08, "json": 0.3, "table": 0.6, "prose": 0.08, "diff": 0.25, "matches": 0.2}.get(
-        kind, 0.1
-    )
+def room_for_musts(kind: str, room: int) -> int:
+    """What of the room is for lines that must stay; enough for a total or an error, where those are what matters."""
+    share = _MUSTS.get(kind, 0.1)
+    least = _ONE_LINE.get(kind, 0)
+    return max(int(room * share), min(least, room // 2))

@@ -1,0 +1,178 @@
+"""Each kind of text keeps its shape: what it holds, what went wrong, what things are called, each beside its words."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from foveate.digest import Description, describe, digest
+
+GO = 'package store\n\nimport (\n\t"context"\n)\n\n' + "".join(
+    [
+        f"func (s *Store) Load{name}(ctx context.Context, id string) (*{name}, error) {{\n"
+        f"\t// Reads one row, or says why there is none.\n\treturn s.load(ctx, table{name}, id)\n}}\n\n"
+        for name in ("User", "Order", "Invoice", "Session", "Token", "Basket")
+    ]
+)
+CSV = "id,customer_email,total\n" + "\n".join([f"ord_{n},c{n}@example.com,{n * 3}.50" for n in range(40)])
+LOG = (
+    "\n".join([f"2026-03-01 10:00:{n:02} INFO served /api/items/{n} in {n} ms" for n in range(40)])
+    + "\n2026-03-01 10:00:41 ERROR upstream db-primary.internal refused the connection"
+)
+DIFF = (
+    "diff --git a/src/auth/session.py b/src/auth/session.py\nindex 1a2b3c4..5d6e7f8 100644\n--- a/src/auth/session.py\n"
+    "+++ b/src/auth/session.py\n@@ -10,8 +10,8 @@ def log_in(user):\n"
+    + "".join([f" unchanged line {n}\n" for n in range(12)])
+    + "-    cookie = None\n+    cookie = make_cookie(user.session_id)\n"
+)
+MATCHES = "".join(
+    [f"src/app/{name}.go:{n}:\tsrv{n} := NewServer(config{n})\n" for name in ("main", "test") for n in range(20, 30)]
+)
+LISTING = "\n".join(
+    [f"src/segments/{name}_test.go" for name in ("angular", "bazel", "dart", "elixir", "golang", "zig")] * 2
+)
+PYTEST = (
+    "platform linux\n"
+    + "".join([f"tests/part_{n}/test_it.py .......... [{n}0%]\n" for n in range(10)])
+    + "E   AssertionError: expected 3, got 2\n\ntests/test_cart.py:88: AssertionError\n5 failed, 109 passed in 3.21s\n"
+)
+PROSE = (
+    "# Login report\n\nThe login test fails because the cookie is never set. "
+    + "We looked at many other things first and found nothing at all. " * 10
+    + "\n\n## Remedy\n\nThe fix belongs in src/auth/session.py, where make_cookie drops the session_id.\n"
+)
+PAGE = "<html><head><title>Orders</title></head><body>\n" + "\n".join(
+    [f'<div class="row"><a href="/orders/ord_{n}">Order number {n}</a></div>' for n in range(20)]
+)
+SNAPSHOT = "\n".join([f'- button "Add item_{n} to cart" [ref=e{n}]\n- text: in stock' for n in range(16)])
+USERS = json.dumps([{"user_id": f"usr_{n}", "address": {"city": "Bern", "zip_code": f"30{n}"}} for n in range(30)])
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "items"),
+    [
+        (GO, "code", "6 definitions"),
+        (CSV, "table", "40 rows"),
+        (LOG, "log", ""),
+        (DIFF, "diff", "1 files"),
+        (MATCHES, "matches", "20 matches"),
+        (LISTING, "listing", "12 entries"),
+        (PYTEST, "output", ""),
+        (PROSE, "prose", "2 headings"),
+        (PAGE, "page", ""),
+        (SNAPSHOT, "page", ""),
+        (USERS, "json", ""),
+        ("\x00\x01\x02\x03" * 300, "binary", ""),
+    ],
+    ids=["code", "csv", "log", "diff", "matches", "listing", "pytest", "prose", "html", "snapshot", "json", "binary"],
+)
+def test_a_kind_is_recognised_and_its_things_are_counted(text, kind, items):
+    about = describe(text)
+    assert (about.kind, f"{about.items} {about.item}" if about.items else "") == (kind, items)
+
+
+def test_a_description_reads_as_one_line():
+    assert str(describe(GO)) == (
+        f"code, {len(GO):,} characters, 6 definitions: "
+        "func LoadUser, func LoadOrder, func LoadInvoice, func LoadSession"
+    )
+    assert describe(PYTEST).gist == "5 failed, 109 passed in 3.21s"
+    assert describe(PAGE).gist == "Orders"
+    assert describe(PROSE).gist == "Login report"
+    assert describe("") == Description("empty", 0, 0)
+
+
+def test_code_keeps_what_is_declared_with_the_numbers_of_its_lines():
+    assert digest(GO, handle="m12").text.startswith('[code, 36 lines; expand("m12")]\n')
+    for name in ("LoadUser", "LoadOrder", "LoadInvoice", "LoadSession", "LoadToken", "LoadBasket"):
+        assert name in digest(GO).text
+
+
+def test_a_viewers_numbers_are_taken_away_and_told():
+    viewed = "".join(
+        [f"{number:6}\t    const value_{number} = readSetting('part.{number}');\n" for number in range(200, 260)]
+    )
+    assert digest(viewed, handle="m3").text.split("\n")[0] == '[code, 60 lines, file lines 200-259; expand("m3")]'
+
+
+def test_a_table_keeps_its_columns_and_whole_rows():
+    lines = digest(CSV, handle="m1").text.split("\n")
+    assert lines[:3] == ['[table, 41 lines; expand("m1")]', "1 id,customer_email,total", "ord_0,c0@example.com,0.50"]
+    assert lines[-1].endswith("ord_39,c39@example.com,117.50")
+
+
+def test_a_log_keeps_its_errors_and_collapses_what_repeats():
+    text = digest(LOG, handle="m1").text
+    assert text.startswith('[log, 41 lines, INFO 40, ERROR 1; expand("m1")]\n')
+    assert "ERROR upstream db-primary.internal refused the connection" in text
+    assert "2026-03-01 10:00:00 INFO served /api/items/0 in 0 ms (×40)" in text
+
+
+def test_totals_and_errors_of_a_test_run_stay():
+    text = digest(PYTEST).text
+    assert "5 failed, 109 passed in 3.21s" in text
+    assert "AssertionError" in text
+
+
+def test_a_diff_keeps_paths_and_changed_lines():
+    text = digest(DIFF, handle="m1").text
+    assert text.startswith('[diff, 19 lines, +1 -1; expand("m1")]\n1 src/auth/session.py:\n')
+    assert re.search(r"^\+.*make_cookie.*user\.session_id", text, re.MULTILINE)
+
+
+def test_matches_name_a_file_once_and_keep_the_numbers_of_its_lines():
+    text = digest(MATCHES).text
+    assert text.count("src/app/main.go") == 1
+    assert text.count("src/app/test.go") == 1
+    assert re.search(r"^2\d .*NewServer", text, re.MULTILINE)
+
+
+def test_json_shows_its_keys_and_counts():
+    text = digest(USERS, handle="m1").text
+    assert "\n[30 of {user_id, address: {city, zip_code}}]\n" in text
+    assert "usr_12" in text
+
+
+def test_prose_keeps_its_headings_and_what_it_names():
+    text = digest(PROSE).text
+    assert "# Login report" in text
+    assert "src/auth/session.py" in text
+
+
+def test_of_markup_the_words_and_addresses_are_kept():
+    text = digest(PAGE).text
+    assert "<div" not in text
+    assert "orders/ord_3" in text
+    assert "Orders" in text
+
+
+def test_of_a_snapshot_what_can_be_acted_upon_is_kept():
+    assert "item_3" in digest(SNAPSHOT).text
+
+
+def test_the_wrapping_of_a_tool_is_not_taken_for_the_text():
+    wrapped = (
+        f"Chunk ID: 0a2e42\nWall time: 0.1 seconds\nProcess exited with code 1\nOriginal token count: 99\nOutput:\n{GO}"
+    )
+    first = digest(wrapped, handle="m1").text.split("\n")[0]
+    assert first == '[code, 41 lines, exit code 1; expand("m1")]'
+    opencode = "<path>/home/me/store.go</path>\n<type>file</type>\n<content>" + "".join(
+        [f"{number}: {line}\n" for number, line in enumerate(GO.split("\n"), 1)]
+    )
+    assert digest(opencode).text.startswith("[code, 39 lines, store.go, file lines 1-37]\n")
+
+
+def test_names_do_not_stand_alone():
+    """A bare name says little: each has a word of its line beside it, a mark, or the shape of its kind above it."""
+    for text in (GO, MATCHES, PYTEST, PROSE):
+        short = digest(text)
+        for line in short.text.split("\n")[1:]:
+            words = re.findall(r"[A-Za-z]\w+", line)
+            assert len(words) > 1 or line.endswith(":") or line.lstrip("0123456789 ") in text, line
+
+
+def test_a_large_text_tells_that_a_part_can_be_asked_for():
+    first = digest(GO * 20, handle="m12").text.split("\n")[0]
+    assert first == f'[code, 720 lines of {len(GO) * 20:,} characters; expand("m12") or ("m12", lines="1-40")]'
