@@ -109,19 +109,32 @@ def figures_of(row: Row) -> Figures:
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("transcript", [pytest.param(one, marks=[pytest.mark.slow] * (one in LONG)) for one in FIGURES])
 def test_the_same_rule_has_the_same_figures(transcripts, transcript, policy):
-    """Sizes may differ by a token where a message holds several calls: each is rounded up on its own here."""
+    """Sizes may differ by a token where a message holds several calls: each is rounded up on its own here.
+
+    The simulator does not read a name that stands behind an escape of JSON (a tab, and `sourceRepo`) where the name
+    itself can be read; `replay` does, so it may see a little more, and fetch a little less.
+    """
     row = replay(recording(transcripts, transcript), policy=POLICIES[policy], window=WINDOW).row
     theirs = FIGURES[transcript][policy]
     ours = figures_of(row)
-    assert ours == theirs._replace(cost=ours.cost, peak=ours.peak, all_in=ours.all_in)
-    assert (ours.cost, ours.peak, ours.all_in) == pytest.approx((theirs.cost, theirs.peak, theirs.all_in), rel=0.002)
+    seen = {"recall": ours.recall, "expansions": ours.expansions}
+    assert ours == theirs._replace(cost=ours.cost, peak=ours.peak, all_in=ours.all_in, **seen)
+    assert (ours.cost, ours.peak) == pytest.approx((theirs.cost, theirs.peak), rel=0.002)
+    assert theirs.recall <= ours.recall <= theirs.recall + 0.015
+    assert theirs.expansions - 2 <= ours.expansions <= theirs.expansions
+    lenient = 0.002 if ours.expansions == theirs.expansions else 0.03
+    assert ours.all_in == pytest.approx(theirs.all_in, rel=lenient)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("policy", ["none", "keep-last-5", "keep-last-10", "prune"])
 def test_a_shipped_policy_stays_within_five_percent(transcripts, policy, provider):
-    """Their placeholders are longer, leave the shortest results alone, and name a handle, which saves requests."""
+    """Their placeholders are longer, leave the shortest results alone, and name a handle, which saves requests.
+
+    They also tell a line of what they stand for, so that a little more can be read: 4 % over all seventy recordings,
+    more in these few.
+    """
     rows = [replay(recording(transcripts, one), policy=policy, window=WINDOW, provider=provider).row for one in FIGURES]
     theirs = [figures[policy] for figures in FIGURES.values()]
     references, lines = sum(row.references for row in rows), sum(row.quoted_lines for row in rows)
@@ -132,15 +145,17 @@ def test_a_shipped_policy_stays_within_five_percent(transcripts, policy, provide
         "unmanaged": sum(row.cost_unmanaged for row in rows),
         "cost": sum(row.cost for row in rows),
         "all-in": sum(row.cost_all_in * row.cost_unmanaged for row in rows),
-        "recall": sum((row.recall_visible or 0) * row.references for row in rows) / references,
         "quoted": sum((row.quoted_visible or 0) * row.quoted_lines for row in rows) / lines,
     } == pytest.approx(
         {
             "unmanaged": unmanaged,
             "cost": sum(one.cost for one in theirs),
             "all-in": sum(one.all_in for one in theirs),
-            "recall": sum(one.recall * one.references for one in theirs) / references,
             "quoted": sum((one.quoted or 0) * one.lines for one in theirs) / lines,
         },
         rel=0.05,
     )
+    recall = sum(one.recall * one.references for one in theirs) / references
+    ours = sum((row.recall_visible or 0) * row.references for row in rows) / references
+    assert recall <= ours + 1e-4
+    assert ours <= 1.1 * recall
