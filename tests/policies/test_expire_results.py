@@ -36,7 +36,7 @@ from foveate.core.stamps import Lease
 from foveate.core.summaries import SummaryRequest
 from foveate.errors import BadInput, BadSetting, NotExpandable, UnknownHandle
 from foveate.formats.sniff import read_recording
-from foveate.policies.expire_results import STUB, expire_results
+from foveate.policies.expire_results import BARE_STUB, expire_results
 from foveate.policies.leases import most_aggressive
 from foveate.policies.presets import preset
 from foveate.policies.prune_tool_outputs import prune_tool_outputs
@@ -381,7 +381,7 @@ def test_1_4_15_a_hundred_items_between_two_calls_age_what_is_there_by_one():
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_1_4_16_a_tool_result_is_not_removed_but_stubbed_so_its_call_stays_answered(provider):
-    run = Run(provider=provider, tools={"search": Lease(1, "remove")})
+    run = Run(provider=provider, tools={"search": Lease(1, "remove")}, stub=BARE_STUB)
     run.called(call("c1", "search", q="x"), call("c2", "read"))
     run.chat.append([answer("c1", LONG, name="search"), answer("c2", "kept")])
     view = run.seen(3)
@@ -721,8 +721,21 @@ def test_a_stable_prefix_is_spared_until_the_first_result():
         return texts(chat.settle())
 
     rest = ["", "[result expired after 1 turns]", "go on", "go on", "go on", "go on"]
-    assert told() == ["one", *rest]
-    assert told(stable_prefix=True) == ["one", "hint", *rest]
+    assert told(stub=BARE_STUB) == ["one", *rest]
+    assert told(stub=BARE_STUB, stable_prefix=True) == ["one", "hint", *rest]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_stub_tells_what_was_removed_and_how_it_comes_back_unless_the_model_may_not_have_it(kept: bool):
+    run = Run(default=Lease(1, "remove", preserve_original=kept))
+    run.called(call("c1", "search"))
+    run.chat.append(answer("c1", LONG * 3))
+    shown = text_at(run.seen(3))
+    if kept:
+        assert shown.startswith("[result expired after 1 turns: ")
+        assert shown.endswith('; expand("m3")]')
+    else:
+        assert shown == "[result expired after 1 turns]"
 
 
 def test_a_prefix_ends_where_a_result_once_stood_and_not_at_a_call_without_an_answer():
@@ -814,7 +827,7 @@ def test_the_preset_says_what_the_document_says():
     chat.settle()
     chat.record(say("go on"))
     assert text_at(chat.settle()) == cut(LONG)
-    assert (DOCUMENTED | {"stub": STUB}).items() <= preset_texts().items()
+    assert (DOCUMENTED | {"stub": BARE_STUB}).items() <= preset_texts().items()
 
 
 def preset_texts() -> dict[str, object]:

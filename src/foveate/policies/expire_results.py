@@ -22,7 +22,7 @@ from ..errors import BadSetting
 from .expired import Due, Form, Step, step
 from .leases import SYSTEM_PROMPT, check_lease, expires, merged
 
-__all__ = ["ANNOTATION", "BARE_ANNOTATION", "BARE_PREAMBLE", "PREAMBLE", "STUB", "expire_results"]
+__all__ = ["ANNOTATION", "BARE_ANNOTATION", "BARE_PREAMBLE", "BARE_STUB", "PREAMBLE", "STUB", "expire_results"]
 
 ANNOTATION = '...\n\n[Compacted: the first {kept} of {length} characters; expand("{handle}") shows all]'
 """Follows the beginning of a compacted text."""
@@ -31,8 +31,10 @@ PREAMBLE = '[Summary of {length} characters; expand("{handle}") shows all]\n\n'
 BARE_ANNOTATION = "...\n\n[Compacted: the first {kept} of {length} characters]"
 BARE_PREAMBLE = "[Summary of {length} characters]\n\n"
 """The same two where the model may not have the original back."""
-STUB = "[result expired after {turns} turns]"
+STUB = '[result expired after {turns} turns: {about}expand("{handle}")]'
 """Stands in the place of a tool result that is to be removed: its call needs an answer."""
+BARE_STUB = "[result expired after {turns} turns]"
+"""The same where the model may not have the original back: nothing is told of it."""
 
 _NO_LEASES: Mapping[str, Lease] = {}
 _log = logging.getLogger("foveate")
@@ -51,6 +53,7 @@ def expire_results(
     bare_annotation: str = BARE_ANNOTATION,
     bare_preamble: str = BARE_PREAMBLE,
     stub: str = STUB,
+    bare_stub: str = BARE_STUB,
     stable_prefix: bool = False,
     min_gain: int = 0,
 ) -> Policy:
@@ -67,7 +70,8 @@ def expire_results(
 
     `annotation` follows the beginning of a text, `preamble` stands before a summary: `{kept}` and `{length}` are
     characters, `{handle}` is what `expand` takes. `bare_annotation` and `bare_preamble` take their places where
-    `preserve_original` is off. `stub` stands for a removed tool result: `{turns}` is its limit, `{handle}` works too.
+    `preserve_original` is off. `stub` stands for a removed tool result: `{turns}` is its limit, and what
+    placeholders may name works too; `bare_stub` where `preserve_original` is off.
     What would not get shorter is left as it is.
 
     `stable_prefix`: spare what stands before the first result, for the sake of the provider's cache. `min_gain`: wait
@@ -75,7 +79,7 @@ def expire_results(
     are not allowed; warns where `expiration_turns` is 0, since no model call ever sees such a result.
     """
     levels = _Levels(tools, actions, default, override, prompts, system_prompt)
-    form = Form(annotation, preamble, bare_annotation, bare_preamble, stub)
+    form = Form(annotation, preamble, bare_annotation, bare_preamble, stub, bare_stub)
     if type(min_gain) is not int or min_gain < 0:
         raise BadSetting(f"min_gain is {min_gain!r:.80}; allowed: tokens, a whole number of 0 or more.")
     if unseen := levels.unseen:

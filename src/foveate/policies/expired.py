@@ -60,6 +60,7 @@ class Form(Struct, frozen=True):
     bare_annotation: str
     bare_preamble: str
     stub: str
+    bare_stub: str
 
     def __post_init__(self) -> None:
         for field in self.__struct_fields__:
@@ -120,7 +121,9 @@ def _removed(due: Due, form: Form) -> Step | None:
     if due.entry.result is None:
         return Step(Hide(Target(due.entry.id), _NAME, reason), due.entry.tokens, removes=True)
     # The limit, not the age: what is shown must not depend on when the plan was made.
-    stub = fill(form.stub, due.entry).replace("{turns}", str(due.lease.expiration_turns))
+    stub = fill(form.stub if due.is_expandable else form.bare_stub, due.entry).replace(
+        "{turns}", str(due.lease.expiration_turns)
+    )
     if not outgrows(due.entry, stub):
         return None
     told = (Text(stub),)
