@@ -121,9 +121,8 @@ def _removed(due: Due, form: Form) -> Step | None:
     if due.entry.result is None:
         return Step(Hide(Target(due.entry.id), _NAME, reason), due.entry.tokens, removes=True)
     # The limit, not the age: what is shown must not depend on when the plan was made.
-    stub = fill(form.stub if due.is_expandable else form.bare_stub, due.entry).replace(
-        "{turns}", str(due.lease.expiration_turns)
-    )
+    template = form.stub if due.is_expandable else form.bare_stub
+    stub = fill(template, due.entry).replace("{turns}", str(due.lease.expiration_turns))
     if not outgrows(due.entry, stub):
         return None
     told = (Text(stub),)
