@@ -13,6 +13,7 @@ from foveate import (
     BadSetting,
     Hide,
     NeedsSummary,
+    NoSummary,
     Pin,
     Span,
     StoreError,
@@ -98,6 +99,8 @@ def test_the_engine_asks_writes_the_attempt_down_first_and_commits_the_answer():
         ("", "the summarizer returned nothing"),
         ('{"summary": " "}', "the summarizer returned nothing"),
         (None, "the summarizer returned NoneType, not text"),
+        (ValueError("no \ud83d"), "the summarizer raised ValueError: no \ufffd"),
+        (NoSummary(("m: no \ud83d",)), "no summary was accepted: m: no \ufffd"),
     ],
 )
 def test_a_failure_leaves_the_view_as_it_was_and_is_written_down(answer: object, why: str):
@@ -329,6 +332,8 @@ def test_a_summary_keeps_what_it_is_told_to_keep():
         ('{"summary": 3}', '{"summary": 3}'),
         ('{"summary": "S"', '{"summary": "S"'),
         ("[1]", "[1]"),
+        ('{"summary": "cut \\ud83d"}', "cut \ufffd"),
+        ("cut \ud83d", "cut \ufffd"),
         ("", ""),
     ],
 )

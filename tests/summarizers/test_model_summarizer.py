@@ -245,11 +245,28 @@ def test_f13_what_is_too_long_for_the_provider_is_made_half_as_large_and_never_l
     assert 1 <= len(refused) <= 2
 
 
+def test_f13_half_as_large_is_half_of_what_was_sent_where_the_window_would_hold_more():
+    def says(prompt: str) -> str | Exception:
+        return TimeoutError("prompt is too long") if len(prompt) > 25_000 else "S"
+
+    model = Model(says)
+    request = SummaryRequest("compact", long(12, 2_500), 1_000)
+    assert summarizer(model, window=200_000)(request).text == "S"
+    assert [len(prompt) > 25_000 for prompt in model.prompts] == [True, *[False] * (len(model.prompts) - 1)]
+
+
 def test_f13_another_failure_is_not_tried_again_here():
     model = Model(lambda prompt: OSError("no quota"))
     with pytest.raises(OSError, match="no quota"):
         summarizer(model)(REQUEST)
     assert len(model.prompts) == 1
+
+
+@pytest.mark.parametrize(
+    "said", ['{"summary": "The test is green \\ud83d now."}', 'So: {"summary": "The test is green \\ud83d now."}']
+)
+def test_f25_half_of_an_emoji_that_a_model_escaped_is_replaced(said: str):
+    assert summarizer(Model(lambda prompt: said))(REQUEST).text == "The test is green \ufffd now."
 
 
 # ------------------------------------------------------------------------------------------------------------- waiting

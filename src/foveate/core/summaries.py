@@ -18,7 +18,7 @@ from msgspec import Struct
 from .edits import Edit, Task
 from .messages import Message
 
-__all__ = ["Answer", "NeedsSummary", "Summary", "SummaryRequest", "When", "read_answer"]
+__all__ = ["Answer", "NeedsSummary", "Summary", "SummaryRequest", "When", "mended", "read_answer"]
 
 When = Literal["now", "soon", "ahead"]
 """How long an answer may take. `now`: the plan waits for it; `soon`: it is wanted now, but nothing waits for it as long
@@ -92,10 +92,12 @@ class NeedsSummary(Struct, frozen=True):
 def read_answer(text: str) -> str:
     """The summary in what a model wrote: plain text, or a JSON object with a string `summary`, fenced or not.
 
+    Halves of surrogate pairs, which a model may well escape and nobody can store or send, are replaced.
+
     >>> read_answer('{"summary": "All is well."}')
     'All is well.'
     """
-    plain = text.strip()
+    plain = mended(text).strip()
     body = plain
     if body.startswith("```") and body.endswith("```") and "\n" in body:
         body = body[body.index("\n") : -3].strip()
@@ -105,5 +107,14 @@ def read_answer(text: str) -> str:
         except (ValueError, RecursionError):
             return plain
         if isinstance(said, dict) and isinstance(said.get("summary"), str):
-            return str(said["summary"]).strip()
+            return mended(str(said["summary"])).strip()
     return plain
+
+
+def mended(text: str) -> str:
+    """The text with a replacement character for each half of a surrogate pair."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

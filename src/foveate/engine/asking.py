@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ..core.edits import Task
 from ..core.journal import Record
 from ..core.planner import Plan
-from ..core.summaries import Answer, Summary, SummaryRequest, read_answer
+from ..core.summaries import Answer, Summary, SummaryRequest, mended, read_answer
 from ..errors import NoSummary
 from ..ports import Summarizer
 from .ahead import Asked
@@ -54,10 +54,10 @@ class Asking(Appending):
             text = yield fetch or self._call(request)
         except NoSummary as error:
             _log.info("%s: no summary was accepted: %s", self.head.name, error)
-            return Answer(error=f"no summary was accepted: {error}", refused=error.refused)
+            return Answer(error=mended(f"no summary was accepted: {error}"), refused=tuple(map(mended, error.refused)))
         except Exception as error:  # Whatever a summarizer does, the conversation stays as it was.
             _log.warning("%s: the summarizer failed: %r", self.head.name, error)
-            return Answer(error=f"the summarizer raised {type(error).__name__}: {error}")
+            return Answer(error=mended(f"the summarizer raised {type(error).__name__}: {error}"))
         if iscoroutine(text):
             text.close()
             return Answer(error="the summarizer must be awaited, which only an async conversation can do")
@@ -65,7 +65,8 @@ class Asking(Appending):
         if said is None:
             return Answer(error=f"the summarizer returned {type(text).__name__}, not text")
         written = read_answer(said.text)
-        return Answer(written, "" if written else "the summarizer returned nothing", said.by, said.refused)
+        nothing = "" if written else "the summarizer returned nothing"
+        return Answer(written, nothing, mended(said.by), tuple(map(mended, said.refused)))
 
     # ------------------------------------------------------------------------------------------------ the background
 

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from ..core.messages import Message, user
 from ..core.profiles import profile_for, window_of
 from ..core.stamps import Stamp
-from ..core.summaries import Summary, SummaryRequest, read_answer
+from ..core.summaries import Summary, SummaryRequest, mended, read_answer
 from ..core.view import Budget, Entry, View
 from ..errors import BadSetting
 from ..ports import Format, Model, Summarizer
@@ -141,7 +141,8 @@ class _ByModel:
             except Exception as error:
                 if retry == _RETRIES or room <= _LEAST or not _is_too_long(error):
                     raise
-                room //= 2  # Never larger than what failed.
+                parts = parts_of(request.messages, max(_LEAST, room))
+                room = min(room, max(map(len, parts), default=0)) // 2  # Half of what failed, not of what was allowed.
         raise AssertionError("a retry either returns or raises")
 
     def _summed_up(self, request: SummaryRequest, room: int) -> _Steps:
@@ -211,5 +212,5 @@ def _read(text: str) -> str:
         except (ValueError, RecursionError):
             continue
         if isinstance(said, dict) and isinstance(said.get("summary"), str):
-            return str(said["summary"]).strip()
+            return mended(str(said["summary"])).strip()
     return plain
