@@ -18,7 +18,7 @@ from .weighing import floor_for, room_for, room_for_musts
 __all__ = ["Description", "Digest", "describe", "digest", "room_for"]
 
 _LEAST_FILLED = 60
-_FILLED = 0.012
+_FILLED = 0.005
 _LARGE = 8_000
 
 

@@ -44,7 +44,7 @@ def kind_of(rows: Sequence[tuple[int, str]], begins: str, unseen: bool = False) 
         return "page"
     if _JSON_BEGIN.match(some[0]) and _looks_json(some):
         return "json"
-    sample = some if len(some) <= 60 else some[:30] + some[30 :: max(1, len(some) // 30)]
+    sample = some if len(some) <= 48 else some[:24] + some[24 :: len(some) // 24]
     count = len(sample)
     if any(line.startswith(("diff --git ", "@@ -", "*** Begin Patch")) for line in some[:40]):
         marks = sum(1 for line in sample if line[:1] in "+-@ ")

@@ -19,11 +19,12 @@ __all__ = ["squeeze"]
 
 _WORDS = re.compile(r"[^\W\d_]\w+")
 _NEAR = 60
+_NUMBER = re.compile(r"(?<![\w.])\d[\w.]{0,9}(?![\w.])")
 _DIGIT = re.compile(r"[0-9]+")
 _SAMPLES = 5
 _MORE_ALIKE = 0.4
 _BREAK = 1.5
-_SHORT = 10
+_SHORT = 3
 _EMPTY = frozenset(["of", "in", "to", "is", "on", "at", "by", "an", "as", "or", "be", "it", "we", "so", "the", "and"])
 _LONGEST_MUST = 120
 _MOST_MUSTS = 400
@@ -280,9 +281,10 @@ def _with_neighbour(text: str, start: int, end: int) -> list[tuple[int, int]]:
         far = start - last if last <= start else first - end + 2
         cost = last - first + (0 if far <= 3 else 1 + far // 12)
         if word[0].lower() in _EMPTY:
-            cost += 6
+            cost += 3
         if cost < least:
             best, least = (first, last), cost
     if best is None:
-        return [(start, end)]
+        number = _NUMBER.search(text, end, end + _NEAR)
+        return [(start, end), number.span()] if number else [(start, end)]
     return [best, (start, end)] if best[0] < start else [(start, end), best]

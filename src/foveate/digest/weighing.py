@@ -13,9 +13,9 @@ __all__ = ["floor_for", "room_for", "room_for_musts"]
 _LARGEST = 16_000
 _FLOOR = 0.0019
 _GROWS = 0.3
-_ONE_LINE = {"log": 80, "output": 80, "prose": 60}
+_ONE_LINE = {"json": 60, "log": 80, "output": 80, "prose": 40}
 _MUSTS = {
-    "diff": 0.25, "json": 0.2, "log": 0.5, "matches": 0.2, "output": 0.05, "prose": 0.05, "table": 0.6,
+    "diff": 0.15, "json": 0.2, "log": 0.5, "matches": 0.2, "output": 0.05, "prose": 0.05, "table": 0.6,
 }  # fmt: skip
 _USED = {
     "diff": 0.4, "edit": 0.2, "listing": 3.0, "log": 0.25, "matches": 0.6, "table": 0.3,
