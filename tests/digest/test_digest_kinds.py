@@ -176,3 +176,13 @@ def test_names_do_not_stand_alone():
 def test_a_large_text_tells_that_a_part_can_be_asked_for():
     first = digest(GO * 20, handle="m12").text.split("\n")[0]
     assert first == f'[code, 720 lines of {len(GO) * 20:,} characters; expand("m12") or ("m12", lines="1-40")]'
+
+
+def test_line_breaks_that_are_written_out_are_line_breaks():
+    """Results of some protocols come as one line with `\\n` in it; once all of it was taken for one long sentence."""
+    tools = "".join(
+        [f"\\n- tool_name: make_chart_{n}\\n  tool_description: Makes a chart of kind {n} for you." for n in range(12)]
+    )
+    text = digest(f"content=[TextContent(text='matched_tools:{tools}')]").text
+    assert len(re.findall(r"make_chart_\d+", text)) >= 4
+    assert max(map(len, text.split("\n"))) < 80

@@ -169,9 +169,12 @@ def _prose(source: Source) -> Reading:
     """Sentences; headings and what a text begins with are worth more."""
     lines: list[Line] = []
     fresh = True
-    # A long line comes in pieces of one number: sentences go on over them.
-    for number, pieces in groupby(source.rows, itemgetter(0)):
-        text = "".join([row for _, row in pieces]).strip()
+    rows = source.rows
+    if not source.escaped:
+        # A long line comes in pieces of one number: sentences go on over them.
+        rows = [(number, "".join([row for _, row in pieces])) for number, pieces in groupby(rows, itemgetter(0))]
+    for number, row in rows:
+        text = row.strip()
         if not text:
             fresh = True
             continue
