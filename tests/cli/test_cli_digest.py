@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from io import BytesIO, TextIOWrapper
 
 import pytest
 from conftest import call, write
@@ -63,12 +64,22 @@ def test_the_digest_of_a_text_is_shown(run, tmp_path):
     assert len(run("digest", "--show", file, "--room", 200)[1]) <= 201
 
 
+def test_standard_input_is_told_by_a_dash(run, monkeypatch):
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"INFO starting worker_process\n" * 200)))
+    code, out, err = run("digest", "--show", "-")
+    assert (code, err) == (0, "")
+    assert "200 lines" in out
+    assert "worker_process" in out
+    assert out.endswith("\n")
+
+
 def test_what_cannot_be_digested_is_refused(run, tmp_path, session):
     assert run("digest")[0] == 2
     assert run("digest", session, "--show", session)[0] == 2
     assert run("digest", session, "--room", 100)[0] == 2
     assert run("digest", "--show", session, "--room", 0)[0] == 2
-    assert run("digest", "--show", tmp_path / "none.txt")[0] == 2
+    none = tmp_path / "none.txt"
+    assert run("digest", "--show", none) == (2, "", f"foveate: {none} cannot be read: No such file or directory.\n")
     assert run("digest", tmp_path / "none.jsonl")[0] == 2
 
 

@@ -21,7 +21,7 @@ _TITLES = (
 
 def digest(
     *files: Path,
-    show: Path | None = None,
+    show: Annotated[Path | None, Parameter(allow_leading_hyphen=True)] = None,
     room: int | None = None,
     as_json: Annotated[bool, Parameter(name="--json")] = False,
     lenient: bool = False,
@@ -63,7 +63,10 @@ def _show(path: Path, room: int | None) -> int:
 
     if room is not None and room < 1:
         raise BadSetting(f"--room takes characters, 1 or more, not {room}.")
-    given = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    try:
+        given = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    except OSError as error:
+        raise BadSetting(f"{path} cannot be read: {error.strerror or error}.") from error
     made = made_of(given.decode("utf-8", "replace"), room)
     say(made.text)
     return 0
