@@ -343,7 +343,7 @@ class Shell:
             case {"pattern": wanted}:
                 return (yield from self._expander.part(Matches(handle, given.text("pattern=", wanted))))
             case _ if where == "view":
-                return (yield from self._expand(handle, reason))
+                return (yield from self._expander.show_in_place(handle, given.text("reason=", reason)))
             case _:
                 return (yield from self._expander.show(handle, where, given.text("reason=", reason)))
 

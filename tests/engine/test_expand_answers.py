@@ -511,3 +511,32 @@ def test_opening_by_hand_needs_no_setting(tmp_path):
     chat = open_conversation("plain", window=8_000)
     chat.append("hi")
     assert chat.open_calls() == ()
+
+
+# ------------------------------------------------------------------------------------------------- what can never fit
+
+
+def too_large(policy: str) -> Conversation:
+    chat = open_conversation("large", window=4_000, policy=policy, expand=True)
+    ids = chat.append(
+        [user("go"), call("a", "look"), answer("a", "one line of many\n" * 2_000), say("I see."), user("On.")]
+    )
+    chat.edit(Replace(Target(ids[2]), (Text("short"),)))
+    return chat
+
+
+def test_what_could_not_be_shown_even_alone_is_not_expanded_by_a_program_either():
+    """Once the hard floor made room for it: it hid all but the newest request, and in the end the original too."""
+    chat = too_large("none")
+    chat.prompt()
+    before = chat.head, texts(chat.view)
+    with pytest.raises(NotExpandable, match=r"^m3 cannot be expanded: it has 8,\d+ tokens, and there is room for 3,"):
+        chat.expand("m3", reason="to see it all")
+    assert (chat.head, texts(chat.view)) == before
+    assert str(chat.expand("m3", lines="1-2")) == "[m3: lines 1-2 of 2,000]\none line of many\none line of many\n"
+
+
+def test_where_nothing_is_automatic_whatever_is_asked_for_is_expanded():
+    chat = too_large("off")
+    chat.expand("m3")
+    assert chat.settle().entries[2].message.text == "one line of many\n" * 2_000

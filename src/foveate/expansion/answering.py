@@ -25,7 +25,7 @@ from .asking import Ask, Items, Lines, Matches, Search, Whole, read_arguments
 from .excerpts import Excerpt, Find, items, lines, matches
 from .hits import Hit, told
 from .originals import content_of, decoded, part_of, text_of_all, who_said
-from .placing import Where, advice, cheaper, room_in
+from .placing import Where, advice, cheaper, most_room_in, room_in
 from .searching import searched
 from .tool import NAMES, is_called
 
@@ -102,6 +102,17 @@ class Expander:
         message = Message("user", (Text(head), *content_of(named.messages)))
         yield from self._add(message, _about(_expanded("whole", named)))
         return named.messages[0][2]
+
+    def show_in_place(self, handle: str | int, reason: str) -> Step[Message]:
+        """Show an original again in its place, the next plan makes room for it. Returns the original.
+
+        Raises NotExpandable where all room there is would not do: the hard floor would hide all else, and it at last.
+        """
+        named = yield from self._expandable(handle)
+        tokens, room = self._tokens(named), most_room_in(self._engine.view())
+        if self._engine.floor and tokens > room:
+            raise NotExpandable(str(named.handle), (yield partial(advice, named.text, tokens, room)))
+        return (yield from self._expand(handle, reason))
 
     # ------------------------------------------------------------------------------------------------------- for models
 
@@ -220,14 +231,17 @@ class Expander:
         """Where to show an original. Raises NotExpandable where it is too large to be shown anywhere."""
         engine, handle = self._engine, named.handle
         view = engine.view()
-        copy = Message("tool", (ToolResult("", content_of(named.messages)),))
-        tokens, room = tokens_of(copy, engine.counter), room_in(view)
+        tokens, room = self._tokens(named), room_in(view)
         if tokens > room:
             raise NotExpandable(str(handle), (yield partial(advice, named.text, tokens, room)))
         if where != "auto":
             return where
         binds = engine.profile.binds_reasoning
         return cheaper(view, engine.shown, handle.first, handle.last, binds_reasoning=binds)
+
+    def _tokens(self, named: _Named) -> int:
+        copy = Message("tool", (ToolResult("", content_of(named.messages)),))
+        return tokens_of(copy, self._engine.counter)
 
 
 def _about(expanded: Expanded) -> About:

@@ -14,7 +14,7 @@ from ..core.view import Entry, View
 from .excerpts import count_lines
 from .items import items_of
 
-__all__ = ["Where", "advice", "cheaper", "rewritten", "room_in"]
+__all__ = ["Where", "advice", "cheaper", "most_room_in", "rewritten", "room_in"]
 
 Where = Literal["view", "tail", "auto"]
 """`view`: in its place. `tail`: as the result of the call. `auto`: where it costs less now."""
@@ -55,6 +55,13 @@ def room_in(view: View) -> int:
     """Tokens that an expansion may take."""
     usable = view.budget.usable
     return max(usable - view.tokens, int(usable * LEAST_ROOM))
+
+
+def most_room_in(view: View) -> int:
+    """Tokens that an original may take in its place if everything else that may shrink makes room for it."""
+    newest = view.last_input
+    stays = [one for one in view.entries if one.pinned or one.message.role == "system" or one.position == newest]
+    return max(0, view.budget.usable - sum(entry.tokens for entry in stays))
 
 
 def advice(text: str, tokens: int, room: int) -> str:
