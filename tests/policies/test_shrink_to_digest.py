@@ -186,3 +186,19 @@ def test_wrong_numbers_are_refused(wrong: dict[str, float]):
 def test_names_of_tools_are_a_list():
     with pytest.raises(BadSetting, match="list of names"):
         shrink_to_digest(protected_tools="skill")
+
+
+def test_a_text_of_the_model_keeps_how_it_begins_and_short_ones_stay():
+    long = "The parser drops the last token, because next_line() returns early. " + "So src/parse/lines.py it is. " * 30
+    story = Story(
+        user("Go."), say("I look at src/parse/lines.py first, then at the tests. " * 5), say(long), say("On.")
+    )
+    made = shrunk(story, **ALL)
+    assert list(made) == [("m3", (0,))]
+    assert made["m3", (0,)].startswith("The parser drops the last token, because next_line() returns early. So src/")
+    assert f'… [{len(long)} characters; expand("m3") shows all]' in made["m3", (0,)].replace(",", "")
+
+
+def test_a_text_that_begins_with_nothing_but_space_shrinks_too():
+    story = Story(user("Go."), say(" " * 900 + "\nsrc/parse/lines.py"), say("On."))
+    assert 'expand("m2")' in shrunk(story, **ALL)["m2", (0,)]

@@ -401,7 +401,8 @@ def test_in_recorded_sessions_what_is_superseded_leads_to_a_result_that_is_shown
         for entry in plan.after:
             if entry.shrunk:
                 superseded += 1
-                newer = re.fullmatch(rf'\[Superseded by (m\d+): (?:.*; )?expand\("{entry.handle}"\)\]', entry.message.text)
+                told = rf'\[Superseded by (m\d+): (?:.*; )?expand\("{entry.handle}"\)\]'
+                newer = re.fullmatch(told, entry.message.text)
                 assert newer is not None
                 assert shown[newer[1]].position > entry.position
                 assert shown[newer[1]].is_result

@@ -22,11 +22,15 @@ _LONGEST = 200_000
 """Characters of a text that are looked at: what comes behind is in no short form of it anyway."""
 
 
-def in_short(text: str, room: int, name: str) -> str:
-    """At most about `room` characters: a note that names the handle, then lines with new names, in their order."""
-    kept = [f'[{len(text):,} characters; expand("{name}") shows all]']
+def in_short(text: str, room: int, name: str, *, begins: int = 0) -> str:
+    """At most about `room` characters: a note that names the handle, then lines with new names, in their order.
+
+    `begins`: characters that are told of how the text begins, before the note; what is only code needs none.
+    """
+    begin = " ".join(text[:begins].split()).rsplit(" ", 1)[0] + " …" if begins else ""
+    kept = [f'{begin} [{len(text):,} characters; expand("{name}") shows all]'.lstrip()]
     room -= len(kept[0])
-    told: set[str] = set()
+    told = set(names_of(begin))
     for line in text[:_LONGEST].split("\n"):
         new = [found for found in names_of(line) if found not in told]
         if not new:

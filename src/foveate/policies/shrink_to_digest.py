@@ -43,6 +43,8 @@ _NAME = "shrink"
 _LEAST_ROOM = 200
 _LEAST_ROOM_SAID = 80
 _MOST_ROOM = 16_000
+_BEGINS = 200
+"""Characters of how a text of the model begins that stay: what it said it would do, or had found."""
 _WORTH = 0.75
 """What would keep more than this share of its characters is left as it is."""
 _REMEMBERED = 8_192
@@ -148,8 +150,8 @@ class _Short:
 
     def _said(self, path: Path, part: Part, name: str) -> Iterator[_Form]:
         match part:
-            case Text(text=whole) if len(whole) > self._least_said:
-                text = self._in_short(whole, name)
+            case Text(text=whole) if len(whole) >= self._least:
+                text = in_short(whole, _room(whole, self._share_said, _LEAST_ROOM), name, begins=_BEGINS)
             case ToolCall(arguments=whole) if len(whole) > self._least_said:
                 text = shrink_arguments(whole, self._least_said, name, shorten=lambda leaf: self._in_short(leaf, name))
             case _:
