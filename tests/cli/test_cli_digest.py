@@ -73,6 +73,12 @@ def test_standard_input_is_told_by_a_dash(run, monkeypatch):
     assert out.endswith("\n")
 
 
+def test_a_text_that_is_short_already_is_shown_as_it_is(run, tmp_path):
+    file = tmp_path / "short.txt"
+    file.write_text("hello world")
+    assert run("digest", "--show", file) == (0, "hello world\n", "")
+
+
 def test_what_cannot_be_digested_is_refused(run, tmp_path, session):
     assert run("digest")[0] == 2
     assert run("digest", session, "--show", session)[0] == 2

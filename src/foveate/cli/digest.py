@@ -18,6 +18,9 @@ _TITLES = (
     "", "results", "characters", "size", "largest", "used later", "kept", "first characters", "head and tail",
 )  # fmt: skip
 
+_LEAST_SHOWN = 200
+"""Characters: a quarter of a short text would not even hold the line that says what it is."""
+
 
 def digest(
     *files: Path,
@@ -41,7 +44,7 @@ def digest(
     show
         Print the digest of this text file instead; - is standard input.
     room
-        Characters that digest may have. Default: by the length of the text.
+        Characters that digest may have. Default: by the length of the text, 200 at least.
     as_json
         Print JSON: an object a line for each transcript, its kinds in it.
     lenient
@@ -60,6 +63,7 @@ def digest(
 
 def _show(path: Path, room: int | None) -> int:
     from ..digest import digest as made_of
+    from ..digest import room_for
 
     if room is not None and room < 1:
         raise BadSetting(f"--room takes characters, 1 or more, not {room}.")
@@ -67,7 +71,8 @@ def _show(path: Path, room: int | None) -> int:
         given = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     except OSError as error:
         raise BadSetting(f"{path} cannot be read: {error.strerror or error}.") from error
-    made = made_of(given.decode("utf-8", "replace"), room)
+    text = given.decode("utf-8", "replace")
+    made = made_of(text, max(_LEAST_SHOWN, room_for(len(text))) if room is None else room)
     say(made.text)
     return 0
 
