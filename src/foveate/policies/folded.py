@@ -17,12 +17,10 @@ import msgspec
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.view import Entry
 from ..digest import describe, digest, room_for
-from .in_short import in_short
+from .in_short import in_short, names_of
 
 __all__ = ["names_in", "steps_in_short"]
 
-_NAME = re.compile(r"[A-Za-z0-9_./\-#@]{6,120}")
-_TELLING = re.compile(r"[0-9_/.]|[a-z][A-Z]|[A-Z]{2}[a-z]")
 _WHITE = re.compile(r"\s+")
 _ESCAPED = {"\n": "\\n", "\t": "\\t"}
 _SAID = 240
@@ -54,8 +52,7 @@ def steps_in_short(entries: Sequence[Entry], told: Iterable[str] = ()) -> str:
 @lru_cache(maxsize=4_096)
 def names_in(text: str) -> frozenset[str]:
     """What in a text looks like a name that somebody could refer to."""
-    found = (name.strip("./-_#@") for name in _NAME.findall(text))
-    return frozenset(name for name in found if len(name) >= 6 and _TELLING.search(name))
+    return frozenset(names_of(text))
 
 
 class _Short:
