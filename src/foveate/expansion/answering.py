@@ -106,10 +106,11 @@ class Expander:
     def show_in_place(self, handle: str | int, reason: str) -> Step[Message]:
         """Show an original again in its place, the next plan makes room for it. Returns the original.
 
-        Raises NotExpandable where all room there is would not do: the hard floor would hide all else, and it at last.
+        Raises NotExpandable where all room there is would not do for one message: the hard floor would hide all else,
+        and it at last. Of a span it hides the oldest, as always.
         """
         named = yield from self._expandable(handle)
-        tokens, room = self._tokens(named), most_room_in(self._engine.view())
+        tokens, room = max(map(self._size, named.messages), default=0), most_room_in(self._engine.view())
         if self._engine.floor and tokens > room:
             raise NotExpandable(str(named.handle), (yield partial(advice, named.text, tokens, room)))
         return (yield from self._expand(handle, reason))
@@ -242,6 +243,9 @@ class Expander:
     def _tokens(self, named: _Named) -> int:
         copy = Message("tool", (ToolResult("", content_of(named.messages)),))
         return tokens_of(copy, self._engine.counter)
+
+    def _size(self, one: tuple[str, str, Message]) -> int:
+        return tokens_of(one[2], self._engine.counter)
 
 
 def _about(expanded: Expanded) -> About:
