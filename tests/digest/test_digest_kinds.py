@@ -186,3 +186,10 @@ def test_line_breaks_that_are_written_out_are_line_breaks():
     text = digest(f"content=[TextContent(text='matched_tools:{tools}')]").text
     assert len(re.findall(r"make_chart_\d+", text)) >= 4
     assert max(map(len, text.split("\n"))) < 80
+
+
+@pytest.mark.parametrize("line", ["Error: boom", "some log line here at src/a.py", "The same was said once more."])
+def test_what_is_said_again_to_the_letter_is_told_once_with_how_often(line):
+    short = digest(f"{line}\n" * 100).text
+    assert short.count(line) == 1
+    assert f"{line} (×100)" in short

@@ -38,17 +38,22 @@ def read_output(source: Source) -> Reading:
     lines: list[Line] = []
     first: dict[str, Line] = {}
     counts: dict[int, int] = {}
+    told: Counter[str] = Counter()
     worst = 0
     for number, row in source.rows:
         text = row.strip()
         if not text:
             continue
+        if found := _STATE.match(text):
+            told[found[1] or found[2]] += 1
         template = _NUMBERS.sub("0", text)[:120]
         line = Line(number, text)
         seen = first.setdefault(template, line)
         if seen is not line:
             line.weight = 0.7
             counts[id(seen)] = counts.get(id(seen), 1) + 1
+            if seen.text == text:
+                continue  # The same to the letter: the count beside the first one says it all.
         elif 6 < len(text) < 400:
             if TOTAL.search(text):
                 line.weight, line.must = 1.3, 4 if _COUNTED.search(text) else 2
@@ -64,5 +69,4 @@ def read_output(source: Source) -> Reading:
         more = counts.get(id(line), 0)
         if more > 2:
             line.text = f"{line.text} (×{more})"
-    told = Counter([found[1] or found[2] for line in lines if (found := _STATE.match(line.text))])
     return Reading(lines, ", ".join([f"{state} {count}" for state, count in told.most_common(4)]))

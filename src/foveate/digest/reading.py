@@ -6,6 +6,7 @@ One reader a kind. A reader knows its kind's looks; it does not know how much ro
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 from itertools import groupby
 from operator import itemgetter
@@ -185,9 +186,22 @@ def _prose(source: Source) -> Reading:
         for sentence in _SENTENCE.split(text) if len(text) > 160 else (text,):
             lines.append(Line(number, sentence, 1.1 if fresh else 1.0))
             fresh = False
+    lines = _once(lines)
     if lines:
         lines[0].must = 3
     return Reading(lines)
+
+
+def _once(lines: list[Line]) -> list[Line]:
+    """Lines that are the same to the letter once, with how many they were."""
+    counts = Counter([line.text for line in lines])
+    first: dict[str, Line] = {}
+    for line in lines:
+        first.setdefault(line.text, line)
+    for text, line in first.items():
+        if counts[text] > 2:
+            line.text = f"{text} (×{counts[text]})"
+    return list(first.values())
 
 
 def _page(source: Source) -> Reading:
