@@ -719,7 +719,7 @@ def asked_of(policy: Any, view: View) -> list[NeedsSummary]:
     history=histories(), keep=st.integers(0, 200), profile=st.sampled_from([OPENAI, ANTHROPIC]), pin=st.integers(0, 9)
 )
 def test_i16_what_is_summarised_is_shown_no_longer_and_all_else_is(history, keep, profile, pin):
-    policy = compact_on_overflow(threshold=ALWAYS, keep_recent=keep, min_progress=0, framing="{summary}")
+    policy = compact_on_overflow(threshold=ALWAYS, keep_recent=keep, min_progress=0, framing="{summary}", digest=False)
     story = Story(*history, profile=profile)
     if pin < len(story.rows):
         story.edit(Pin(Target(story.id(pin + 1))))
