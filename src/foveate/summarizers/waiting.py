@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import math
 import threading
@@ -57,6 +56,8 @@ def bounded(call: Callable[[], T], timeout: float | None, of: float | None = Non
 
 async def awaited(answer: Awaitable[Any], timeout: float | None, of: float | None = None) -> Any:
     """The same for what is awaited, which is cancelled."""
+    import asyncio  # Slow to import, and whoever awaits has it already.
+
     try:
         return await asyncio.wait_for(answer, timeout)
     except TimeoutError:
