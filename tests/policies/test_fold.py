@@ -16,7 +16,7 @@ from foveate.core.planner import Plan, Policy, draw_up
 from foveate.core.rules import check
 from foveate.errors import BadSetting
 from foveate.policies.fold import fold
-from foveate.policies.folded import names_in, steps_in_short
+from foveate.policies.folded import steps_in_short, told_in
 from foveate.policies.shrink_to_digest import shrink_to_digest
 from foveate.testing import answer, call, calls, say, text_of, user
 from foveate.testing.strategies import histories
@@ -155,8 +155,8 @@ def entries_of(*said: Message):
 def test_a_name_is_told_once_and_what_was_told_before_is_not_told_again():
     listing = "\n".join(f"src/part_{n}.py" for n in range(200))
     short = steps_in_short(entries_of(call("a", "ls"), answer("a", listing), call("b", "ls"), answer("b", listing)))
-    again = steps_in_short(entries_of(call("a", "ls"), answer("a", listing)), told=names_in(listing))
-    kept = names_in(short)
+    again = steps_in_short(entries_of(call("a", "ls"), answer("a", listing)), told=told_in(listing))
+    kept = told_in(short)
     assert len(kept) > 20
     assert all(short.count(f"{name}\n") <= 2 for name in kept)  # Once, and in the line that says what a result is.
     assert len(again) < 200

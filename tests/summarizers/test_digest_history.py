@@ -12,10 +12,11 @@ from msgspec.structs import replace
 
 from foveate import SummaryRequest, assistant, tool_result, user
 from foveate.core.messages import Message, ToolCall
+from foveate.digest import names_in
 from foveate.formats import get_format
 from foveate.policies.in_short import names_of
 from foveate.summarizers import digest_history, first_characters
-from foveate.summarizers.anchors import anchors, error_lines
+from foveate.summarizers.error_lines import error_lines
 from foveate.summarizers.sections import Section, fitted, read_sections
 from foveate.testing.strategies import histories
 
@@ -156,8 +157,8 @@ def test_sections_take_their_share_then_what_is_left():
 
 def test_f21_anchors_are_names_not_words():
     text = "see src/a.py, KEY_77 (v1.2.3), camelCase and Plain words; id 4f9a01bc; a@b.example"
-    assert list(anchors(text)) == ["src/a.py", "KEY_77", "v1.2.3", "camelCase", "4f9a01bc", "a@b.example"]
-    assert set(names_of(text)) <= set(anchors(text))
+    assert list(names_in(text)) == ["src/a.py", "KEY_77", "v1.2.3", "camelCase", "4f9a01bc", "a@b.example"]
+    assert set(names_of(text)) <= set(names_in(text))
 
 
 @pytest.mark.parametrize(
@@ -187,7 +188,7 @@ def test_f21_it_holds_far_more_of_the_names_that_are_used_later_than_beginnings_
         if not later:
             continue
         there, beside = names(span), names(near)
-        used = {name for one in later for call in one.calls for name in anchors(call.arguments)}
+        used = {name for one in later for call in one.calls for name in names_in(call.arguments)}
         request = SummaryRequest("compact", tuple(one for one in span if one.role != "system"), 8_000)
         texts = {"digest": digest_history()(request), "first": first_characters()(request)}
         for name in (used & there) - beside:
@@ -203,7 +204,7 @@ def names(messages: list[Message]) -> set[str]:
         name
         for one in messages
         for text in (one.text, *(call.arguments for call in one.calls))
-        for name in anchors(text)
+        for name in names_in(text)
     }
 
 

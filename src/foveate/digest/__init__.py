@@ -9,13 +9,14 @@ from __future__ import annotations
 from functools import lru_cache
 
 from .describing import describe_text
+from .names import names_in
 from .reading import read
 from .shapes import Description, Digest
 from .source import Source, source_of
 from .squeeze import squeeze
 from .weighing import floor_for, room_for, room_for_musts
 
-__all__ = ["Description", "Digest", "describe", "digest", "room_for"]
+__all__ = ["Description", "Digest", "describe", "digest", "names_in", "room_for"]
 
 _LEAST_FILLED = 60
 _FILLED = 0.005

@@ -9,15 +9,18 @@ glues to paths, long dotted chains and numbers of the clock hardly ever. Nothing
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
-__all__ = ["RUN", "RUN_CHARACTER", "worth"]
+__all__ = ["RUN", "RUN_CHARACTER", "is_name", "names_in", "worth"]
 
 RUN = re.compile(r"[A-Za-z0-9_./\-#@]{6,120}")
+_WHOLE_RUN = re.compile(r"[A-Za-z0-9_./\-#@]{6,}")
 RUN_CHARACTER = re.compile(r"[A-Za-z0-9_./\-#@]")
 
 _EDGES = "./-_#@"
 _LEAST = 6
+_LONGEST = 120
 _TELLING = re.compile(r"[0-9_/.]")
 _GLUED_NUMBER = re.compile(r".*/.*[-:]\d+\Z")
 _CLOCK = re.compile(r"\d{4}[-/]\d\d[-/]\d\d[T_]?\d|\d\d?\.\d+s?\Z|\d+(?:\.\d+)?(?:ms|s|KB|MB|GB|%)?\Z")
@@ -29,11 +32,25 @@ _EVERYWHERE = re.compile(
 )
 
 
+def names_in(text: str) -> Iterator[str]:
+    """The identifiers in a text, in their order, each as often as it stands there; a run of more than 120 is none."""
+    for run in _WHOLE_RUN.findall(text):
+        if len(run) <= _LONGEST and is_name(name := run.strip(_EDGES)):
+            yield name
+
+
+def is_name(name: str) -> bool:
+    """Whether this is an identifier rather than a word; without `./-_#@` at its ends."""
+    return len(name) >= _LEAST and bool(
+        _TELLING.search(name) or not (name.islower() or name.isupper() or name.istitle())
+    )
+
+
 @lru_cache(maxsize=32768)
 def worth(run: str) -> tuple[str, int, float]:
     """The identifier in a run, where it begins in the run, and its worth (about 1); worth 0 if there is none."""
     name = run.strip(_EDGES)
-    if len(name) < _LEAST or not (_TELLING.search(name) or not (name.islower() or name.isupper() or name.istitle())):
+    if not is_name(name):
         return "", 0, 0.0
     return name, run.index(name), _worth(name)
 

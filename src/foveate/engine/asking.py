@@ -23,9 +23,14 @@ from .ahead import Asked
 from .appending import Appending
 from .steps import Effect, Step
 
-__all__ = ["Asking"]
+__all__ = ["ROUNDS", "Asking", "Begun"]
 
 _log = logging.getLogger("foveate")
+
+Begun = dict[str, tuple[Task, Task | None]]
+"""Attempts that a plan has begun, and what stood before them, by policy."""
+ROUNDS = 3
+"""How often the answers to a plan's questions may lead to further questions."""
 
 
 class Asking(Appending):
@@ -39,6 +44,24 @@ class Asking(Appending):
             before, draft = self.view(), self.projection.copy()
             draft.apply(Record(self.head.number + 1, tuple(tasks), before.turn, before.moment.now, "", draft.position))
             yield from self._commit(tasks, "plan", draft, before, before)
+
+    def _ask(self, requests: Sequence[SummaryRequest], answers: dict[str, Answer], begun: Begun) -> Step[None]:
+        """Ask all these, one after the other. `answers` and `begun` are added to."""
+        attempts = [request.task for request in requests if request.task]
+        for task in attempts:
+            before = begun[task.policy][1] if task.policy in begun else self.projection.tasks.get(task.policy)
+            begun[task.policy] = (task, before)
+        yield from self._begin(attempts)
+        for request in requests:
+            answers[request.key] = yield from self._summary(request)
+
+    def _tasks_without(self, begun: Begun) -> tuple[Task, ...]:
+        """The newest task of each policy, as they stood before this plan asked anything."""
+        standing = []
+        for policy, task in self.projection.tasks.items():
+            own, before = begun.get(policy, (None, None))
+            standing.append(before if task == own else task)
+        return tuple(task for task in standing if task is not None)
 
     def _call(self, request: SummaryRequest) -> Effect:
         return partial(self._summarizer_for(request) or _nobody, request)

@@ -14,13 +14,11 @@ from ..core.journal import Record
 from ..core.planner import Policy, draw_up
 from ..core.summaries import Answer
 from ..errors import BadInput, BadSetting, CompactionFailed, NoSummary, StalePlan
+from .asking import ROUNDS, Begun
 from .planning import Planning
 from .steps import ATTEMPTS, Step
 
 __all__ = ["Compacting"]
-
-_ROUNDS = 3
-"""How often an answer may lead to a further question."""
 
 
 class Compacting(Planning):
@@ -39,7 +37,7 @@ class Compacting(Planning):
             )
         policy = self._by_hand(focus)
         answers: dict[str, Answer] = {}
-        begun: dict[str, tuple[Task, Task | None]] = {}
+        begun: Begun = {}
         yield from self._follow_head()
         for _ in range(ATTEMPTS):
             try:
@@ -56,10 +54,8 @@ class Compacting(Planning):
         made: Callable[[str], Policy] = next(one for one in own if one is not None)
         return made(focus)
 
-    def _compacted(
-        self, policy: Policy, answers: dict[str, Answer], begun: dict[str, tuple[Task, Task | None]]
-    ) -> Step[Record]:
-        for _ in range(_ROUNDS + 1):
+    def _compacted(self, policy: Policy, answers: dict[str, Answer], begun: Begun) -> Step[Record]:
+        for _ in range(ROUNDS + 1):
             frame = partial(self._framed, tasks=self._tasks_without(begun))
             try:
                 plan, draft = draw_up(self.projection, frame, [policy], (), answers)
@@ -67,13 +63,7 @@ class Compacting(Planning):
                 if isinstance(failed.task, Task):
                     yield from self._begin([failed.task])
                 raise NoSummary([failed.reason]) from failed
-            attempts = [request.task for request in plan.requests if request.task]
-            for task in attempts:
-                before = begun[task.policy][1] if task.policy in begun else self.projection.tasks.get(task.policy)
-                begun[task.policy] = (task, before)
-            yield from self._begin(attempts)
-            for request in plan.requests:
-                answers[request.key] = yield from self._summary(request)
+            yield from self._ask(plan.requests, answers, begun)
             if not plan.requests:
                 break
         if any(isinstance(edit, Summarize) for edit in plan.edits):

@@ -16,15 +16,10 @@ from ..core.summaries import Answer
 from ..core.view import View
 from ..errors import BadInput, CompactionFailed, IllegalView, StalePlan
 from .ahead import Asked
-from .asking import Asking
+from .asking import ROUNDS, Asking, Begun
 from .steps import ATTEMPTS, Step
 
 __all__ = ["Planning"]
-
-_ROUNDS = 3
-"""How often the answers to a plan's questions may lead to further questions."""
-_Begun = dict[str, tuple[Task, Task | None]]
-"""Attempts that a plan has begun, and what stood before them, by policy."""
 
 
 class _Drawn(NamedTuple):
@@ -55,7 +50,7 @@ class Planning(Asking):
         self._require_window()
         yield from self._follow_head()
         answers: dict[str, Answer] = {}
-        begun: _Begun = {}
+        begun: Begun = {}
         for _ in range(ATTEMPTS):
             try:
                 drawn = yield from self._answered(self.policies, self.floor, answers, begun, sends=True)
@@ -126,7 +121,7 @@ class Planning(Asking):
         policies: Sequence[Policy],
         floor: Sequence[Rung],
         answers: dict[str, Answer],
-        begun: _Begun,
+        begun: Begun,
         *,
         sends: bool,
     ) -> Step[_Drawn]:
@@ -152,21 +147,7 @@ class Planning(Asking):
                 yield from self._wait_for(running, plan, answers)
             else:
                 requests = self.ahead.urgent(plan, is_forced=is_forced)
-                if not requests or round == _ROUNDS:
+                if not requests or round == ROUNDS:
                     return _Drawn(plan, draft, prepared)
                 round += 1
-                attempts = [request.task for request in requests if request.task]
-                for task in attempts:
-                    before = begun[task.policy][1] if task.policy in begun else self.projection.tasks.get(task.policy)
-                    begun[task.policy] = (task, before)
-                yield from self._begin(attempts)
-                for request in requests:
-                    answers[request.key] = yield from self._summary(request)
-
-    def _tasks_without(self, begun: _Begun) -> tuple[Task, ...]:
-        """The newest task of each policy, as they stood before this plan asked anything."""
-        standing = []
-        for policy, task in self.projection.tasks.items():
-            own, before = begun.get(policy, (None, None))
-            standing.append(before if task == own else task)
-        return tuple(task for task in standing if task is not None)
+                yield from self._ask(requests, answers, begun)

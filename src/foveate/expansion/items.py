@@ -190,7 +190,8 @@ def _json_lines(text: str) -> Items | None:
 
 
 def _space(text: str, start: int) -> int:
-    return _SPACE.match(text, start).end()  # type: ignore[union-attr]  # It matches everywhere.
+    found = _SPACE.match(text, start)
+    return found.end() if found else start
 
 
 # --------------------------------------------------------------------------------------------------------------- tables

@@ -19,7 +19,7 @@ from ..core.planner import Policy
 from ..core.rules import cut_points
 from ..core.view import Entry, View
 from ..errors import BadSetting
-from .folded import names_in, steps_in_short
+from .folded import steps_in_short, told_in
 from .protected import Tokens, check_tokens, older_than, tokens_of_share
 
 __all__ = ["FOLDED", "PROTECT", "STRETCH", "fold"]
@@ -75,7 +75,7 @@ def fold(
             first, last = entries[0], entries[-1]
             text = _framed(framing, first.position, max(entry.position for entry in entries), steps)
             before = sum([entry.tokens for entry in entries])
-            told |= names_in(steps)
+            told |= told_in(steps)
             if before - len(text) // 4 >= min_share * before:
                 yield Summarize(Span(first.id, last.id), text, _NAME, f"older than the newest {safe:,} tokens")
 
@@ -89,7 +89,7 @@ def _framed(framing: str, first: int, last: int, steps: str) -> str:
 
 @lru_cache(maxsize=8_192)
 def _names(entry: Entry) -> frozenset[str]:
-    return names_in(entry.message.text)
+    return told_in(entry.message.text)
 
 
 @lru_cache(maxsize=1_024)

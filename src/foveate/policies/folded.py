@@ -19,7 +19,7 @@ from ..core.view import Entry
 from ..digest import describe, digest, room_for
 from .in_short import in_short, names_of
 
-__all__ = ["names_in", "steps_in_short"]
+__all__ = ["steps_in_short", "told_in"]
 
 _WHITE = re.compile(r"\s+")
 _ESCAPED = {"\n": "\\n", "\t": "\\t"}
@@ -50,8 +50,8 @@ def steps_in_short(entries: Sequence[Entry], told: Iterable[str] = ()) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def names_in(text: str) -> frozenset[str]:
-    """What in a text looks like a name that somebody could refer to."""
+def told_in(text: str) -> frozenset[str]:
+    """The names that a text tells."""
     return frozenset(names_of(text))
 
 
@@ -76,7 +76,7 @@ class _Short:
                 yield from self._answered(answer, answer.result)
 
     def _tell(self, line: str) -> str:
-        self._told |= names_in(line)
+        self._told |= told_in(line)
         return line
 
     def _said(self, text: str) -> Iterator[str]:
@@ -123,7 +123,7 @@ class _Short:
         kept: list[str] = []
         for line in _body(short):
             shown = _on_one_line(f"\n{line}") if as_written else line.strip()
-            if names_in(shown) - self._told:
+            if told_in(shown) - self._told:
                 kept.append(self._tell(shown[:_LINE]))
         return kept
 

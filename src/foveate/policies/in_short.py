@@ -6,14 +6,10 @@ stays: what is quoted from here later is quoted as it was written. Knows nothing
 
 from __future__ import annotations
 
-import re
+from ..digest import names_in
 
 __all__ = ["in_short", "names_of"]
 
-_RUN = re.compile(r"[A-Za-z0-9_./\-#@]{6,120}")
-_TELLING = re.compile(r"[0-9_/.]|[a-z][A-Z]|[A-Z][A-Z]+[a-z]")
-_EDGES = "./-_#@"
-_LEAST = 6
 _WIDE = 160
 """Characters up to which a line is kept as it is; of a longer one, the names are."""
 _NAMES = 400
@@ -47,5 +43,4 @@ def in_short(text: str, room: int, name: str, *, begins: int = 0) -> str:
 
 def names_of(text: str) -> list[str]:
     """Paths, ids, identifiers: what somebody could refer to, each once, in order."""
-    found = dict.fromkeys(run.strip(_EDGES) for run in _RUN.findall(text))
-    return [name for name in found if len(name) >= _LEAST and _TELLING.search(name)]
+    return list(dict.fromkeys(names_in(text)))

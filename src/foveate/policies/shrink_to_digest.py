@@ -35,9 +35,9 @@ SHARE = 0.15
 SHARE_SAID = 0.4
 """The same for what the model wrote: names in code are used again more often."""
 LEAST = 600
-"""Characters of the shortest result that shrinks."""
+"""Characters of the shortest result, and of the shortest text of the model, that shrinks."""
 LEAST_SAID = 160
-"""Characters of the shortest text or argument of the model that shrinks."""
+"""Characters of the shortest string in the arguments of a call that shrinks."""
 
 _NAME = "shrink"
 _LEAST_ROOM = 200

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from ..core.messages import Message, ToolResult
 from ..core.summaries import SummaryRequest
-from .anchors import anchors, error_lines
+from ..digest import names_in
 from .called import target_of
+from .error_lines import error_lines
 from .names import fitting, how_often_used, most_spoken_of
 from .sections import Section, fitted, read_sections
 from .skimmed import bounded
@@ -164,12 +165,12 @@ class _Reader:
     def _find(self, text: str, age: float, *, is_result: bool = False) -> None:
         """The lines that name what was not named before; of a result those that name what somebody used."""
         for line in text.splitlines():
-            new = [name for name in anchors(line) if name not in self._named]
+            new = [name for name in names_in(line) if name not in self._named]
             if not new:
                 continue
             self._named.update(new)
             short = _around(" ".join(line.split()), new[0])
-            value = sum(min(3, self._used[name]) for name in set(anchors(short))) / 3
+            value = sum(min(3, self._used[name]) for name in set(names_in(short))) / 3
             if value or not is_result or self._hits(short):
                 self._sections[FOUND].add(short, age + value)
 

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from ..core.messages import Message
-from .anchors import anchors
+from ..digest import names_in
 from .called import texts_of
 
 __all__ = ["fitting", "how_often_used", "most_spoken_of"]
@@ -20,9 +20,9 @@ def how_often_used(messages: Sequence[Message]) -> Counter[str]:
     used: Counter[str] = Counter()
     for message in messages:
         for call in message.calls:
-            used.update(set(anchors(texts_of(call))))
+            used.update(set(names_in(texts_of(call))))
         if message.role != "tool":
-            used.update(set(anchors(message.text)))
+            used.update(set(names_in(message.text)))
     return used
 
 
@@ -31,10 +31,10 @@ def most_spoken_of(messages: Sequence[Message], known: Iterable[str]) -> list[st
     weights: defaultdict[str, float] = defaultdict(float)
     for i, message in enumerate(messages):
         age = 0.5 + (i + 1) / len(messages)
-        for name in set(anchors(message.text)):
+        for name in set(names_in(message.text)):
             weights[name] += age if message.role == "tool" else 2 * age
         for call in message.calls:
-            for name in set(anchors(texts_of(call))):
+            for name in set(names_in(texts_of(call))):
                 weights[name] += 2 * age
     for name in known:
         weights[name] += _LEAST
