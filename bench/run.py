@@ -29,6 +29,7 @@ from corpus import messages, turns
 
 from foveate import Conversation, Message, Span, Summarize, open_conversation
 from foveate.core.wire import encode_message
+from foveate.digest import digest
 from foveate.formats import get_format
 
 HUGE = 1_000_000_000
@@ -265,6 +266,34 @@ def search(folder: Path, quick: bool) -> Iterator[Figure]:
     yield Figure("indexed file over the file without", on_disk(path) / size, "x")
 
 
+HOSTILE = {
+    "one line": "the quick brown fox ",
+    "one character": "a",
+    "nested brackets": "[",
+    "binary": "".join(map(chr, range(256))),
+    "right to left": "\u05e9\u05dc\u05d5\u05dd \u05e2\u05d5\u05dc\u05dd ",
+    "a bundle": 'function a(b,c){return b.foo_bar(c,"%d")};var x_1=1;',
+    "short lines": "a\n",
+}
+
+
+def digesting(folder: Path, quick: bool) -> Iterator[Figure]:
+    """The digest of a result of usual length, and of ten million characters of what is hard to read."""
+    took = []
+    for number in range(100):
+        text = "".join([f"    value_{n} = self.table_{n % 7}.get(key_{n + number}, default)\n" for n in range(130)])
+        began = process_time()
+        digest(text)
+        took.append((process_time() - began) * 1000)
+    yield Figure("digest of 8,000 characters, p50", percentile(took, 0.5), "ms")
+    size = 1_000_000 if quick else 10_000_000
+    for what, piece in HOSTILE.items():
+        text = (piece * (size // len(piece) + 1))[:size]
+        began = process_time()
+        digest(text)
+        yield Figure(f"digest of {size:,} characters: {what}", (process_time() - began) * 1000, "ms", None, 1_000)
+
+
 def importing(folder: Path, quick: bool) -> Iterator[Figure]:
     """Importing the package, in a process of its own, over importing nothing."""
 
@@ -279,7 +308,7 @@ def importing(folder: Path, quick: bool) -> Iterator[Figure]:
     )
 
 
-BENCHES = {bench.__name__: bench for bench in (turn, append, resume, disk, search, prompt, importing)}
+BENCHES = {bench.__name__: bench for bench in (turn, append, resume, disk, search, digesting, prompt, importing)}
 
 
 def main() -> None:
