@@ -353,3 +353,24 @@ def test_f20_a_summarizer_is_told_what_no_user_typed():
         ("user", "tool"),
         ("assistant", ""),
     ]
+
+
+def test_an_attempt_that_others_made_needless_is_not_left_open():
+    """Or the next plan would find it pending, and count it."""
+
+    def late(view: View) -> Iterator[NeedsSummary]:
+        if not any(entry.span for entry in view.entries) and view.task_of("late") is None:
+            entry = view.entries[0]
+            task = Task("late", "pending", 1, view.turn, Span(entry.id, entry.id))
+            request = SummaryRequest("late", (entry.message,), 50, task=task)
+            yield NeedsSummary(request, lambda answer: [Summarize(Span(entry.id, entry.id), answer.text, "late")])
+
+    one = opened(policy=(sums_up(), late), summarizer=ScriptedSummarizer(["Both.", "Late."]))
+    one.append(chat("One.", say("Two."), "Three.", say("Four."), "Five."))
+    view = one.settle()
+    number = one.head.number
+    tasks = [edit for record in one.records() for edit in record.edits if isinstance(edit, Task)]
+    assert [(task.policy, task.state) for task in tasks] == [
+        ("sums", "pending"), ("late", "pending"), ("sums", "done"), ("late", "skipped"),
+    ]  # fmt: skip
+    assert (one.settle().entries, one.head.number) == (view.entries, number)

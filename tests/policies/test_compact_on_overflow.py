@@ -167,6 +167,21 @@ def test_2_4_18_a_summary_as_large_as_what_it_stands_for_is_no_progress_and_no_t
     assert one.receipts() == []
 
 
+def test_what_a_summary_carries_on_is_nothing_that_another_one_frees():
+    """Or each call whose newest part alone is above the threshold would ask a model for nothing."""
+    policy = compact_on_overflow(threshold=ALWAYS, keep_recent=312, framing="{summary}")
+    summarizer = ScriptedSummarizer([lambda request: "s" * 400] * 3)
+    one = opened(policy=(policy,), summarizer=summarizer, **LARGE)
+    one.append([sized(user, 500), sized(say, 20, 1), sized(user, 300, 2)])
+    one.settle()
+    one.append([sized(say, 5, 3), sized(user, 300, 4)])
+    one.settle()
+    assert len(summarizer.requests) == 2
+    one.append([sized(say, 5, 5), sized(user, 5, 6)])
+    one.settle()
+    assert len(summarizer.requests) == 2
+
+
 def test_2_4_19_cached_tokens_that_a_provider_counts_as_input_too_are_counted_once():
     usable = usable_tokens(400_000, 128_000)
     _, usage = OpenAIChat().parse_reply(

@@ -52,6 +52,12 @@ def test_it_is_never_longer_than_asked_for_and_says_the_same_each_time(history, 
     assert first_characters()(asked) == text
 
 
+def test_a_blank_line_before_is_nothing_left_out_and_the_note_is_never_longer_than_asked_for():
+    summarize = first_characters()
+    assert summarize(request(user("Hi."), target=10, previous="\r")) == "user: Hi."
+    assert summarize(request(user("Hi."), target=10, previous="[earlier messages left out]")) == "user: Hi."
+
+
 def test_a_count_below_one_is_refused():
     with pytest.raises(BadSetting):
         first_characters(0)

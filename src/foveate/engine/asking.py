@@ -29,6 +29,7 @@ _log = logging.getLogger("foveate")
 
 Begun = dict[str, tuple[Task, Task | None]]
 """Attempts that a plan has begun, and what stood before them, by policy."""
+_NEEDLESS = "what others did was enough"
 ROUNDS = 3
 """How often the answers to a plan's questions may lead to further questions."""
 
@@ -54,6 +55,13 @@ class Asking(Appending):
         yield from self._begin(attempts)
         for request in requests:
             answers[request.key] = yield from self._summary(request)
+
+    def _end_needless(self, begun: Begun, plan: Plan) -> Step[None]:
+        """Write down of attempts of which a plan makes nothing, since others had done enough, that all is as it was."""
+        acted = {edit.policy for edit in plan.edits}
+        open = [policy for policy, (task, _) in begun.items() if self.projection.tasks.get(policy) == task]
+        pending = [begun[policy] for policy in open if policy not in acted]
+        yield from self._begin([before or replace(task, state="skipped", reason=_NEEDLESS) for task, before in pending])
 
     def _tasks_without(self, begun: Begun) -> tuple[Task, ...]:
         """The newest task of each policy, as they stood before this plan asked anything."""

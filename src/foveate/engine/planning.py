@@ -54,7 +54,7 @@ class Planning(Asking):
         for _ in range(ATTEMPTS):
             try:
                 drawn = yield from self._answered(self.policies, self.floor, answers, begun, sends=True)
-                yield from self._make(drawn)
+                yield from self._make(drawn, begun)
                 for asked in list(self.ahead.unasked(drawn.plan)):
                     yield from self._drop(asked, "nobody asks for it any more")
             except StalePlan:
@@ -85,15 +85,17 @@ class Planning(Asking):
         if not counting:
             return
         try:
-            yield from self._make((yield from self._answered(counting, (), {}, {}, sends=False)))
+            begun: Begun = {}
+            yield from self._make((yield from self._answered(counting, (), {}, begun, sends=False)), begun)
         except StalePlan:  # Whoever came first has planned; the next call plans anew.
             yield from self.refresh()
 
-    def _make(self, drawn: _Drawn) -> Step[None]:
+    def _make(self, drawn: _Drawn, begun: Begun) -> Step[None]:
         """Commit a plan, and put what it leaves open into the background."""
         plan = drawn.plan
         if plan:
             yield from self._commit(plan.edits, "plan", drawn.draft, plan.before, plan.after)
+        yield from self._end_needless(begun, plan)
         for asked in drawn.prepared:
             self.ahead.used(asked)
         open = self.ahead.may_begin(plan)

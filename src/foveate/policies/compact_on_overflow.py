@@ -239,7 +239,8 @@ class _Compact(Struct, frozen=True):
         previous = "\n\n".join(unframed(entry.message.text, self.framing) for entry in found.earlier)
         room = self._room(size, last, len(previous))
         messages, asked = summary_input(found.said, room, level=last.attempt if last else 0)
-        expected = gone - gone * target // (4 * source)
+        carried = sum(entry.tokens for entry in found.earlier)  # What earlier ones tell is told again.
+        expected = min(gone - gone * target // (4 * source), gone - min(carried, self.summary_tokens))
         if not messages or expected < self.min_progress * view.tokens:
             return None
         attempt = last.attempt + 1 if last else 1

@@ -42,8 +42,9 @@ class _FirstCharacters(Struct, frozen=True):
     """Read by chains: it answers at once, in the words of those who spoke."""
 
     def __call__(self, request: SummaryRequest) -> str:
-        before = [line for line in request.previous.splitlines() if line.strip() and line != _LEFT_OUT]
-        is_short = len(before) < len(request.previous.splitlines())  # Something was left out before.
+        before = [line for line in request.previous.splitlines() if line.strip()]
+        is_short = _LEFT_OUT in before
+        before = [line for line in before if line != _LEFT_OUT]
         keep = self.count
         while True:
             lines = [_shortened(line, keep) for line in before]
@@ -52,7 +53,9 @@ class _FirstCharacters(Struct, frozen=True):
                 break
             keep = max(_LEAST, keep * 2 // 3)
         left = _left_in(lines, request.target)
-        return "\n".join([_LEFT_OUT, *left] if left and (is_short or len(left) < len(lines)) else left)
+        noted = [_LEFT_OUT, *left]
+        says_so = left and (is_short or len(left) < len(lines)) and _length(noted) <= request.target + 1
+        return "\n".join(noted if says_so else left)
 
 
 def _left_in(lines: list[str], room: int) -> list[str]:
