@@ -13,6 +13,7 @@ from .core.journal import Record
 from .core.messages import Message, ToolCall, ToolResult
 from .core.planner import Plan
 from .core.receipts import Receipt
+from .core.runs import AgentRun, AgentRunStep
 from .core.stamps import Kept, Lease, Origin, Usage
 from .core.totals import Totals
 from .core.view import View
@@ -94,9 +95,10 @@ class AsyncConversation(Shell):
         lease: Lease | None = None,
         kept: Sequence[Kept] = (),
         metadata: Mapping[str, Any] | None = None,
+        step: str = "",
     ) -> tuple[str, ...]:
         """See `Conversation.append`."""
-        return await self._do(self._append(message, after, self._about(time, origin, lease, kept, metadata)))
+        return await self._do(self._append(message, after, self._about(time, origin, lease, kept, metadata, step)))
 
     async def plan(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Plan:
         """See `Conversation.plan`."""
@@ -122,9 +124,9 @@ class AsyncConversation(Shell):
         async with self._lock:
             return self._bodied(await self._perform(self._settle(system, tools, None)))
 
-    async def record(self, reply: object, *, usage: Usage | None = None) -> str:
+    async def record(self, reply: object, *, usage: Usage | None = None, step: str = "") -> str:
         """See `Conversation.record`."""
-        return await self._do(self._record(reply, usage))
+        return await self._do(self._record(reply, usage, step))
 
     async def refused(self, error: BaseException) -> dict[str, Any]:
         """See `Conversation.refused`."""
@@ -210,13 +212,29 @@ class AsyncConversation(Shell):
         """See `Conversation.records`."""
         return await self._do(self._records())
 
-    async def receipts(self) -> list[Receipt]:
+    async def receipts(self, after: int = 0) -> list[Receipt]:
         """See `Conversation.receipts`."""
-        return await self._do(self._receipts())
+        return await self._do(self._receipts(after))
 
     async def events(self, since: int = 0) -> list[Event]:
         """See `Conversation.events`."""
         return await self._do(self._events(since))
+
+    async def keep_run(self, run: AgentRun) -> None:
+        """See `Conversation.keep_run`."""
+        await self._do(self._keep_run(run))
+
+    async def keep_step(self, step: AgentRunStep) -> None:
+        """See `Conversation.keep_step`."""
+        await self._do(self._keep_step(step))
+
+    async def runs(self) -> list[AgentRun]:
+        """See `Conversation.runs`."""
+        return await self._do(self._runs())
+
+    async def steps(self, run: str, after: int = 0) -> list[AgentRunStep]:
+        """See `Conversation.steps`."""
+        return await self._do(self._steps(run, after))
 
     async def totals(self) -> Totals:
         """See `Conversation.totals`."""

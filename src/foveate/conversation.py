@@ -12,6 +12,7 @@ from .core.journal import Record
 from .core.messages import Message, ToolCall, ToolResult
 from .core.planner import Plan
 from .core.receipts import Receipt
+from .core.runs import AgentRun, AgentRunStep
 from .core.stamps import Kept, Lease, Origin, Usage
 from .core.totals import Totals
 from .core.view import View
@@ -78,6 +79,7 @@ class Conversation(Shell):
         lease: Lease | None = None,
         kept: Sequence[Kept] = (),
         metadata: Mapping[str, Any] | None = None,
+        step: str = "",
     ) -> tuple[str, ...]:
         """Add what was said at the tip, all or nothing, and return the ids of the messages added.
 
@@ -86,10 +88,11 @@ class Conversation(Shell):
         names it adds nothing twice. `time`: milliseconds since 1970, by default the clock's. `origin`: where it
         came from, if its role does not say. `lease`: when it expires, for `expire_results`. `kept`: for how long each
         of its parts is shown, for `retain_blocks`; without these policies both are recorded and nothing else.
-        `metadata`: facts of your own, a JSON object that is kept and never read. Raises BadMessage, BadSetting, and
+        `metadata`: facts of your own, a JSON object that is kept and never read. `step`: of an agent's run, that it
+        came from (`core.runs.step_name`). Raises BadMessage, BadSetting, and
         TipMoved if something else follows `after`.
         """
-        return self._do(self._append(message, after, self._about(time, origin, lease, kept, metadata)))
+        return self._do(self._append(message, after, self._about(time, origin, lease, kept, metadata, step)))
 
     def plan(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Plan:
         """A dry run: the edits the next prompt would commit, and the views before and after. Changes nothing."""
@@ -121,13 +124,13 @@ class Conversation(Shell):
         with self._lock:
             return self._bodied(self._do(self._settle(system, tools, None)))
 
-    def record(self, reply: object, *, usage: Usage | None = None) -> str:
+    def record(self, reply: object, *, usage: Usage | None = None, step: str = "") -> str:
         """Add the model's answer and what it was billed; returns its id.
 
         `reply`: the SDK's response, its dict form, or a core `Message`. What the provider measured calibrates later
-        estimates.
+        estimates. `step`: of an agent's run, that asked for it.
         """
-        return self._do(self._record(reply, usage))
+        return self._do(self._record(reply, usage, step))
 
     def refused(self, error: BaseException) -> dict[str, Any]:
         """The provider said the prompt is too long: learn the limit, plan smaller, and return the new prompt.
@@ -240,13 +243,29 @@ class Conversation(Shell):
         """The journal: every commit that changed the view, in order."""
         return self._do(self._records())
 
-    def receipts(self) -> list[Receipt]:
-        """What each applied plan and each edit by hand did, in order."""
-        return self._do(self._receipts())
+    def receipts(self, after: int = 0) -> list[Receipt]:
+        """What each applied plan and each edit by hand did, in order, from the first edit behind number `after` on."""
+        return self._do(self._receipts(after))
 
     def events(self, since: int = 0) -> list[Event]:
         """Everything that happened, in order of time, from `since` (milliseconds since 1970) on."""
         return self._do(self._events(since))
+
+    def keep_run(self, run: AgentRun) -> None:
+        """Keep a run of an agent with this conversation, for good, instead of what was kept under its id."""
+        self._do(self._keep_run(run))
+
+    def keep_step(self, step: AgentRunStep) -> None:
+        """Keep a step of a run, for good, instead of what was kept under its number."""
+        self._do(self._keep_step(step))
+
+    def runs(self) -> list[AgentRun]:
+        """The runs of agents that were kept with this conversation, oldest first."""
+        return self._do(self._runs())
+
+    def steps(self, run: str, after: int = 0) -> list[AgentRunStep]:
+        """The steps of the run with this id, in order, those with numbers above `after`."""
+        return self._do(self._steps(run, after))
 
     def totals(self) -> Totals:
         """Sums over all model calls: tokens saved, and what saving them cost. Reads the whole history."""

@@ -6,14 +6,16 @@ Whoever writes a store, a token counter, a format or a clock implements one of t
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 
+from .core.catalog import Action, Binding, Prompt
 from .core.journal import Record
 from .core.messages import Message
 from .core.profiles import Profile
+from .core.runs import AgentRun, AgentRunStep
 from .core.stamps import Stamp, Usage
 from .core.summaries import Summary, SummaryRequest
 from .core.totals import Totals
@@ -22,7 +24,10 @@ from .core.view import Entry, View
 __all__ = [
     "Appended",
     "Background",
+    "Catalog",
     "Clock",
+    "Cost",
+    "Delta",
     "Fact",
     "Finding",
     "Format",
@@ -32,9 +37,11 @@ __all__ = [
     "Model",
     "Rendered",
     "Store",
+    "StreamingModel",
     "Summarizer",
     "TokenCounter",
     "Watch",
+    "Whole",
 ]
 
 Clock = Callable[[], int]
@@ -94,6 +101,35 @@ class Model(Protocol):
         the model's name. Raises whatever the provider's SDK raises.
         """
         ...
+
+
+class Delta(Struct, frozen=True):
+    """A piece of an answer, as it comes."""
+
+    kind: Literal["text", "reasoning", "call"]
+    text: str
+    """Of the text, of the thoughts, or of a call's arguments as JSON."""
+    name: str = ""
+    """With the first piece of a call: the tool's name."""
+
+
+class Whole(Struct, frozen=True):
+    """The end of a streamed answer."""
+
+    response: object
+    """All of it, as `Format.parse_reply` reads it: what `complete` would have returned."""
+
+
+class StreamingModel(Model, Protocol):
+    """A model whose answers can be followed as they come."""
+
+    def stream(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole] | AsyncIterator[Delta | Whole]:
+        """The answer's pieces, and last, once, the whole of it. Closing the iterator early ends the request."""
+        ...
+
+
+Cost = Callable[[Usage], float | None]
+"""US dollars that so many tokens cost; None where that is not known."""
 
 
 class TokenCounter(Protocol):
@@ -304,10 +340,70 @@ class Store(Protocol):
         """The names of this tenant's conversations, sorted."""
         ...
 
+    def put_run(self, head: Head, run: AgentRun) -> None:
+        """Keep a run of an agent with this conversation, instead of what was kept under its id. Durable on return."""
+        ...
+
+    def put_step(self, head: Head, step: AgentRunStep) -> None:
+        """Keep a step of a run, instead of what was kept under its number. Durable on return."""
+        ...
+
+    def runs(self, head: Head) -> list[AgentRun]:
+        """The runs that were kept with this conversation or one it shares its tree of forks with, oldest first."""
+        ...
+
+    def steps(self, head: Head, run: str, after: int = 0) -> list[AgentRunStep]:
+        """The steps of one of these runs with numbers above `after`, in order; none where there is no such run."""
+        ...
+
     def verify(self, head: Head) -> list[Finding]:
         """Re-hash everything of this conversation: messages, stamps, journal, head. Nothing wrong: an empty list."""
         ...
 
     def close(self) -> None:
         """Finish what was accepted and let go of files and connections. Calling it again does nothing."""
+        ...
+
+
+class Catalog(Protocol):
+    """What a tenant has set up for its agents. Both of foveate's stores are one too.
+
+    Values are checked before they are kept: BadSetting for what is not allowed (`core.catalog`). Whatever is kept under
+    the same name is replaced.
+    """
+
+    def put_action(self, tenant: str, action: Action) -> None:
+        """Keep an action."""
+        ...
+
+    def put_binding(self, tenant: str, binding: Binding) -> None:
+        """Keep what an agent has an action for. Raises BadSetting where there is no such action or prompt."""
+        ...
+
+    def put_prompt(self, tenant: str, prompt: Prompt) -> None:
+        """Keep a prompt."""
+        ...
+
+    def actions(self, tenant: str) -> list[Action]:
+        """All actions, by name."""
+        ...
+
+    def bindings(self, tenant: str, agent: str = "") -> list[Binding]:
+        """The bindings of one agent, or of all, by agent and action."""
+        ...
+
+    def prompts(self, tenant: str) -> list[Prompt]:
+        """All prompts, by name."""
+        ...
+
+    def drop_action(self, tenant: str, name: str) -> bool:
+        """Forget an action. Whether there was one. Raises BadSetting where an agent still has it."""
+        ...
+
+    def drop_binding(self, tenant: str, agent: str, action: str) -> bool:
+        """Forget a binding. Whether there was one."""
+        ...
+
+    def drop_prompt(self, tenant: str, name: str) -> bool:
+        """Forget a prompt. Whether there was one. Raises BadSetting where something still names it."""
         ...

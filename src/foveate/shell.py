@@ -21,6 +21,7 @@ from .core.journal import Record
 from .core.messages import Message, ToolCall, ToolResult
 from .core.profiles import Profile
 from .core.receipts import Receipt, receipt_of
+from .core.runs import AgentRun, AgentRunStep
 from .core.stamps import Kept, Lease, Origin, Stamp, Usage
 from .core.totals import Totals
 from .core.view import Budget, View
@@ -152,6 +153,7 @@ class Shell:
         lease: Lease | None,
         kept: Sequence[Kept],
         metadata: Mapping[str, Any] | None,
+        step: str = "",
     ) -> About:
         """What is said of a message beside it, looked at before anything is done."""
         if time is not None:
@@ -161,7 +163,15 @@ class Shell:
         if lease is not None:
             given.lease(lease)
         times = given.kept(kept)
-        return About(time, origin, None, lease, {0: times} if times else {}, given.metadata(metadata))
+        return About(
+            time,
+            origin,
+            None,
+            lease,
+            {0: times} if times else {},
+            given.metadata(metadata),
+            step=given.text("step=", step),
+        )
 
     def _read(self, said: object, depth: int = 0) -> list[Message]:
         if isinstance(said, Message):
@@ -274,7 +284,7 @@ class Shell:
         mirror.settled(self.tip, len(self))
         self._mirror = mirror
 
-    def _record(self, reply: object, usage: Usage | None) -> Step[str]:
+    def _record(self, reply: object, usage: Usage | None, step: str = "") -> Step[str]:
         if usage is not None:
             given.instance("usage=", usage, Usage, "a Usage")
         if isinstance(reply, Message):
@@ -285,7 +295,7 @@ class Shell:
         if message.role != "assistant":
             raise BadMessage(f"record() takes the model's answer, not a message of role {message.role}; use append().")
         mirrored = self._mirror is not None and self._mirror.tip == self.tip
-        ids = yield from self._append(message, about=About(usage=billed))
+        ids = yield from self._append(message, about=About(usage=billed, step=given.text("step=", step)))
         if self._mirror is not None and mirrored:
             self._mirror.recorded(message, self.tip, len(self))
         self._engine.limits.answered()
@@ -398,12 +408,12 @@ class Shell:
     def _as_of(self, turn: int) -> Step[View]:
         return (yield from self._engine.as_of(given.whole("A turn", turn, 1)))
 
-    def _receipts(self) -> Step[list[Receipt]]:
-        records = yield from self._records()
+    def _receipts(self, after: int = 0) -> Step[list[Receipt]]:
+        records = yield from self._records(given.whole("after= (the number of an edit)", after))
         return [receipt_of(record) for record in records if not all(isinstance(edit, Task) for edit in record.edits)]
 
-    def _records(self) -> Step[list[Record]]:
-        found = yield lambda: self._engine.store.records(self.head)
+    def _records(self, after: int = 0) -> Step[list[Record]]:
+        found = yield lambda: self._engine.store.records(self.head, after)
         return [record for _, record in found]
 
     def _history(self, first: int, last: int | None) -> Step[list[Historic]]:
@@ -423,6 +433,24 @@ class Shell:
         for entry in entries:
             told += held_back(entry, self._engine.projection, self._engine.frame, self._engine.policies)
         return "\n".join(told)
+
+    def _keep_run(self, run: AgentRun) -> Step[None]:
+        given.instance("What keep_run() takes", run, AgentRun, "an AgentRun")
+        yield lambda: self._engine.store.put_run(self.head, run)
+
+    def _keep_step(self, step: AgentRunStep) -> Step[None]:
+        given.instance("What keep_step() takes", step, AgentRunStep, "an AgentRunStep")
+        yield lambda: self._engine.store.put_step(self.head, step)
+
+    def _runs(self) -> Step[list[AgentRun]]:
+        found: list[AgentRun] = yield lambda: self._engine.store.runs(self.head)
+        return [run for run in found if run.conversation == self.name]
+
+    def _steps(self, run: str, after: int) -> Step[list[AgentRunStep]]:
+        given.text("The id of a run", run)
+        given.whole("after= (the number of a step)", after)
+        found: list[AgentRunStep] = yield lambda: self._engine.store.steps(self.head, run, after)
+        return found
 
     def _totals(self) -> Step[Totals]:
         return (yield from self._engine.totals())

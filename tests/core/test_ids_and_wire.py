@@ -238,7 +238,7 @@ def test_fields_of_a_later_version_are_passed_over():
     record = json.loads(wire.encode_record(RECORD)) | {"cause": "why"}
     record["edits"][1]["weight"] = 3
     assert wire.decode_record(json.dumps(record).encode()) == RECORD
-    packed = [*msgspec.msgpack.decode(wire.encode_stamp(STAMP)), None, None, "", None, {"more": 1}, 7]
+    packed = [*msgspec.msgpack.decode(wire.encode_stamp(STAMP)), None, None, "", None, "", {"more": 1}, 7]
     assert wire.decode_stamp(msgspec.msgpack.encode(packed)) == STAMP
 
 
@@ -249,9 +249,10 @@ def test_stamps_of_an_earlier_version_that_said_less_are_read():
 def test_a_stamp_keeps_the_bytes_that_earlier_versions_gave_it_so_that_their_chains_verify():
     leased = replace(STAMP, lease=Lease(2), metadata="{}")
     expanded = replace(STAMP, expanded=Expanded("lines", "m3", "0" * 40))
-    packed = [wire.encode_stamp(stamp) for stamp in (STAMP, leased, expanded)]
-    assert [len(msgspec.msgpack.decode(one)) for one in packed] == [7, 10, 11]
-    assert [wire.decode_stamp(one) for one in packed] == [STAMP, leased, expanded]
+    stepped = replace(STAMP, step="run/3")
+    packed = [wire.encode_stamp(stamp) for stamp in (STAMP, leased, expanded, stepped)]
+    assert [len(msgspec.msgpack.decode(one)) for one in packed] == [7, 10, 11, 12]
+    assert [wire.decode_stamp(one) for one in packed] == [STAMP, leased, expanded, stepped]
 
 
 def test_a_part_of_an_unknown_kind_becomes_opaque_and_keeps_all_it_says():

@@ -128,6 +128,8 @@ class Stamp(Struct, frozen=True, gc=False, array_like=True):
     """The application's own facts, as the JSON text of an object; kept, and never read here."""
     expanded: Expanded | None = None
     """For what the conversation itself says: which original it shows, or why it does not."""
+    step: str = ""
+    """The step of an agent's run that it came from, as `core.runs.step_name` writes it."""
 
     def is_added(self, path: tuple[int, ...]) -> bool:
         """Whether the part at this path was added to what the user said, and so is no part of their words."""

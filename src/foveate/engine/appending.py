@@ -44,6 +44,8 @@ class About(Struct, frozen=True):
     metadata: str = ""
     expanded: Expanded | None = None
     """For what the conversation itself says."""
+    step: str = ""
+    """The step of an agent's run that it comes from."""
 
     def origin_of(self, message: Message) -> Origin:
         """Where a message came from: as was said, else by its type, else by its role."""
@@ -172,6 +174,7 @@ class Appending(State):
                 Retention(sequence, kept) if kept else None,
                 about.metadata,
                 about.expanded,
+                about.step,
             )
             digest = ids.body_hash(body)
             parent = ids.message_id(parent, digest)

@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from ..core import ids, wire
 from ..core.journal import Record
+from ..core.runs import AgentRun, AgentRunStep
 from ..errors import BadSetting, NoSuchConversation, StoreError
 from ..ports import Appended, Finding, Found, Head
 from . import lineage
@@ -53,6 +54,10 @@ class MemoryStore:
         """(tenant, name) to (root, branch)."""
         self._branches: dict[tuple[str, int, int], _Branch] = {}
         """By (tenant, root, branch)."""
+        self._runs: dict[tuple[str, int], dict[str, AgentRun]] = {}
+        """By (tenant, root), then by id, oldest first."""
+        self._steps: dict[tuple[str, int, str], dict[int, AgentRunStep]] = {}
+        """By (tenant, root, id of the run), then by number."""
 
     def open(self, tenant: str, name: str, *, create: bool = True) -> Head:
         check_keys(tenant, name)
@@ -158,6 +163,27 @@ class MemoryStore:
         with self._lock:
             self._check_open()
             return sorted(name for owner, name in self._names if owner == tenant)
+
+    def put_run(self, head: Head, run: AgentRun) -> None:
+        with self._lock:
+            self._current(head)
+            self._runs.setdefault((head.tenant, head.root), {})[run.id] = run
+
+    def put_step(self, head: Head, step: AgentRunStep) -> None:
+        with self._lock:
+            self._current(head)
+            self._steps.setdefault((head.tenant, head.root, step.run), {})[step.number] = step
+
+    def runs(self, head: Head) -> list[AgentRun]:
+        with self._lock:
+            self._current(head)
+            return list(self._runs.get((head.tenant, head.root), {}).values())
+
+    def steps(self, head: Head, run: str, after: int = 0) -> list[AgentRunStep]:
+        with self._lock:
+            self._current(head)
+            there = self._steps.get((head.tenant, head.root, run), {})
+            return [there[number] for number in sorted(there) if number > after]
 
     def verify(self, head: Head) -> list[Finding]:
         with self._lock:

@@ -62,6 +62,7 @@ class ScriptedModel:
         binds_reasoning: bool = False,
     ) -> None:
         self.provider = provider
+        self.name, self.format = f"{provider}:scripted", provider
         self.window = window
         self.requests: list[dict[str, Any]] = []
         self.billed: list[Billed] = []
@@ -90,6 +91,10 @@ class ScriptedModel:
         if self.provider == "anthropic":
             return anthropic_response(said, len(self.requests), self.billed[-1], kept)
         return openai_response(said, len(self.requests), self.billed[-1], kept)
+
+    def complete(self, body: Mapping[str, Any]) -> Reply:
+        """The response to a request as the SDK's object: this is a `ports.Model` too."""
+        return shown(self.reply(body))
 
     def _next(self, request: dict[str, Any]) -> Answer:
         if callable(self._answers):

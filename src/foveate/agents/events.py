@@ -1,0 +1,79 @@
+"""What an agent tells while it runs, one event at a time, and what a run comes to.
+
+A closed union, to be read with `match`. Whoever only wants the end takes the `Outcome` of `Ended`.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ..core.messages import Message, ToolCall, ToolResult
+from ..core.receipts import Receipt
+from ..core.runs import AgentRun
+from ..core.stamps import Usage
+
+__all__ = ["AgentEvent", "Answered", "Called", "Changed", "Ended", "Outcome", "Replied", "Said", "Thought"]
+
+
+class Said(Struct, frozen=True):
+    """A piece of what the model says, as it comes. The pieces of one reply, joined, are its text."""
+
+    text: str
+
+
+class Thought(Struct, frozen=True):
+    """A piece of what the model thinks, as it comes, where its provider shows that."""
+
+    text: str
+
+
+class Changed(Struct, frozen=True):
+    """The view was changed so that the coming call fits, or costs less."""
+
+    receipt: Receipt
+
+
+class Replied(Struct, frozen=True):
+    """The model has answered, and the answer is recorded."""
+
+    message: Message
+    id: str
+    usage: Usage
+    turn: int
+    """Model calls of this run so far, this one with them."""
+    seconds: float
+
+
+class Called(Struct, frozen=True):
+    """A tool, an action or a sub-agent is about to be called."""
+
+    call: ToolCall
+
+
+class Answered(Struct, frozen=True):
+    """It has answered, well or badly, and the answer is recorded."""
+
+    call: ToolCall
+    result: ToolResult
+    seconds: float
+
+
+class Outcome(Struct, frozen=True):
+    """What a run came to. As a string: its text."""
+
+    text: str
+    """The agent's last words."""
+    run: AgentRun
+    """State, reason, turns, tokens and cost."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Ended(Struct, frozen=True):
+    """The run has ended; nothing follows."""
+
+    outcome: Outcome
+
+
+AgentEvent = Said | Thought | Changed | Replied | Called | Answered | Ended

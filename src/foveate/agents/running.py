@@ -1,0 +1,160 @@
+"""One run of an agent: its record, its limits, its model calls. What all agents have in common.
+
+`Running` belongs to one run. Its methods are acts (`acts.py`): they say what to do, in order, and are performed with or
+without asyncio. What a call of the model leads to is the affair of each kind of agent. Everything is kept in the
+conversation and its store before the next thing begins, so a run that ends anywhere is taken up from there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
+
+from ..core.messages import Message
+from ..core.runs import AgentRun, AgentRunStep, RunState, StepKind, step_name
+from ..core.stamps import Usage
+from ..errors import BadSetting
+from ..ports import Clock, Cost, Model, StreamingModel
+from .acts import Act, Do, Hear
+from .events import Changed, Ended, Outcome, Replied
+from .limits import Limits, added
+
+if TYPE_CHECKING:
+    from ..async_conversation import AsyncConversation
+    from ..conversation import Conversation
+
+__all__ = ["Running", "begun"]
+
+_REFUSALS = 5
+"""How often a prompt is sent anew, smaller, because the provider said that it is too long."""
+
+
+class Running:
+    """A run that goes on."""
+
+    def __init__(
+        self,
+        run: AgentRun,
+        conversation: Conversation | AsyncConversation,
+        model: Model,
+        *,
+        limits: Limits,
+        clock: Clock,
+        cost: Cost | None = None,
+        streams: bool = True,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`streams`: whether pieces of replies are told as they come, where the model can. `options`: said to the model
+        with every request, such as `{"temperature": 0}`.
+        """
+        if limits.money is not None and cost is None:
+            raise BadSetting(f"limits.money needs the price of {model.name}, which is not known. Hand in cost=.")
+        self.run = run
+        self.conversation = conversation
+        self.model = model
+        self.limits = limits
+        self.clock = clock
+        self._cost = cost
+        self._streams = streams and hasattr(model, "stream")
+        self._options = dict(options or {})
+        self._number = 0
+
+    @property
+    def outcome(self) -> Outcome:
+        return Outcome(self.run.result, self.run)
+
+    def reached(self) -> str:
+        """The limit that the run has reached; "" while there is none."""
+        return self.limits.reached(self.run, self.clock())
+
+    def call_model(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Act[Message]:
+        """One model call, a turn: plan, send, record. Returns the recorded reply. Raises what the SDK raises."""
+        chat, begun_at = self.conversation, time.monotonic()
+        number = chat.head.number
+        prompt = yield Do(lambda: chat.prompt(system=system, tools=tools))
+        if chat.head.number > number:
+            for receipt in (yield Do(partial(chat.receipts, number))):
+                yield Changed(receipt)
+        step = yield from self.begin_step("model", self.model.name)
+        try:
+            response = yield from self._sent(prompt)
+            message, usage = chat.format.parse_reply(response)
+            id = yield Do(lambda: chat.record(response, step=step_name(self.run.id, step.number)))
+        except BaseException as error:
+            yield from self.end_step(step, error=f"{type(error).__name__}: {error}")
+            raise
+        cost = self._cost(usage) if self._cost else None
+        total = self.run.cost if cost is None else (self.run.cost or 0.0) + cost
+        self.run = replace(self.run, turns=self.run.turns + 1, usage=added(self.run.usage, usage), cost=total)
+        yield from self.end_step(step, message=id)
+        yield from self.keep()
+        yield Replied(message, id, usage, self.run.turns, time.monotonic() - begun_at)
+        return message
+
+    def _sent(self, prompt: dict[str, Any]) -> Act[object]:
+        """The response to a prompt; where the provider says that it is too long, to a smaller one."""
+        for _ in range(_REFUSALS):
+            body = {**prompt, **self._options}
+            try:
+                if self._streams:
+                    return (yield Hear(partial(cast(StreamingModel, self.model).stream, body)))
+                return (yield Do(partial(self.model.complete, body), is_slow=True))
+            except Exception as error:  # What is no such refusal is raised again by `refused`.
+                prompt = yield Do(partial(self.conversation.refused, error))
+        raise AssertionError("The conversation raises Refused before this.")
+
+    def begin_step(self, kind: StepKind, name: str, *, call: str = "", input: str = "") -> Act[AgentRunStep]:
+        """Write down that a step begins."""
+        self._number += 1
+        turn = self.conversation.view.turn
+        step = AgentRunStep(self.run.id, self._number, kind, name, call, input, turn=turn, begun=self.clock())
+        yield Do(lambda: self.conversation.keep_step(step))
+        return step
+
+    def end_step(
+        self, step: AgentRunStep, *, output: str = "", error: str = "", message: str = ""
+    ) -> Act[AgentRunStep]:
+        """Write down how it ended; failed if there is an `error`."""
+        state, now = ("failed" if error else "done"), self.clock()
+        ended = replace(step, output=output, error=error, message=message, state=state, ended=now)
+        yield Do(lambda: self.conversation.keep_step(ended))
+        return ended
+
+    def keep(self) -> Act[None]:
+        """Write down how the run stands."""
+        yield Do(lambda: self.conversation.keep_run(self.run))
+
+    def end(self, state: RunState, result: str, reason: str = "") -> Act[Outcome]:
+        """The end of the run: written down, then told."""
+        self.run = replace(self.run, state=state, result=result, reason=reason, ended=self.clock())
+        yield from self.keep()
+        yield Ended(self.outcome)
+        return self.outcome
+
+    def performed(self, act: Callable[[], Act[Outcome]]) -> Act[Outcome]:
+        """A whole run: begun in the records, and ended in them, however it ends."""
+        yield from self.keep()
+        try:
+            return (yield from act())
+        except GeneratorExit:
+            yield from self._broken_off("stopped", "whoever listened went away")
+            raise
+        except BaseException as error:
+            is_stopped = not isinstance(error, Exception)
+            yield from self._broken_off("stopped" if is_stopped else "failed", f"{type(error).__name__}: {error}")
+            raise
+
+    def _broken_off(self, state: RunState, reason: str) -> Act[None]:
+        self.run = replace(self.run, state=state, reason=reason, ended=self.clock())
+        with suppress(Exception):  # Why the run broke off counts for more than that this could not be written down.
+            yield from self.keep()
+
+
+def begun(agent: str, conversation: str, task: str, *, id: str, now: int, parent: str = "") -> AgentRun:
+    """The record of a run that begins. `now`: milliseconds since 1970."""
+    return AgentRun(id, agent, conversation, task, parent, begun=now, usage=Usage())
