@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from foveate.core.messages import Message, Reasoning, Text, ToolCall, assistant
+from foveate.ports import Delta, Whole
 from foveate.testing import (
+    Cut,
     IllegalRequest,
     ProviderError,
     ScriptedModel,
@@ -257,3 +262,67 @@ def test_the_assistants_own_message_is_an_answer_too():
     client = StubAnthropic([assistant("Hi.", reasoning=Reasoning(encrypted="x", format="anthropic"))])
     reply = client.messages.create(messages=[HI])
     assert [block.type for block in reply.content] == ["redacted_thinking", "text"]
+
+
+def joined(pieces: list[Any], kind: str) -> list[str]:
+    return [piece.text for piece in pieces if isinstance(piece, Delta) and piece.kind == kind]
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+def test_a_stream_brings_text_thoughts_and_calls_in_pieces_and_then_the_whole(provider: str):
+    thinks = Reasoning("Let me think.", format=provider)
+    said = Message("assistant", (thinks, Text("I look it up."), ToolCall("a", "look", '{"at": "the door"}')))
+    model = ScriptedModel([said, said], provider)
+    *pieces, last = list(model.stream({"messages": [HI]}))
+    assert joined(pieces, "text") == ["I ", "look ", "it ", "up."]
+    assert "".join(joined(pieces, "reasoning")) == "Let me think."
+    calls_made = [piece for piece in pieces if piece.kind == "call"]
+    assert (calls_made[0].name, "".join(piece.text for piece in calls_made)) == ("look", '{"at": "the door"}')
+    again = model.complete({"messages": [HI]}).model_dump()
+    assert isinstance(last, Whole)
+    whole: Any = last.response
+    assert {key: value for key, value in whole.model_dump().items() if key not in ("id", "usage", "created")} == {
+        key: value for key, value in again.items() if key not in ("id", "usage", "created")
+    }
+
+
+def test_an_asynchronous_model_is_awaited_and_iterated_over():
+    async def run() -> tuple[str, list[Any]]:
+        model = ScriptedModel(["one", "two or three"], asynchronous=True)
+        reply = await model.complete({"messages": [HI]})
+        pieces: Any = model.stream({"messages": [HI]})
+        return reply.content[0].text, [piece async for piece in pieces]
+
+    text, (*pieces, last) = asyncio.run(run())
+    assert (text, pieces) == ("one", [Delta("text", "two "), Delta("text", "or "), Delta("text", "three")])
+    assert last.response.content[0].text == "two or three"
+
+
+def test_of_an_answer_that_is_cut_nothing_is_whole():
+    model = ScriptedModel([Cut("one two three four"), Cut("x"), "whole"])
+    heard: list[Any] = []
+    with pytest.raises(ConnectionError, match="before the answer was whole"):
+        hear(model.stream({"messages": [HI]}), heard)
+    assert heard == [Delta("text", "one "), Delta("text", "two ")]
+    with pytest.raises(ConnectionError, match="before the answer was whole"):
+        model.complete({"messages": [HI]})
+    assert model.complete({"messages": [HI]}).content[0].text == "whole"
+
+
+def hear(pieces: Any, heard: list[Any]) -> None:
+    for piece in pieces:
+        heard.append(piece)
+
+
+def test_a_model_may_be_asked_from_several_threads_at_once():
+    together = threading.Barrier(4, timeout=10)
+
+    def script(request: dict[str, Any]) -> str:
+        together.wait()
+        return str(request["messages"][-1]["content"])
+
+    model = ScriptedModel(script, "openai")
+    with ThreadPoolExecutor(4) as pool:
+        said = list(pool.map(lambda n: model.reply({"messages": [{"role": "user", "content": f"{n}"}]}), range(4)))
+    assert [one["choices"][0]["message"]["content"] for one in said] == ["0", "1", "2", "3"]
+    assert (len(model.requests), len(model.billed), len({one["id"] for one in said})) == (4, 4, 4)

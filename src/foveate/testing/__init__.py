@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from .bodies import BodyChecker, Refusal, check_body
 from .builders import agent_run, answer, call, calls, chat, say, system, text_of, thought, user
-from .model import IllegalRequest, ProviderError, ScriptedModel, StubAnthropic, StubOpenAI
+from .model import Cut, IllegalRequest, ProviderError, ScriptedModel, StubAnthropic, StubOpenAI
 
 __all__ = [
     "BodyChecker",
+    "Cut",
     "IllegalRequest",
     "ProviderError",
     "Refusal",

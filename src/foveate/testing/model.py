@@ -8,19 +8,32 @@ attributes, and `model_dump()`.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
 from ..core.messages import Message, Text
+from ..ports import Delta, Whole
 from .bodies import BodyChecker, Refusal
+from .pieces import deltas
 from .responses import SIGNED, Reply, anthropic_response, openai_response, shown, sign, wired
 from .usage import Billed, Meter, tokens_of
 
-__all__ = ["IllegalRequest", "ProviderError", "Reply", "ScriptedModel", "StubAnthropic", "StubOpenAI"]
+__all__ = ["Answer", "Cut", "IllegalRequest", "ProviderError", "Reply", "ScriptedModel", "StubAnthropic", "StubOpenAI"]
 
-Answer = str | Message | Mapping[str, Any] | Exception
-"""What a script says: text, a message of the assistant, a whole response as the provider writes it, or an error."""
+
+class Cut:
+    """An answer whose connection breaks in the middle: a stream brings about half of it, and nothing is whole."""
+
+    def __init__(self, answer: str | Message | Mapping[str, Any]) -> None:
+        self.answer = answer
+
+
+Answer = str | Message | Mapping[str, Any] | Cut | Exception
+"""What a script says: text, a message of the assistant, a whole response as the provider writes it, an answer that is
+cut, or an error.
+"""
 
 Script = Iterable[Answer] | Callable[[dict[str, Any]], Answer]
 """Answers in their order, or a function of the request."""
@@ -47,6 +60,11 @@ class ProviderError(Exception):
 class ScriptedModel:
     """Answers requests by a script. `requests` holds a copy of each that was legal, `billed` what each cost.
 
+    It is a `ports.StreamingModel`: `complete` and `stream` say the same, the latter a word at a time. `provider`:
+    "anthropic" or "openai", whose requests and responses it speaks. Where it is `asynchronous`, what `complete`
+    returns is awaited, and `stream` is iterated over by `async for`. May be called from several threads; a script that
+    is a function is then called by several at once.
+
     Raises IllegalRequest for what the provider would refuse, and ProviderError for what does not fit the `window` (in
     tokens; None: everything fits). With `strict`, unknown keys are refused too. With `binds_reasoning`, thinking that
     was signed here is taken back only after the very system prompt, tools and messages that came before it (F05).
@@ -60,6 +78,7 @@ class ScriptedModel:
         window: int | None = None,
         strict: bool = False,
         binds_reasoning: bool = False,
+        asynchronous: bool = False,
     ) -> None:
         self.provider = provider
         self.name, self.format = f"{provider}:scripted", provider
@@ -68,41 +87,80 @@ class ScriptedModel:
         self.billed: list[Billed] = []
         self._answers = script if callable(script) else iter(script)
         self._binds = binds_reasoning
+        self._asynchronous = asynchronous
         self._checker = BodyChecker(provider, strict=strict)
         self._meter = Meter(marks=provider == "anthropic")
+        self._lock = threading.Lock()
+
+    def complete(self, body: Mapping[str, Any]) -> Any:
+        """The response to a request as the SDK's object, a Reply; to be awaited if this model is asynchronous."""
+        return self._later(body) if self._asynchronous else shown(self.reply(body))
+
+    def stream(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole] | AsyncIterator[Delta | Whole]:
+        """The same in pieces, and last the whole of it. Of an answer that is cut, half the pieces, then
+        ConnectionError.
+        """
+        return self._pieces_later(body) if self._asynchronous else self._pieces(body)
 
     def reply(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The response to one request, as plain values."""
+        """The response to one request, as plain values. Raises ConnectionError where it is cut."""
+        response, is_cut = self.answer(request)
+        if is_cut:
+            raise ConnectionError("The connection broke before the answer was whole.")
+        return response
+
+    def answer(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+        """The response to one request, as plain values, and whether it is cut on its way."""
         kept: dict[str, Any] = wired(request)
-        if refusals := self._checker.check(kept):
-            raise IllegalRequest(refusals)
-        if self._binds:
-            self._compare(kept)
-        if self.window is not None and (size := self._meter.count(kept).total) > self.window:
-            raise self._too_long(kept, size, self.window)
-        self.requests.append(kept)
-        answer = self._next(kept)
+        with self._lock:
+            self._check(kept)
+            self.requests.append(kept)
+            number = len(self.requests)
+            answer = None if callable(self._answers) else self._next(self._answers, number)
+        if answer is None:
+            assert callable(self._answers)
+            answer = self._answers(kept)
+        is_cut = isinstance(answer, Cut)
+        if isinstance(answer, Cut):
+            answer = answer.answer
         if isinstance(answer, Exception):
             raise answer
-        self.billed.append(self._meter.take(kept))
+        with self._lock:
+            billed = self._meter.take(kept)
+            self.billed.append(billed)
         if isinstance(answer, Mapping):
-            return copy.deepcopy(dict(answer))
+            return copy.deepcopy(dict(answer)), is_cut
         said = Message("assistant", (Text(answer),)) if isinstance(answer, str) else answer
-        if self.provider == "anthropic":
-            return anthropic_response(said, len(self.requests), self.billed[-1], kept)
-        return openai_response(said, len(self.requests), self.billed[-1], kept)
+        written = anthropic_response if self.provider == "anthropic" else openai_response
+        return written(said, number, billed, kept), is_cut
 
-    def complete(self, body: Mapping[str, Any]) -> Reply:
-        """The response to a request as the SDK's object: this is a `ports.Model` too."""
+    async def _later(self, body: Mapping[str, Any]) -> Reply:
         return shown(self.reply(body))
 
-    def _next(self, request: dict[str, Any]) -> Answer:
-        if callable(self._answers):
-            return self._answers(request)
+    def _pieces(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole]:
+        response, is_cut = self.answer(body)
+        pieces = list(deltas(response))
+        yield from pieces[: len(pieces) // 2] if is_cut else pieces
+        if is_cut:
+            raise ConnectionError("The connection broke before the answer was whole.")
+        yield Whole(shown(response))
+
+    async def _pieces_later(self, body: Mapping[str, Any]) -> AsyncIterator[Delta | Whole]:
+        for piece in self._pieces(body):
+            yield piece
+
+    def _check(self, request: dict[str, Any]) -> None:
+        if refusals := self._checker.check(request):
+            raise IllegalRequest(refusals)
+        if self._binds:
+            self._compare(request)
+        if self.window is not None and (size := self._meter.count(request).total) > self.window:
+            raise self._too_long(request, size, self.window)
+
+    def _next(self, answers: Iterator[Answer], number: int) -> Answer:
         try:
-            return next(self._answers)
+            return next(answers)
         except StopIteration:
-            number = len(self.requests)
             raise AssertionError(f"The script has {number - 1} answers, and this is request {number}.") from None
 
     def _too_long(self, request: Mapping[str, Any], size: int, window: int) -> ProviderError:

@@ -71,7 +71,8 @@ def anthropic_response(said: Message, number: int, billed: Billed, request: Mapp
 
 
 def openai_response(said: Message, number: int, billed: Billed, request: Mapping[str, Any]) -> dict[str, Any]:
-    """A response of chat completions. It carries no reasoning."""
+    """A response of chat completions. Thoughts that can be read are in the field that compatible servers use."""
+    thought = "\n".join(part.text for part in said.parts if isinstance(part, Reasoning) and part.text)
     asked = [
         {"id": call.call_id, "function": {"arguments": call.arguments, "name": call.name}, "type": "function"}
         for call in said.calls
@@ -85,12 +86,15 @@ def openai_response(said: Message, number: int, billed: Billed, request: Mapping
         "function_call": None,
         "tool_calls": asked or None,
     }
-    output = tokens_of({"content": said.text, "calls": asked}) - 4
+    if thought:
+        message["reasoning_content"] = thought
+    output = tokens_of({"content": said.text, "calls": asked, "thought": thought}) - 4
+    reasoning = tokens_of({"thought": thought}) - 4
     usage = {
         "completion_tokens": output,
         "prompt_tokens": billed.total,
         "total_tokens": billed.total + output,
-        "completion_tokens_details": {"reasoning_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": reasoning},
         "prompt_tokens_details": {"cached_tokens": billed.read},
     }
     choice = {"finish_reason": "tool_calls" if asked else "stop", "index": 0, "logprobs": None, "message": message}
