@@ -21,9 +21,11 @@ from foveate.testing.rows import chain
 SCHEMAS = {
     "0001_conversations": "6f7194a313a5065d5cbd03b65f862eb1998193ac",
     "0002_words": "788e1ae906a47619bf5f3c3ef5bc19dfae2dcba5",
+    "0003_runs": "f41cbf3e82cec50e40648ae3a502748105e568a7",
 }
-NEXT, NEXT_NAME = 3, "0003_more"
-"""Checksum of the first migration."""
+"""Every migration and its checksum."""
+NEXT = len(SCHEMAS) + 1
+NEXT_NAME = f"000{NEXT}_more"
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:
@@ -146,8 +148,7 @@ def test_a_migration_is_run_once_and_recorded(tmp_path: Path) -> None:
     for _ in range(2):
         bring_up_to_date(opened, lambda: 77, more)
     assert opened.read(lambda session: session.rows("SELECT version, name, applied FROM migration")) == [
-        (1, "0001_conversations", 77),
-        (2, "0002_words", 77),
+        *((number, name, 77) for number, name in enumerate(SCHEMAS, 1)),
         (NEXT, NEXT_NAME, 77),
     ]
     opened.close()
@@ -181,7 +182,9 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     opened = driver(path)
     bring_up_to_date(opened, lambda: 1, [*migrations(), another("CREATE TABLE extra (a BIGINT)")])
     opened.close()
-    with pytest.raises(StoreError, match=r"newer foveate: its schema is 3 \(0003_more\), .* knows up to 2. Upgrade"):
+    with pytest.raises(
+        StoreError, match=rf"newer foveate: its schema is {NEXT} \({NEXT_NAME}\), .* up to {NEXT - 1}. Upgrade"
+    ):
         SqliteStore(path)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from ..core import ids, wire
 from ..core.journal import Record
+from ..core.runs import AgentRun, AgentRunStep
 from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, TipMoved
 from ..ports import Appended, Head
 
@@ -21,6 +22,9 @@ __all__ = [
     "check_point",
     "check_record",
     "check_rows",
+    "check_run",
+    "check_step",
+    "check_words",
     "no_branch",
     "stale_plan",
     "taken",
@@ -35,15 +39,32 @@ _HASH = re.compile("[0-9a-f]{40}")
 
 def check_keys(tenant: str, name: str) -> None:
     """Raises BadSetting where a tenant or a conversation's name cannot be a key in every database."""
-    for what, text in (("tenant", tenant), ("name", name)):
-        if len(text) > _NAME_MAX:
-            raise BadSetting(
-                f"The {what} of a conversation has {len(text):,} characters; at most {_NAME_MAX} are allowed."
-            )
-        if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
-            raise BadSetting(f"The {what} {text!r} holds a NUL or half of a surrogate pair. Choose another one.")
+    check_words("conversation", tenant=tenant, name=name)
     if not name:
         raise BadSetting("A conversation needs a name.")
+
+
+def check_words(whose: str, **words: str) -> None:
+    """Raises BadSetting where one of these short texts cannot be kept as text in every database."""
+    for what, text in words.items():
+        if len(text) > _NAME_MAX:
+            raise BadSetting(f"The {what} of a {whose} has {len(text):,} characters; at most {_NAME_MAX} are allowed.")
+        if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise BadSetting(f"The {what} {text!r} holds a NUL or half of a surrogate pair. Choose another one.")
+
+
+def check_run(run: AgentRun) -> None:
+    """Raises BadSetting where a run cannot be kept in every database. Long texts may hold anything."""
+    check_words("run", id=run.id, agent=run.agent, conversation=run.conversation, parent=run.parent)
+    if not run.id:
+        raise BadSetting("A run needs an id.")
+
+
+def check_step(step: AgentRunStep) -> None:
+    """Raises BadSetting where a step cannot be kept in every database. Long texts may hold anything."""
+    check_words("step", run=step.run, name=step.name, call=step.call, message=step.message)
+    if not step.run or step.number < 1:
+        raise BadSetting(f"A step needs the id of its run and a number from 1, not {step.run!r} and {step.number}.")
 
 
 def check_rows(head: Head, rows: Sequence[Appended]) -> None:

@@ -23,6 +23,8 @@ from .checks import (
     check_point,
     check_record,
     check_rows,
+    check_run,
+    check_step,
     no_branch,
     stale_plan,
     taken,
@@ -165,11 +167,13 @@ class MemoryStore:
             return sorted(name for owner, name in self._names if owner == tenant)
 
     def put_run(self, head: Head, run: AgentRun) -> None:
+        check_run(run)
         with self._lock:
             self._current(head)
             self._runs.setdefault((head.tenant, head.root), {})[run.id] = run
 
     def put_step(self, head: Head, step: AgentRunStep) -> None:
+        check_step(step)
         with self._lock:
             self._current(head)
             self._steps.setdefault((head.tenant, head.root, step.run), {})[step.number] = step

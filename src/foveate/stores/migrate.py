@@ -20,7 +20,7 @@ from .driver import Driver, Session
 
 __all__ = ["Migration", "bring_up_to_date", "migrations"]
 
-_OURS = {"conversation", "tree", "branch", "message", "body", "record", "snapshot", "indexed", "said"}
+_OURS = {"conversation", "tree", "branch", "message", "body", "record", "snapshot", "indexed", "said", "run", "step"}
 
 
 class Migration(Struct, frozen=True):

@@ -25,6 +25,7 @@ from .driver import Driver, Session
 from .lineage import Lineage
 from .migrate import bring_up_to_date
 from .sql_rows import are_bytes, key, link_at, message_values, read_branch, read_messages, read_records, record_at
+from .sql_runs import SqlRuns
 from .sql_search import Searching
 
 __all__ = ["SqlStore"]
@@ -36,7 +37,7 @@ _LOCATE_MAX = 200
 """Ids looked up by one statement."""
 
 
-class SqlStore:
+class SqlStore(SqlRuns):
     """Conversations in a SQL database. Safe to share between threads; a context manager that closes itself.
 
     `codec="zstd"` writes large bodies with zstd, which needs `compression.zstd` or the `zstandard` package; what was

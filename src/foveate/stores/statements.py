@@ -75,6 +75,35 @@ HAS_BODY = """
     AND body.hash = message.body_hash WHERE message.tenant = ? AND message.root = ? AND message.branch = ?
     AND message.position = ? AND length(COALESCE(message.body, body.body)) > 0"""
 
+# ---------------------------------------------------------------------------------------------------- runs and steps
+
+PUT_RUN = """
+    INSERT INTO run (tenant, root, id, agent, conversation, parent, state, task, result, reason, turns,
+        input, cache_read, cache_write, output, reasoning, cost, begun, ended, number)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+        (SELECT COALESCE(MAX(number), 0) + 1 FROM run WHERE tenant = ? AND root = ?))
+    ON CONFLICT (tenant, root, id) DO UPDATE
+    SET agent = excluded.agent, conversation = excluded.conversation, parent = excluded.parent, state = excluded.state,
+        task = excluded.task, result = excluded.result, reason = excluded.reason, turns = excluded.turns,
+        input = excluded.input, cache_read = excluded.cache_read, cache_write = excluded.cache_write,
+        output = excluded.output, reasoning = excluded.reasoning, cost = excluded.cost, begun = excluded.begun,
+        ended = excluded.ended"""
+RUNS = """
+    SELECT id, agent, conversation, parent, state, task, result, reason, turns,
+        input, cache_read, cache_write, output, reasoning, cost, begun, ended
+    FROM run WHERE tenant = ? AND root = ? ORDER BY number, id"""
+PUT_STEP = """
+    INSERT INTO step (tenant, root, run, number, kind, name, call, state, input, output, error, message, turn, begun,
+        ended)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (tenant, root, run, number) DO UPDATE
+    SET kind = excluded.kind, name = excluded.name, call = excluded.call, state = excluded.state,
+        input = excluded.input, output = excluded.output, error = excluded.error, message = excluded.message,
+        turn = excluded.turn, begun = excluded.begun, ended = excluded.ended"""
+STEPS = """
+    SELECT run, number, kind, name, call, state, input, output, error, message, turn, begun, ended
+    FROM step WHERE tenant = ? AND root = ? AND run = ? AND number > ? ORDER BY number"""
+
 # ----------------------------------------------------------------------------------------------------- migrations
 
 MIGRATION_TABLE = """

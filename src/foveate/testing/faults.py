@@ -14,6 +14,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from ..core.journal import Record
+from ..core.runs import AgentRun, AgentRunStep
 from ..errors import StoreError
 from ..ports import Appended, Finding, Found, Head, Store
 
@@ -99,6 +100,18 @@ class FailingStore:
 
     def names(self, tenant: str) -> list[str]:
         return self._run("names", lambda: self._store.names(tenant))
+
+    def put_run(self, head: Head, run: AgentRun) -> None:
+        return self._run("put_run", lambda: self._store.put_run(head, run))
+
+    def put_step(self, head: Head, step: AgentRunStep) -> None:
+        return self._run("put_step", lambda: self._store.put_step(head, step))
+
+    def runs(self, head: Head) -> list[AgentRun]:
+        return self._run("runs", lambda: self._store.runs(head))
+
+    def steps(self, head: Head, run: str, after: int = 0) -> list[AgentRunStep]:
+        return self._run("steps", lambda: self._store.steps(head, run, after))
 
     def verify(self, head: Head) -> list[Finding]:
         return self._run("verify", lambda: self._store.verify(head))

@@ -1,0 +1,107 @@
+"""Runs of agents and their steps in the SQL store: rows to values and back, checked on the way out.
+
+What may be long (what a step was given and what came of it) is packed as bodies are. Nothing hashes these rows: they
+are records beside the history, not a part of its chain.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from ..core.runs import AgentRun, AgentRunStep
+from ..core.stamps import Usage
+from ..errors import Damaged
+from ..ports import Head
+from . import statements as sql
+from .checks import check_run, check_step
+from .codec import Codec, DamagedBody, pack, unpack
+from .driver import Driver, Row, Session
+from .sql_rows import are_bytes, read_branch
+
+__all__ = ["SqlRuns"]
+
+T = TypeVar("T")
+
+_RUN_TEXTS, _STEP_TEXTS = ("task", "result", "reason"), ("input", "output", "error")
+_USAGE = Usage.__struct_fields__
+_RUN = (
+    *("id", "agent", "conversation", "parent", "state", *_RUN_TEXTS, "turns"),
+    *(*_USAGE, "cost", "begun", "ended"),
+)
+"""The columns of `sql.RUNS`."""
+_STEP = ("run", "number", "kind", "name", "call", "state", *_STEP_TEXTS, "message", "turn", "begun", "ended")
+"""The columns of `sql.STEPS`."""
+
+
+class SqlRuns:
+    """The part of the SQL store that keeps runs and steps."""
+
+    _driver: Driver
+    _codec: Codec
+
+    def put_run(self, head: Head, run: AgentRun) -> None:
+        check_run(run)
+        said = run.id, run.agent, run.conversation, run.parent, run.state
+        texts = [self._packed(getattr(run, name)) for name in _RUN_TEXTS]
+        usage = msgspec.structs.astuple(run.usage)
+        tree = head.tenant, head.root
+        values = (*tree, *said, *texts, run.turns, *usage, run.cost, run.begun, run.ended, *tree)
+        self._put(head, sql.PUT_RUN, values)
+
+    def put_step(self, head: Head, step: AgentRunStep) -> None:
+        check_step(step)
+        said = step.run, step.number, step.kind, step.name, step.call, step.state
+        texts = [self._packed(getattr(step, name)) for name in _STEP_TEXTS]
+        values = (head.tenant, head.root, *said, *texts, step.message, step.turn, step.begun, step.ended)
+        self._put(head, sql.PUT_STEP, values)
+
+    def runs(self, head: Head) -> list[AgentRun]:
+        rows = self._rows(head, sql.RUNS, (head.tenant, head.root))
+        return [_run(head, row) for row in rows]
+
+    def steps(self, head: Head, run: str, after: int = 0) -> list[AgentRunStep]:
+        rows = self._rows(head, sql.STEPS, (head.tenant, head.root, run, after))
+        return [_step(head, row) for row in rows]
+
+    def _put(self, head: Head, statement: str, values: Row) -> None:
+        def work(session: Session) -> None:
+            read_branch(session, head, self._driver.place)
+            session.rows(statement, values)
+
+        self._driver.write(work)
+
+    def _rows(self, head: Head, statement: str, values: Row) -> list[Row]:
+        def work(session: Session) -> list[Row]:
+            read_branch(session, head, self._driver.place)
+            return list(session.rows(statement, values))
+
+        return self._driver.read(work)
+
+    def _packed(self, text: str) -> bytes:
+        # What a tool hands back may hold halves of surrogate pairs, such as the name of a file that is not UTF-8.
+        return pack(text.encode("utf-8", "surrogatepass"), self._codec)
+
+
+def _run(head: Head, row: Row) -> AgentRun:
+    said = dict(zip(_RUN, row, strict=True))
+    usage = [said.pop(name) for name in _USAGE]
+    return _value(AgentRun, {**said, "usage": usage}, _RUN_TEXTS, f"Run {said['id']!r} of {head.name!r}")
+
+
+def _step(head: Head, row: Row) -> AgentRunStep:
+    said = dict(zip(_STEP, row, strict=True))
+    where = f"Step {said['number']!r} of run {said['run']!r} of {head.name!r}"
+    return _value(AgentRunStep, said, _STEP_TEXTS, where)
+
+
+def _value(kind: type[T], said: dict[str, Any], texts: tuple[str, ...], where: str) -> T:
+    try:
+        for name in texts:
+            if not are_bytes(said[name]):
+                raise DamagedBody(f"its {name} is gone")
+            said[name] = unpack(said[name]).decode("utf-8", "surrogatepass")
+        return msgspec.convert(said, kind)
+    except (DamagedBody, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise Damaged(f"{where} is damaged: {error}.") from error
