@@ -69,6 +69,7 @@ from .wiring import open_async_conversation, open_conversation, open_store
 
 if _typing.TYPE_CHECKING:
     from .async_conversation import AsyncConversation
+    from .core.context import Context
     from .core.economy import when_it_pays
     from .expansion import EXPAND_INSTRUCTION, Excerpt, Hit, expand_tool
     from .policies.checkpoint import checkpoint, checkpoint_edit
@@ -103,6 +104,7 @@ __all__ = [
     "BadTranscript",
     "Budget",
     "CompactionFailed",
+    "Context",
     "Conversation",
     "Damaged",
     "DoesNotFit",
@@ -198,6 +200,7 @@ __all__ = [
 
 _LATER = {
     "AsyncConversation": ".async_conversation",
+    "Context": ".core.context",
     "EXPAND_INSTRUCTION": ".expansion",
     "Excerpt": ".expansion",
     "Hit": ".expansion",

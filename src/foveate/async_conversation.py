@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .core.edits import Edit, Pin, Unpin
 from .core.events import Event
@@ -24,8 +24,11 @@ from .expansion.excerpts import Excerpt
 from .expansion.hits import Hit
 from .expansion.placing import Where
 from .plugins import Plugin
-from .ports import Finding
+from .ports import Cost, Finding
 from .shell import NOT_EXPANDING, Historic, Mend, Repaired, Shell
+
+if TYPE_CHECKING:
+    from .core.context import Context
 
 __all__ = ["AsyncConversation"]
 
@@ -239,6 +242,10 @@ class AsyncConversation(Shell):
     async def totals(self) -> Totals:
         """See `Conversation.totals`."""
         return await self._do(self._totals())
+
+    async def context(self, *, cost: Cost | None = None) -> Context:
+        """See `Conversation.context`."""
+        return await self._do(self._context(cost))
 
     async def as_of(self, turn: int) -> View:
         """See `Conversation.as_of`."""

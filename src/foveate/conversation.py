@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .core.edits import Edit, Pin, Unpin
 from .core.events import Event
@@ -23,8 +23,11 @@ from .expansion.excerpts import Excerpt
 from .expansion.hits import Hit
 from .expansion.placing import Where
 from .plugins import Plugin
-from .ports import Finding
+from .ports import Cost, Finding
 from .shell import NOT_EXPANDING, Historic, Mend, Repaired, Shell
+
+if TYPE_CHECKING:
+    from .core.context import Context
 
 __all__ = ["Conversation"]
 
@@ -270,6 +273,13 @@ class Conversation(Shell):
     def totals(self) -> Totals:
         """Sums over all model calls: tokens saved, and what saving them cost. Reads the whole history."""
         return self._do(self._totals())
+
+    def context(self, *, cost: Cost | None = None) -> Context:
+        """The meter: what the window holds now, by kind, what calls were billed, and what was saved.
+
+        `cost`: what tokens cost in US dollars, where that is known. Reads the whole history, as `totals` does.
+        """
+        return self._do(self._context(cost))
 
     def as_of(self, turn: int) -> View:
         """What the model saw at call number `turn`."""

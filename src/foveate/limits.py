@@ -74,11 +74,12 @@ class Limits:
         if system is None and not tools:
             self._overhead = (0, 0)
             return
-        try:
-            body = msgspec.json.encode([system, list(tools)], enc_hook=_plain)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise BadInput(f"The system prompt or the tools cannot be written as JSON: {error}.") from error
+        body = _encoded([system, list(tools)])
         self._overhead = (count(body.decode()), len(body))
+
+    def weight(self, tools: Sequence[Mapping[str, Any]], count: TokenCounter) -> int:
+        """Tokens of the tools' definitions alone. Raises BadInput as `weigh` does."""
+        return count(_encoded(list(tools)).decode()) if tools else 0
 
     def estimated(self, view: View) -> int:
         """The counter's estimate for a prompt that shows this view; remembered until it is measured or refused."""
@@ -154,6 +155,13 @@ def _told(text: str) -> tuple[int, int, int]:
 
 def _number(text: str) -> int:
     return int(re.sub(r"[,_]", "", text))
+
+
+def _encoded(beside: list[Any]) -> bytes:
+    try:
+        return msgspec.json.encode(beside, enc_hook=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadInput(f"The system prompt or the tools cannot be written as JSON: {error}.") from error
 
 
 def _plain(value: Any) -> Any:

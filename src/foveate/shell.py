@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -38,8 +38,11 @@ from .expansion.ranges import read_range
 from .expansion.tool import expand_tool, with_instruction, with_tool
 from .mirror import Mirror
 from .plugins import Panel, Plugin
-from .ports import Finding, Format, Head, Watch
+from .ports import Cost, Finding, Format, Head, Watch
 from .watching import Watching
+
+if TYPE_CHECKING:
+    from .core.context import Context
 
 __all__ = ["Historic", "Mend", "Repaired", "Shell"]
 
@@ -454,6 +457,20 @@ class Shell:
 
     def _totals(self) -> Step[Totals]:
         return (yield from self._engine.totals())
+
+    def _context(self, cost: Cost | None) -> Step[Context]:
+        from .core.context import context_of  # What only meters need.
+
+        if cost is not None:
+            given.callable_("cost=", cost)
+        totals = yield from self._engine.totals()
+        view = self._engine.view()
+        _, tools = self._offered(*self._asked_with) if view.budget.overhead else (None, ())
+        weight = self._engine.limits.weight(tools, self._engine.counter)
+        used = next((entry.stamp.usage for entry in reversed(view.entries) if entry.stamp.usage), None)
+        return context_of(
+            view, totals, messages=len(self), tools=weight, last=used, count=self._engine.counter, cost=cost
+        )
 
     def _events(self, since: int) -> Step[list[Event]]:
         given.whole("since= (milliseconds since 1970)", since)

@@ -64,6 +64,8 @@ class Totals(Struct, frozen=True):
     """What providers said they billed. None where no call told."""
     calls_billed: int = 0
     """Calls for which they said so."""
+    tokens_said: int = 0
+    """What everything said so far takes, each once; so a coming call that is sent everything whole."""
 
     @property
     def tokens_saved(self) -> int:
@@ -198,6 +200,7 @@ class Tally:
             summaries=dict(+self._summaries),
             refused=dict(self._refused),
             usage=Usage(**self._usage),
+            tokens_said=self._whole,
         )
 
     def _bill(self, usage: Usage) -> None:

@@ -1,0 +1,191 @@
+"""The meter: what a window holds by kind, what was billed, and what was saved; small stories added up by hand."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foveate import Kept, Media, Prices, Reasoning, ToolCall, Totals, Usage, assistant, open_conversation
+from foveate import tool_result as result
+from foveate import user
+from foveate.core.context import Context, context_of, kinds_of
+from foveate.core.view import Budget, Moment, View
+from foveate.testing.strategies import histories
+
+TOOLS = [{"name": "read", "description": "Reads.", "input_schema": {"type": "object"}}]
+
+
+def opened(**options):
+    ticks = iter(range(1, 10**6))
+    return open_conversation("c", clock=lambda: next(ticks), **{"window": 10_000, "policy": "none", **options})
+
+
+def told(chat) -> dict[str, int]:
+    return dict(chat.context().kinds)
+
+
+def test_a_conversation_that_nobody_spoke_in_holds_nothing():
+    context = opened().context()
+    assert (context.kinds, context.tokens, context.share) == ({}, 0, 0.0)
+    assert (context.window, context.reserve, context.free) == (10_000, 1_000, 9_000)
+    assert (context.last, context.cached, context.cost, context.saved) == (None, None, 0, 0)
+
+
+def test_each_token_of_a_request_belongs_to_one_kind():
+    chat = opened(format="anthropic")
+    chat.append(user("a" * 400, Media("image/png", "base64", "AAAA")))
+    chat.settle(system="s" * 40, tools=TOOLS)
+    chat.record(
+        assistant("b" * 80, ToolCall("c1", "read", "{}"), reasoning=Reasoning("c" * 120, "signed", "", "anthropic"))
+    )
+    chat.append(result("c1", "d" * 800))
+    kinds = told(chat)
+    assert list(kinds) == ["system", "tools", "user", "assistant", "reasoning", "calls", "results", "media"]
+    assert (kinds["user"], kinds["media"], kinds["results"]) == (100, 1_604, 204)
+    assert (kinds["reasoning"], kinds["assistant"], kinds["calls"]) == (34, 20, 2)
+    assert sum(kinds.values()) == chat.view.tokens + chat.budget.overhead
+
+
+def test_what_was_shrunk_and_what_is_shown_again_is_told_apart_from_what_is_whole():
+    chat = opened(policy="keep-last-1")
+    chat.append("Read them.")
+    for name in ("a", "b", "c"):
+        chat.settle()
+        chat.record(assistant("", ToolCall(name, "read", "{}")))
+        chat.append(result(name, f"{name}\n" * 400))
+    chat.settle()
+    assert {"shrunk", "results"} < told(chat).keys()
+    assert "expanded" not in told(chat)
+    chat.expand("m3")
+    assert told(chat)["expanded"] == chat.history(3, 3)[0].stamp.tokens
+    assert chat.context().tokens_whole == sum(row.stamp.tokens for row in chat.history())
+
+
+def test_a_copy_at_the_end_is_shown_again_and_was_not_said_again():
+    chat = opened(policy="keep-last-1")
+    chat.append("Read them.")
+    for name in ("a", "b"):
+        chat.settle()
+        chat.record(assistant("", ToolCall(name, "read", "{}")))
+        chat.append(result(name, f"{name}\n" * 400))
+    chat.settle()
+    before = chat.context().tokens_whole
+    chat.expand("m3", where="tail")
+    assert told(chat)["expanded"] > 200
+    assert chat.context().tokens_whole == before
+
+
+def test_a_summary_is_a_kind_of_its_own():
+    chat = opened(summarizer=lambda request: "They talked about the weather.")
+    for number in range(12):
+        chat.append(f"What of day {number}? " * 20)
+        chat.record(assistant("Rain. " * 40))
+    chat.compact()
+    kinds = told(chat)
+    assert kinds["summaries"] > 0
+    assert sum(kinds.values()) == chat.view.tokens
+
+
+def test_what_plugins_add_is_told_apart_from_what_the_user_said():
+    chat = opened(policy="retain")
+    chat.append(
+        {"role": "user", "content": [{"type": "text", "text": "Why?"}, {"type": "text", "text": "page: " + "p" * 94}]},
+        kept=[Kept(), Kept(calls=3, plugin="page")],
+    )
+    assert told(chat) == {"user": 1, "plugins": 29}
+
+
+def test_shares_are_of_the_window_and_what_is_kept_free_is_not_free():
+    context = Context({"user": 1_500, "system": 500}, 10_000, 1_000, 1, 1, 500, 1_500, None, Totals(), Prices())
+    assert (context.tokens, context.tokens_shown, context.share, context.free) == (2_000, 1_500, 0.2, 7_000)
+
+
+def test_without_a_window_there_is_no_share():
+    chat = opened(window=None, policy="off")
+    chat.append("Hello.")
+    context = chat.context()
+    assert (context.window, context.share, context.free, context.tokens) == (None, None, None, 6)
+
+
+def test_the_share_of_the_cache_is_that_of_the_newest_call_and_of_all():
+    chat = opened()
+    for usage in (Usage(100, 0, 100, 10), Usage(50, 150, 0, 10)):
+        chat.append("Hello.")
+        chat.settle()
+        chat.record(assistant("Hi."), usage=usage)
+    context = chat.context()
+    assert (context.cached, context.cached_overall) == (0.75, 150 / 400)
+    assert context.last == Usage(50, 150, 0, 10)
+    assert context.cost == 150 + 0.1 * 150 + 1.25 * 100 + 5 * 20
+
+
+def test_a_call_that_did_not_tell_of_its_cache_has_no_share():
+    chat = opened()
+    chat.append("Hello.")
+    chat.settle()
+    chat.record(assistant("Hi."), usage=Usage(100))
+    assert chat.context().cached is None
+
+
+TOTALS = Totals(tokens_whole=50_000, tokens_sent=20_000, tokens_rebilled=1_000, calls_billed=1, usage=Usage(1_000_000))
+
+
+def view(scale: float = 1.0) -> View:
+    return View((), 1, Budget(10_000, 1_000, 10**6, 10, scale=scale), Moment(prices=Prices(0.1, 1.25)))
+
+
+def test_saved_is_what_was_not_read_less_what_was_written_again():
+    context = context_of(view(), TOTALS, messages=0)
+    assert context.saved == pytest.approx(0.1 * 30_000 - 1.15 * 1_000)
+
+
+def test_saved_is_told_as_the_provider_counts():
+    assert context_of(view(2.0), TOTALS, messages=0).saved == pytest.approx(2 * (0.1 * 30_000 - 1.15 * 1_000))
+
+
+def test_edits_that_cost_more_than_they_saved_are_told_so():
+    assert context_of(view(), Totals(tokens_whole=100, tokens_sent=100, tokens_rebilled=50), messages=0).saved < 0
+
+
+def dollars(usage: Usage) -> float:
+    """Three dollars for a million tokens of input."""
+    return ((usage.input or 0) + 0.1 * (usage.cache_read or 0) + 1.25 * (usage.cache_write or 0)) * 3 / 1_000_000
+
+
+def test_in_dollars_saved_is_the_same_sum_at_the_prices_of_the_model():
+    context = context_of(view(), TOTALS, messages=0, cost=dollars)
+    assert context.dollars == pytest.approx(3.0)
+    assert context.dollars_saved == pytest.approx(context.saved * 3 / 1_000_000)
+
+
+def test_where_the_price_is_not_known_there_are_no_dollars():
+    context = context_of(view(), TOTALS, messages=0, cost=lambda usage: None)
+    assert (context.dollars, context.dollars_saved) == (None, None)
+
+
+def test_a_conversation_with_asyncio_tells_the_same():
+    async def ask() -> Context:
+        from foveate import open_async_conversation
+
+        chat = await open_async_conversation("c", window=10_000, policy="none")
+        await chat.append("Hello.")
+        try:
+            return await chat.context()
+        finally:
+            await chat.close()
+
+    assert asyncio.run(ask()).kinds == {"user": 6}
+
+
+@given(histories(), st.sampled_from(["anthropic", "openai"]), st.sampled_from(["none", "keep-last-1", "balanced"]))
+def test_whatever_was_said_the_kinds_come_to_the_whole_request(messages, format, policy):
+    with opened(format=format, policy=policy, window=50_000) as chat:
+        for message in messages:
+            chat.append(message)
+        for entry in chat.view:
+            kinds = kinds_of(entry)
+            assert sum(kinds.values()) == entry.tokens
+            assert all(tokens >= 0 for tokens in kinds.values())
