@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import Kept, Media, Prices, Reasoning, ToolCall, Totals, Usage, assistant, open_conversation
+from foveate import Kept, Media, Prices, Reasoning, ToolCall, Totals, Usage, assistant, open_conversation, user
 from foveate import tool_result as result
-from foveate import user
 from foveate.core.context import Context, context_of, kinds_of
 from foveate.core.view import Budget, Moment, View
 from foveate.testing.strategies import histories
