@@ -22,7 +22,7 @@ from .errors import BadSetting
 from .expansion.answering import Expanding
 from .expansion.placing import Where
 from .limits import Limits
-from .patterns import find
+from .patterns import find as find_pattern
 from .plugins import Plugin, listed
 from .policies import DEFAULT, FLOOR, check_together, in_use, named, named_summarizer, own_policies
 from .ports import Background, Clock, Format, Store, Summarizer, TokenCounter
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .async_conversation import AsyncConversation
     from .background.tasks import Tasks
 
-__all__ = ["open_async_conversation", "open_conversation", "open_store", "open_summarizer"]
+__all__ = ["find_pattern", "open_async_conversation", "open_conversation", "open_store", "open_summarizer"]
 
 
 def open_conversation(
@@ -235,7 +235,7 @@ class _Made(NamedTuple):
 
     def expanding(self) -> Expanding:
         """How the conversation expands."""
-        return Expanding(self.told.expand, self.told.expand_where, find)
+        return Expanding(self.told.expand, self.told.expand_where, find_pattern)
 
     def _beside(self, own: type[Threads] | type[Tasks]) -> Background | None:
         if isinstance(self.background, bool):

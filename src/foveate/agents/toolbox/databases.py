@@ -1,0 +1,160 @@
+"""One SQLite database: what is in it, and queries. Nothing is changed unless that was allowed, no other file is read."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from ... import given
+from ...errors import BadSetting
+from ..tools import Tool, tool
+from .bounded import line_cut
+from .folders import ToolFailed
+
+__all__ = ["sqlite"]
+
+T = TypeVar("T")
+
+_MOST_ROWS = 100
+_MOST_CELL = 300
+_MOST_CHARACTERS = 16_000
+_LONGEST_VALUE = 10_000_000
+"""Bytes of one value while a query runs: no `randomblob(1e9)`."""
+_INSTRUCTIONS = 10_000
+"""Of SQLite's machine, between two looks at the clock."""
+
+_SCHEMA = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY tbl_name, type DESC, name"
+_READING = {
+    sqlite3.SQLITE_SELECT,
+    sqlite3.SQLITE_READ,
+    sqlite3.SQLITE_FUNCTION,
+    sqlite3.SQLITE_RECURSIVE,
+    sqlite3.SQLITE_TRANSACTION,
+}
+_PRAGMAS = {"table_info", "table_xinfo", "table_list", "index_list", "index_info", "foreign_key_list"}
+"""What tells of the schema, and sets nothing."""
+_NEVER = {sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH}
+"""They reach other files."""
+
+
+def sqlite(
+    path: str | os.PathLike[str], *, read_only: bool = True, timeout: float = 30, needs_approval: bool | None = None
+) -> tuple[Tool, ...]:
+    """`database_schema` and `query_database`, for the SQLite database in the file `path`.
+
+    `read_only`: nothing can be changed; else each call of `query_database` is one transaction, and is approved first
+    unless `needs_approval` is False. `timeout`: seconds of one query. Raises BadSetting where there is no such file.
+    """
+    given.instance("read_only=", read_only, bool, "True or False")
+    place = Path(path).expanduser().resolve()
+    if not place.is_file():
+        raise BadSetting(f"There is no database {path!s:.200}.")
+    database = _Database(place, read_only, timeout)
+
+    def database_schema() -> str:
+        """The tables, views and indexes of the database, as SQL."""
+        found = [" ".join(row[0].split()) for row in database.run(_SCHEMA, _all_rows)]
+        return "\n".join(f"{one};" for one in found) or "(the database is empty)"
+
+    def query_database(sql: str) -> str:
+        """Run one SQL statement (SQLite) and show its rows: the names of the columns, then a line for each row.
+
+        Args:
+            sql: The statement. Ask for what you need: columns by name, LIMIT, count(*), GROUP BY.
+        """
+        return database.run(sql, _table)
+
+    changes = not read_only
+    return (
+        tool(database_schema, is_repeatable=True),
+        tool(
+            query_database,
+            is_repeatable=read_only,
+            needs_approval=changes if needs_approval is None else needs_approval,
+            together=read_only,
+        ),
+    )
+
+
+class _Database:
+    """A file, opened anew for each query: tools may be called from any thread."""
+
+    def __init__(self, place: Path, read_only: bool, timeout: float) -> None:
+        self._place, self._read_only, self._timeout = place, read_only, timeout
+
+    def run(self, sql: str, read: Callable[[sqlite3.Cursor], T]) -> T:
+        """What `read` makes of the statement's rows. Raises ToolFailed."""
+        until = time.monotonic() + self._timeout
+        mode = "ro" if self._read_only else "rw"
+        try:
+            connection = sqlite3.connect(f"{self._place.as_uri()}?mode={mode}", uri=True, timeout=min(5, self._timeout))
+        except sqlite3.Error as error:
+            raise ToolFailed(f"The database cannot be opened: {error}.") from error
+        try:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)
+            connection.set_authorizer(self._may)
+            connection.set_progress_handler(lambda: time.monotonic() > until, _INSTRUCTIONS)
+            with connection:
+                return read(connection.execute(sql))
+        except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError, MemoryError) as error:
+            raise ToolFailed(self._told(error, time.monotonic() > until)) from error
+        finally:
+            connection.close()
+
+    def _may(self, action: int, first: str | None, *_: object) -> int:
+        is_known = action == sqlite3.SQLITE_PRAGMA and (first or "").lower() in _PRAGMAS
+        if action in _NEVER or (action == sqlite3.SQLITE_PRAGMA and not is_known):
+            return sqlite3.SQLITE_DENY
+        return sqlite3.SQLITE_OK if not self._read_only or is_known or action in _READING else sqlite3.SQLITE_DENY
+
+    def _told(self, error: BaseException, is_late: bool) -> str:
+        said = str(error)
+        if is_late and "interrupt" in said:
+            return f"The query took longer than {self._timeout:g} seconds. Narrow it, or count first."
+        if "not authorized" in said or "readonly" in said:
+            what = "This database can only be read" if self._read_only else "This statement is not allowed here"
+            return f"{what}: {said}."
+        if "one statement" in said:
+            return "One statement at a time."
+        return f"SQLite says: {said}."
+
+
+def _all_rows(cursor: sqlite3.Cursor) -> list[tuple[str]]:
+    return cursor.fetchall()
+
+
+def _table(cursor: sqlite3.Cursor) -> str:
+    if cursor.description is None:
+        changed = cursor.rowcount
+        return "Done." if changed < 0 else f"Done: {changed} row{'s' * (changed != 1)} changed."
+    rows = cursor.fetchmany(_MOST_ROWS + 1)
+    lines = [" | ".join(column[0] for column in cursor.description)]
+    room = _MOST_CHARACTERS
+    for row in rows[:_MOST_ROWS]:
+        line = " | ".join(map(_cell, row))
+        if room < len(line) and len(lines) > 1:
+            break
+        lines.append(line)
+        room -= len(line) + 1
+    shown = len(lines) - 1
+    if shown < len(rows):
+        lines.append(f"[the first {shown} rows; there are more: LIMIT and OFFSET, or a narrower question, show them]")
+    else:
+        lines.append(f"[{shown} row{'s' * (shown != 1)}]")
+    return "\n".join(lines)
+
+
+def _cell(value: object) -> str:
+    match value:
+        case None:
+            return "NULL"
+        case bytes():
+            return f"<{len(value):,} bytes>"
+        case str():
+            return line_cut(value.replace("\\", "\\\\").replace("\n", "\\n").replace("|", "\\|"), _MOST_CELL)
+        case _:
+            return str(value)

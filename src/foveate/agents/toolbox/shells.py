@@ -1,0 +1,137 @@
+"""Commands of a shell, in one folder. What a command starts ends with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+
+from ...errors import BadSetting
+from ..tools import Tool, tool
+from .bounded import head_and_tail
+from .folders import Folder, ToolFailed
+
+__all__ = ["shell"]
+
+_MOST_CHARACTERS = 16_000
+_LONGEST_TIMEOUT = 3_600
+_PIECE = 65_536
+_TAIL = 64
+"""Pieces at the end of an output that are held while it comes: what is between the first and these is dropped."""
+_SECRET = ("API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY")
+
+
+def shell(
+    folder: str | os.PathLike[str],
+    timeout: float = 60,
+    *,
+    environment: Mapping[str, str] | None = None,
+    needs_approval: bool = True,
+) -> tuple[Tool, ...]:
+    """`run_command`: a command of `/bin/sh`, begun in `folder`.
+
+    A command can reach all that this program can, whatever the folder: so each is approved first, unless
+    `needs_approval` is False. `timeout`: seconds; then the command is killed, with all that it started.
+    `environment`: the variables that it sees; by default those of this program, without those whose names look like
+    keys and passwords. Raises BadSetting where there is no such folder, or for a timeout that is not above 0.
+    """
+    home = Folder(folder)
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= _LONGEST_TIMEOUT:
+        raise BadSetting(f"timeout= is seconds, above 0 and at most {_LONGEST_TIMEOUT:,}; not {timeout!r:.60}.")
+    if environment is not None and not isinstance(environment, Mapping):
+        raise BadSetting(f"environment= is a mapping of names to values, not {environment!r:.60}.")
+    seen = _without_secrets(os.environ) if environment is None else dict(environment)
+
+    def run_command(command: str) -> str:
+        """Run a command of the shell, and return what it printed and its exit code.
+
+        Nothing can be typed into it, and nothing that it starts goes on after it.
+
+        Args:
+            command: The command, as for sh -c.
+        """
+        return _run(command, home, timeout, seen)
+
+    return (tool(run_command, needs_approval=needs_approval, together=False),)
+
+
+def _run(command: str, home: Folder, timeout: float, environment: Mapping[str, str]) -> str:
+    if "\0" in command or not command.strip():
+        raise ToolFailed("There is no command.")
+    begun = time.monotonic()
+    try:
+        process = subprocess.Popen(
+            ["/bin/sh", "-c", command],
+            cwd=home.root,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # A group of its own, to be killed as one.
+        )
+    except (OSError, ValueError) as error:  # Too long a command, or the folder is gone.
+        raise ToolFailed(f"The command could not be started: {error}.") from error
+    output = _Output(process)
+    try:
+        code: int | None = process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        code = None
+    finally:
+        _kill(process)
+    said = head_and_tail(output.text(), _MOST_CHARACTERS, "; write it to a file and look at parts of it")
+    if code is None:
+        end = f"[killed after {timeout:g} seconds, with all that it had started]"
+    else:
+        end = f"[exit code {code}{_name_of(code)}, {time.monotonic() - begun:.1f} s]"
+    return f"{said.rstrip()}\n{end}" if said.strip() else end
+
+
+class _Output:
+    """What a process prints, read while it runs: its beginning and its end, however much it is."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout is not None
+        self._pipe = process.stdout
+        self._head = b""
+        self._tail: deque[bytes] = deque(maxlen=_TAIL)
+        self._size = 0
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError, ValueError), self._pipe:
+            while piece := os.read(self._pipe.fileno(), _PIECE):
+                self._size += len(piece)
+                if len(self._head) < _PIECE:
+                    self._head += piece
+                else:
+                    self._tail.append(piece)
+
+    def text(self) -> str:
+        """All of it, or its two ends. Asked once the process has ended, and what it started."""
+        self._reader.join(2)  # A process that left the group may hold the pipe still; its output is nobody's.
+        tail = b"".join(list(self._tail))
+        missing = self._size - len(self._head) - len(tail)
+        between = f"\n[... {missing:,} bytes were dropped ...]\n".encode() if missing > 0 else b""
+        return (self._head + between + tail).decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _name_of(code: int) -> str:
+    with contextlib.suppress(ValueError):
+        return f" ({signal.Signals(-code).name})" if code < 0 else ""
+    return ""
+
+
+def _without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if not any(word in name.upper() for word in _SECRET)}
