@@ -7,20 +7,18 @@ asyncio. Knows nothing of models, tools and conversations.
 
 from __future__ import annotations
 
-import inspect
-import queue
-import threading
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
+from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from ..errors import BadSetting
 from ..ports import Delta, Whole
+from .batches import Begin, Finished, Tasks, Threads, TookTooLong, called, later, now, threaded
 from .events import AgentEvent, Said, Thought
 
-__all__ = ["Act", "Begin", "Do", "Finished", "Hear", "Next", "Wish", "perform", "perform_async"]
+__all__ = ["Act", "Begin", "Do", "Finished", "Hear", "Next", "TookTooLong", "Wish", "perform", "perform_async"]
 
 T = TypeVar("T")
 
@@ -39,31 +37,8 @@ class Hear(Struct, frozen=True):
     what: Callable[[], Iterator[Delta | Whole] | AsyncIterator[Delta | Whole]]
 
 
-class Begin(Struct, frozen=True):
-    """Begin calls that go on beside each other, `at_most` at a time, in their order. Answered at once, with None.
-
-    Each may take `timeout` seconds from its own beginning (None: as long as it likes); one that takes longer has failed
-    with TimeoutError, and what it returns after all is dropped. Calls of a batch before that have not ended are given
-    up.
-    """
-
-    calls: tuple[Callable[[], object], ...]
-    at_most: int = 8
-    timeout: float | None = None
-
-
 class Next(Struct, frozen=True):
-    """Wait for the next call of the batch to end, and answer with a Finished. Asked once for each call."""
-
-
-class Finished(Struct, frozen=True):
-    """How one call of a batch ended."""
-
-    index: int
-    """Its place in the batch, from 0."""
-    value: object
-    error: BaseException | None
-    seconds: float
+    """Wait for the next call of the batch to end, and answer with a Finished. Wished once for each call."""
 
 
 Wish = Do | Hear | Begin | Next
@@ -76,7 +51,7 @@ def perform(act: Act[T]) -> Generator[AgentEvent, None, T]:
     Closing it early closes the act, which may still do what its `finally` says. Raises BadSetting where something must
     be awaited.
     """
-    batch = _Threads()
+    batch = Threads()
     try:
         step, given = act.send, None
         while True:
@@ -88,12 +63,12 @@ def perform(act: Act[T]) -> Generator[AgentEvent, None, T]:
             try:
                 match wished:
                     case Do(what):
-                        given = _now(what())
+                        given = now(what())
                     case Hear(what):
                         given = yield from _heard(what())
                     case Begin():
                         batch.abandon()
-                        batch = _Threads(wished)
+                        batch = Threads(wished)
                     case Next():
                         given = batch.next()
                     case event:
@@ -107,9 +82,12 @@ def perform(act: Act[T]) -> Generator[AgentEvent, None, T]:
         _finish(act)
 
 
-async def perform_async(act: Act[object]) -> AsyncIterator[AgentEvent]:
-    """The same for asyncio. What waits in a thread's way (a sync model or tool) is called in a thread of its own."""
-    batch: _Tasks | None = None
+async def perform_async(act: Act[object]) -> AsyncGenerator[AgentEvent, None]:
+    """The same for asyncio. What waits in a thread's way (a sync model or tool) is called in a thread of its own.
+
+    Cancelling whoever iterates cancels what is awaited, and the act hears of it as of any error.
+    """
+    batch: Tasks | None = None
     try:
         step: Callable[[Any], Any] = act.send
         given: Any = None
@@ -122,18 +100,19 @@ async def perform_async(act: Act[object]) -> AsyncIterator[AgentEvent]:
             try:
                 match wished:
                     case Do(what, is_slow):
-                        given = await (_called(what) if is_slow else _later(what()))
+                        given = await (called(what) if is_slow else later(what()))
                     case Hear(what):
-                        async for piece in _pieces(what()):
-                            if isinstance(piece, Whole):
-                                given = piece
-                            elif (event := _event(piece)) is not None:
-                                yield event
+                        async with aclosing(_pieces(what())) as pieces:
+                            async for piece in pieces:
+                                if isinstance(piece, Whole):
+                                    given = piece
+                                elif (event := _event(piece)) is not None:
+                                    yield event
                         given = _whole(given)
                     case Begin():
                         if batch:
                             batch.abandon()
-                        batch = _Tasks(wished)
+                        batch = Tasks(wished)
                     case Next():
                         assert batch is not None, "Next is wished after Begin."
                         given = await batch.next()
@@ -150,14 +129,6 @@ async def perform_async(act: Act[object]) -> AsyncIterator[AgentEvent]:
 
 
 # --------------------------------------------------------------------------------------------------- without asyncio
-
-
-def _now(value: object) -> object:
-    if inspect.isawaitable(value):
-        if inspect.iscoroutine(value):
-            value.close()
-        raise BadSetting("This must be awaited, which only an agent with asyncio can do: build the async one.")
-    return value
 
 
 def _heard(pieces: object) -> Generator[AgentEvent, None, object]:
@@ -197,8 +168,8 @@ def _finish(act: Act[Any]) -> None:
         wished = act.throw(GeneratorExit)
         while True:
             try:
-                given = _now(wished.what()) if isinstance(wished, Do) else None
-            except Exception as error:
+                given = now(wished.what()) if isinstance(wished, Do) else None
+            except BaseException as error:
                 wished = act.throw(error)
             else:
                 wished = act.send(given)
@@ -206,74 +177,10 @@ def _finish(act: Act[Any]) -> None:
         pass
 
 
-class _Threads:
-    """A batch of calls, each in a thread of its own."""
-
-    def __init__(self, batch: Begin = Begin(())) -> None:  # noqa: B008
-        self._calls, self._at_most, self._timeout = batch.calls, max(1, batch.at_most), batch.timeout
-        self._ended: queue.SimpleQueue[Finished] = queue.SimpleQueue()
-        self._open: dict[int, float] = {}
-        """When each call began that has not ended."""
-        self._begun = 0
-        self._fill()
-
-    def _fill(self) -> None:
-        while len(self._open) < self._at_most and self._begun < len(self._calls):
-            index = self._begun
-            self._begun += 1
-            self._open[index] = time.monotonic()
-            threading.Thread(target=self._run, args=(index, self._calls[index]), daemon=True).start()
-
-    def _run(self, index: int, call: Callable[[], object]) -> None:
-        begun = time.monotonic()
-        try:
-            value = _now(call())
-        except BaseException as error:
-            self._ended.put(Finished(index, None, error, time.monotonic() - begun))
-        else:
-            self._ended.put(Finished(index, value, None, time.monotonic() - begun))
-
-    def next(self) -> Finished:
-        while True:
-            first = min(self._open, key=self._open.__getitem__)
-            left = None if self._timeout is None else self._open[first] + self._timeout - time.monotonic()
-            try:
-                ended = self._ended.get(timeout=None if left is None else max(left, 0))
-            except queue.Empty:
-                assert self._timeout is not None
-                ended = Finished(
-                    first, None, TimeoutError(f"no answer within {self._timeout:g} seconds"), self._timeout
-                )
-            if ended.index in self._open:  # Else it was given up before.
-                del self._open[ended.index]
-                self._fill()
-                return ended
-
-    def abandon(self) -> None:
-        """Begin no more of them. A thread cannot be stopped: what runs goes on, and nobody hears of it."""
-        self._begun = len(self._calls)
-        self._open.clear()
-
-
 # ------------------------------------------------------------------------------------------------------ with asyncio
 
 
-async def _later(value: object) -> object:
-    return await value if inspect.isawaitable(value) else value
-
-
-async def _called(call: Callable[[], object]) -> object:
-    """What a call returns: in this thread if it is a coroutine function, else in one of its own."""
-    import asyncio
-
-    if inspect.iscoroutinefunction(call):
-        return await call()
-    return await _later(await asyncio.to_thread(call))
-
-
-async def _pieces(pieces: object) -> AsyncIterator[Delta | Whole]:
-    import asyncio
-
+async def _pieces(pieces: object) -> AsyncGenerator[Delta | Whole, None]:
     if isinstance(pieces, AsyncIterator):
         try:
             async for piece in pieces:
@@ -282,9 +189,15 @@ async def _pieces(pieces: object) -> AsyncIterator[Delta | Whole]:
             if isinstance(pieces, AsyncGenerator):
                 await pieces.aclose()
         return
-    assert isinstance(pieces, Iterator), "A stream is an iterator."
-    while (one := await asyncio.to_thread(next, pieces, None)) is not None:
-        yield one
+    if not isinstance(pieces, Iterator):
+        raise BadSetting(f"A model's stream is an iterator, not {type(pieces).__name__}.")
+    try:
+        while isinstance(one := await threaded(lambda: next(pieces, None)), Delta | Whole):
+            yield one
+    finally:
+        if isinstance(pieces, Generator):
+            with suppress(ValueError):  # It waits in its thread for the next piece, and is let go of after that.
+                pieces.close()
 
 
 async def _finish_async(act: Act[Any]) -> None:
@@ -293,45 +206,10 @@ async def _finish_async(act: Act[Any]) -> None:
         wished = act.throw(GeneratorExit)
         while True:
             try:
-                given = await _later(wished.what()) if isinstance(wished, Do) else None
-            except Exception as error:
+                given = await later(wished.what()) if isinstance(wished, Do) else None
+            except BaseException as error:
                 wished = act.throw(error)
             else:
                 wished = act.send(given)
     except (StopIteration, GeneratorExit):
         pass
-
-
-class _Tasks:
-    """A batch of calls, each in a task of its own."""
-
-    def __init__(self, batch: Begin) -> None:
-        import asyncio
-
-        self._timeout = batch.timeout
-        self._free = asyncio.Semaphore(max(1, batch.at_most))
-        self._ended: asyncio.Queue[Finished] = asyncio.Queue()
-        self._tasks = [asyncio.ensure_future(self._run(index, call)) for index, call in enumerate(batch.calls)]
-
-    async def _run(self, index: int, call: Callable[[], object]) -> None:
-        import asyncio
-
-        async with self._free:
-            begun = time.monotonic()
-            value: object = None
-            error: BaseException | None = None
-            try:
-                value = await asyncio.wait_for(_called(call), self._timeout)
-            except TimeoutError as raised:
-                is_ours = self._timeout is not None and time.monotonic() - begun >= self._timeout
-                error = TimeoutError(f"no answer within {self._timeout:g} seconds") if is_ours else raised
-            except Exception as raised:
-                error = raised
-            await self._ended.put(Finished(index, value, error, time.monotonic() - begun))
-
-    async def next(self) -> Finished:
-        return await self._ended.get()
-
-    def abandon(self) -> None:
-        for task in self._tasks:
-            task.cancel()

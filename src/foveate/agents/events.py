@@ -65,6 +65,13 @@ class Outcome(Struct, frozen=True):
     """The agent's last words."""
     run: AgentRun
     """State, reason, turns, tokens and cost."""
+    value: object = None
+    """What the last words say, where a type was asked for."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the run came to its end of itself: no limit stopped it, and nothing failed."""
+        return self.run.state == "done"
 
     def __str__(self) -> str:
         return self.text

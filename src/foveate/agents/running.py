@@ -7,9 +7,9 @@ conversation and its store before the next thing begins, so a run that ends anyw
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     from ..async_conversation import AsyncConversation
     from ..conversation import Conversation
 
-__all__ = ["Running", "begun"]
+__all__ = ["Running", "begun", "word"]
 
+_log = logging.getLogger("foveate")
 _REFUSALS = 5
 """How often a prompt is sent anew, smaller, because the provider said that it is too long."""
+_WORD = 500
+"""Characters of a name that a store keeps."""
 
 
 class Running:
@@ -63,6 +66,7 @@ class Running:
         self._streams = streams and hasattr(model, "stream")
         self._options = dict(options or {})
         self._number = 0
+        self._since = run.begun
 
     @property
     def outcome(self) -> Outcome:
@@ -70,31 +74,48 @@ class Running:
 
     def reached(self) -> str:
         """The limit that the run has reached; "" while there is none."""
-        return self.limits.reached(self.run, self.clock())
+        return self.limits.reached(replace(self.run, begun=self._since), self.clock())
 
     def call_model(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Act[Message]:
         """One model call, a turn: plan, send, record. Returns the recorded reply. Raises what the SDK raises."""
         chat, begun_at = self.conversation, time.monotonic()
         number = chat.head.number
         prompt = yield Do(lambda: chat.prompt(system=system, tools=tools))
-        if chat.head.number > number:
-            for receipt in (yield Do(partial(chat.receipts, number))):
-                yield Changed(receipt)
+        yield from self._tell_changes(number)
         step = yield from self.begin_step("model", self.model.name)
         try:
+            number = chat.head.number
             response = yield from self._sent(prompt)
+            yield from self._tell_changes(number)
             message, usage = chat.format.parse_reply(response)
             id = yield Do(lambda: chat.record(response, step=step_name(self.run.id, step.number)))
         except BaseException as error:
-            yield from self.end_step(step, error=f"{type(error).__name__}: {error}")
+            yield from self._failed(step, error)
             raise
-        cost = self._cost(usage) if self._cost else None
-        total = self.run.cost if cost is None else (self.run.cost or 0.0) + cost
-        self.run = replace(self.run, turns=self.run.turns + 1, usage=added(self.run.usage, usage), cost=total)
+        self._count(usage)
         yield from self.end_step(step, message=id)
         yield from self.keep()
         yield Replied(message, id, usage, self.run.turns, time.monotonic() - begun_at)
         return message
+
+    def _tell_changes(self, number: int) -> Act[None]:
+        """Tell what was done to the view since the edit with this number."""
+        if self.conversation.head.number > number:
+            for receipt in (yield Do(partial(self.conversation.receipts, number))):
+                yield Changed(receipt)
+
+    def _count(self, usage: Usage) -> None:
+        """One more model call."""
+        cost = self._cost(usage) if self._cost else None
+        total = self.run.cost if cost is None else (self.run.cost or 0.0) + cost
+        self.run = replace(self.run, turns=self.run.turns + 1, usage=added(self.run.usage, usage), cost=total)
+
+    def _failed(self, step: AgentRunStep, error: BaseException) -> Act[None]:
+        """Write down that a step failed. Why it did counts for more than that this could not be written down."""
+        try:
+            yield from self.end_step(step, error=f"{type(error).__name__}: {error}")
+        except Exception as other:
+            _log.warning("%s: how step %d ended could not be kept: %s", self.run.id, step.number, other)
 
     def _sent(self, prompt: dict[str, Any]) -> Act[object]:
         """The response to a prompt; where the provider says that it is too long, to a smaller one."""
@@ -112,7 +133,9 @@ class Running:
         """Write down that a step begins."""
         self._number += 1
         turn = self.conversation.view.turn
-        step = AgentRunStep(self.run.id, self._number, kind, name, call, input, turn=turn, begun=self.clock())
+        step = AgentRunStep(
+            self.run.id, self._number, kind, word(name), word(call), input, turn=turn, begun=self.clock()
+        )
         yield Do(lambda: self.conversation.keep_step(step))
         return step
 
@@ -129,12 +152,34 @@ class Running:
         """Write down how the run stands."""
         yield Do(lambda: self.conversation.keep_run(self.run))
 
-    def end(self, state: RunState, result: str, reason: str = "") -> Act[Outcome]:
+    def end(self, state: RunState, result: str, reason: str = "", value: object = None) -> Act[Outcome]:
         """The end of the run: written down, then told."""
         self.run = replace(self.run, state=state, result=result, reason=reason, ended=self.clock())
         yield from self.keep()
-        yield Ended(self.outcome)
-        return self.outcome
+        outcome = Outcome(result, self.run, value)
+        yield Ended(outcome)
+        return outcome
+
+    def take_up(self) -> Act[None]:
+        """Take up a run that broke off, in this process or another: its counts are what the history holds of it.
+
+        A call of the model that nobody heard the end of has failed; the reply is asked for again.
+        """
+        chat, run = self.conversation, self.run
+        steps: list[AgentRunStep] = yield Do(partial(chat.steps, run.id))
+        rows = yield Do(chat.history)
+        replies = {row.stamp.step: row for row in rows if row.message.role == "assistant" and row.stamp.step}
+        self.run = replace(run, state="running", reason="", ended=0, turns=0, usage=Usage(), cost=None)
+        for step in steps:
+            row = replies.get(step_name(run.id, step.number))
+            if row is not None:
+                self._count(row.stamp.usage or Usage())
+            if step.kind == "model" and step.state == "running":
+                yield from self.end_step(
+                    step, message=row.id if row else "", error="" if row else "The run broke off before it answered."
+                )
+        self._number = max((step.number for step in steps), default=0)
+        self._since = self.clock()
 
     def performed(self, act: Callable[[], Act[Outcome]]) -> Act[Outcome]:
         """A whole run: begun in the records, and ended in them, however it ends."""
@@ -151,10 +196,17 @@ class Running:
 
     def _broken_off(self, state: RunState, reason: str) -> Act[None]:
         self.run = replace(self.run, state=state, reason=reason, ended=self.clock())
-        with suppress(Exception):  # Why the run broke off counts for more than that this could not be written down.
+        try:
             yield from self.keep()
+        except Exception as error:  # Why the run broke off counts for more than that this could not be written down.
+            _log.warning("%s: how the run ended could not be kept: %s", self.run.id, error)
 
 
 def begun(agent: str, conversation: str, task: str, *, id: str, now: int, parent: str = "") -> AgentRun:
     """The record of a run that begins. `now`: milliseconds since 1970."""
     return AgentRun(id, agent, conversation, task, parent, begun=now, usage=Usage())
+
+
+def word(text: str) -> str:
+    """A name or an id as every database keeps it: models make up names with anything in them."""
+    return text.encode("utf-8", "replace").decode().replace("\0", "?")[:_WORD]
