@@ -1,4 +1,4 @@
-"""One SQLite database: what is in it, and queries. Nothing is changed unless that was allowed, no other file is read."""
+"""A SQLite database: what is in it, and queries. Nothing is changed unless that was allowed, and no other file read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ _LONGEST_VALUE = 10_000_000
 _INSTRUCTIONS = 10_000
 """Of SQLite's machine, between two looks at the clock."""
 
-_SCHEMA = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY tbl_name, type DESC, name"
+_SCHEMA = """
+    SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%' ORDER BY tbl_name, type DESC, name
+"""
 _READING = {
     sqlite3.SQLITE_SELECT,
     sqlite3.SQLITE_READ,
@@ -66,6 +68,8 @@ def sqlite(
         Args:
             sql: The statement. Ask for what you need: columns by name, LIMIT, count(*), GROUP BY.
         """
+        if not sql.strip():
+            raise ToolFailed("There is no statement.")
         return database.run(sql, _table)
 
     changes = not read_only

@@ -23,6 +23,8 @@ SKIPPED = frozenset(
 
 _MOST_BYTES = 4_000_000
 """A larger file is no text that a model could work on."""
+_MOST_NAME = 200
+"""Characters of a path that are said again."""
 _LOOKED_AT = 8_192
 """Bytes at the beginning that tell a text from something else, as git does it."""
 
@@ -46,12 +48,14 @@ class Folder:
         """Where a path leads, relative to the folder or absolute, links followed. Raises ToolFailed for one that leads
         out of the folder.
         """
+        said = name[:_MOST_NAME]
         try:
             place = (self.root / name).resolve()
+            place.exists()  # Raises for a name that is too long.
         except (OSError, ValueError, RuntimeError) as error:  # Null bytes, names too long, links in a circle.
-            raise ToolFailed(f"{name[:200]!r} is no path: {error}.") from error
+            raise ToolFailed(f"{said!r} is no path: {str(error)[:_MOST_NAME]}.") from error
         if place != self.root and self.root not in place.parents:
-            raise ToolFailed(f"{name} is outside of the folder that may be used. Paths are relative to it.")
+            raise ToolFailed(f"{said} is outside of the folder that may be used. Paths are relative to it.")
         return place
 
     def name_of(self, place: Path) -> str:
@@ -65,7 +69,9 @@ class Folder:
             mode = place.stat().st_mode
         except OSError:
             near = self._near(place)
-            raise ToolFailed(f"There is no file {name}." + (f" Did you mean {near}?" if near else "")) from None
+            raise ToolFailed(
+                f"There is no file {name[:_MOST_NAME]}." + (f" Did you mean {near}?" if near else "")
+            ) from None
         if stat.S_ISDIR(mode):
             raise ToolFailed(f"{name} is a folder. List it.")
         if not stat.S_ISREG(mode):  # To read a pipe or a device might wait for ever.
@@ -91,7 +97,7 @@ class Folder:
         that lead out are left out, and links to folders are not followed. Folders of programs are not looked into.
         """
         try:
-            inside = sorted(os.scandir(start), key=lambda found: (found.is_file(follow_symlinks=False), found.name))
+            inside = sorted(os.scandir(start), key=lambda found: found.name)
         except OSError:
             return
         for found in inside:

@@ -40,7 +40,7 @@ def files(folder: str | os.PathLike[str], *, read_only: bool = False, needs_appr
         """
         start = home.place(path)
         if not start.is_dir():
-            raise ToolFailed(f"There is no folder {path}.")
+            raise ToolFailed(f"There is no folder {path[:200]}.")
         found = list(islice(home.walk(start, pattern, deep=deep), 10_000))
         listed = [_listed(home, place) for place in found[:_MOST_LISTED]]
         if len(found) > _MOST_LISTED:

@@ -44,7 +44,7 @@ def search(folder: str | os.PathLike[str]) -> tuple[Tool, ...]:
             raise ToolFailed("The pattern is empty.")
         start = home.place(path)
         if not start.exists():
-            raise ToolFailed(f"There is no {path}.")
+            raise ToolFailed(f"There is no {path[:200]}.")
         looked = _Looked(f"(?i){pattern}" if ignore_case else pattern, pattern if not ignore_case else pattern.lower())
         places = [start] if start.is_file() else home.walk(start, files)
         found: list[str] = []

@@ -36,9 +36,10 @@ def shell(
     """`run_command`: a command of `/bin/sh`, begun in `folder`.
 
     A command can reach all that this program can, whatever the folder: so each is approved first, unless
-    `needs_approval` is False. `timeout`: seconds; then the command is killed, with all that it started.
-    `environment`: the variables that it sees; by default those of this program, without those whose names look like
-    keys and passwords. Raises BadSetting where there is no such folder, or for a timeout that is not above 0.
+    `needs_approval` is False. `timeout`: seconds; then the command is killed. When it has ended, or was killed, what it
+    started is killed too, but for what made itself a session of its own. `environment`: the variables that it sees; by
+    default those of this program, without those whose names look like keys and passwords. Raises BadSetting where there
+    is no such folder, or for a timeout that is not above 0.
     """
     home = Folder(folder)
     if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= _LONGEST_TIMEOUT:

@@ -1,0 +1,402 @@
+"""The toolbox: what each tool answers, to the letter, and that nothing beside what was handed in is reached."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foveate.agents.toolbox import ToolFailed, files, search, shell, sqlite
+from foveate.agents.tools import Tool
+from foveate.errors import BadInput, BadSetting
+
+Answer = Callable[..., str]
+
+
+def answering(tools: Iterable[Tool]) -> Answer:
+    """Calls a tool by name, as an agent does; what it raises is told as "! ...", as an agent tells it to the model."""
+    by_name = {one.name: one for one in tools}
+
+    def answer(name: str, **arguments: object) -> str:
+        called = by_name[name]
+        try:
+            return str(called.call(**called.arguments(json.dumps(arguments))))
+        except (ToolFailed, BadInput) as error:
+            return f"! {error}"
+
+    return answer
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A folder beside a file that is nobody's business."""
+    (tmp_path / "secret.txt").write_text("s3cret")
+    home = tmp_path / "home"
+    (home / "src").mkdir(parents=True)
+    (home / "src" / "a.py").write_text("def f():\n    return 1\n\n\ndef g():\n    return 1\n")
+    (home / "notes.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
+    return home
+
+
+# ------------------------------------------------------------------------------------------------------------ the fence
+
+
+OUTSIDE = "is outside of the folder that may be used. Paths are relative to it."
+
+
+@pytest.mark.parametrize("path", ["../secret.txt", "src/../../secret.txt", "link", "up/secret.txt", "/etc/passwd"])
+def test_nothing_outside_of_the_folder_is_read_written_or_found(home: Path, path: str):
+    (home / "link").symlink_to(home.parent / "secret.txt")
+    (home / "up").symlink_to(home.parent)
+    answer = answering([*files(home), *search(home)])
+    assert answer("read_file", path=path) == f"! {path} {OUTSIDE}"
+    assert answer("write_file", path=path, content="mine") == f"! {path} {OUTSIDE}"
+    assert answer("edit_file", path=path, old="s3cret", new="mine") == f"! {path} {OUTSIDE}"
+    assert answer("search_files", pattern="s3cret", path=path) == f"! {path} {OUTSIDE}"
+    assert answer("search_files", pattern="s3cret") == "(no line matches)"
+    assert answer("list_files", deep=True) == "notes.txt 17\nsrc/\nsrc/a.py 46"
+    assert (home.parent / "secret.txt").read_text() == "s3cret"
+
+
+def test_an_absolute_path_that_leads_into_the_folder_and_links_within_it_are_fine(home: Path):
+    (home / "same.py").symlink_to("src/a.py")
+    answer = answering(files(home))
+    assert answer("read_file", path=str(home / "notes.txt")) == answer("read_file", path="src/../notes.txt")
+    assert answer("edit_file", path="same.py", old="def f", new="def h").startswith("Replaced in same.py, line 1:")
+    assert (home / "same.py").is_symlink()
+    assert (home / "src" / "a.py").read_text().startswith("def h():")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(["..", ".", "src", "up", "a.py", "secret.txt", "", "~", "\x00", "x" * 300]), max_size=6),
+    st.booleans(),
+)
+def test_no_path_at_all_leads_out(tmp_path_factory: pytest.TempPathFactory, steps: list[str], absolute: bool):
+    base = tmp_path_factory.mktemp("fence")
+    (base / "secret.txt").write_text("s3cret")
+    (base / "home" / "src").mkdir(parents=True)
+    (base / "home" / "up").symlink_to(base)
+    (base / "home" / "src" / "up").symlink_to("../up/home/src/../..")
+    path = ("/" if absolute else "") + "/".join(steps)
+    answer = answering(files(base / "home"))
+    assert "s3cret" not in answer("read_file", path=path)
+    assert "s3cret" not in answer("list_files", path=path, deep=True)
+    answer("write_file", path=path, content="mine")
+    assert sorted(p.name for p in base.iterdir()) == ["home", "secret.txt"]
+    assert (base / "secret.txt").read_text() == "s3cret"
+
+
+def test_a_pipe_is_not_waited_for_and_a_circle_of_links_is_told(home: Path):
+    os.mkfifo(home / "pipe")
+    (home / "loop").symlink_to(home / "loop")
+    answer = answering(files(home))
+    assert answer("read_file", path="pipe") == "! pipe is no regular file."
+    assert answer("read_file", path="loop").startswith("! ")
+
+
+def test_what_git_would_run_is_not_written(home: Path):
+    answer = answering(files(home))
+    said = answer("write_file", path=".git/hooks/pre-commit", content="rm -rf /")
+    assert said.startswith("! .git/hooks/pre-commit belongs to git")
+    assert not (home / ".git").exists()
+
+
+# ---------------------------------------------------------------------------------------------------------------- files
+
+
+def test_reading_shows_the_file_or_the_lines_that_were_asked_for(home: Path):
+    answer = answering(files(home))
+    assert answer("read_file", path="notes.txt") == "one\ntwo\nthree"
+    assert answer("read_file", path="notes.txt", start_line=2) == "two\nthree\n[lines 2 to 3 of 3]"
+    assert answer("read_file", path="notes.txt", start_line="2", end_line=2) == "two\n[lines 2 to 2 of 3]"
+    assert answer("read_file", path="notes.txt", start_line=4) == "! notes.txt has 3 lines, so none from 4 on."
+    assert answer("read_file", path="notes.txt", start_line=3, end_line=2) == (
+        "! The last line, 2, is before the first, 3."
+    )
+    assert answer("read_file", path="a.py") == "! There is no file a.py. Did you mean src/a.py?"
+    assert answer("read_file", path="src") == "! src is a folder. List it."
+
+
+def test_a_large_file_is_told_in_parts_that_join_to_all_of_it(home: Path):
+    lines = [f"{n}: {'x' * (n % 90)}" for n in range(3_000)]
+    (home / "big.log").write_text("\n".join(lines))
+    answer = answering(files(home))
+    seen: list[str] = []
+    while len(seen) < len(lines):
+        *shown, note = answer("read_file", path="big.log", start_line=len(seen) + 1).split("\n")
+        assert note.startswith("[")
+        assert sum(map(len, shown)) < 25_000
+        seen += shown
+    assert seen == lines
+
+
+def test_what_is_no_text_or_too_large_is_told_and_not_shown(home: Path):
+    (home / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0")
+    (home / "old.txt").write_bytes("grün".encode("latin-1"))
+    (home / "huge.txt").write_text("x" * 4_000_001)
+    (home / "empty.txt").write_text("")
+    (home / "long.json").write_text("[" + "1," * 5_000 + "1]")
+    answer = answering(files(home))
+    assert answer("read_file", path="a.png") == "! a.png is no text (11 bytes of a PNG image)."
+    assert answer("read_file", path="old.txt") == "! old.txt is no text (4 bytes of another encoding than UTF-8)."
+    assert answer("read_file", path="huge.txt") == (
+        "! huge.txt has 4,000,001 bytes, too many to be read. Search it, or look at a part of it."
+    )
+    assert answer("read_file", path="empty.txt") == "(empty.txt is empty)"
+    assert answer("read_file", path="long.json").endswith("... [8,003 more characters]")
+
+
+def test_writing_makes_folders_and_keeps_the_mode_and_leaves_nothing_beside(home: Path):
+    answer = answering(files(home))
+    assert answer("write_file", path="new/deep/x.txt", content="a\nb\n") == "Made new/deep/x.txt: 2 lines."
+    (home / "src" / "a.py").chmod(0o755)
+    assert answer("write_file", path="src/a.py", content="pass") == "Wrote src/a.py: 1 line."
+    assert (home / "src" / "a.py").stat().st_mode & 0o777 == 0o755
+    assert answer("write_file", path="src/a.py/x", content="").startswith("! src/a.py/x cannot be written:")
+    assert answer("write_file", path="src", content="") == "! src is a folder. List it."
+    assert sorted(p.name for p in home.rglob("*")) == ["a.py", "deep", "new", "notes.txt", "src", "x.txt"]
+
+
+def test_an_edit_replaces_one_place_to_the_letter_and_shows_it(home: Path):
+    answer = answering(files(home))
+    assert answer("edit_file", path="src/a.py", old="    return 1", new="    return 2") == (
+        "! src/a.py holds this text 2 times, in lines 2, 6. Give more around it, or all=true."
+    )
+    assert answer("edit_file", path="src/a.py", old="def f():\n  return 1", new="x") == (
+        "! src/a.py does not hold this text: line 1 begins like it, and goes on, or is indented, in another way. "
+        "Read it, and copy it exactly."
+    )
+    assert answer("edit_file", path="src/a.py", old="def h", new="x") == (
+        "! src/a.py does not hold this text: no line has 'def h'. Read it, and copy it exactly."
+    )
+    assert answer("edit_file", path="src/a.py", old="def f():\n    return 1", new="def f():\n    return 2") == (
+        "Replaced in src/a.py, line 1:\ndef f():\n    return 2\n\n"
+    )
+    assert answer("edit_file", path="src/a.py", old="    return", new="    yield", all=True) == (
+        "Replaced 2 places in src/a.py."
+    )
+    assert (home / "src" / "a.py").read_text() == "def f():\n    yield 2\n\n\ndef g():\n    yield 1\n"
+    assert answer("edit_file", path="notes.txt", old="", new="x").startswith(
+        "! notes.txt does not hold this text: it is"
+    )
+
+
+def test_an_edit_keeps_the_line_ends_of_the_file(home: Path):
+    answering(files(home))("edit_file", path="notes.txt", old="one\ntwo", new="1\n2")
+    assert (home / "notes.txt").read_bytes() == b"1\r\n2\r\nthree\r\n"
+
+
+def test_a_listing_is_bounded_and_looks_into_no_folder_of_a_program(home: Path):
+    (home / "node_modules" / "x").mkdir(parents=True)
+    for n in range(300):
+        (home / "src" / f"{n:03}.txt").touch()
+    answer = answering(files(home))
+    assert answer("list_files", deep=True, pattern="*.py") == "src/a.py 46"
+    *listed, note = answer("list_files", path="src").split("\n")
+    assert (len(listed), note) == (200, "[... 101 others: name a folder below, or a narrower pattern ...]")
+    assert answer("list_files", path="node_modules") == "node_modules/x/"
+    assert answer("list_files", pattern="*.rs") == "(nothing)"
+    assert answer("list_files", path="nowhere") == "! There is no folder nowhere."
+
+
+def test_what_only_reads_may_be_repeated_and_what_writes_goes_alone(home: Path, tmp_path: Path):
+    sqlite3.connect(tmp_path / "x.db").close()
+    made = [
+        *files(home),
+        *search(home),
+        *shell(home),
+        *sqlite(tmp_path / "x.db"),
+        *sqlite(tmp_path / "x.db", read_only=False),
+    ]
+    assert [(one.name, one.is_repeatable, one.together, one.needs_approval) for one in made] == [
+        ("list_files", True, True, False),
+        ("read_file", True, True, False),
+        ("write_file", False, False, False),
+        ("edit_file", False, False, False),
+        ("search_files", True, True, False),
+        ("run_command", False, False, True),
+        ("database_schema", True, True, False),
+        ("query_database", True, True, False),
+        ("database_schema", True, True, False),
+        ("query_database", False, False, True),
+    ]
+    assert [one.name for one in files(home, read_only=True)] == ["list_files", "read_file"]
+    assert [one.needs_approval for one in files(home, needs_approval=True)] == [False, False, True, True]
+
+
+def test_a_folder_that_is_none_is_refused_when_tools_are_made(home: Path):
+    for make in (files, search, shell):
+        with pytest.raises(BadSetting, match="There is no folder"):
+            make(home / "nowhere")
+        with pytest.raises(BadSetting, match="is not a folder"):
+            make(home / "notes.txt")
+    with pytest.raises(BadSetting, match="There is no database"):
+        sqlite(home / "nowhere.db")
+    with pytest.raises(BadSetting, match="timeout= is seconds"):
+        shell(home, timeout=0)
+
+
+# --------------------------------------------------------------------------------------------------------------- search
+
+
+def test_a_search_tells_file_line_and_text(home: Path):
+    (home / "a.bin").write_bytes(b"def \0")
+    answer = answering(search(home))
+    assert answer("search_files", pattern=r"def (f|g)\(") == (
+        "src/a.py:1: def f():\nsrc/a.py:5: def g():\n[1 files passed over: no text, or too large]"
+    )
+    assert answer("search_files", pattern="TWO", ignore_case=True, files="*.txt") == "notes.txt:2: two"
+    assert answer("search_files", pattern="^return", path="src") == "(no line matches)"
+    assert answer("search_files", pattern="return", path="src/a.py", files="*.md") == (
+        "src/a.py:2: return 1\nsrc/a.py:6: return 1"
+    )
+
+
+def test_a_search_is_bounded_and_a_wrong_or_endless_pattern_is_told(home: Path):
+    (home / "big.log").write_text("line " * 100 + "\n" + "line\n" * 200 + "x" * 5_000)
+    answer = answering(search(home))
+    *lines, note = answer("search_files", pattern="line").split("\n")
+    assert (len(lines), note) == (100, "[the first 100 lines; there are more: narrow the pattern or the files]")
+    assert lines[0].endswith("... [259 more characters]")
+    assert answer("search_files", pattern="(") == "! The pattern is no regular expression: missing ) at position 1."
+    assert answer("search_files", pattern="") == "! The pattern is empty."
+    assert answer("search_files", pattern="x", path="gone") == "! There is no gone."
+    assert answer("search_files", pattern="(x+x+)+y", files="*.log").startswith("! The pattern took longer than 1 s.")
+
+
+def test_without_the_package_regex_a_pattern_is_looked_for_to_the_letter(home: Path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "regex", None)
+    answer = answering(search(home))
+    note = "[looked for to the letter: patterns need the package regex, which is not installed]"
+    assert answer("search_files", pattern="f()") == f"src/a.py:1: def f():\n{note}"
+    assert answer("search_files", pattern="TWO", ignore_case=True) == f"notes.txt:2: two\n{note}"
+
+
+# ---------------------------------------------------------------------------------------------------------------- shell
+
+
+def test_a_command_runs_in_the_folder_and_its_exit_code_is_told(home: Path):
+    answer = answering(shell(home))
+    said = answer("run_command", command="ls; echo oh >&2; exit 3")
+    assert said.startswith("notes.txt\nsrc\noh\n[exit code 3, ")
+    assert answer("run_command", command="cat").startswith("[exit code 0, ")  # Nothing can be typed.
+    assert answer("run_command", command="kill -9 $$").startswith("[exit code -9 (SIGKILL), ")
+    assert answer("run_command", command=" ") == "! There is no command."
+
+
+def test_at_the_time_out_all_that_a_command_started_is_killed(home: Path):
+    answer = answering(shell(home, timeout=0.3))
+    begun = time.monotonic()
+    said = answer("run_command", command="(while :; do date > alive; done) & echo begun; wait")
+    assert said == "begun\n[killed after 0.3 seconds, with all that it had started]"
+    (home / "alive").unlink(missing_ok=True)
+    assert time.monotonic() - begun < 5
+    assert answer("run_command", command="sleep 0.1; ls alive").startswith("ls: ")
+
+
+def test_what_a_command_leaves_behind_does_not_go_on_and_is_not_waited_for(home: Path):
+    answer = answering(shell(home, timeout=30))
+    begun = time.monotonic()
+    assert answer("run_command", command="sleep 20 & echo begun").startswith("begun\n[exit code 0, ")
+    assert time.monotonic() - begun < 5
+
+
+def test_of_a_long_output_both_ends_are_shown(home: Path):
+    said = answering(shell(home))("run_command", command="seq 1 3000000")
+    assert len(said) < 17_000
+    assert said.startswith("1\n2\n3\n")
+    assert "lines left out; write it to a file and look at parts of it ...]" in said
+    assert said.split("\n")[-2] == "3000000"
+
+
+def test_keys_and_passwords_are_not_in_the_environment_of_a_command(home: Path, monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", "s3cret")
+    monkeypatch.setenv("DB_PASSWORD", "s3cret")
+    monkeypatch.setenv("COLOUR", "green")
+    assert answering(shell(home))("run_command", command="echo $SOME_API_KEY$DB_PASSWORD$COLOUR").startswith("green\n")
+    own = answering(shell(home, environment={"SOME_API_KEY": "mine"}))
+    assert own("run_command", command="echo $SOME_API_KEY$COLOUR").startswith("mine\n")
+
+
+# --------------------------------------------------------------------------------------------------------------- sqlite
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    path = tmp_path / "shop ?#.db"  # What means something in a URL.
+    db = sqlite3.connect(path)
+    db.executescript(
+        "CREATE TABLE wares(\n  id INTEGER PRIMARY KEY,\n  name TEXT\n);"
+        "CREATE VIEW cheap AS SELECT * FROM wares WHERE id < 2;"
+        "INSERT INTO wares VALUES (1, 'a|b' || char(10) || 'c'), (2, NULL);"
+    )
+    db.close()
+    return path
+
+
+def test_the_schema_and_the_rows_of_a_query_are_shown_compactly(shop: Path):
+    answer = answering(sqlite(shop))
+    assert answer("database_schema") == (
+        "CREATE VIEW cheap AS SELECT * FROM wares WHERE id < 2;\n"
+        "CREATE TABLE wares( id INTEGER PRIMARY KEY, name TEXT );"
+    )
+    assert answer("query_database", sql="SELECT * FROM wares") == "id | name\n1 | a\\|b\\nc\n2 | NULL\n[2 rows]"
+    assert answer("query_database", sql="SELECT x'00ff' AS b, 1.5") == "b | 1.5\n<2 bytes> | 1.5\n[1 row]"
+    assert answer("query_database", sql="PRAGMA table_info(wares)").endswith("[2 rows]")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT INTO wares VALUES (3, '')",
+        "DROP TABLE wares",
+        "ATTACH 'other.db' AS other",
+        "VACUUM INTO 'copy.db'",
+        "PRAGMA query_only = OFF",
+        "PRAGMA journal_mode = WAL",
+        "CREATE TEMP TABLE t (a)",
+        "SELECT load_extension('x')",
+        "SELECT 1; DROP TABLE wares",
+    ],
+)
+def test_what_changes_something_or_reaches_another_file_is_refused(shop: Path, sql: str, monkeypatch):
+    monkeypatch.chdir(shop.parent)
+    before = shop.read_bytes()
+    assert answering(sqlite(shop))("query_database", sql=sql).startswith("! ")
+    assert (shop.read_bytes(), os.listdir(shop.parent)) == (before, [shop.name])
+
+
+def test_a_query_without_end_is_stopped_and_one_with_many_rows_is_cut(shop: Path):
+    counting = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT {} FROM c"
+    answer = answering(sqlite(shop, timeout=0.2))
+    assert answer("query_database", sql=counting.format("max(x)")) == (
+        "! The query took longer than 0.2 seconds. Narrow it, or count first."
+    )
+    lines = answer("query_database", sql=counting.format("x")).split("\n")
+    assert (len(lines), lines[1], lines[-1]) == (
+        102,
+        "1",
+        "[the first 100 rows; there are more: LIMIT and OFFSET, or a narrower question, show them]",
+    )
+    assert answer("query_database", sql="SELECT randomblob(100000000)") == "! SQLite says: string or blob too big."
+    assert answer("query_database", sql="SELEC") == '! SQLite says: near "SELEC": syntax error.'
+    assert answer("query_database", sql=" ") == "! There is no statement."
+
+
+def test_where_it_was_allowed_a_statement_is_one_transaction_and_still_reaches_no_other_file(shop: Path):
+    answer = answering(sqlite(shop, read_only=False))
+    assert answer("query_database", sql="INSERT INTO wares VALUES (3, 'c'), (4, 'd')") == "Done: 2 rows changed."
+    assert answer("query_database", sql="INSERT INTO wares VALUES (5, 'e'), (1, 'x')").startswith(
+        "! SQLite says: UNIQUE"
+    )
+    assert answer("query_database", sql="SELECT count(*) AS n FROM wares") == "n\n4\n[1 row]"
+    assert answer("query_database", sql="ATTACH 'other.db' AS other").startswith("! This statement is not allowed here")
