@@ -62,7 +62,7 @@ PACKAGES: dict[str, set[str]] = {
     "patterns": {"regex"},
     "stores": {"zstandard", "psycopg", "psycopg_pool"},
     "counters": {"toktok_rs"},
-    "models": {"anthropic", "openai"},
+    "models": {"anthropic", "openai", "genai_prices"},
     "telemetry": {"opentelemetry"},
     "replay": {"genai_prices", "jinja2"},
     "inspector": {"jinja2"},

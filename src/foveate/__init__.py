@@ -47,6 +47,7 @@ from .errors import (
     BadMessage,
     BadSetting,
     BadTranscript,
+    BrokenStream,
     CompactionFailed,
     Damaged,
     DoesNotFit,
@@ -65,7 +66,7 @@ from .errors import (
 )
 from .plugins import Plugin
 from .shell import Historic, Mend, Repaired
-from .wiring import open_async_conversation, open_conversation, open_store
+from .wiring import open_async_conversation, open_conversation, open_model, open_store
 
 if _typing.TYPE_CHECKING:
     from .async_conversation import AsyncConversation
@@ -102,6 +103,7 @@ __all__ = [
     "BadMessage",
     "BadSetting",
     "BadTranscript",
+    "BrokenStream",
     "Budget",
     "CompactionFailed",
     "Context",
@@ -182,6 +184,7 @@ __all__ = [
     "most_aggressive",
     "open_async_conversation",
     "open_conversation",
+    "open_model",
     "open_store",
     "persistent_parts",
     "pin_newest",

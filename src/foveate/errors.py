@@ -13,6 +13,7 @@
     ├── CompactionFailed     a conversation outgrew its window, and no summary of it could be had
     ├── NoSummary            no summarizer that was asked wrote a summary that can be taken
     ├── Refused              the provider refused a prompt that was already replanned
+    ├── BrokenStream         an answer broke off before it was whole; nothing of it was recorded
     ├── StoreError           the store could not do it; the conversation is as it was
     │   ├── NoSuchConversation   there is no conversation, or branch, of that name
     │   ├── TipMoved         another writer extended this conversation first
@@ -34,6 +35,7 @@ __all__ = [
     "BadMessage",
     "BadSetting",
     "BadTranscript",
+    "BrokenStream",
     "CompactionFailed",
     "Damaged",
     "DoesNotFit",
@@ -148,6 +150,10 @@ class NoSummary(FoveateError):
 
 class Refused(FoveateError):
     """The provider refused a prompt that had already been replanned to a smaller size."""
+
+
+class BrokenStream(FoveateError, ConnectionError):
+    """A streamed answer ended before it was whole. Nothing of it was recorded: ask again. A ConnectionError too."""
 
 
 class StoreError(FoveateError):

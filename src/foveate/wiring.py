@@ -25,14 +25,25 @@ from .limits import Limits
 from .patterns import find as find_pattern
 from .plugins import Plugin, listed
 from .policies import DEFAULT, FLOOR, check_together, in_use, named, named_summarizer, own_policies
-from .ports import Background, Clock, Format, Store, Summarizer, TokenCounter
+from .ports import Background, Clock, Cost, Database, Format, Store, StreamingModel, Summarizer, TokenCounter
 from .stores import place_of
 
 if TYPE_CHECKING:
     from .async_conversation import AsyncConversation
     from .background.tasks import Tasks
 
-__all__ = ["find_pattern", "open_async_conversation", "open_conversation", "open_store", "open_summarizer"]
+__all__ = [
+    "cost_of",
+    "find_pattern",
+    "open_async_conversation",
+    "open_conversation",
+    "open_model",
+    "open_store",
+    "open_summarizer",
+]
+
+_SUMMARY_TIMEOUT = 60.0
+"""Seconds that a model may take for an answer when it writes a summary: less than the whole summary may take."""
 
 
 def open_conversation(
@@ -141,8 +152,10 @@ async def open_async_conversation(
     return await _open_async(name, told.tenant, made, on_event)
 
 
-def open_store(url: str) -> Store:
+def open_store(url: str) -> Database:
     """The store behind a URL: `memory:` or `sqlite:///PATH`. Raises BadSetting for another one.
+
+    It keeps conversations (`ports.Store`) and what was set up for agents (`ports.Catalog`).
 
     `sqlite:///PATH?search=off` keeps no index of words: the file is smaller by about 40 %, and `search` is refused.
     """
@@ -155,6 +168,45 @@ def open_store(url: str) -> Store:
     from .stores.sqlite import SqliteStore
 
     return SqliteStore(place.path, search=place.search)
+
+
+def open_model(
+    name: str,
+    *,
+    asynchronous: bool = False,
+    max_tokens: int | None = None,
+    timeout: float | None = None,
+    max_retries: int | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> StreamingModel:
+    """The model of this name, through its provider's official SDK: `anthropic:claude-haiku-4-5`, `openai:gpt-4.1-mini`,
+    `google:gemini-2.5-flash`, `xai:grok-4.7`, ... (`foveate.models.PROVIDERS`).
+
+    Its `format` is the one to open a conversation with. Its key is found where the SDK finds it, when the first request
+    is sent. `asynchronous`: its answers are awaited. `max_tokens`: of one answer (default 8,192). `timeout`: seconds
+    until the answer, or the next piece of a stream (600). `max_retries`: the SDK's (2). `options`: said with every
+    request, such as `{"temperature": 0}`. Raises BadSetting for another name, and MissingExtra where the SDK is not
+    installed.
+    """
+    from .models import model_named
+
+    return model_named(
+        name,
+        asynchronous=asynchronous,
+        max_tokens=max_tokens,
+        timeout=timeout,
+        max_retries=max_retries,
+        options=options,
+    )
+
+
+def cost_of(name: str) -> Cost | None:
+    """What tokens of the model with this name cost in US dollars, as a function of a `Usage`; None where that is not
+    known, or `genai-prices` is not installed (`pip install "foveate[prices]"`).
+    """
+    from .models.prices import cost_of as found
+
+    return found(name)
 
 
 def open_summarizer(name: str) -> Summarizer:
@@ -174,7 +226,7 @@ def open_summarizer(name: str) -> Summarizer:
     from .summarizers.digest import digest_history
     from .summarizers.model import model_summarizer
 
-    model = model_named(name)
+    model = model_named(name, timeout=_SUMMARY_TIMEOUT)
     return fallback(cached(model_summarizer(model, _format(model.format))), digest_history(), first_characters())
 
 

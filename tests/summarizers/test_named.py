@@ -30,13 +30,7 @@ def test_the_digest_is_backed_by_first_characters():
 def test_a_model_is_cached_and_backed_by_the_digest(monkeypatch):
     pytest.importorskip("anthropic")
     client = StubAnthropic(['{"summary": "The login is to be mended."}', OSError("no quota")])
-    sent = AnthropicModel.complete
-
-    def complete(self: AnthropicModel, body: Any) -> object:
-        self._client = client  # type: ignore[assignment]
-        return sent(self, body)
-
-    monkeypatch.setattr(AnthropicModel, "complete", complete)
+    monkeypatch.setattr(AnthropicModel, "_made", lambda self: client)
     told: Any = open_summarizer("anthropic:claude-haiku-4-5")
     assert told.name == "anthropic:claude-haiku-4-5 -> digest -> first-characters"
     for _ in range(2):
@@ -72,8 +66,8 @@ def test_a_name_that_there_is_not_is_refused_with_those_that_there_are():
         BadSetting, match=r"There is no summarizer 'gpt'\. Known: digest, first-characters, a model such"
     ):
         open_summarizer("gpt")
-    with pytest.raises(BadSetting, match="There is no summarizer 'mistral:x'"):
-        open_summarizer("mistral:x")
+    with pytest.raises(BadSetting, match="There is no summarizer 'cohere:x'"):
+        open_summarizer("cohere:x")
 
 
 def test_a_missing_sdk_is_told_when_the_conversation_is_opened(monkeypatch):

@@ -6,16 +6,19 @@ naming one costs nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BadSetting
+from .servers import SERVERS
 
 if TYPE_CHECKING:
-    from ..ports import Model
+    from .anthropic import AnthropicModel
+    from .openai import OpenAIModel
 
 __all__ = ["PROVIDERS", "is_model_name", "model_named"]
 
-PROVIDERS = ("anthropic", "openai")
+PROVIDERS = ("anthropic", *SERVERS)
 """What stands before the colon in a model's name."""
 
 
@@ -25,24 +28,34 @@ def is_model_name(name: str) -> bool:
     return bool(colon) and provider in PROVIDERS and bool(model.strip())
 
 
-def model_named(name: str, *, max_tokens: int | None = None, timeout: float | None = None) -> Model:
-    """The model of this name, such as `anthropic:claude-haiku-4-5` or `openai:gpt-4.1-mini`.
+def model_named(
+    name: str,
+    *,
+    asynchronous: bool = False,
+    max_tokens: int | None = None,
+    timeout: float | None = None,
+    max_retries: int | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> AnthropicModel | OpenAIModel:
+    """The model of this name, such as `anthropic:claude-haiku-4-5`, `openai:gpt-4.1-mini` or `google:gemini-2.5-flash`.
 
-    The SDK finds its key as it always does (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`), and so the address of the server
-    (`OPENAI_BASE_URL`). `max_tokens` and `timeout` (seconds): the leaf's own if None. Raises BadSetting for another
-    name, and MissingExtra where the SDK is not installed.
+    Its key is where the provider's users keep it (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY`, ...: see
+    `servers.py`), and is looked for when the first request is sent. `asynchronous`: its answers are awaited.
+    `max_tokens` of one answer, `timeout` (seconds), `max_retries`: the leaf's own if None. `options`: said with every
+    request, such as `{"temperature": 0}`. Raises BadSetting for another name, and MissingExtra where the SDK is not
+    installed.
     """
-    if not is_model_name(name):
+    if not isinstance(name, str) or not is_model_name(name):
         raise BadSetting(
-            f"There is no model {name!r}. A model is named PROVIDER:MODEL; providers: {', '.join(PROVIDERS)}."
+            f"There is no model {name!r:.80}. A model is named PROVIDER:MODEL; providers: {', '.join(PROVIDERS)}."
         )
     provider, _, model = name.partition(":")
-    options: dict[str, Any] = {"max_tokens": max_tokens, "timeout": timeout}
-    options = {key: value for key, value in options.items() if value is not None}
+    said = {"max_tokens": max_tokens, "timeout": timeout, "max_retries": max_retries, "options": options}
+    settings: dict[str, Any] = {key: value for key, value in said.items() if value is not None}
     if provider == "anthropic":
         from .anthropic import anthropic_model
 
-        return anthropic_model(model.strip(), **options)
+        return anthropic_model(model.strip(), asynchronous=asynchronous, **settings)
     from .openai import openai_model
 
-    return openai_model(model.strip(), **options)
+    return openai_model(model.strip(), server=provider, asynchronous=asynchronous, **settings)

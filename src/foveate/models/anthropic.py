@@ -1,16 +1,17 @@
 """Models of Anthropic's Messages API, through its official SDK.
 
-Knows how one request is sent. What is in it is rendered by the format `anthropic`; retries, proxies and keys are the
-client's. Answers are not streamed.
+Knows how one request is sent. What is in it is rendered by the format `anthropic`, marks of the cache and thinking
+included, and reaches the wire as it is; retries, proxies and keys are the client's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import BadSetting, MissingExtra
-from ._checked import checked
+from ._anthropic_stream import AnthropicGatherer
+from ._sdk import RETRIES, TIMEOUT, SdkModel
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, AsyncAnthropic
@@ -19,49 +20,66 @@ __all__ = ["AnthropicModel", "anthropic_model"]
 
 MAX_TOKENS = 8_192
 """Length of an answer at most. The API refuses a request that does not say one."""
-TIMEOUT = 60.0
-"""Seconds that the SDK waits for the server before it gives up, or tries again. Its own default is ten minutes."""
 
 
 def anthropic_model(
     model: str,
     client: Anthropic | AsyncAnthropic | None = None,
     *,
+    asynchronous: bool = False,
     max_tokens: int = MAX_TOKENS,
     timeout: float = TIMEOUT,
+    max_retries: int = RETRIES,
+    options: Mapping[str, Any] | None = None,
 ) -> AnthropicModel:
     """A model of the Messages API, such as `claude-haiku-4-5`.
 
-    `client`: the SDK's, sync or async; what `complete` returns is awaited if it is async. By default one is made when
-    the first request is sent, which reads `ANTHROPIC_API_KEY`. `max_tokens`: of one answer; a request that says its own
-    keeps it. `timeout`: seconds; `client`'s own retries come on top. Raises MissingExtra where the SDK is not
-    installed, and BadSetting for numbers that make no sense.
+    `client`: the SDK's, sync or async, with its own retries; what `complete` returns is awaited, and `stream` is
+    iterated over by `async for`, if it is async. By default one is made when the first request is sent, async if
+    `asynchronous`, which finds its key as the SDK does (`ANTHROPIC_API_KEY`). `max_tokens`: of one answer, thoughts
+    included. `timeout`: seconds until the answer, or the next piece of a stream. `options`: said with every request,
+    such as `{"thinking": {"type": "enabled", "budget_tokens": 4096}}`; what a request says itself goes before them.
+    Raises MissingExtra where the SDK is not installed, and BadSetting for what makes no sense.
     """
     try:
-        import anthropic  # noqa: F401
+        import anthropic
     except ImportError:
         raise MissingExtra("A model of Anthropic's", "anthropic") from None
     if client is not None and not hasattr(client, "messages"):
         raise BadSetting(f"client= is an Anthropic or an AsyncAnthropic, not {type(client).__name__}.")
-    checked(model, max_tokens, timeout)
-    return AnthropicModel(model, client, max_tokens, timeout)
+    return AnthropicModel(
+        f"anthropic:{model}",
+        client,
+        anthropic,
+        asynchronous=asynchronous,
+        max_tokens=max_tokens,
+        timeout=timeout,
+        max_retries=max_retries,
+        options=options,
+    )
 
 
-class AnthropicModel:
-    """See `anthropic_model`. May be used from several threads."""
+class AnthropicModel(SdkModel):
+    """See `anthropic_model`."""
 
     format = "anthropic"
 
-    def __init__(self, model: str, client: Anthropic | AsyncAnthropic | None, max_tokens: int, timeout: float) -> None:
-        self.name = f"anthropic:{model}"
-        self.model, self.max_tokens, self.timeout = model, max_tokens, timeout
-        self._client = client
+    def _made(self) -> Any:
+        kind = self._sdk.AsyncAnthropic if self.asynchronous else self._sdk.Anthropic
+        client = kind(max_retries=self.max_retries)
+        if not (client.api_key or client.auth_token or getattr(client, "credentials", None)):
+            raise BadSetting(
+                f"{self.name} needs a key, and ANTHROPIC_API_KEY is not set. Set it in the environment, or hand in "
+                "client=Anthropic(api_key=...)."
+            )
+        return client
 
-    def complete(self, body: Mapping[str, Any]) -> object | Awaitable[object]:
-        """The SDK's response to this request. Raises what the SDK raises."""
-        if self._client is None:
-            from anthropic import Anthropic
+    def _sender(self, client: Any) -> Callable[..., Any]:
+        send: Callable[..., Any] = client.messages.create
+        return send
 
-            self._client = Anthropic(max_retries=1)
-        asked: dict[str, Any] = {"max_tokens": self.max_tokens, "timeout": self.timeout, **body}
-        return self._client.messages.create(model=self.model, **asked)
+    def _asked(self, client: Any, body: Mapping[str, Any], streams: bool) -> dict[str, Any]:
+        return {"max_tokens": self.max_tokens, **self.options, **body}
+
+    def _gatherer(self) -> AnthropicGatherer:
+        return AnthropicGatherer()

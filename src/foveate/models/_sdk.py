@@ -1,0 +1,203 @@
+"""What models of the official SDKs have in common: whose client it is, who waits, how a stream is followed.
+
+Knows neither of the SDKs; `anthropic.py` and `openai.py` say what a request is called and how its pieces are gathered.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any
+
+from ..ports import Delta, Whole
+from ._checked import checked
+from ._streams import Gatherer, broken
+
+__all__ = ["RETRIES", "TIMEOUT", "SdkModel"]
+
+RETRIES = 2
+"""How often the SDK sends a request again that failed for a reason that may pass; its own default."""
+TIMEOUT = 600.0
+"""Seconds that the SDK waits for the server, or for the next piece of a stream; its own default."""
+_FORMS = 3
+"""How often a request is sent at most, until it has a form that the server takes."""
+
+
+class SdkModel:
+    """A model whose requests one of the SDKs sends. For several threads, or for one event loop at a time."""
+
+    format: str
+
+    def __init__(
+        self,
+        name: str,
+        client: Any,
+        sdk: Any,
+        *,
+        asynchronous: bool,
+        max_tokens: int,
+        timeout: float,
+        max_retries: int,
+        options: Mapping[str, Any] | None,
+    ) -> None:
+        self.name, self.model = name, name.partition(":")[2]
+        checked(self.model, max_tokens, timeout, max_retries, options)
+        self.max_tokens, self.timeout, self.max_retries = max_tokens, timeout, max_retries
+        self.options = dict(options or {})
+        self.asynchronous = hasattr(type(client), "__aenter__") if client is not None else bool(asynchronous)
+        """Whether what `complete` returns is awaited, and `stream` is iterated over by `async for`."""
+        self._sdk, self._handed = sdk, client
+        self._own: Any = None
+        self._loop: object = None
+        self._lock = threading.Lock()
+        self._known: frozenset[str] | None = None
+
+    def complete(self, body: Mapping[str, Any]) -> Any:
+        """The SDK's response to this request, to be awaited if the client is async. Raises what the SDK raises."""
+        if self.asynchronous:
+            return self._answered_later(body, streams=False)
+        return self._answered(body, streams=False)
+
+    def stream(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole] | AsyncIterator[Delta | Whole]:
+        """The answer in pieces, and last the whole of it, as plain values; by `async for` if the client is async.
+
+        The request is sent when the first piece is asked for. Raises what the SDK raises, and BrokenStream where the
+        answer ends before it is whole. Closing the iterator ends the request.
+        """
+        return self._pieces_later(body) if self.asynchronous else self._pieces(body)
+
+    def close(self) -> Any:
+        """Let go of the connections, if this model opened them; to be awaited if it is asynchronous."""
+        with self._lock:
+            client, self._own = self._own, None
+        if self.asynchronous:
+            return _closed(client)
+        if client is not None:
+            client.close()
+        return None
+
+    # What a leaf says.
+
+    def _made(self) -> Any:
+        """A client of the SDK. Raises BadSetting where it has no key."""
+        raise NotImplementedError
+
+    def _sender(self, client: Any) -> Callable[..., Any]:
+        """The method of a client that sends a request."""
+        raise NotImplementedError
+
+    def _asked(self, client: Any, body: Mapping[str, Any], streams: bool) -> dict[str, Any]:
+        """The keyword arguments of that method."""
+        raise NotImplementedError
+
+    def _gatherer(self) -> Gatherer:
+        """What makes a response of the events of a stream."""
+        raise NotImplementedError
+
+    def _instead(self, asked: dict[str, Any], error: Exception) -> dict[str, Any] | None:
+        """The same request in a form that a server may take which refused this one; None if that is not why."""
+        return None
+
+    # Who waits.
+
+    def _answered(self, body: Mapping[str, Any], *, streams: bool) -> Any:
+        send, asked = self._request(body, streams)
+        for _ in range(_FORMS - 1):
+            try:
+                return send(**asked)
+            except Exception as error:
+                if (other := self._instead(asked, error)) is None:
+                    raise
+                asked = other
+        return send(**asked)
+
+    async def _answered_later(self, body: Mapping[str, Any], *, streams: bool) -> Any:
+        send, asked = self._request(body, streams)
+        for _ in range(_FORMS - 1):
+            try:
+                return await send(**asked)
+            except Exception as error:
+                if (other := self._instead(asked, error)) is None:
+                    raise
+                asked = other
+        return await send(**asked)
+
+    def _pieces(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole]:
+        events, gathered = self._answered(body, streams=True), self._gatherer()
+        try:
+            for event in events:
+                yield from gathered.add(event)
+        except Exception as error:
+            raise self._cut(error) from error
+        finally:
+            events.close()
+        yield self._whole(gathered)
+
+    async def _pieces_later(self, body: Mapping[str, Any]) -> AsyncIterator[Delta | Whole]:
+        events, gathered = await self._answered_later(body, streams=True), self._gatherer()
+        try:
+            async for event in events:
+                for piece in gathered.add(event):
+                    yield piece
+        except Exception as error:
+            raise self._cut(error) from error
+        finally:
+            await events.close()
+        yield self._whole(gathered)
+
+    def _request(self, body: Mapping[str, Any], streams: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
+        client = self._client()
+        send = self._sender(client)
+        asked = {"model": self.model, "timeout": self.timeout, **self._asked(client, body, streams)}
+        if streams:
+            asked["stream"] = True
+        if self._known is None:
+            self._known = _parameters(send)
+        if self._known and (newer := asked.keys() - self._known):
+            # A field that this SDK has no keyword for travels all the same.
+            asked["extra_body"] = {key: asked.pop(key) for key in list(asked) if key in newer} | (
+                asked.get("extra_body") or {}
+            )
+        return send, asked
+
+    def _client(self) -> Any:
+        if self._handed is not None:
+            return self._handed
+        with self._lock:
+            loop = _running() if self.asynchronous else None
+            if self._own is None or self._loop is not loop:  # The connections of a client belong to one event loop.
+                self._own, self._loop = self._made(), loop
+            return self._own
+
+    def _whole(self, gathered: Gatherer) -> Whole:
+        if (response := gathered.whole()) is None:
+            raise broken(self.name)
+        return Whole(response)
+
+    def _cut(self, error: Exception) -> Exception:
+        """What is raised for what happened in the middle of a stream: the server's own error as it is."""
+        is_told = isinstance(error, self._sdk.APIError) and not isinstance(error, self._sdk.APIConnectionError)
+        return error if is_told else broken(self.name, error)
+
+
+async def _closed(client: Any) -> None:
+    if client is not None:
+        await client.close()
+
+
+def _running() -> object:
+    import asyncio
+
+    return asyncio.get_running_loop()
+
+
+def _parameters(send: Callable[..., Any]) -> frozenset[str]:
+    """The keywords that a function takes; none where it takes any."""
+    try:
+        parameters = inspect.signature(send).parameters.values()
+    except (TypeError, ValueError):
+        return frozenset()
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return frozenset()
+    return frozenset(one.name for one in parameters)

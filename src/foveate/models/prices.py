@@ -1,0 +1,50 @@
+"""What a model call costs, in US dollars, by the prices that the package `genai-prices` knows.
+
+Prices are those of today, read through the cache and written to it each at its own.
+"""
+
+from __future__ import annotations
+
+from ..core.stamps import Usage
+from ..ports import Cost
+from .servers import SERVERS
+
+__all__ = ["cost_of"]
+
+
+def cost_of(name: str) -> Cost | None:
+    """What tokens of this model cost, as a function of a `Usage`; `name` as in `anthropic:claude-haiku-4-5`, or bare.
+
+    None where nobody knows a price: the model is unknown, or runs at home, or `genai-prices` is not installed
+    (`pip install "foveate[prices]"`). The function itself answers None for a usage that does not say its tokens. What
+    is written to a cache that has no price of its own is charged as input.
+    """
+    provider, colon, model = name.partition(":")
+    known = {"anthropic": "anthropic", **{key: server.prices for key, server in SERVERS.items()}}
+    if not colon or provider not in known:
+        provider, model = "", name
+    elif not known[provider]:
+        return None
+    try:
+        from genai_prices import Usage as Tokens
+        from genai_prices import calc_price
+    except ImportError:
+        return None
+
+    def cost(usage: Usage) -> float | None:
+        total = usage.prompt_tokens
+        if total is None or usage.output is None:
+            return None
+        tokens = Tokens(
+            input_tokens=total,
+            cache_read_tokens=usage.cache_read or 0,
+            cache_write_tokens=usage.cache_write or 0,
+            output_tokens=usage.output,
+        )
+        return float(calc_price(tokens, model, provider_id=known.get(provider)).total_price)
+
+    try:
+        price = calc_price(Tokens(input_tokens=0), model, provider_id=known.get(provider)).model_price
+    except LookupError:
+        return None
+    return None if price.input_mtok is None and price.output_mtok is None else cost
