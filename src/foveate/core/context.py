@@ -45,6 +45,9 @@ SHOWN_AGAIN = ("whole", "lines", "items", "pattern")
 _UNKNOWN = 10**9
 """A budget with more tokens than this is that of a conversation without a window."""
 
+_FEW = 1_000
+"""Tokens of a request whose price is asked for."""
+
 Cost = Callable[[Usage], float | None]
 """US dollars that so many tokens cost; None where that is not known."""
 
@@ -164,8 +167,7 @@ def context_of(
         totals,
         view.moment.prices,
         budget.scale,
-        cost(totals.usage) if cost and totals.calls_billed else None,
-        _dollars_saved(totals, budget.scale, cost) if cost else None,
+        *((cost and _dollars(totals, budget.scale, cost)) or (None, None)),
     )
 
 
@@ -243,11 +245,27 @@ def _cached(usage: Usage | None) -> float | None:
     return None if usage is None or not prompt or usage.cache_read is None else usage.cache_read / prompt
 
 
-def _dollars_saved(totals: Totals, scale: float, cost: Cost) -> float | None:
-    """See `Context.saved`."""
-    less = cost(Usage(0, cache_read=round(max(0, totals.tokens_saved) * scale)))
-    again = round(totals.tokens_rebilled * scale)
-    written, read = cost(Usage(0, cache_write=again)), cost(Usage(0, cache_read=again))
-    if less is None or written is None or read is None:
+def _rate(cost: Cost, usage: Usage) -> float | None:
+    """US dollars for one token, by the price of a request of these few tokens: longer ones may cost more by the token,
+    but each is a request of its own, and what is asked here is a sum over many.
+    """
+    tokens = (usage.prompt_tokens or 0) + (usage.output or 0)
+    return None if (dollars := cost(usage)) is None else dollars / tokens
+
+
+def _rates(cost: Cost) -> tuple[float, float, float, float] | None:
+    """US dollars for a token of input, read from the cache, written to it, and of output."""
+    each = [_rate(cost, usage) for usage in (Usage(_FEW, 0, 0, 0), Usage(0, _FEW, 0, 0), Usage(0, 0, _FEW, 0))]
+    known = [rate for rate in (*each, _rate(cost, Usage(0, 0, 0, _FEW))) if rate is not None]
+    return (known[0], known[1], known[2], known[3]) if len(known) == 4 else None
+
+
+def _dollars(totals: Totals, scale: float, cost: Cost) -> tuple[float, float] | None:
+    """What was billed, and what was saved (see `Context.saved`)."""
+    if (rates := _rates(cost)) is None:
         return None
-    return less - max(0.0, written - read)
+    base, read, write, output = rates
+    used = totals.usage
+    billed = base * (used.input or 0) + read * (used.cache_read or 0) + write * (used.cache_write or 0)
+    saved = read * totals.tokens_saved - max(0.0, write - read) * totals.tokens_rebilled
+    return billed + output * (used.output or 0), saved * scale
