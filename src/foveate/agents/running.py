@@ -65,12 +65,19 @@ class Running:
         self._cost = cost
         self._streams = streams and hasattr(model, "stream")
         self._options = dict(options or {})
+        self.inside: list[Running] = []
+        """Runs of sub-agents that go on inside of this one: they break off with it."""
         self._number = 0
         self._since = run.begun
 
     @property
     def outcome(self) -> Outcome:
         return Outcome(self.run.result, self.run)
+
+    @property
+    def number(self) -> int:
+        """Number of the newest step."""
+        return self._number
 
     def reached(self) -> str:
         """The limit that the run has reached; "" while there is none."""
@@ -132,7 +139,7 @@ class Running:
     def begin_step(self, kind: StepKind, name: str, *, call: str = "", input: str = "") -> Act[AgentRunStep]:
         """Write down that a step begins."""
         self._number += 1
-        turn = self.conversation.view.turn
+        turn = self.conversation.view.turn - (kind != "model")  # A view is for the call that comes.
         step = AgentRunStep(
             self.run.id, self._number, kind, word(name), word(call), input, turn=turn, begun=self.clock()
         )
@@ -187,14 +194,19 @@ class Running:
         try:
             return (yield from act())
         except GeneratorExit:
-            yield from self._broken_off("stopped", "whoever listened went away")
+            yield from self.broken_off("stopped", "whoever listened went away")
             raise
         except BaseException as error:
             is_stopped = not isinstance(error, Exception)
-            yield from self._broken_off("stopped" if is_stopped else "failed", f"{type(error).__name__}: {error}")
+            yield from self.broken_off("stopped" if is_stopped else "failed", f"{type(error).__name__}: {error}")
             raise
 
-    def _broken_off(self, state: RunState, reason: str) -> Act[None]:
+    def broken_off(self, state: RunState, reason: str) -> Act[None]:
+        """Write down that the run did not come to its end. The act of a run inside of another does this only for what
+        is raised in it: one that is closed cannot wish for anything, so the outermost does it for all.
+        """
+        while self.inside:
+            yield from self.inside.pop().broken_off(state, reason)
         self.run = replace(self.run, state=state, reason=reason, ended=self.clock())
         try:
             yield from self.keep()
