@@ -1,0 +1,156 @@
+"""The model behind `demo`: offline, without a key, the same answers each time. For a first look, and for tests.
+
+It is a small program, not a language model, and says so. It works with the tools it is really offered, reads what they
+really answer, and asks for what was shrunk, so that all that foveate does can be seen happening. What it does is in
+`_demo_mind.py`; here it is spoken in the wire formats of the providers, in pieces, and billed as they would.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from itertools import takewhile
+from typing import Any
+
+from ..core.counting import estimate
+from ..core.messages import Message, ToolCall
+from ..core.stamps import Usage
+from ..errors import BadSetting
+from ..formats import get_format
+from ..ports import Delta, Whole
+from ._demo_mind import answer_to
+from ._demo_tools import Offered
+
+__all__ = ["DemoModel", "demo_model"]
+
+_PIECE = re.compile(r"\s*\S+\s*?(?=\s|$)|\s+")
+_FORMATS = ("openai", "anthropic")
+
+
+def demo_model(format: str = "openai", *, pace: float = 0.0) -> DemoModel:
+    """A model that needs neither key nor network, in the format `openai` or `anthropic`.
+
+    `pace`: seconds between two pieces of a streamed answer, so that it can be watched. Raises BadSetting.
+    """
+    if format not in _FORMATS:
+        raise BadSetting(f"The demo speaks {' and '.join(_FORMATS)}, not {format!r:.60}.")
+    if isinstance(pace, bool) or not isinstance(pace, int | float) or not 0 <= pace <= 10:
+        raise BadSetting(f"pace= is a number of seconds from 0 to 10, not {pace!r:.60}.")
+    return DemoModel(format, pace)
+
+
+class DemoModel:
+    """See `demo_model`. A `ports.StreamingModel`; may be used from several threads.
+
+    What a request is billed is made up as a provider counts it: what begins like the request before was read from the
+    cache, the rest is new.
+    """
+
+    def __init__(self, format: str = "openai", pace: float = 0.0) -> None:
+        self.name = "demo"
+        self.format, self.pace = format, pace
+        self._before: list[str] = []
+        """The last request, piece by piece: what a provider's cache would hold."""
+
+    def complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The response to a request, as plain values. Raises BadMessage for one that cannot be read."""
+        return self._response(*self._answered(body))
+
+    def stream(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole]:
+        """The same a word at a time, and last the whole of it."""
+        message, usage, mark = self._answered(body)
+        for piece in _PIECE.findall(message.text):
+            yield Delta("text", piece)
+            self._wait()
+        for call in message.calls:
+            yield Delta("call", call.arguments, call.name)
+            self._wait()
+        yield Whole(self._response(message, usage, mark))
+
+    def _wait(self) -> None:
+        if self.pace:
+            time.sleep(self.pace)
+
+    def _answered(self, body: Mapping[str, Any]) -> tuple[Message, Usage, str]:
+        """What is said to a request, what that is billed, and a mark that no other request has."""
+        pieces = [json.dumps(_unmarked(piece), sort_keys=True, default=str) for piece in _pieces(body)]
+        mark = blake2b("".join(pieces).encode(errors="replace"), digest_size=6).hexdigest()
+        format = get_format(self.format)
+        said = [message for wire in body.get("messages", ()) for message in format.parse(wire)]
+        message = answer_to(said, Offered(body.get("tools") or ()), mark)
+        before, self._before = self._before, pieces
+        same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(before, pieces, strict=False))))
+        read, new = sum(map(estimate, pieces[:same])), sum(map(estimate, pieces[same:]))
+        output = estimate(message.text) + sum(estimate(call.name + call.arguments) for call in message.calls)
+        return message, Usage(0, read, new, max(1, output)), mark
+
+    def _response(self, message: Message, usage: Usage, mark: str) -> dict[str, Any]:
+        written = _anthropic if self.format == "anthropic" else _openai
+        return written(message, usage, mark)
+
+
+def _pieces(body: Mapping[str, Any]) -> Iterator[Any]:
+    """A request in the order in which providers cache it."""
+    yield [body.get("tools"), body.get("system")]
+    yield from body.get("messages", ())
+
+
+def _unmarked(value: Any) -> Any:
+    """The same without the marks that say what is to be cached: they are no part of what is said."""
+    match value:
+        case Mapping():
+            return {key: _unmarked(one) for key, one in value.items() if key != "cache_control"}
+        case list() | tuple():
+            return [_unmarked(one) for one in value]
+        case _:
+            return value
+
+
+def _anthropic(message: Message, usage: Usage, mark: str) -> dict[str, Any]:
+    content: list[dict[str, Any]] = [{"type": "text", "text": message.text}] if message.text else []
+    content += [
+        {"type": "tool_use", "id": call.call_id, "name": call.name, "input": json.loads(call.arguments)}
+        for call in message.calls
+    ]
+    return {
+        "id": f"msg_{mark}",
+        "type": "message",
+        "role": "assistant",
+        "model": "demo",
+        "content": content,
+        "stop_reason": "tool_use" if message.calls else "end_turn",
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": usage.input,
+            "cache_read_input_tokens": usage.cache_read,
+            "cache_creation_input_tokens": usage.cache_write,
+            "output_tokens": usage.output,
+        },
+    }
+
+
+def _openai(message: Message, usage: Usage, mark: str) -> dict[str, Any]:
+    said: dict[str, Any] = {"role": "assistant", "content": message.text or None}
+    if message.calls:
+        said["tool_calls"] = [_openai_call(call) for call in message.calls]
+    prompt, output = usage.prompt_tokens or 0, usage.output or 0
+    return {
+        "id": f"chatcmpl-{mark}",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "demo",
+        "choices": [{"index": 0, "finish_reason": "tool_calls" if message.calls else "stop", "message": said}],
+        "usage": {
+            "prompt_tokens": prompt,
+            "completion_tokens": output,
+            "total_tokens": prompt + output,
+            "prompt_tokens_details": {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write},
+        },
+    }
+
+
+def _openai_call(call: ToolCall) -> dict[str, Any]:
+    return {"id": call.call_id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}

@@ -1,0 +1,191 @@
+"""The demo: a model without a model. What it does with real tools, in both formats, and that all of it is legal."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import foveate
+from foveate import Conversation, ToolCall, assistant, tool_result, user
+from foveate.agents.results import failure
+from foveate.agents.toolbox import files, search, shell
+from foveate.errors import BadSetting
+from foveate.models.demo import DemoModel, demo_model
+from foveate.ports import Delta, Whole
+from foveate.testing.bodies import BodyChecker
+
+FORMATS = ("openai", "anthropic")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Eight files of some 300 lines each, in two folders."""
+    for number in range(8):
+        place = tmp_path / ("notes" if number % 2 else ".") / f"chapter_{number}.md"
+        place.parent.mkdir(exist_ok=True)
+        place.write_text(f"# Chapter {number}\n" + f"The ship of chapter_{number} sails on.\n" * 300, encoding="utf-8")
+    return tmp_path
+
+
+class Talk:
+    """A conversation with the demo and the real tools of a folder. Every request is checked as its provider would."""
+
+    def __init__(self, folder: Path, format: str = "openai", window: int = 50_000, kinds: tuple[Callable, ...] = ()):
+        self.model = demo_model(format)
+        kinds = kinds or (files, search, lambda where: shell(where, needs_approval=False))
+        self.tools = {tool.name: tool for kind in kinds for tool in kind(folder)}
+        self.chat: Conversation = foveate.open_conversation("c", format=format, window=window, expand=True)
+        self.checker = BodyChecker(format)
+        self.calls: list[ToolCall] = []
+
+    def ask(self, text: str) -> str:
+        """What the demo says in the end."""
+        self.chat.append(text)
+        for _ in range(100):
+            body = self.chat.prompt(tools=[tool.wire(self.chat.format.name) for tool in self.tools.values()])
+            assert self.checker.check(body) == []
+            self.chat.record(self.model.complete(body))
+            newest = [row.message for row in self.chat.history() if row.message.role == "assistant"][-1]
+            self.calls += newest.calls
+            if not newest.calls:
+                return newest.text
+            for call in self.chat.open_calls():
+                self.chat.append(self.result(call))
+        raise AssertionError("The demo does not come to an end.")
+
+    def result(self, call: ToolCall) -> Any:
+        tool = self.tools[call.name]
+        try:
+            return tool_result(call.call_id, str(tool.call(**tool.arguments(call.arguments))))
+        except Exception as error:
+            return tool_result(call.call_id, failure(call.name, error), state="error")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_it_does_what_it_is_asked_with_the_tools_that_there_are(folder, format, monkeypatch):
+    monkeypatch.setattr(socket, "socket", None)  # It is offline.
+    talk = Talk(folder, format)
+    said = talk.ask("What is in this folder?")
+    assert "4 files and 1 folder: notes/, chapter_0.md, chapter_2.md" in said
+    assert talk.ask("read chapter_0.md").startswith("chapter_0.md has 301 lines. It begins:\n\n    # Chapter 0\n")
+    assert "'chapter_5' stands in 101 lines in 1 file" in talk.ask("find chapter_5").replace("100 lines", "101 lines")
+    assert "It printed:\n\n    hello" in talk.ask("run echo hello")
+    names = [call.name for call in talk.calls]
+    assert names == ["list_files", "read_file", "search_files", "run_command"]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_tour_overflows_a_small_window_and_has_back_what_was_shrunk(folder, format):
+    talk = Talk(folder, format, window=12_000)
+    said = talk.ask("tour")
+    assert said.startswith("That was the tour: 8 files")
+    reads = [call.arguments for call in talk.calls if call.name == "read_file"]
+    assert len(reads) == len(set(reads)) == 8
+    assert talk.calls[-1].name == "expand"
+    context = talk.chat.context()
+    assert context.tokens < 12_000 < context.tokens_whole
+    assert context.saved > 0
+
+
+def test_the_tour_of_a_folder_without_files_ends_with_a_word(tmp_path):
+    assert Talk(tmp_path).ask("tour").startswith("There are no files here that I could read.")
+
+
+def test_what_was_said_is_found_again_after_it_was_summarised_away(folder):
+    talk = Talk(folder)
+    assert "the port is 8080" in talk.ask("remember: the port is 8080")
+    assert talk.ask("what did I say about the port?") == "You said: remember: the port is 8080"
+    first = talk.chat.view.entries[0].id
+    talk.chat.edit(foveate.Hide(foveate.Target(first)))
+    assert "8080" in talk.ask("what did I say about port 8080")
+    assert [call.name for call in talk.calls] == ["expand"]
+
+
+def test_what_was_never_said_is_not_made_up(folder):
+    assert (
+        Talk(folder).ask("what did I say about whales")
+        == "You have not said anything about whales, as far as I can see."
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("read nothing.md", "I could not read it: read_file failed: ToolFailed: There is no file"),
+        ("read ../secret", "I could not read it: read_file failed: ToolFailed: ../secret is outside"),
+        ("find zebra", "No file in this folder says 'zebra'."),
+        ("run false", "It printed:\n\n    [exit code 1"),
+        ("show m99", "I could not have it back: "),
+        ("write me a poem", "I am only a demo and do not understand 'write me a poem'."),
+        ("hello", "Hello! "),
+        ("help", "I am foveate's demo: a small program"),
+        ("count to 5", "1 2 3 4 5."),
+    ],
+)
+def test_what_cannot_be_done_is_said(folder, asked, said):
+    assert Talk(folder).ask(asked).startswith(said)
+
+
+def test_without_tools_it_says_which_it_would_need(tmp_path):
+    talk = Talk(tmp_path, kinds=(lambda folder: (),))
+    assert talk.ask("read a.md") == "I was not given a tool for that. Start the chat with --tools files."
+    assert talk.ask("find a") == "I was not given a tool for that. Start the chat with --tools search."
+    assert talk.ask("run ls") == "I was not given a tool for that. Start the chat with --tools shell."
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_what_streams_is_the_whole_answer(format):
+    model = demo_model(format)
+    pieces = list(model.stream({"messages": [{"role": "user", "content": "help"}]}))
+    whole = model.complete({"messages": [{"role": "user", "content": "help"}]})
+    read = foveate.open_conversation("c", format=format).format.parse_reply
+    assert isinstance(pieces[-1], Whole)
+    assert len(pieces) > 50
+    assert read(pieces[-1].response)[0] == read(whole)[0]
+    assert "".join(piece.text for piece in pieces[:-1] if isinstance(piece, Delta)) == read(whole)[0].text
+
+
+def test_the_same_conversation_gets_the_same_answers(folder):
+    def told() -> list[bytes]:
+        talk = Talk(folder)
+        talk.ask("tour")
+        return [foveate.core.wire.encode_message(row.message) for row in talk.chat.history()]
+
+    assert told() == told()
+
+
+def test_calls_have_ids_of_their_own_over_a_whole_conversation(folder):
+    talk = Talk(folder)
+    for asked in ("ls", "ls", "tour", "read chapter_0.md", "read chapter_0.md"):
+        talk.ask(asked)
+    ids = [call.call_id for call in talk.calls]
+    assert len(ids) == len(set(ids)) > 18
+
+
+def test_what_begins_like_the_request_before_is_billed_as_read_from_the_cache():
+    chat, model = foveate.open_conversation("c", format="anthropic", window=10_000), DemoModel("anthropic")
+    usages = []
+    for text in ("hello", "hello again", "help"):
+        chat.append(text)
+        usages.append(chat.format.parse_reply(reply := model.complete(chat.prompt(system="s" * 400)))[1])
+        chat.record(reply)
+    assert [usage.cache_read for usage in usages[:1]] == [0]
+    assert all(later.cache_read >= one.cache_read + one.cache_write for one, later in pairwise(usages))
+
+
+def test_a_note_in_the_place_of_the_user_is_not_taken_for_a_request():
+    wire = foveate.open_conversation("c").format.render
+    said = [user("hello"), assistant("Hello!"), user("count to 3"), user("[a plugin's note]")]
+    reply = demo_model().complete({"messages": wire(said)})
+    assert reply["choices"][0]["message"]["content"] == "1 2 3."
+
+
+@pytest.mark.parametrize("wrong", [{"format": "gemini"}, {"pace": -1}, {"pace": True}])
+def test_what_makes_no_sense_is_refused(wrong):
+    with pytest.raises(BadSetting):
+        demo_model(**wrong)
