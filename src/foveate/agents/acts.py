@@ -18,9 +18,16 @@ from ..ports import Delta, Whole
 from .batches import Begin, Finished, Tasks, Threads, TookTooLong, called, later, now, threaded
 from .events import AgentEvent, Said, Thought
 
-__all__ = ["Act", "Begin", "Do", "Finished", "Hear", "Next", "TookTooLong", "Wish", "perform", "perform_async"]
+__all__ = ["Act", "Begin", "Do", "Finished", "Hear", "Left", "Next", "TookTooLong", "Wish", "perform", "perform_async"]
 
 T = TypeVar("T")
+
+
+class Left(BaseException):
+    """Raised in an act when whoever listened has gone away. It still may wish for what its end takes, unheard.
+
+    No GeneratorExit: a generator that is closed within another cannot wish for anything any more.
+    """
 
 
 class Do(Struct, frozen=True):
@@ -165,7 +172,7 @@ def _whole(last: Whole | None) -> object:
 def _finish(act: Act[Any]) -> None:
     """Let a closed act do what it does at its end: its wishes are granted, its events are heard by nobody."""
     try:
-        wished = act.throw(GeneratorExit)
+        wished = act.throw(Left)
         while True:
             try:
                 given = now(wished.what()) if isinstance(wished, Do) else None
@@ -173,7 +180,7 @@ def _finish(act: Act[Any]) -> None:
                 wished = act.throw(error)
             else:
                 wished = act.send(given)
-    except (StopIteration, GeneratorExit):
+    except (StopIteration, Left):
         pass
 
 
@@ -203,7 +210,7 @@ async def _pieces(pieces: object) -> AsyncGenerator[Delta | Whole, None]:
 async def _finish_async(act: Act[Any]) -> None:
     """See `_finish`."""
     try:
-        wished = act.throw(GeneratorExit)
+        wished = act.throw(Left)
         while True:
             try:
                 given = await later(wished.what()) if isinstance(wished, Do) else None
@@ -211,5 +218,5 @@ async def _finish_async(act: Act[Any]) -> None:
                 wished = act.throw(error)
             else:
                 wished = act.send(given)
-    except (StopIteration, GeneratorExit):
+    except (StopIteration, Left):
         pass

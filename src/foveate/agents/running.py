@@ -20,7 +20,7 @@ from ..core.runs import AgentRun, AgentRunStep, RunState, StepKind, step_name
 from ..core.stamps import Usage
 from ..errors import BadSetting
 from ..ports import Clock, Cost, Model, StreamingModel
-from .acts import Act, Do, Hear
+from .acts import Act, Do, Hear, Left
 from .events import Changed, Ended, Outcome, Replied
 from .limits import Limits, added
 
@@ -65,8 +65,6 @@ class Running:
         self._cost = cost
         self._streams = streams and hasattr(model, "stream")
         self._options = dict(options or {})
-        self.inside: list[Running] = []
-        """Runs of sub-agents that go on inside of this one: they break off with it."""
         self._number = 0
         self._since = run.begun
 
@@ -155,6 +153,10 @@ class Running:
         yield Do(lambda: self.conversation.keep_step(ended))
         return ended
 
+    def link_step(self, step: AgentRunStep, message: str) -> Act[None]:
+        """Write down which message a step led to, that had ended before the message was appended."""
+        yield Do(lambda: self.conversation.keep_step(replace(step, message=message)))
+
     def keep(self) -> Act[None]:
         """Write down how the run stands."""
         yield Do(lambda: self.conversation.keep_run(self.run))
@@ -193,20 +195,15 @@ class Running:
         yield from self.keep()
         try:
             return (yield from act())
-        except GeneratorExit:
-            yield from self.broken_off("stopped", "whoever listened went away")
+        except Left:
+            yield from self._broken_off("stopped", "whoever listened went away")
             raise
         except BaseException as error:
             is_stopped = not isinstance(error, Exception)
-            yield from self.broken_off("stopped" if is_stopped else "failed", f"{type(error).__name__}: {error}")
+            yield from self._broken_off("stopped" if is_stopped else "failed", f"{type(error).__name__}: {error}")
             raise
 
-    def broken_off(self, state: RunState, reason: str) -> Act[None]:
-        """Write down that the run did not come to its end. The act of a run inside of another does this only for what
-        is raised in it: one that is closed cannot wish for anything, so the outermost does it for all.
-        """
-        while self.inside:
-            yield from self.inside.pop().broken_off(state, reason)
+    def _broken_off(self, state: RunState, reason: str) -> Act[None]:
         self.run = replace(self.run, state=state, reason=reason, ended=self.clock())
         try:
             yield from self.keep()
