@@ -135,6 +135,11 @@ class Shell:
         return self._engine.limits.budget()
 
     @property
+    def expands(self) -> bool:
+        """Whether the model is offered the tool `expand`, and its calls are answered by the conversation itself."""
+        return self._expander.how.is_on
+
+    @property
     def view(self) -> View:
         """What the model would see now without any new edit."""
         return self._engine.view()
