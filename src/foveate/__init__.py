@@ -64,7 +64,7 @@ from .errors import (
     UnknownFormat,
     UnknownHandle,
 )
-from .plugins import Plugin
+from .plugins import Plugin, plugin
 from .shell import Historic, Mend, Repaired
 from .wiring import open_async_conversation, open_conversation, open_model, open_store
 
@@ -188,6 +188,7 @@ __all__ = [
     "open_store",
     "persistent_parts",
     "pin_newest",
+    "plugin",
     "prune_tool_outputs",
     "recap_batches",
     "recap_settings",

@@ -4,6 +4,9 @@ A plugin is asked when the user has said something, with what was said, and with
 the model is about to be called again. What it returns becomes part of the stored message (`core/enrich.py`), or, after
 tool results, a message of its own: no "please continue" in anybody's name goes with it, since models take such words
 for a request. A plugin that fails is left out; it can neither break a call nor see what another one added.
+
+`plugin` makes one of a function that returns text. Beside what it adds, a plugin may bring tools, which agents offer
+to the model, and policies, which run before the conversation's own.
 """
 
 from __future__ import annotations
@@ -11,37 +14,134 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Protocol, overload
 
 from msgspec.structs import replace
 
 from . import given
 from .core.enrich import AdditionalContent, Enriched, enrich
-from .core.messages import Message, Part
+from .core.messages import Media, Message, Part, Text
+from .core.planner import Policy
 from .core.projection import Projection
 from .engine import About, Step
 from .errors import BadSetting
 
-__all__ = ["AdditionalContent", "Panel", "Plugin", "listed"]
+__all__ = ["AdditionalContent", "Additions", "Panel", "Plugin", "brought", "listed", "plugin", "policies_of"]
+
+Addition = AdditionalContent | str | Text | Media
+"""What is no AdditionalContent is shown at the coming call, and at no later one."""
+Additions = Addition | Iterable[Addition] | None
+"""What a plugin returns."""
 
 Failed = Callable[[str, str], None]
 """Told the name of a plugin that is left out, and why."""
 
 
 class Plugin(Protocol):
-    """Adds to messages what the model should know beside them."""
+    """Adds to messages what the model should know beside them.
+
+    It may also have `tools`, a list of tools or functions that agents offer to the model as if they had been told of
+    them, and `policies`, a list of policies that run before those of the conversation, unless `off` is chosen.
+    """
 
     name: str
     """Stands over what it adds, and in the journal and in settings."""
 
-    def __call__(
-        self, content: tuple[Part, ...], /
-    ) -> Iterable[AdditionalContent] | Awaitable[Iterable[AdditionalContent] | None] | None:
+    def __call__(self, content: tuple[Part, ...], /) -> Additions | Awaitable[Additions]:
         """What to add to a message with this content; `()` when tools have answered. None: nothing.
 
         It may be awaited in an async conversation. It must not use the conversation that asks it, which waits for it.
         """
         ...
+
+
+Function = Callable[[tuple[Part, ...]], Additions | Awaitable[Additions]]
+
+
+@overload
+def plugin(function: Function, /) -> Plugin: ...
+@overload
+def plugin(
+    *,
+    name: str | None = None,
+    display: bool = True,
+    save: bool | int = False,
+    after_tools: bool = False,
+    tools: Sequence[object] = (),
+    policies: Sequence[Policy] = (),
+) -> Callable[[Function], Plugin]: ...
+
+
+def plugin(
+    function: Function | None = None,
+    /,
+    *,
+    name: str | None = None,
+    display: bool = True,
+    save: bool | int = False,
+    after_tools: bool = False,
+    tools: Sequence[object] = (),
+    policies: Sequence[Policy] = (),
+) -> Plugin | Callable[[Function], Plugin]:
+    """A plugin of a function, by its name: a decorator, plain or with options.
+
+    The function is called with the content of what the user says; `after_tools`: also, with `()`, when tools have
+    answered. It returns text, or several, or None. A text is shown at the coming call if `display`, and at later ones
+    as `save` says: True for good, a number for so many. An AdditionalContent among them says that for itself. `tools`
+    and `policies`: what the plugin brings along. Raises BadSetting for options of another kind.
+    """
+    AdditionalContent("", display, save)  # Refuses what is no time.
+    given.instance("after_tools=", after_tools, bool, "True or False")
+
+    def make(function: Function) -> Plugin:
+        given.callable_("What plugin() takes", function)
+        called = getattr(function, "__name__", "") if name is None else name
+        made = _OfFunction(called, function, display, save, after_tools, tuple(tools), tuple(policies))
+        return listed([made])[0]
+
+    return make if function is None else make(function)
+
+
+class _OfFunction:
+    """See `plugin`."""
+
+    def __init__(
+        self,
+        name: str,
+        function: Function,
+        display: bool,
+        save: bool | int,
+        after_tools: bool,
+        tools: tuple[object, ...],
+        policies: tuple[Policy, ...],
+    ) -> None:
+        self.name, self.tools, self.policies = name, tools, policies
+        self._function, self._display, self._save, self._after_tools = function, display, save, after_tools
+
+    def __call__(self, content: tuple[Part, ...], /) -> Additions | Awaitable[Additions]:
+        if not content and not self._after_tools:
+            return None
+        said = self._function(content)
+        return self._later(said) if inspect.isawaitable(said) else self._timed(said)
+
+    async def _later(self, said: Awaitable[Additions]) -> Additions:
+        return self._timed(await said)
+
+    def _timed(self, said: Additions) -> Additions:
+        return [
+            one if isinstance(one, AdditionalContent) else _content(one, self._display, self._save)
+            for one in _several(said)
+        ]
+
+
+def brought(plugins: Iterable[Plugin]) -> tuple[object, ...]:
+    """The tools that plugins bring along, in order."""
+    return tuple(tool for plugin in plugins for tool in getattr(plugin, "tools", ()))
+
+
+def policies_of(plugins: Iterable[Plugin]) -> tuple[Policy, ...]:
+    """The policies that plugins bring along, in order."""
+    return tuple(policy for plugin in plugins for policy in getattr(plugin, "policies", ()))
 
 
 def listed(plugins: Sequence[Plugin]) -> tuple[Plugin, ...]:
@@ -57,6 +157,10 @@ def listed(plugins: Sequence[Plugin]) -> tuple[Plugin, ...]:
         if name in names:
             raise BadSetting(f"There are two plugins of the name {name!r}; each needs its own.")
         names.add(name)
+        for what in ("tools", "policies"):
+            carried = getattr(plugin, what, ())
+            if not isinstance(carried, list | tuple) or (what == "policies" and not all(map(callable, carried))):
+                raise BadSetting(f"The {what} of the plugin {name} are a list of {what}, not {carried!r:.100}.")
     return tuple(plugins)
 
 
@@ -136,7 +240,8 @@ def _has_fresh_results(projection: Projection) -> bool:
 
 def _ask(plugin: Plugin, content: tuple[Part, ...]) -> object:
     said = plugin(content)
-    return list(said) if isinstance(said, Iterable) else said  # A generator runs here, where its failure is its own.
+    # A generator runs here, where its failure is its own.
+    return list(said) if isinstance(said, Iterable) and not isinstance(said, str) else said
 
 
 def _checked(said: object) -> tuple[AdditionalContent, ...]:
@@ -144,11 +249,22 @@ def _checked(said: object) -> tuple[AdditionalContent, ...]:
     if inspect.iscoroutine(said):
         said.close()
         raise TypeError("it must be awaited, which only an async conversation can do")
-    returned: list[object] = [] if said is None else list(said) if isinstance(said, Iterable) else [said]
     contents: list[AdditionalContent] = []
-    for one in returned:
-        if not isinstance(one, AdditionalContent):
-            raise TypeError(f"it returned {one!r:.60}, which is no AdditionalContent")
-        given.message(Message("user", one.blocks))
-        contents.append(replace(one, content=one.blocks))
+    for one in _several(said):
+        content = one if isinstance(one, AdditionalContent) else _content(one)
+        given.message(Message("user", content.blocks))
+        contents.append(replace(content, content=content.blocks))
     return tuple(contents)
+
+
+def _several(said: object) -> list[object]:
+    if said is None:
+        return []
+    is_one = isinstance(said, str | Text | Media | AdditionalContent) or not isinstance(said, Iterable)
+    return [said] if is_one else list(said)
+
+
+def _content(said: object, display: bool = True, save: bool | int = False) -> AdditionalContent:
+    if not isinstance(said, str | Text | Media):
+        raise TypeError(f"it returned {said!r:.60}, which is no AdditionalContent and no text")
+    return AdditionalContent(said if isinstance(said, str) else (said,), display, save)

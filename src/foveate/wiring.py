@@ -23,7 +23,7 @@ from .expansion.answering import Expanding
 from .expansion.placing import Where
 from .limits import Limits
 from .patterns import find as find_pattern
-from .plugins import Plugin, listed
+from .plugins import Plugin, listed, policies_of
 from .policies import DEFAULT, FLOOR, check_together, in_use, named, named_summarizer, own_policies
 from .ports import Background, Clock, Cost, Database, Format, Store, StreamingModel, Summarizer, TokenCounter
 from .stores import place_of
@@ -95,7 +95,7 @@ def open_conversation(
     told = _told(
         policy,
         settings,
-        bool(asked),
+        asked,
         store=store,
         format=format,
         model=model,
@@ -137,7 +137,7 @@ async def open_async_conversation(
     told = _told(
         policy,
         settings,
-        bool(asked),
+        asked,
         store=store,
         format=format,
         model=model,
@@ -209,12 +209,13 @@ def cost_of(name: str) -> Cost | None:
     return found(name)
 
 
-def open_summarizer(name: str) -> Summarizer:
+def open_summarizer(name: str, *, prompts: Mapping[str, str] | None = None) -> Summarizer:
     """The summarizer of this name: `digest` or `first-characters`, which need no model, or a model.
 
     A model is named as in `anthropic:claude-haiku-4-5` or `openai:gpt-4.1-mini`. What it wrote is kept for the same
-    question, and where it fails, or writes what cannot be taken, the digest answers. Raises BadSetting for another
-    name, and MissingExtra where the SDK is not installed.
+    question, and where it fails, or writes what cannot be taken, the digest answers. `prompts`: a model's, by their
+    names, beside the shipped ones or in their places. Raises BadSetting for another name, and MissingExtra where the
+    SDK is not installed.
     """
     from .models import is_model_name, model_named
     from .summarizers import fallback, first_characters, summarizer_named
@@ -227,7 +228,8 @@ def open_summarizer(name: str) -> Summarizer:
     from .summarizers.model import model_summarizer
 
     model = model_named(name, timeout=_SUMMARY_TIMEOUT)
-    return fallback(cached(model_summarizer(model, _format(model.format))), digest_history(), first_characters())
+    writer = model_summarizer(model, _format(model.format), prompts=prompts)
+    return fallback(cached(writer), digest_history(), first_characters())
 
 
 class _Told(NamedTuple):
@@ -422,16 +424,11 @@ def _by_code(request: SummaryRequest) -> str | Summary | Awaitable[str | Summary
 def _told(
     policy: str | Policy | Sequence[Policy] | None,
     settings: Mapping[str, Any] | None,
-    has_plugins: bool,
+    plugins: Sequence[Plugin],
     **keywords: Any,
 ) -> _Told:
     """Merge what is said. Where only keywords speak, nothing is read but the preset."""
-    if (
-        settings is None
-        and not has_plugins
-        and not os.path.lexists("foveate.toml")
-        and not any(map(_is_ours, os.environ))
-    ):
+    if settings is None and not plugins and not os.path.lexists("foveate.toml") and not any(map(_is_ours, os.environ)):
         chosen = DEFAULT if policy is None else policy
         policies, floor = _policies(chosen)
         plain: dict[str, Any] = {
@@ -447,11 +444,13 @@ def _told(
     from .settings import load
 
     merged = load(
-        policy=policy, environ=os.environ, folder=Path(), settings=settings, has_plugins=has_plugins, **keywords
+        policy=policy, environ=os.environ, folder=Path(), settings=settings, has_plugins=bool(plugins), **keywords
     )
     policies = merged.policies()
-    if has_plugins and not isinstance(merged["policy"], str):
+    if plugins and not isinstance(merged["policy"], str):
         policies = _retaining(policies)
+    if merged["policy"] != "off":  # One switch for all that is automatic.
+        policies = (*policies_of(plugins), *policies)
     return _Told(policies, merged.floor(), **{key: merged[key] for key in keywords})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
@@ -31,6 +32,8 @@ from foveate import (
     filter_tool_results,
     open_async_conversation,
     open_conversation,
+    pin_newest,
+    plugin,
     retain_blocks,
     shell,
 )
@@ -242,7 +245,7 @@ async def waits(content: object) -> list[AdditionalContent]:
         (raises, "ValueError: no camera"),
         (lambda content: [AdditionalContent("a", True, "2")], "BadSetting: save_to_history="),  # type: ignore[arg-type]
         (returns(7), "TypeError: it returned 7, which is no AdditionalContent"),
-        (returns("text"), "TypeError: it returned 't', which is no AdditionalContent"),
+        (returns([b"text"]), "TypeError: it returned b'text', which is no AdditionalContent"),
         (returns([AdditionalContent("a"), {"content": "b"}]), "TypeError: it returned {'content': 'b'}"),
         (returns([AdditionalContent((Text(7),))]), ""),  # type: ignore[arg-type]
         (returns([AdditionalContent("\ud83d")]), "BadMessage: "),
@@ -566,3 +569,100 @@ def test_a_cancelled_append_leaves_nothing_behind(patience: float):
 
     hanging = [True]
     assert asyncio.run(run()) == [["Go.", HEADER, "shot", "\n"]]
+
+
+# -------------------------------------------------------------------------------------------- plugins made of functions
+
+
+def times(chat: Conversation) -> list[tuple[str, bool, int | None]]:
+    """Of each part of the newest message: its text, whether it is shown now, and for how many later calls."""
+    row = chat.history()[-1]
+    assert row.stamp.retention is not None
+    return [
+        (text, one.shown, one.calls) for text, one in zip(parts(row.message), row.stamp.retention.parts, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    "says",
+    [
+        returns("shot"),
+        returns(["shot"]),
+        returns((Text("shot"),)),
+        returns(Text("shot")),
+        lambda content: iter(["shot"]),
+        returns(AdditionalContent("shot")),
+    ],
+)
+def test_a_text_that_a_plugin_returns_is_shown_at_the_coming_call_alone(says: Any):
+    chat = opened(Screen(says=says))
+    chat.append("Go.")
+    assert times(chat) == [("Go.", True, None), (HEADER, True, 0), ("shot", True, 0), ("\n", True, 0)]
+
+
+def test_a_function_is_a_plugin_that_says_once_how_long_its_texts_are_shown():
+    asked: list[object] = []
+
+    @plugin
+    def clock(content: object) -> str:
+        asked.append(content)
+        return "noon"
+
+    @plugin(name="screen", save=2, after_tools=True)
+    def page(content: object) -> list[str | AdditionalContent]:
+        return ["Prices", AdditionalContent("no", False, True)]
+
+    chat = opened(clock, page)
+    chat.append([user("Go."), call("c", "look"), answer("c")])
+    chat.settle()
+    assert times(chat) == [
+        (HEADER, True, None),
+        ("Prices", True, 2),
+        ("\n", True, 2),
+        ("no", False, None),
+        ("\n", False, None),
+    ]
+    assert asked == []
+    chat.append("And now?")
+    assert asked == [(Text("And now?"),)]
+    assert parts(chat.history()[-1].message)[1:4] == ["\n### PLUGIN clock CONTEXT ###\n", "noon", "\n"]
+
+
+def test_a_function_may_be_awaited():
+    @plugin(save=True)
+    async def slow(content: object) -> str:
+        await asyncio.sleep(0)
+        return "at last"
+
+    async def main() -> list[str]:
+        async with await open_async_conversation("c", window=100_000, policy="none", plugins=[slow]) as chat:
+            await chat.append("Go.")
+            return parts((await chat.history())[0].message)
+
+    assert asyncio.run(main())[2:] == ["at last", "\n"]
+
+
+def test_policies_that_a_plugin_brings_run_before_the_others_unless_all_is_off():
+    pinning = plugin(name="list", policies=[pin_newest(["todo"])])(lambda content: None)
+    said = [user("Go."), call("a", "todo"), answer("a", "x" * 900), call("b", "look"), answer("b", "y" * 900)]
+    seen = {}
+    for policy in ("keep-last-1", [filter_tool_results(keep=1)], "off"):
+        chat = opened(pinning, policy=policy)
+        chat.append(said)
+        seen[str(policy)[:4]] = [(entry.handle, len(entry.message.text)) for entry in chat.settle() if entry.pinned]
+    assert seen == {"keep": [("m2", 0), ("m3", 900)], "[_Fi": [("m2", 0), ("m3", 900)], "off": []}
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: plugin(save="2"), "save_to_history="),
+        (lambda: plugin(after_tools=1), "after_tools="),
+        (lambda: plugin(name=" ")(returns("x")), "A plugin has a name"),
+        (lambda: plugin("x"), "What plugin() takes"),
+        (lambda: plugin(name="x", policies=["prune"])(returns("x")), "The policies of the plugin x"),
+    ],
+)
+def test_what_is_no_plugin_is_refused_when_it_is_made(make: Callable[[], object], why: str):
+    with pytest.raises(BadSetting, match=re.escape(why)):
+        make()

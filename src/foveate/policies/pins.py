@@ -16,7 +16,7 @@ from ..core.planner import Policy
 from ..core.view import Entry, View
 from ..errors import BadSetting
 
-__all__ = ["pin_newest"]
+__all__ = ["pin_newest", "pinning"]
 
 _NAME = "pins"
 
@@ -32,6 +32,11 @@ def pin_newest(tools: Collection[str], keep: int = 1) -> Policy:
         raise BadSetting(f"pin_newest needs the names of tools, such as ['todo_write'], not {tools!r:.80}.")
     if keep < 1:
         raise BadSetting(f"pin_newest needs keep >= 1, not {keep}.")
+    return pinning(tools, keep, _NAME)
+
+
+def pinning(tools: Collection[str], keep: int, name: str) -> Policy:
+    """The same under a name of its own in the journal, so that it leaves the pins of others to them."""
     named = frozenset(tools)
 
     def policy(view: View) -> Iterator[Edit]:
@@ -39,16 +44,16 @@ def pin_newest(tools: Collection[str], keep: int = 1) -> Policy:
         ids = {entry.id for entry, _ in wanted}
         for entry in view.entries:
             paths = {path for one, path in wanted if one is entry} if entry.id in ids else set()
-            own = {pin.path for pin in entry.pins if pin.policy == _NAME}
+            own = {pin.path for pin in entry.pins if pin.policy == name}
             for path in sorted(own - paths):
-                yield Unpin(Target(entry.id, path), _NAME, "no longer the newest of its tool")
+                yield Unpin(Target(entry.id, path), name, "no longer the newest of its tool")
                 for pin in entry.pins:  # What is pinned inside of it by somebody else was unpinned too.
-                    if pin.policy != _NAME and pin.path[: len(path)] == path:
+                    if pin.policy != name and pin.path[: len(path)] == path:
                         yield Pin(Target(entry.id, pin.path), pin.policy, "still pinned")
             for path in sorted(paths - own):
                 # A pin replaces one at the same place; one made by hand must stay the hand's.
                 if not any(pin.path == path[: len(pin.path)] for pin in entry.pins):
-                    yield Pin(Target(entry.id, path), _NAME, "the newest of its tool")
+                    yield Pin(Target(entry.id, path), name, "the newest of its tool")
 
     return policy
 
