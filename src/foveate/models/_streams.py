@@ -35,7 +35,8 @@ def fields(event: Any) -> dict[str, Any]:
 
 def broken(model: str, error: Exception | None = None) -> BrokenStream:
     """The error for a stream that ended too early, because of `error` if that is known."""
-    why = "the server closed it" if error is None else f"{type(error).__name__}: {error}" if str(error) else "it failed"
+    cause = getattr(error, "__cause__", None) or error
+    why = "the server closed it" if error is None else f"{type(cause).__name__}: {cause}"
     return BrokenStream(
         f"The answer of {model} broke off before it was whole ({why}): the fault of the server, or of the network in "
         "between. Nothing of it was recorded; ask again."

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from .bodies import BodyChecker, Refusal, check_body
 from .builders import agent_run, answer, call, calls, chat, say, system, text_of, thought, user
-from .model import Cut, IllegalRequest, ProviderError, ScriptedModel, StubAnthropic, StubOpenAI
+from .model import Cut, Fails, IllegalRequest, ProviderError, ScriptedModel, Slow, StubAnthropic, StubOpenAI
 
 __all__ = [
     "BodyChecker",
     "Cut",
+    "Fails",
     "IllegalRequest",
     "ProviderError",
     "Refusal",
     "ScriptedModel",
+    "Slow",
     "StubAnthropic",
     "StubOpenAI",
     "agent_run",

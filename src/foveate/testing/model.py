@@ -11,29 +11,64 @@ import copy
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 from ..core.messages import Message, Text
+from ..errors import BrokenStream
 from ..ports import Delta, Whole
 from .bodies import BodyChecker, Refusal
 from .pieces import deltas
 from .responses import SIGNED, Reply, anthropic_response, openai_response, shown, sign, wired
 from .usage import Billed, Meter, tokens_of
 
-__all__ = ["Answer", "Cut", "IllegalRequest", "ProviderError", "Reply", "ScriptedModel", "StubAnthropic", "StubOpenAI"]
+__all__ = [
+    "Answer",
+    "Answered",
+    "Cut",
+    "Fails",
+    "IllegalRequest",
+    "ProviderError",
+    "Reply",
+    "ScriptedModel",
+    "Slow",
+    "StubAnthropic",
+    "StubOpenAI",
+]
+
+Said = str | Message | Mapping[str, Any]
+"""Text, a message of the assistant, or a whole response as the provider writes it."""
 
 
-class Cut:
+class Cut(NamedTuple):
     """An answer whose connection breaks in the middle: a stream brings about half of it, and nothing is whole."""
 
-    def __init__(self, answer: str | Message | Mapping[str, Any]) -> None:
-        self.answer = answer
+    answer: Said
+    politely: bool = False
+    """Whether a server ends its response as if all were said, as some proxies do, instead of breaking off."""
 
 
-Answer = str | Message | Mapping[str, Any] | Cut | Exception
-"""What a script says: text, a message of the assistant, a whole response as the provider writes it, an answer that is
-cut, or an error.
-"""
+class Slow(NamedTuple):
+    """An answer that a server begins at once, where it streams, and finishes so many seconds later.
+
+    From the model itself it comes without any waiting.
+    """
+
+    answer: Said
+    seconds: float
+
+
+class Fails(NamedTuple):
+    """The provider has trouble, and says so in its own shape."""
+
+    status: int
+    """Of HTTP, such as 429, 500 or 529."""
+    retry_after: float | None = None
+    """Seconds after which it wants to be asked again, as it says in a header."""
+    message: str = "It did not work out."
+
+
+Answer = Said | Cut | Slow | Fails | Exception
+"""What a script says: an answer, what goes wrong with one, or an error that is raised as it is."""
 
 Script = Iterable[Answer] | Callable[[dict[str, Any]], Answer]
 """Answers in their order, or a function of the request."""
@@ -48,13 +83,23 @@ class IllegalRequest(AssertionError):
 
 
 class ProviderError(Exception):
-    """An error of the API, as its SDK raises it: `status_code`, `body`, `message`, `code`."""
+    """An error of the API, as its SDK raises it: `status_code`, `body`, `message`, `code`, and its `headers`."""
 
-    def __init__(self, status_code: int, body: dict[str, Any]) -> None:
-        self.status_code, self.body = status_code, body
+    def __init__(self, status_code: int, body: dict[str, Any], headers: Mapping[str, str] | None = None) -> None:
+        self.status_code, self.body, self.headers = status_code, body, dict(headers or {})
         self.message: str = body["error"]["message"]
         self.code: str | None = body["error"].get("code")
         super().__init__(f"Error code: {status_code} - {body}")
+
+
+class Answered(NamedTuple):
+    """What a script has for one request."""
+
+    response: dict[str, Any]
+    cut: Cut | None = None
+    """Set where it is cut on its way."""
+    seconds: float = 0.0
+    """How long a server waits before it has said all of it."""
 
 
 class ScriptedModel:
@@ -98,19 +143,19 @@ class ScriptedModel:
 
     def stream(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole] | AsyncIterator[Delta | Whole]:
         """The same in pieces, and last the whole of it. Of an answer that is cut, half the pieces, then
-        ConnectionError.
+        BrokenStream.
         """
         return self._pieces_later(body) if self._asynchronous else self._pieces(body)
 
     def reply(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The response to one request, as plain values. Raises ConnectionError where it is cut."""
-        response, is_cut = self.answer(request)
-        if is_cut:
-            raise ConnectionError("The connection broke before the answer was whole.")
-        return response
+        """The response to one request, as plain values. Raises BrokenStream where it is cut."""
+        answered = self.answer(request)
+        if answered.cut:
+            raise _broken()
+        return answered.response
 
-    def answer(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-        """The response to one request, as plain values, and whether it is cut on its way."""
+    def answer(self, request: Mapping[str, Any]) -> Answered:
+        """The response to one request, and what is to happen to it on its way."""
         kept: dict[str, Any] = wired(request)
         with self._lock:
             self._check(kept)
@@ -120,30 +165,34 @@ class ScriptedModel:
         if answer is None:
             assert callable(self._answers)
             answer = self._answers(kept)
-        is_cut = isinstance(answer, Cut)
-        if isinstance(answer, Cut):
-            answer = answer.answer
-        if isinstance(answer, Exception):
-            raise answer
+        cut = answer if isinstance(answer, Cut) else None
+        seconds = answer.seconds if isinstance(answer, Slow) else 0.0
+        match answer:
+            case Cut() | Slow():
+                answer = answer.answer
+            case Fails():
+                raise self._failure(answer)
+            case Exception():
+                raise answer
         with self._lock:
             billed = self._meter.take(kept)
             self.billed.append(billed)
         if isinstance(answer, Mapping):
-            return copy.deepcopy(dict(answer)), is_cut
+            return Answered(copy.deepcopy(dict(answer)), cut, seconds)
         said = Message("assistant", (Text(answer),)) if isinstance(answer, str) else answer
         written = anthropic_response if self.provider == "anthropic" else openai_response
-        return written(said, number, billed, kept), is_cut
+        return Answered(written(said, number, billed, kept), cut, seconds)
 
     async def _later(self, body: Mapping[str, Any]) -> Reply:
         return shown(self.reply(body))
 
     def _pieces(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole]:
-        response, is_cut = self.answer(body)
-        pieces = list(deltas(response))
-        yield from pieces[: len(pieces) // 2] if is_cut else pieces
-        if is_cut:
-            raise ConnectionError("The connection broke before the answer was whole.")
-        yield Whole(shown(response))
+        answered = self.answer(body)
+        pieces = list(deltas(answered.response))
+        yield from pieces[: len(pieces) // 2] if answered.cut else pieces
+        if answered.cut:
+            raise _broken()
+        yield Whole(shown(answered.response))
 
     async def _pieces_later(self, body: Mapping[str, Any]) -> AsyncIterator[Delta | Whole]:
         for piece in self._pieces(body):
@@ -162,6 +211,15 @@ class ScriptedModel:
             return next(answers)
         except StopIteration:
             raise AssertionError(f"The script has {number - 1} answers, and this is request {number}.") from None
+
+    def _failure(self, fails: Fails) -> ProviderError:
+        kind = _KINDS.get(fails.status, "api_error")
+        headers = {} if fails.retry_after is None else {"retry-after": f"{fails.retry_after:g}"}
+        if self.provider == "anthropic":
+            error: dict[str, Any] = {"type": "error", "error": {"type": kind, "message": fails.message}}
+        else:
+            error = {"error": {"message": fails.message, "type": kind, "param": None, "code": None}}
+        return ProviderError(fails.status, error, headers)
 
     def _too_long(self, request: Mapping[str, Any], size: int, window: int) -> ProviderError:
         if self.provider == "anthropic":
@@ -191,6 +249,22 @@ class ScriptedModel:
                     said = f"messages.{position}.content.{place}: Invalid `signature` in `{block['type']}` block"
                     error = {"type": "invalid_request_error", "message": said}
                     raise ProviderError(400, {"type": "error", "error": error})
+
+
+def _broken() -> BrokenStream:
+    return BrokenStream("The connection broke before the answer was whole. Nothing of it was recorded; ask again.")
+
+
+_KINDS: Final = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
+"""What Anthropic calls the errors with these numbers; what it says of others is `api_error`."""
 
 
 class StubAnthropic:

@@ -1,0 +1,164 @@
+"""A provider on the loopback: speaks Anthropic's Messages API and OpenAI's chat completions, by script.
+
+For tests of programs that use the SDKs' real clients. What a request leads to is a `ScriptedModel`'s affair; here it
+goes over HTTP: whole or as server-sent events, with the status and the words the provider has for what it refuses.
+
+    >>> with StubServer(ScriptedModel(["Hello."], "openai")) as server:
+    ...     client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="none")  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterable, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+from .model import Answered, IllegalRequest, ProviderError, ScriptedModel
+from .sse import anthropic_events, openai_events
+
+__all__ = ["Received", "StubServer"]
+
+_PATHS = {"anthropic": "/messages", "openai": "/chat/completions"}
+"""How the path of a request ends, by provider."""
+
+
+class Received(NamedTuple):
+    """A request as it came over the wire."""
+
+    path: str
+    headers: Mapping[str, str]
+    """By names in small letters."""
+    body: bytes
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """The body as values."""
+        values: dict[str, Any] = json.loads(self.body)
+        return values
+
+
+class StubServer:
+    """A server that runs while its `with` block does. `received`: what came, in order, the illegal too.
+
+    `models`: one for all requests, or one for each beginning of a path, such as `{"/a": one, "/b": another}`; the
+    longest that fits is asked. An illegal request is answered as the provider does, with status 400, and `illegal`
+    remembers it. A script's `Cut`, `Slow` and `Fails` happen as they would; its ConnectionError ends the connection
+    without an answer.
+    """
+
+    def __init__(self, models: ScriptedModel | Mapping[str, ScriptedModel]) -> None:
+        self.models = {"": models} if isinstance(models, ScriptedModel) else dict(models)
+        self.received: list[Received] = []
+        self.illegal: list[IllegalRequest] = []
+        self._over = threading.Event()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=lambda: self._server.serve_forever(poll_interval=0.02), daemon=True)
+
+    @property
+    def url(self) -> str:
+        """Its address, as Anthropic's client wants it; OpenAI's wants `/v1` behind it."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> StubServer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._over.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def wait(self, seconds: float) -> None:
+        """Let so much time pass, or what is left of this server's."""
+        self._over.wait(seconds)
+
+    def answer(self, request: Received) -> Answered:
+        """What the script says to a request. Raises ProviderError, and what else the script raises."""
+        self.received.append(request)
+        path = request.path.partition("?")[0]
+        fitting = [
+            (len(start), model)
+            for start, model in self.models.items()
+            if path.startswith(start) and path.endswith(_PATHS[model.provider])
+        ]
+        if not fitting:
+            raise ProviderError(404, _error(path, 404, f"Nobody answers at {path}."))
+        try:
+            return max(fitting, key=lambda one: one[0])[1].answer(request.said)
+        except IllegalRequest as illegal:
+            self.illegal.append(illegal)
+            raise ProviderError(400, _error(path, 400, "; ".join(map(str, illegal.refusals)))) from illegal
+        except AssertionError as over:  # Of the script: not to be tried again.
+            raise ProviderError(400, _error(path, 400, str(over))) from over
+
+
+def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.close_connection = True
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            request = Received(self.path, headers, body)
+            try:
+                self._say(request, stub.answer(request))
+            except ProviderError as error:
+                self._whole(error.status_code, error.body, error.headers)
+            except ConnectionError:
+                pass  # The script ends the connection, or the client went away.
+
+        def _say(self, request: Received, answered: Answered) -> None:
+            said = request.said
+            if not said.get("stream"):
+                stub.wait(answered.seconds)
+                if not answered.cut:
+                    self._whole(200, answered.response)
+                return
+            if "choices" in answered.response:
+                usage = bool((said.get("stream_options") or {}).get("include_usage"))
+                events = list(openai_events(answered.response, usage=usage))
+            else:
+                events = list(anthropic_events(answered.response))
+            half = len(events) // 2
+            self._begin(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
+            self._chunks(events[:half])
+            stub.wait(answered.seconds)
+            if answered.cut is None:
+                self._chunks(events[half:])
+            if answered.cut is None or answered.cut.politely:
+                self.wfile.write(b"0\r\n\r\n")
+
+        def _whole(self, status: int, said: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
+            text = json.dumps(said).encode()
+            self._begin(
+                status, {"Content-Type": "application/json", "Content-Length": str(len(text)), **(headers or {})}
+            )
+            self.wfile.write(text)
+
+        def _begin(self, status: int, headers: Mapping[str, str]) -> None:
+            self.send_response(status)
+            for name, value in {**headers, "Connection": "close"}.items():
+                self.send_header(name, value)
+            self.end_headers()
+
+        def _chunks(self, events: Iterable[bytes]) -> None:
+            for event in events:
+                self.wfile.write(f"{len(event):x}\r\n".encode() + event + b"\r\n")
+                self.wfile.flush()
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    return Handler
+
+
+def _error(path: str, status: int, message: str) -> dict[str, Any]:
+    kind = "not_found_error" if status == 404 else "invalid_request_error"
+    if path.endswith(_PATHS["anthropic"]):
+        return {"type": "error", "error": {"type": kind, "message": message}}
+    return {"error": {"message": message, "type": kind, "param": None, "code": None}}
