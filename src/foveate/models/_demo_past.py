@@ -17,7 +17,7 @@ _HANDLE = re.compile(r'expand\("(m\d+(?:\.\d+)*(?:-m\d+)?)"\)')
 _NOTE = re.compile(r"[\[<]")
 """What a text begins with that stands in a user's place, and that no user said."""
 _FAILED = re.compile(
-    r"Error|\w+ (?:failed: |was not )|Nothing (?:here is called|that is not shown)|There is no tool|The user did not allow"
+    r"Error|\w+ (?:failed: |was not )|Nothing (?:here is called|that is not shown)|There is no tool|The user did not"
 )
 """What a result begins with that tells of a failure: not every format carries that apart."""
 _ENDS = 400
