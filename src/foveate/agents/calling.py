@@ -16,6 +16,7 @@ from msgspec import Struct
 from .. import given
 from ..core.messages import Content, Message, State, Text, ToolCall, ToolResult
 from ..core.runs import AgentRun, AgentRunStep, step_name, step_of
+from ..core.stamps import Lease
 from ..errors import BadInput, BadSetting, StoreError
 from ..expansion.tool import NAMES
 from .acts import Act, Begin, Do, Finished, Next, TookTooLong
@@ -24,10 +25,13 @@ from .results import content_of, failure, kept, read, sendable, sized, trace
 from .running import Running, word
 from .tools import Tool
 
-__all__ = ["Approve", "Calling", "answer_calls", "answer_open", "open_calls"]
+__all__ = ["Approve", "Calling", "Telling", "answer_calls", "answer_open", "open_calls"]
 
 Approve = Callable[[ToolCall], bool | str | Awaitable[bool | str]]
 """Asked before a call is carried out: True, or False, or a sentence why not, which the model is told."""
+
+Telling = Callable[[ToolResult], tuple[Message, Lease | None] | None]
+"""How a model is told of a result: the message, and when that expires; None: somebody else tells it."""
 
 
 class Calling(Struct, frozen=True):
@@ -39,6 +43,8 @@ class Calling(Struct, frozen=True):
     """Whether each call is asked for, whatever its tool says."""
     at_most: int = 8
     """Calls that go on at once."""
+    told: Telling | None = None
+    """By default in a message of role tool, with the lease of the tool."""
 
     def needs_approval(self, tool: Tool) -> bool:
         """Whether somebody is asked before a call of this tool."""
@@ -131,7 +137,7 @@ def answer_calls(
         if one.is_known and not one.is_kept:
             yield from _begin(running, one)
             yield from _end(running, one)
-    yield from _append(running, opened)
+    yield from _append(running, calling, opened)
     are_together = all(one.its_tool.together for one in waiting)
     for batch in [waiting] if are_together else [[one] for one in waiting]:
         yield from _carry_out(running, calling, batch, opened)
@@ -154,7 +160,7 @@ def _carry_out(running: Running, calling: Calling, batch: Sequence[_Open], opene
         try:
             yield from _end(running, one)
             if trouble is None:
-                yield from _append(running, opened)
+                yield from _append(running, calling, opened)
         except StoreError as error:  # What the others come to is kept, if it can be.
             trouble = trouble or error
     if trouble is not None:
@@ -274,7 +280,7 @@ def _end(running: Running, one: _Open) -> Act[None]:
     one.is_kept = True
 
 
-def _append(running: Running, opened: Sequence[_Open]) -> Act[None]:
+def _append(running: Running, calling: Calling, opened: Sequence[_Open]) -> Act[None]:
     """Append the results that are kept, as far as none is missing before them."""
     for one in opened:
         if one.is_appended:
@@ -282,13 +288,12 @@ def _append(running: Running, opened: Sequence[_Open]) -> Act[None]:
         if not one.is_kept or one.step is None:
             return
         result = ToolResult(one.call.call_id, one.content, one.state, one.call.name)
-        append = partial(
-            running.conversation.append,
-            Message("tool", (result,)),
-            lease=one.tool.lease if one.tool else None,
-            step=step_name(one.step.run, one.step.number),
-        )
-        ids = yield Do(append)
+        plain = (Message("tool", (result,)), one.tool.lease if one.tool else None)
+        said = calling.told(result) if calling.told else plain
+        if said is not None:
+            message, lease = said
+            name = step_name(one.step.run, one.step.number)
+            ids = yield Do(partial(running.conversation.append, message, lease=lease, step=name))
+            yield from running.link_step(one.step, ids[-1])
         one.is_appended = True
-        yield from running.link_step(one.step, ids[-1])
         yield Answered(one.call, result, one.seconds)
