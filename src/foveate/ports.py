@@ -27,6 +27,7 @@ __all__ = [
     "Catalog",
     "Clock",
     "Cost",
+    "Database",
     "Delta",
     "Fact",
     "Finding",
@@ -373,7 +374,7 @@ class Catalog(Protocol):
     """
 
     def put_action(self, tenant: str, action: Action) -> None:
-        """Keep an action."""
+        """Keep an action. Raises BadSetting where there is no prompt of the name that it names."""
         ...
 
     def put_binding(self, tenant: str, binding: Binding) -> None:
@@ -381,7 +382,7 @@ class Catalog(Protocol):
         ...
 
     def put_prompt(self, tenant: str, prompt: Prompt) -> None:
-        """Keep a prompt."""
+        """Keep a prompt. Raises BadSetting where another one's name means the same (`core.catalog.same_prompt`)."""
         ...
 
     def actions(self, tenant: str) -> list[Action]:
@@ -407,3 +408,7 @@ class Catalog(Protocol):
     def drop_prompt(self, tenant: str, name: str) -> bool:
         """Forget a prompt. Whether there was one. Raises BadSetting where something still names it."""
         ...
+
+
+class Database(Store, Catalog, Protocol):
+    """What `open_store` opens: conversations, and what was set up for the agents that lead them."""

@@ -4,4 +4,5 @@ from __future__ import annotations
 
 import pytest
 
-pytest.register_assert_rewrite("foveate.testing.store_contract", "foveate.testing.search_contract")
+_CONTRACTS = ("store_contract", "search_contract", "run_contract", "catalog_contract")
+pytest.register_assert_rewrite(*(f"foveate.testing.{name}" for name in _CONTRACTS))

@@ -8,17 +8,21 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from foveate.core.catalog import Action, Binding, Prompt
 from foveate.core.messages import user
 from foveate.errors import TipMoved
-from foveate.ports import Head, Store
+from foveate.ports import Database, Head
 from foveate.testing.rows import chain, record_after
+from foveate.testing.run_contract import run_of, step_of
 from foveate.testing.store_contract import talk
 
-Step = Callable[[Store, dict[str, Head]], None]
+Step = Callable[[Database, dict[str, Head]], None]
 
 
-def state(store: Store, tenant: str = "acme") -> dict[str, Any]:
-    """Everything that can be read of a tenant's conversations, by name. Fails where verify finds anything."""
+def state(store: Database, tenant: str = "acme") -> dict[str, Any]:
+    """Everything that can be read of a tenant's conversations, by name, and of its catalog. Fails where verify finds
+    anything.
+    """
     found: dict[str, Any] = {}
     for name in store.names(tenant):
         head = store.open(tenant, name, create=False)
@@ -26,42 +30,73 @@ def state(store: Store, tenant: str = "acme") -> dict[str, Any]:
         rows = store.messages(head, 1, head.position)
         assert store.pick(head, range(1, head.position + 1)) == rows
         assert store.locate(head, [row.id for row in rows]) == {row.id: row.position for row in rows}
-        found[name] = (head, rows, store.records(head), store.snapshot(head))
+        runs = [(run, store.steps(head, run.id)) for run in store.runs(head)]
+        found[name] = (head, rows, store.records(head), store.snapshot(head), runs)
+    found[""] = (store.actions(tenant), store.bindings(tenant), store.prompts(tenant))  # No conversation has this name.
     return found
 
 
 def scenario() -> list[Step]:
     """Every way to change a store, one operation a step, each with the heads that the steps before it got back."""
 
-    def opening(store: Store, heads: dict[str, Head]) -> None:
+    def opening(store: Database, heads: dict[str, Head]) -> None:
         heads["one"] = store.open("acme", "one")
 
-    def appending(store: Store, heads: dict[str, Head]) -> None:
+    def appending(store: Database, heads: dict[str, Head]) -> None:
         heads["one"] = store.append(heads["one"], chain(talk(4, f"at {heads['one'].position}"), heads["one"]))
 
-    def committing(store: Store, heads: dict[str, Head]) -> None:
+    def committing(store: Database, heads: dict[str, Head]) -> None:
         heads["one"] = store.commit(heads["one"], *record_after(heads["one"]))
 
-    def forking(store: Store, heads: dict[str, Head]) -> None:
+    def forking(store: Database, heads: dict[str, Head]) -> None:
         heads["two"] = store.fork(heads["one"], "two", 3, 1)
 
-    def appending_to_the_fork(store: Store, heads: dict[str, Head]) -> None:
+    def appending_to_the_fork(store: Database, heads: dict[str, Head]) -> None:
         heads["two"] = store.append(heads["two"], chain([user("own")], heads["two"]))
 
-    def repointing(store: Store, heads: dict[str, Head]) -> None:
+    def repointing(store: Database, heads: dict[str, Head]) -> None:
         heads["one"] = store.repoint(heads["one"], 6, 0, "before")
 
-    def saving(store: Store, heads: dict[str, Head]) -> None:
+    def saving(store: Database, heads: dict[str, Head]) -> None:
         store.save_snapshot(heads["one"], 2, 0, b"seen" * 50)
 
-    def being_refused(store: Store, heads: dict[str, Head]) -> None:
+    def running(store: Database, heads: dict[str, Head]) -> None:
+        store.put_run(heads["one"], run_of("r1"))
+
+    def ending(store: Database, heads: dict[str, Head]) -> None:
+        store.put_run(heads["one"], structs.replace(run_of("r1"), state="done"))
+
+    def stepping(store: Database, heads: dict[str, Head]) -> None:
+        store.put_step(heads["one"], step_of("r1", 1))
+
+    def prompting(store: Database, heads: dict[str, Head]) -> None:
+        store.put_prompt("acme", Prompt("short", "{{ text }}"))
+
+    def acting(store: Database, heads: dict[str, Head]) -> None:
+        store.put_action("acme", Action("look", default_compact_prompt="short"))
+
+    def binding(store: Database, heads: dict[str, Head]) -> None:
+        store.put_binding("acme", Binding("me", "look", 3, "compact", "summary", None, "short"))
+
+    def unbinding(store: Database, heads: dict[str, Head]) -> None:
+        store.drop_binding("acme", "me", "look")
+
+    def unacting(store: Database, heads: dict[str, Head]) -> None:
+        store.drop_action("acme", "look")
+
+    def unprompting(store: Database, heads: dict[str, Head]) -> None:
+        store.drop_prompt("acme", "short")
+
+    def being_refused(store: Database, heads: dict[str, Head]) -> None:
         stale = structs.replace(heads["one"], tip="ab" * 20)
         with pytest.raises(TipMoved):
             store.append(stale, chain([user("late")], stale))
 
     return [
         opening,
+        running,
         appending,
+        stepping,
         committing,
         being_refused,
         appending,
@@ -70,6 +105,13 @@ def scenario() -> list[Step]:
         saving,
         repointing,
         appending,
+        ending,
         committing,
         saving,
+        prompting,
+        acting,
+        binding,
+        unbinding,
+        unacting,
+        unprompting,
     ]

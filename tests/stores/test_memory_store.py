@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from foveate.ports import Store
+from foveate.ports import Database
 from foveate.stores.memory import MemoryStore
+from foveate.testing.catalog_contract import CatalogContract
 from foveate.testing.store_contract import StoreContract
 
 
-class TestMemoryStore(StoreContract):
-    def make_store(self) -> Store:
+class TestMemoryStore(StoreContract, CatalogContract):
+    def make_store(self) -> Database:
         return MemoryStore()

@@ -6,19 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from foveate.ports import Store
+from foveate.ports import Database, Store
 from foveate.stores.sqlite import SqliteStore
+from foveate.testing.catalog_contract import CatalogContract
 from foveate.testing.store_contract import StoreContract
 
 
-class TestSqliteStore(StoreContract):
+class TestSqliteStore(StoreContract, CatalogContract):
     @pytest.fixture(autouse=True)
     def file(self, tmp_path: Path) -> None:
         self.path = tmp_path / "chat.db"
 
-    def make_store(self) -> Store:
+    def make_store(self) -> Database:
         return SqliteStore(self.path)
 
-    def reopen(self, store: Store) -> Store:
+    def reopen(self, store: Store) -> Database:
         store.close()
         return SqliteStore(self.path)

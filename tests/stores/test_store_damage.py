@@ -18,6 +18,7 @@ from foveate.ports import Finding, Head
 from foveate.stores.codec import pack
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain, record_after
+from foveate.testing.run_contract import run_of, step_of
 from foveate.testing.store_contract import talk
 
 
@@ -219,9 +220,10 @@ def test_whatever_bit_flips_is_reported_or_was_not_used(store: SqliteStore, head
     rows, records = store.messages(head, 1, 20), store.records(head)
     store.close()
     intact = Path(store._driver.place).read_bytes()
+    used = [at for at, byte in enumerate(intact) if byte and at >= 100]  # Empty tables are mostly empty pages.
     random, silent, reported = Random(11), 0, 0
     for _ in range(120):
-        content, at = bytearray(intact), random.randrange(100, len(intact))
+        content, at = bytearray(intact), random.choice(used)
         content[at] ^= 1 << random.randrange(8)
         path = tmp_path / "flipped.db"
         path.write_bytes(content)
@@ -236,6 +238,30 @@ def test_whatever_bit_flips_is_reported_or_was_not_used(store: SqliteStore, head
             reported += 1
     assert reported > 10
     assert silent > 10
+
+
+def test_a_run_that_is_damaged_is_met_by_who_reads_it(store: SqliteStore, head: Head) -> None:
+    """Nothing hashes a run: what still reads well is believed. The conversation is not touched."""
+    store.put_run(head, run_of("r1"))
+    for number in (1, 2):
+        store.put_step(head, step_of("r1", number))
+    for statement in (
+        "UPDATE step SET output = x'63' || output WHERE number = 2",
+        "UPDATE step SET output = 'text' WHERE number = 2",
+        "UPDATE step SET state = 'Done' WHERE number = 2",
+        "UPDATE step SET turn = 'one' WHERE number = 2",
+    ):
+        store.put_step(head, step_of("r1", 2))
+        damage(store, statement)
+        with pytest.raises(Damaged, match="Step 2 of run 'r1' of 'one' is damaged"):
+            store.steps(head, "r1")
+        assert store.steps(head, "r1", after=2) == []
+    damage(store, "UPDATE run SET reasoning = x'00'")
+    with pytest.raises(Damaged, match="Run 'r1' of 'one' is damaged"):
+        store.runs(head)
+    store.put_run(head, run_of("r1"))
+    assert store.runs(head) == [run_of("r1")]
+    assert store.verify(head) == []
 
 
 def rows(store: SqliteStore, statement: str, *values: object) -> list[tuple[bytes, ...]]:

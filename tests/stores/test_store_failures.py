@@ -12,10 +12,10 @@ from store_states import scenario, state
 
 from foveate.core.messages import user
 from foveate.errors import StoreError
-from foveate.ports import Head, Store
+from foveate.ports import Database, Head
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
-from foveate.testing.faults import Countdown, FailingStore, failing_connection
+from foveate.testing.faults import Countdown, FailingDatabase, failing_connection
 from foveate.testing.rows import chain
 
 
@@ -29,7 +29,7 @@ def states_along_the_way() -> list[dict[str, Any]]:
     return found
 
 
-def run(store: Store) -> int:
+def run(store: Database) -> int:
     """How many steps of the scenario succeeded before the first that failed."""
     heads: dict[str, Head] = {}
     for done, step in enumerate(scenario()):
@@ -82,10 +82,10 @@ def test_whichever_operation_fails_the_store_holds_the_state_before_or_after_it(
     along = states_along_the_way()
     for n in range(1, len(scenario()) + 1):
         store = MemoryStore()
-        done = run(FailingStore(store, Countdown(n, after=after)))
+        done = run(FailingDatabase(store, Countdown(n, after=after)))
         assert done in (n - 1, len(scenario()))  # To the end where the call was refused anyway: it had no effect.
         assert state(store) == along[min(done + after, len(scenario()))]
-    assert run(FailingStore(MemoryStore(), Countdown())) == len(scenario())
+    assert run(FailingDatabase(MemoryStore(), Countdown())) == len(scenario())
 
 
 @pytest.mark.parametrize(

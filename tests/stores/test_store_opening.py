@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from foveate.core import wire
+from foveate.core.catalog import Action
 from foveate.core.messages import user
+from foveate.core.runs import AgentRun
 from foveate.errors import BadSetting, StoreError
 from foveate.stores import migrate
 from foveate.stores.migrate import Migration, bring_up_to_date, migrations
@@ -18,10 +21,12 @@ from foveate.stores.sqlite import SqliteDriver, SqliteStore
 from foveate.stores.sqlite_file import SqliteFile
 from foveate.testing.rows import chain
 
+GOLDEN = Path(__file__).parent / "golden"
 SCHEMAS = {
     "0001_conversations": "6f7194a313a5065d5cbd03b65f862eb1998193ac",
     "0002_words": "788e1ae906a47619bf5f3c3ef5bc19dfae2dcba5",
     "0003_runs": "f41cbf3e82cec50e40648ae3a502748105e568a7",
+    "0004_catalog": "3650048cf53d74862a604d6d731fc80e51fe7422",
 }
 """Every migration and its checksum."""
 NEXT = len(SCHEMAS) + 1
@@ -163,6 +168,30 @@ def test_an_older_database_is_brought_up_to_date_and_keeps_what_it_has(tmp_path:
     assert opened.read(lambda session: session.rows("SELECT name, note FROM branch")) == [("one", None)]
     opened.close()
     assert head.position == 0
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.glob("*.sql")), ids=lambda path: path.stem)
+def test_a_database_that_an_older_foveate_made_is_opened_and_goes_on(tmp_path: Path, file: Path) -> None:
+    """Each file is what the foveate of that schema wrote, dumped: two conversations, the second a fork of the first."""
+    path = tmp_path / "chat.db"
+    connection = sqlite3.connect(path)
+    connection.executescript(file.read_text("utf-8"))
+    connection.close()
+    with SqliteStore(path) as store:
+        one, two = store.open("acme", "one", create=False), store.open("acme", "two", create=False)
+        assert (store.verify(one), store.verify(two)) == ([], [])
+        said = [wire.decode_message(row.body).text for row in store.messages(one, 1, 9)]
+        assert said == ["rain?", "No, wind.", "long: " + " ".join(str(k * k % 7919) for k in range(2000))]
+        assert wire.decode_message(store.messages(two, 3, 3)[0].body).text == "and here?"
+        assert [record.first for _, record in store.records(one)] == [1]
+        assert store.snapshot(one) == (2, 0, b"a view")
+        assert [found.position for found in store.search(one, "wind")] == [2]
+        assert [run.id for run in store.runs(two)] == (["r1"] if file.stem >= "schema_3" else [])
+        assert [len(step.output) for step in store.steps(two, "r1")] == ([4800] if file.stem >= "schema_3" else [])
+        store.put_run(one, AgentRun("r2", "me", "one"))
+        store.put_action("acme", Action("look"))
+        one = store.append(one, chain([user("more")], one))
+        assert store.verify(one) == []
 
 
 def test_a_migration_that_fails_leaves_nothing(tmp_path: Path) -> None:

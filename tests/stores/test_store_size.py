@@ -129,5 +129,5 @@ def test_every_key_begins_with_a_tenant_and_a_root(database: Path) -> None:
         if table != "migration"
     }
     connection.close()
-    assert len(keys) == 12
+    assert len(keys) == 15
     assert set(map(tuple, keys.values())) == {("tenant", "root")}

@@ -11,15 +11,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ..core.catalog import LENGTH, SYSTEM_PROMPT
 from ..core.stamps import Lease
 from ..errors import BadSetting
 
 __all__ = ["LENGTH", "SYSTEM_PROMPT", "check_lease", "effective_lease", "expires", "merged", "most_aggressive"]
-
-LENGTH = 500
-"""Characters that are kept of a compacted result where nobody says how many."""
-SYSTEM_PROMPT = "Compact Agent Message"
-"""Name of the prompt for summaries where no level names one that there is."""
 
 _MODES = ("none", "remove", "compact")
 _COMPACT_MODES = ("first_chars", "summary")

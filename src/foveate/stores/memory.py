@@ -6,7 +6,6 @@ It is what the other stores are tested against. A fork copies lists here, where 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import RLock
 
 from msgspec import Struct, field
 
@@ -30,6 +29,7 @@ from .checks import (
     taken,
     tip_moved,
 )
+from .memory_catalog import MemoryCatalog
 from .memory_words import MemoryWords
 
 __all__ = ["MemoryStore"]
@@ -46,11 +46,11 @@ class _Branch(Struct):
     words: MemoryWords = field(default_factory=MemoryWords)
 
 
-class MemoryStore:
+class MemoryStore(MemoryCatalog):
     """Conversations in this process's memory. Safe to share between threads; a context manager, like every store."""
 
     def __init__(self) -> None:
-        self._lock = RLock()
+        super().__init__()
         self._open = True
         self._names: dict[tuple[str, str], tuple[int, int]] = {}
         """(tenant, name) to (root, branch)."""

@@ -20,7 +20,10 @@ from .driver import Driver, Session
 
 __all__ = ["Migration", "bring_up_to_date", "migrations"]
 
-_OURS = {"conversation", "tree", "branch", "message", "body", "record", "snapshot", "indexed", "said", "run", "step"}
+_OURS = {
+    *("conversation", "tree", "branch", "message", "body", "record", "snapshot", "indexed", "said"),
+    *("run", "step", "action", "binding", "prompt"),
+}
 
 
 class Migration(Struct, frozen=True):

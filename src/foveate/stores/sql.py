@@ -24,6 +24,7 @@ from .codec import Codec, DamagedBody, pack, ready, unpack
 from .driver import Driver, Session
 from .lineage import Lineage
 from .migrate import bring_up_to_date
+from .sql_catalog import SqlCatalog
 from .sql_rows import are_bytes, key, link_at, message_values, read_branch, read_messages, read_records, record_at
 from .sql_runs import SqlRuns
 from .sql_search import Searching
@@ -37,7 +38,7 @@ _LOCATE_MAX = 200
 """Ids looked up by one statement."""
 
 
-class SqlStore(SqlRuns):
+class SqlStore(SqlRuns, SqlCatalog):
     """Conversations in a SQL database. Safe to share between threads; a context manager that closes itself.
 
     `codec="zstd"` writes large bodies with zstd, which needs `compression.zstd` or the `zstandard` package; what was

@@ -68,7 +68,7 @@ class SqliteFile:
 
     def writing(self) -> sqlite3.Connection:
         """A connection that writes."""
-        return self._existing(f"PRAGMA synchronous = {self._synchronous}")
+        return self._existing(f"PRAGMA synchronous = {self._synchronous}", "PRAGMA foreign_keys = ON")
 
     def reading(self) -> sqlite3.Connection:
         """A connection that reads."""
@@ -138,11 +138,12 @@ class SqliteFile:
                     raise
                 time.sleep(0.01)
 
-    def _existing(self, setting: str) -> sqlite3.Connection:
+    def _existing(self, *settings: str) -> sqlite3.Connection:
         # Never made anew: a file that was deleted under a running program must not come back empty.
         connection = self._open(self._path.as_uri() + "?mode=rw", uri=True)
         try:
-            connection.execute(setting)
+            for setting in settings:
+                connection.execute(setting)
         except BaseException:
             connection.close()
             raise

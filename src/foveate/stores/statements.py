@@ -104,6 +104,38 @@ STEPS = """
     SELECT run, number, kind, name, call, state, input, output, error, message, turn, begun, ended
     FROM step WHERE tenant = ? AND root = ? AND run = ? AND number > ? ORDER BY number"""
 
+# -------------------------------------------------------------------------------------------------------- catalog
+
+PUT_PROMPT = """
+    INSERT INTO prompt (tenant, root, name, text, description) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (tenant, root, name) DO UPDATE SET text = excluded.text, description = excluded.description"""
+PUT_ACTION = """
+    INSERT INTO action (tenant, root, name, description, parameters, default_compact_prompt) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (tenant, root, name) DO UPDATE
+    SET description = excluded.description, parameters = excluded.parameters,
+        default_compact_prompt = excluded.default_compact_prompt"""
+PUT_BINDING = """
+    INSERT INTO binding (tenant, root, agent, action, result_expiration_turns, result_expiration_mode, compact_mode,
+        compact_length, compact_prompt)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (tenant, root, agent, action) DO UPDATE
+    SET result_expiration_turns = excluded.result_expiration_turns,
+        result_expiration_mode = excluded.result_expiration_mode, compact_mode = excluded.compact_mode,
+        compact_length = excluded.compact_length, compact_prompt = excluded.compact_prompt"""
+
+PROMPTS = "SELECT name, text, description FROM prompt WHERE tenant = ? AND root = ?"
+ACTIONS = """
+    SELECT name, description, parameters, COALESCE(default_compact_prompt, '')
+    FROM action WHERE tenant = ? AND root = ?"""
+BINDINGS = """
+    SELECT agent, action, result_expiration_turns, result_expiration_mode, compact_mode, compact_length,
+        COALESCE(compact_prompt, '')
+    FROM binding WHERE tenant = ? AND root = ?"""
+
+DROP_PROMPT = "DELETE FROM prompt WHERE tenant = ? AND root = ? AND name = ? RETURNING name"
+DROP_ACTION = "DELETE FROM action WHERE tenant = ? AND root = ? AND name = ? RETURNING name"
+DROP_BINDING = "DELETE FROM binding WHERE tenant = ? AND root = ? AND agent = ? AND action = ? RETURNING agent"
+
 # ----------------------------------------------------------------------------------------------------- migrations
 
 MIGRATION_TABLE = """

@@ -17,6 +17,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ..core.catalog import is_template
+from ..core.catalog import same_prompt as _key
 from ..core.summaries import SummaryRequest
 from ..errors import BadSetting
 
@@ -47,7 +49,7 @@ class Templates:
         for name, text in own.items():
             if not isinstance(text, str) or not text.strip():
                 raise BadSetting(f"The prompt {name!r} is no text.")
-            if _key(name) != SYSTEM and "text" not in _PLACE.findall(text):
+            if not is_template(name, text):
                 raise BadSetting(f"The prompt {name!r} has no {{{{ text }}}}, where what is summed up would stand.")
         self._own = {_key(name): text for name, text in own.items()}
 
@@ -122,10 +124,6 @@ def _said(name: str, value: Any) -> str:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     is_word = name not in ("text", "previous", "request") and re.fullmatch(r"[\w .:-]{1,60}", text)
     return text if is_word else fenced(text)
-
-
-def _key(name: str) -> str:
-    return "-".join(name.casefold().split())
 
 
 def _of_folder(folder: Path) -> dict[str, str]:

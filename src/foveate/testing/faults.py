@@ -1,9 +1,9 @@
 """Failures made on purpose: the n-th operation fails, before or after it took effect.
 
-At two levels. `FailingStore` wraps any store and fails whole operations, to test who uses a store. `failing_connection`
-makes the statements of a SQLite connection fail (BEGIN, COMMIT and ROLLBACK are statements too), to test the store
-itself. Run what is to be tested for n = 1, 2, ... until the countdown is not used up: then every operation has failed
-once.
+At two levels. `FailingStore` wraps any store and fails whole operations, to test who uses a store; `FailingDatabase`
+those of its catalog too. `failing_connection` makes the statements of a SQLite connection fail (BEGIN, COMMIT and
+ROLLBACK are statements too), to test the store itself. Run what is to be tested for n = 1, 2, ... until the countdown
+is not used up: then every operation has failed once.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
 from typing import Any, TypeVar
 
+from ..core.catalog import Action, Binding, Prompt
 from ..core.journal import Record
 from ..core.runs import AgentRun, AgentRunStep
 from ..errors import StoreError
-from ..ports import Appended, Finding, Found, Head, Store
+from ..ports import Appended, Catalog, Database, Finding, Found, Head, Store
 
-__all__ = ["Countdown", "FailingStore", "failing_connection"]
+__all__ = ["Countdown", "FailingDatabase", "FailingStore", "failing_connection"]
 
 T = TypeVar("T")
 
@@ -121,6 +122,41 @@ class FailingStore:
 
     def _run(self, name: str, operation: Callable[[], T]) -> T:
         return self._countdown.run(operation, lambda: StoreError(f"{name} was made to fail."))
+
+
+class FailingDatabase(FailingStore):
+    """A store with a catalog whose operations fail as the countdown says."""
+
+    def __init__(self, store: Database, countdown: Countdown) -> None:
+        super().__init__(store, countdown)
+        self._catalog: Catalog = store
+
+    def put_action(self, tenant: str, action: Action) -> None:
+        return self._run("put_action", lambda: self._catalog.put_action(tenant, action))
+
+    def put_binding(self, tenant: str, binding: Binding) -> None:
+        return self._run("put_binding", lambda: self._catalog.put_binding(tenant, binding))
+
+    def put_prompt(self, tenant: str, prompt: Prompt) -> None:
+        return self._run("put_prompt", lambda: self._catalog.put_prompt(tenant, prompt))
+
+    def actions(self, tenant: str) -> list[Action]:
+        return self._run("actions", lambda: self._catalog.actions(tenant))
+
+    def bindings(self, tenant: str, agent: str = "") -> list[Binding]:
+        return self._run("bindings", lambda: self._catalog.bindings(tenant, agent))
+
+    def prompts(self, tenant: str) -> list[Prompt]:
+        return self._run("prompts", lambda: self._catalog.prompts(tenant))
+
+    def drop_action(self, tenant: str, name: str) -> bool:
+        return self._run("drop_action", lambda: self._catalog.drop_action(tenant, name))
+
+    def drop_binding(self, tenant: str, agent: str, action: str) -> bool:
+        return self._run("drop_binding", lambda: self._catalog.drop_binding(tenant, agent, action))
+
+    def drop_prompt(self, tenant: str, name: str) -> bool:
+        return self._run("drop_prompt", lambda: self._catalog.drop_prompt(tenant, name))
 
 
 def failing_connection(countdown: Countdown, code: int = sqlite3.SQLITE_IOERR) -> type[sqlite3.Connection]:

@@ -23,6 +23,7 @@ from ..core.messages import Message, Text, ToolCall, assistant, tool_result, use
 from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved
 from ..ports import Appended, Head, Store
 from .rows import after, chain, erased, record_after
+from .run_contract import RunContract
 from .search_contract import SearchContract
 
 __all__ = ["StoreContract", "talk"]
@@ -41,7 +42,7 @@ def talk(count: int, topic: str = "weather") -> list[Message]:
     return said[:count]
 
 
-class StoreContract(SearchContract):
+class StoreContract(SearchContract, RunContract):
     """Subclass it in a test module, give it `make_store`, and pytest runs every test below on that store."""
 
     def make_store(self) -> Store:

@@ -1,0 +1,80 @@
+"""What a tenant has set up for its agents, in memory: three dictionaries, and the checks that every store makes."""
+
+from __future__ import annotations
+
+from threading import RLock
+
+from ..core.catalog import Action, Binding, Prompt, checked
+from .catalogs import check_action_free, check_known, check_new, check_prompt_free
+from .checks import check_words
+
+__all__ = ["MemoryCatalog"]
+
+
+class MemoryCatalog:
+    """The part of the memory store that is a Catalog."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._actions: dict[tuple[str, str], Action] = {}
+        """By tenant and name, as the prompts."""
+        self._bindings: dict[tuple[str, str, str], Binding] = {}
+        """By tenant, agent and action."""
+        self._prompts: dict[tuple[str, str], Prompt] = {}
+
+    def put_action(self, tenant: str, action: Action) -> None:
+        checked(action)
+        with self._lock:
+            check_known(action, (), self.prompts(tenant))
+            self._actions[tenant, action.name] = action
+
+    def put_binding(self, tenant: str, binding: Binding) -> None:
+        checked(binding)
+        with self._lock:
+            check_known(binding, self.actions(tenant), self.prompts(tenant))
+            self._bindings[tenant, binding.agent, binding.action] = binding
+
+    def put_prompt(self, tenant: str, prompt: Prompt) -> None:
+        checked(prompt)
+        with self._lock:
+            check_new(prompt, self.prompts(tenant))
+            self._prompts[tenant, prompt.name] = prompt
+
+    def actions(self, tenant: str) -> list[Action]:
+        with self._lock:
+            self._check(tenant)
+            return [self._actions[key] for key in sorted(self._actions) if key[0] == tenant]
+
+    def bindings(self, tenant: str, agent: str = "") -> list[Binding]:
+        with self._lock:
+            self._check(tenant)
+            keys = sorted(key for key in self._bindings if key[0] == tenant and agent in ("", key[1]))
+            return [self._bindings[key] for key in keys]
+
+    def prompts(self, tenant: str) -> list[Prompt]:
+        with self._lock:
+            self._check(tenant)
+            return [self._prompts[key] for key in sorted(self._prompts) if key[0] == tenant]
+
+    def drop_action(self, tenant: str, name: str) -> bool:
+        with self._lock:
+            check_action_free(name, self.bindings(tenant))
+            return self._actions.pop((tenant, name), None) is not None
+
+    def drop_binding(self, tenant: str, agent: str, action: str) -> bool:
+        with self._lock:
+            self._check(tenant)
+            return self._bindings.pop((tenant, agent, action), None) is not None
+
+    def drop_prompt(self, tenant: str, name: str) -> bool:
+        with self._lock:
+            check_prompt_free(name, self.actions(tenant), self.bindings(tenant))
+            return self._prompts.pop((tenant, name), None) is not None
+
+    def _check(self, tenant: str) -> None:
+        check_words("catalog", tenant=tenant)
+        self._check_open()
+
+    def _check_open(self) -> None:
+        """Raises StoreError where the store was closed."""
+        raise NotImplementedError

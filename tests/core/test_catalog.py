@@ -1,0 +1,99 @@
+"""What an application sets up for its agents: what is filled in, and what follows from it for results and summaries."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+
+from foveate.core.catalog import (
+    SYSTEM_PROMPT,
+    Action,
+    Binding,
+    Prompt,
+    checked,
+    completed,
+    lease_of,
+    same_prompt,
+    texts_of,
+)
+from foveate.core.stamps import Lease
+from foveate.core.summaries import SummaryRequest
+from foveate.errors import BadSetting
+from foveate.policies.leases import effective_lease
+from foveate.summarizers.templates import MESSAGE, Templates
+
+BINDINGS = st.builds(
+    Binding,
+    st.just("support"),
+    st.just("look"),
+    st.none() | st.integers(0, 9),
+    st.sampled_from(["none", "remove", "compact"]),
+    st.sampled_from([None, "first_chars", "summary"]),
+    st.none() | st.integers(1, 900),
+    st.sampled_from(["", "short"]),
+)
+
+
+def binding(mode: str, *more: object) -> Binding:
+    return Binding("support", "look", 3, mode, *more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("said", "comes_to"),
+    [
+        (binding("compact"), binding("compact", "first_chars", 500)),
+        (binding("compact", None, 80), binding("compact", "first_chars", 80)),
+        (binding("compact", "first_chars"), binding("compact", "first_chars", 500)),
+        (binding("compact", "summary"), binding("compact", "summary")),
+        (binding("compact", "summary", 80, "short"), binding("compact", "summary", 80, "short")),
+        (binding("remove", "summary", 80, "short"), binding("remove")),
+        (binding("none", None, 80), binding("none")),
+    ],
+)
+def test_what_a_binding_leaves_open_is_filled_in(said: Binding, comes_to: Binding) -> None:
+    assert completed(said) == comes_to
+
+
+@given(BINDINGS)
+def test_a_completed_binding_may_be_kept_and_says_the_same(said: Binding) -> None:
+    """What a result becomes does not depend on whether the binding was completed before."""
+    whole = checked(completed(said))
+    assert completed(whole) == whole
+    assert effective_lease(lease_of(whole)) == effective_lease(lease_of(said))
+
+
+def test_a_lease_names_the_prompt_of_the_binding_then_that_of_the_action() -> None:
+    action = Action("look", default_compact_prompt="of the action")
+    own, none = binding("compact", "summary", 80, "its own"), binding("compact", "summary", 80)
+    assert lease_of(own, action) == Lease(
+        3, "compact", "summary", 80, "its own", False, None, "action-result", "look", "support/look"
+    )
+    assert lease_of(none, action).compact_prompt_id == "of the action"
+    assert lease_of(none).compact_prompt_id is None
+    assert lease_of(binding("compact", "first_chars", 80), action).compact_prompt_id is None
+
+
+@pytest.mark.parametrize("value", [True, 1.0, "3", 2**63])
+def test_turns_are_whole_numbers(value: object) -> None:
+    with pytest.raises(BadSetting, match=r"result_expiration_turns of the binding 'support/look' is .*whole number"):
+        checked(Binding("support", "look", value))  # type: ignore[arg-type]
+
+
+def test_what_a_catalog_does_not_know_is_refused() -> None:
+    with pytest.raises(BadSetting, match="an Action, a Binding or a Prompt, not 'look'"):
+        checked("look")  # type: ignore[type-var]
+    with pytest.raises(BadSetting, match="name of the action is 7; allowed: a text"):
+        checked(Action(7))  # type: ignore[arg-type]
+
+
+def test_the_prompts_of_a_catalog_write_summaries() -> None:
+    """The one of the system's name stands for those that name none."""
+    prompts = [Prompt(SYSTEM_PROMPT, "Usual: {{ text }}"), Prompt("Ordre", "Own: {{ text }}")]
+    templates = Templates(texts_of(prompts))
+    usual = SummaryRequest("expire", (), 100, facts={"originalLength": 900})
+    own = structs.replace(usual, prompt="Ordre")
+    assert templates.filled(usual, "words").startswith("Usual: ")
+    assert templates.filled(own, "words").startswith("Own: ")
+    assert same_prompt(SYSTEM_PROMPT) == MESSAGE

@@ -1,0 +1,122 @@
+"""What the database itself refuses of a catalog, whoever writes to it: the same that is refused in Python before."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveate.core.catalog import Action, Binding, Prompt
+from foveate.errors import BadSetting, Damaged, StoreError
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.catalog_contract import REFUSED, binding
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    with SqliteStore(tmp_path / "chat.db", synchronous="normal") as store:
+        store.put_prompt("acme", Prompt("Ordre", "{{ text }}"))
+        store.put_action("acme", Action("look"))
+        yield store
+
+
+@pytest.fixture
+def raw(store: SqliteStore) -> Iterator[sqlite3.Connection]:
+    """The file as any other program may open it."""
+    connection = sqlite3.connect(store._driver.place, isolation_level=None)
+    connection.execute("PRAGMA foreign_keys = ON")
+    yield connection
+    connection.close()
+
+
+def insert(raw: sqlite3.Connection, **said: Any) -> None:
+    """Bind the action `look` to the agent `support` with SQL."""
+    (root,) = raw.execute("SELECT root FROM action").fetchone()
+    row = {"tenant": "acme", "root": root, "agent": "support", "action": "look", **said}
+    marks = ", ".join("?" * len(row))
+    raw.execute(f"INSERT INTO binding ({', '.join(row)}) VALUES ({marks})", list(row.values()))
+
+
+@pytest.mark.parametrize("constraint", REFUSED)
+def test_what_python_refuses_the_database_refuses_too(
+    store: SqliteStore, raw: sqlite3.Connection, constraint: str
+) -> None:
+    said, answer = REFUSED[constraint]
+    with pytest.raises(BadSetting, match=answer):
+        store.put_binding("acme", binding(**said))
+    at = "only_compact_says_how" if constraint.startswith("only") else constraint
+    with pytest.raises(sqlite3.IntegrityError, match=f"CHECK constraint failed: {at}$"):
+        insert(raw, **said)
+    assert store.bindings("acme") == []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {},
+        {"result_expiration_turns": 0},
+        {"result_expiration_mode": "remove", "result_expiration_turns": 3},
+        {"result_expiration_mode": "compact", "compact_mode": "first_chars", "compact_length": 1},
+        {"result_expiration_mode": "compact", "compact_mode": "summary"},
+        {"result_expiration_mode": "compact", "compact_mode": "summary", "compact_prompt": "Ordre"},
+    ],
+)
+def test_what_python_takes_the_database_takes_too(
+    store: SqliteStore, raw: sqlite3.Connection, said: dict[str, Any]
+) -> None:
+    insert(raw, **said)
+    assert store.bindings("acme") == [binding(**said)]
+    store.put_binding("acme", binding(**said))
+    assert store.bindings("acme") == [binding(**said)]
+
+
+def test_every_constraint_of_a_binding_is_tried(raw: sqlite3.Connection) -> None:
+    (made,) = raw.execute("SELECT sql FROM sqlite_master WHERE name = 'binding'").fetchone()
+    named = {word for line in made.splitlines() for word in line.split()[1:2] if line.split()[0] == "CONSTRAINT"}
+    assert named == {name for name in REFUSED if name in made}
+    assert len(named) == 7
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO binding (tenant, root, agent, action) SELECT tenant, root, 'support', 'Look' FROM action",
+        "UPDATE action SET default_compact_prompt = 'nothing'",
+        "UPDATE binding SET result_expiration_mode = 'compact', compact_mode = 'summary', compact_prompt = 'nothing'",
+        "DELETE FROM action",
+        "DELETE FROM prompt",
+        "UPDATE action SET tenant = 'zeta'",
+    ],
+)
+def test_the_database_lets_no_name_lead_nowhere(store: SqliteStore, raw: sqlite3.Connection, statement: str) -> None:
+    store.put_action("acme", Action("look", default_compact_prompt="Ordre"))
+    store.put_binding("acme", binding())
+    with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
+        raw.execute(statement)
+
+
+def test_the_store_itself_keeps_foreign_keys(store: SqliteStore) -> None:
+    """SQLite minds them only where a connection asks it to."""
+    store.put_binding("acme", binding())
+    with pytest.raises(StoreError, match="FOREIGN KEY"):
+        store._driver.write(lambda session: session.rows("DELETE FROM action"))
+    assert [action.name for action in store.actions("acme")] == ["look"]
+
+
+def test_what_another_program_garbled_is_named(store: SqliteStore, raw: sqlite3.Connection) -> None:
+    store.put_binding("acme", binding())
+    raw.execute("UPDATE binding SET result_expiration_turns = 'soon'")
+    with pytest.raises(Damaged, match=r"binding 'support' cannot be read: .*result_expiration_turns.* Set or drop it"):
+        store.bindings("acme")
+    store.put_binding("acme", binding(result_expiration_turns=2))
+    assert store.bindings("acme") == [binding(result_expiration_turns=2)]
+
+
+def test_two_stores_of_one_file_see_what_the_other_set_up(store: SqliteStore) -> None:
+    with SqliteStore(store._driver.place) as other:
+        other.put_binding("acme", Binding("writer", "look"))
+        with pytest.raises(BadSetting, match="still bound to writer"):
+            store.drop_action("acme", "look")
