@@ -17,7 +17,8 @@ from .ports import TokenCounter
 __all__ = ["Limits"]
 
 _TOO_LONG = re.compile(
-    r"too (?:long|large)|too many (?:\w+ )?tokens|context.{0,10}(?:length|window|size|limit)|maximum.{0,20}tokens",
+    r"too (?:long|large)|too many (?:\w+ )?tokens|(?:context|prompt).{0,10}(?:length|window|size|limit)"
+    r"|maximum.{0,20}tokens|tokens exceed",
     re.IGNORECASE,
 )
 _NOT_THE_PROMPT = re.compile(r"(?:string|array|name|image|max\w*tokens\W*(?:is)?) too (?:long|large)", re.IGNORECASE)

@@ -47,6 +47,18 @@ def asked(provider: str) -> Conversation:
         (400, "prompt is too long for claude-sonnet-4-20250514: 45,123 tokens > 20,000 maximum", 20_000, 2_000),
         (429, "Request too large for gpt-4o on tokens per min (TPM): Limit 30000, Requested 45000.", 30_000, 3_000),
         (400, "The input token count (45000) exceeds the maximum number of tokens allowed (30000).", 30_000, 3_000),
+        (
+            400,
+            "This model's maximum prompt length is 30000 but the request contains 45000 tokens.",
+            30_000,
+            3_000,
+        ),
+        (
+            400,
+            "Input tokens exceed the configured limit of 30000 tokens. Your messages resulted in 45000 tokens.",
+            30_000,
+            3_000,
+        ),
     ],
 )
 def test_a_limit_is_learnt_from_the_providers_words(status, text, window, reserve):

@@ -1,12 +1,13 @@
 """What a provider or model demands of a view, as data. A profile is an argument of every rendering and every check.
 
-The windows table is deliberately small and overridable by keyword; the sources are the providers' model pages as of
-November 2026.
+The windows table is deliberately small and overridable by keyword; the sources are the providers' model pages, the data
+of `genai-prices` and what servers say when they refuse, as of November 2026.
 """
 
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 __all__ = ["PROFILES", "WINDOWS", "Profile", "profile_for", "window_of"]
 
@@ -59,18 +60,55 @@ PROFILES: dict[str, Profile] = {
 }
 PROFILES["openai_chat"] = PROFILES["openai"]
 
-# Prefix of a model's name -> window in tokens. The longest matching prefix wins.
+# Prefix of a model's name -> window in tokens. The longest matching prefix wins. Where a provider limits the prompt
+# apart from the answer (OpenAI, from GPT-5 on: 272,000 of 400,000, and 922,000 of 1,050,000), it is the prompt's limit.
 WINDOWS: dict[str, int] = {
     "claude-": 200_000,
+    "claude-fable-": 1_000_000,
+    "claude-mythos-": 1_000_000,
+    "claude-opus-4-6": 1_000_000,
+    "claude-opus-4-7": 1_000_000,
+    "claude-opus-4-8": 1_000_000,
+    "claude-opus-5": 1_000_000,
+    "claude-sonnet-4-6": 1_000_000,
+    "claude-sonnet-5": 1_000_000,
+    "claude-haiku-5": 1_000_000,
     "gpt-3.5": 16_385,
     "gpt-4": 8_192,
     "gpt-4-turbo": 128_000,
     "gpt-4o": 128_000,
     "gpt-4.1": 1_047_576,
-    "gpt-5": 400_000,
+    "gpt-5": 272_000,
+    "gpt-5-chat": 128_000,
+    "gpt-5.3": 128_000,
+    "gpt-5.3-codex": 272_000,
+    "gpt-5.4": 922_000,
+    "gpt-5.4-mini": 272_000,
+    "gpt-5.4-nano": 272_000,
+    "gpt-5.5": 922_000,
+    "gpt-5.6": 922_000,
+    "gpt-6": 922_000,
+    "gpt-oss": 131_072,
     "o1": 200_000,
+    "o1-mini": 128_000,
+    "o1-preview": 128_000,
     "o3": 200_000,
     "o4-mini": 200_000,
+    "gemini-": 1_000_000,
+    "gemini-pro": 32_768,
+    "gemini-1.0": 32_768,
+    "gemini-2.5": 1_048_576,
+    "gemini-4": 1_048_576,
+    "grok-": 131_072,
+    "grok-2": 32_768,
+    "grok-4": 256_000,
+    "grok-4-fast": 2_000_000,
+    "grok-4-1-fast": 2_000_000,
+    "grok-4.": 500_000,
+    "grok-4.20": 1_000_000,
+    "grok-4.3": 1_000_000,
+    "grok-code": 256_000,
+    "grok-build": 256_000,
 }
 
 # Models that bind reasoning to the prefix before it (Anthropic, "preserved thinking", 2026-08-31).
@@ -78,7 +116,11 @@ _BINDING = ("claude-fable-5-1", "claude-fable-5-2", "claude-opus-5-5", "claude-s
 
 
 def window_of(model: str) -> int | None:
-    """The model's window in tokens, or None if this table does not know it."""
+    """The model's window in tokens, or None if this table does not know it.
+
+    `model` may be said as its server names it (`anthropic/claude-haiku-4-5`), and with the provider before a colon.
+    """
+    model = _bare(model)
     known = [prefix for prefix in WINDOWS if model.startswith(prefix)]
     return WINDOWS[max(known, key=len)] if known else None
 
@@ -86,6 +128,15 @@ def window_of(model: str) -> int | None:
 def profile_for(format: str, model: str = "") -> Profile:
     """The profile of a format's own provider, adjusted to the model. Raises KeyError for an unknown format."""
     profile = PROFILES[format]
-    if model.startswith(_BINDING):
-        return Profile(**{**{f: getattr(profile, f) for f in profile.__struct_fields__}, "binds_reasoning": True})
+    if _bare(model).startswith(_BINDING):
+        return replace(profile, binds_reasoning=True)
     return profile
+
+
+def _bare(model: str) -> str:
+    """The name of a model alone: `claude-haiku-4-5` of `openrouter:anthropic/claude-haiku-4-5`."""
+    provider, colon, rest = model.partition(":")
+    if colon and not provider.startswith(tuple(WINDOWS)):  # `gpt-oss:20b` is a name with its size behind it.
+        model = rest
+    model = model.rpartition("/")[2]
+    return model.replace(".", "-") if model.startswith("claude-") else model  # As some servers write its version.

@@ -45,7 +45,8 @@ _RETRIES = 2
 _LEAST = 2_000
 """Characters of the smallest part that is worth a request."""
 _TOO_LONG = re.compile(
-    r"too (?:long|large)|too many (?:\w+ )?tokens|context.{0,10}(?:length|window|size|limit)|maximum.{0,20}tokens",
+    r"too (?:long|large)|too many (?:\w+ )?tokens|(?:context|prompt).{0,10}(?:length|window|size|limit)"
+    r"|maximum.{0,20}tokens|tokens exceed",
     re.IGNORECASE,
 )
 _Steps = Generator[Mapping[str, Any], object, Summary]

@@ -1,0 +1,54 @@
+"""What is known of models by their names: windows, and what their providers demand."""
+
+from __future__ import annotations
+
+import pytest
+
+from foveate.core.profiles import PROFILES, WINDOWS, profile_for, window_of
+
+
+@pytest.mark.parametrize(
+    ("name", "window"),
+    [
+        ("claude-haiku-4-5-20251001", 200_000),
+        ("claude-opus-5-5", 1_000_000),
+        ("gpt-4o-mini", 128_000),
+        ("gpt-5.2", 272_000),
+        ("gpt-5.4-mini", 272_000),
+        ("gpt-6.1-sol", 922_000),
+        ("o3-pro", 200_000),
+        ("gemini-3.8-flash", 1_000_000),
+        ("grok-4-0709", 256_000),
+        ("grok-4-1-fast-reasoning", 2_000_000),
+        ("grok-4.7", 500_000),
+        ("llama-3.3-70b", None),
+        ("", None),
+    ],
+)
+def test_the_longest_beginning_that_is_known_tells_the_window(name: str, window: int | None):
+    assert window_of(name) == window
+
+
+@pytest.mark.parametrize(
+    ("name", "window"),
+    [
+        ("anthropic:claude-haiku-4-5", 200_000),
+        ("openrouter:anthropic/claude-opus-4.6", 1_000_000),
+        ("google:models/gemini-2.5-pro", 1_048_576),
+        ("ollama:gpt-oss:20b", 131_072),
+        ("gpt-oss:20b", 131_072),
+        ("ollama:llama3.2:1b", None),
+    ],
+)
+def test_a_model_may_be_named_as_its_server_names_it_and_with_its_provider(name: str, window: int | None):
+    assert window_of(name) == window
+
+
+def test_models_that_bind_reasoning_are_known_by_any_of_their_names():
+    for name in ("claude-opus-5-5", "anthropic:claude-opus-5-5-20260901", "anthropic/claude-opus-5.5"):
+        assert profile_for("anthropic", name).binds_reasoning
+    assert profile_for("anthropic", "claude-opus-5") == PROFILES["anthropic"]
+
+
+def test_no_entry_of_the_windows_says_what_a_shorter_one_says_already():
+    assert [name for name, window in WINDOWS.items() if window_of(name[:-1]) == window] == []
