@@ -1,0 +1,278 @@
+"""The two plugins that are shipped: what the model is told of a folder, and the list of what is to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveate import (
+    AdditionalContent,
+    BadSetting,
+    Conversation,
+    Text,
+    checkpoint,
+    filter_tool_results,
+    open_conversation,
+)
+from foveate.agents.plugins import Todo, TodoList, WorkingDirectory
+from foveate.agents.plugins.git import git_state
+from foveate.agents.toolbox import ToolFailed
+from foveate.testing import answer, call, say
+from foveate.testing.bodies import check_body
+
+ASKED = (Text("Go."),)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    home = tmp_path / "home"
+    (home / "src").mkdir(parents=True)
+    (home / "src" / "a.py").write_text("pass\n")
+    (home / "README.md").write_text("# Home\n")
+    (home / "node_modules" / "x").mkdir(parents=True)
+    return home
+
+
+def told(plugin: WorkingDirectory, content: Any = ASKED) -> str | None:
+    """What it adds; of the path of the folder only its name."""
+    said = plugin(content)
+    if said is None:
+        return None
+    assert isinstance(said.content, str)
+    first, _, rest = said.content.partition("\n")
+    return f"{os.path.basename(first)}\n{rest}"
+
+
+WHOLE = "home\nREADME.md 7\nsrc/\nsrc/a.py 5"
+
+
+# -------------------------------------------------------------------------------------------------- working directory
+
+
+def test_a_folder_is_told_whole_once_and_then_what_changed_and_nothing_while_nothing_did(home: Path):
+    plugin = WorkingDirectory(home)
+    assert told(plugin) == WHOLE
+    assert told(plugin) is None
+    (home / "src" / "b.py").write_text("x = 1\n")
+    (home / "src" / "a.py").write_text("passed\n")
+    (home / "README.md").unlink()
+    os.utime(home / "src" / "b.py", ns=(1, 1))
+    assert told(plugin, ()) is None  # Tools have answered; it was not asked for that.
+    assert (
+        told(plugin) == "Changed since you were last told:\nchanged: src/a.py 5 -> 7\nnew: src/b.py 6\ngone: README.md"
+    )
+    os.utime(home / "src" / "b.py", ns=(2, 2))
+    assert told(plugin) == "Changed since you were last told:\nchanged: src/b.py 6"
+    assert told(plugin) is None
+
+
+def test_it_may_tell_what_tools_changed_before_the_next_call(home: Path):
+    plugin = WorkingDirectory(home, after_tools=True)
+    assert told(plugin) == WHOLE
+    assert told(plugin, ()) is None
+    (home / "new").mkdir()
+    assert told(plugin, ()) == "Changed since you were last told:\nnew: new/"
+
+
+def test_shown_at_the_coming_call_alone_it_is_told_whole_with_every_input(home: Path):
+    plugin = WorkingDirectory(home, save=False)
+    assert [told(plugin) for _ in range(3)] == [WHOLE] * 3
+    said = plugin(ASKED)
+    assert isinstance(said, AdditionalContent)
+    assert (said.display_on_current_message, said.save_to_history) == (True, False)
+
+
+def test_kept_for_some_calls_it_is_told_anew_when_they_are_over_or_something_changed(home: Path):
+    plugin = WorkingDirectory(home, save=2)
+    assert [told(plugin) for _ in range(5)] == [WHOLE, None, None, WHOLE, None]
+    (home / "z").touch()
+    whole = "home\nREADME.md 7\nsrc/\nz 0\nsrc/a.py 5"
+    assert [told(plugin) for _ in range(4)] == [whole, None, None, whole]
+
+
+@pytest.mark.parametrize("save", [1, 2, 3])
+def test_kept_for_some_calls_the_model_sees_it_exactly_once_at_every_call(home: Path, save: int):
+    chat = open_conversation("c", window=100_000, policy="none", plugins=[WorkingDirectory(home, save=save)])
+    for n in range(12):
+        chat.append(f"Question {n}")
+        view = chat.settle()
+        assert sum(entry.message.text.count("README.md 7") for entry in view) == 1, n
+        chat.record(say("Yes."))
+
+
+def test_for_good_nothing_that_was_sent_is_ever_changed(home: Path):
+    chat = open_conversation("c", window=100_000, policy="none", plugins=[WorkingDirectory(home)])
+    before: list[bytes] = []
+    for n in range(8):
+        if n % 3 == 1:
+            (home / f"{n}.txt").write_text("x" * n)
+        chat.append(f"Question {n}")
+        now = [one.body for one in chat.format.rendered(chat.settle(), profile=chat.profile)]
+        assert now[: len(before)] == before
+        before = now
+        chat.record(say("Yes."))
+    assert chat.receipts() == []
+
+
+def test_lines_are_bounded_and_a_giant_folder_is_looked_at_from_the_top(home: Path, monkeypatch):
+    monkeypatch.setattr("foveate.agents.plugins.directory._MOST_LOOKED_AT", 40)
+    for n in range(100):
+        (home / "src" / f"{n:03}.py").touch()
+        os.utime(home / "src" / f"{n:03}.py", ns=(1, 1))
+    plugin = WorkingDirectory(home, most=3)
+    assert told(plugin) == "home\nREADME.md 7\nsrc/\nsrc/000.py 0\n[and 37 or more others]"
+    (home / "src" / "000.py").unlink()  # Others move up; they are not new.
+    assert told(plugin) == "Changed since you were last told:\ngone: src/000.py"
+    for n in range(20):
+        (home / f"{n:03}.new").touch()
+    assert told(plugin) == (
+        "Changed since you were last told:\nnew: 000.new 0\nnew: 001.new 0\nnew: 002.new 0\n[and 17 others]"
+    )
+
+
+def test_what_is_wrong_is_refused_when_it_is_made(home: Path):
+    with pytest.raises(BadSetting, match="There is no folder"):
+        WorkingDirectory(home / "gone")
+    with pytest.raises(BadSetting, match="save_to_history="):
+        WorkingDirectory(home, save="2")  # type: ignore[arg-type]
+    with pytest.raises(BadSetting, match="most="):
+        WorkingDirectory(home, most=0)
+
+
+def test_an_empty_folder_and_one_that_is_gone_later_do_not_break_a_call(tmp_path: Path):
+    (tmp_path / "home").mkdir()
+    plugin = WorkingDirectory(tmp_path / "home")
+    assert told(plugin) == "home\n(empty)"
+    (tmp_path / "home").rmdir()
+    assert told(plugin) is None
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ["-c", "user.name=n", "-c", "user.email=e", "-c", "init.defaultBranch=main", "-c", "commit.gpgsign=false"]
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def test_git_is_read_as_git_tells_it(home: Path):
+    assert git_state(home) == ""
+    git(home, "init")
+    assert git_state(home) == "git branch main, no commit"
+    git(home, "add", "README.md")
+    git(home, "commit", "-m", "one")
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=home, check=True, capture_output=True, text=True).stdout
+    assert git_state(home / "src") == f"git branch main at {commit[:7]}"
+    git(home, "checkout", "-q", "-b", "fix/it")
+    git(home, "pack-refs", "--all")
+    assert git_state(home) == f"git branch fix/it at {commit[:7]}"
+    git(home, "worktree", "add", "../other", "-b", "aside")
+    assert git_state(home.parent / "other") == f"git branch aside at {commit[:7]}"
+    git(home, "checkout", "-q", "--detach")
+    (home / ".git" / "MERGE_HEAD").write_text(commit)
+    assert git_state(home) == f"git at {commit[:7]}, no branch, merging"
+
+
+def test_a_commit_is_told_as_a_change(home: Path):
+    git(home, "init")
+    plugin = WorkingDirectory(home)
+    assert told(plugin) == WHOLE.replace("home", "home, git branch main, no commit", 1)
+    git(home, "commit", "--allow-empty", "-m", "one")
+    said = told(plugin)
+    assert said is not None
+    assert said.startswith("Changed since you were last told:\ngit branch main, no commit -> git branch main at ")
+
+
+# ---------------------------------------------------------------------------------------------------------------- todos
+
+
+def todos(*pairs: str) -> list[dict[str, str]]:
+    """Such as `todos("done parse", "doing test")`."""
+    return [{"state": pair.split()[0], "text": pair.split(maxsplit=1)[1]} for pair in pairs]
+
+
+def updated(*pairs: str) -> str:
+    (made,) = TodoList().tools
+    arguments = made.arguments(f'{{"todos": {todos(*pairs)!r}}}'.replace("'", '"'))
+    return str(made.call(**arguments))
+
+
+def test_the_answer_to_a_list_is_short_since_the_list_stands_in_the_call():
+    assert updated("done parse", "doing test", "open ship") == "1 of 3 done. Now: test"
+    assert updated("done parse", "open test") == "1 of 2 done. Now: test"
+    assert updated("done parse") == "1 of 1 done."
+    assert updated() == "The list is empty."
+
+
+def test_a_list_that_would_fill_the_window_is_refused():
+    with pytest.raises(ToolFailed, match="it has 5,000 characters, and 4,000 is the most"):
+        updated(f"open {'x' * 5_000}")
+    (made,) = TodoList().tools
+    with pytest.raises(ToolFailed, match="has no text"):
+        made.call(todos=[Todo(" ")])
+
+
+def worked(chat: Conversation, plugin: TodoList, turns: int, since: int = 0) -> None:
+    """An agent's turns: every tenth one writes the list."""
+    (update,) = plugin.tools
+    for n in range(since, turns):
+        if n % 10 == 0:
+            said = todos(*[f"{'done' if k < n // 10 else 'open'} step {k}" for k in range(4)])
+            chat.record(call(f"t{n}", "update_todos", todos=said))
+            done = update.call(todos=[Todo(one["text"], one["state"]) for one in said])  # type: ignore[arg-type]
+            chat.append(answer(f"t{n}", str(done)))
+        else:
+            chat.record(call(f"r{n}", "run", n=n))
+            chat.append(answer(f"r{n}", f"{n}: " + "tests/test_parser.py: . . F . " * 30))
+        view = chat.settle()
+        assert check_body(chat.format.name, chat.format.body(view, profile=chat.profile)) == []
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["balanced", "frugal", "none", [filter_tool_results(keep=1), checkpoint(trigger_at=12, keep_recent=5)]],
+    ids=str,
+)
+def test_f22_the_newest_list_is_in_sight_whatever_else_shrinks_also_after_a_restart(policy: Any, tmp_path: Path):
+    """Elsewhere the to-do list and the plan are lost in the first compaction, and done work is done again."""
+    store = f"sqlite:///{tmp_path / 'chat.db'}"
+    options: Any = {"store": store, "format": "anthropic", "window": 6_000, "policy": policy, "summarizer": "digest"}
+    plugin = TodoList()
+    with open_conversation("c", plugins=[plugin], **options) as chat:
+        chat.append("Mend the parser.")
+        worked(chat, plugin, 18)
+    plugin = TodoList()
+    with open_conversation("c", plugins=[plugin], **options) as chat:
+        worked(chat, plugin, 40, 18)
+        view = chat.settle()
+        assert len(chat.history()) == 81
+        assert view.tokens < 6_000
+        shown = [part for entry in view for part in entry.message.calls if part.name == "update_todos"]
+        assert shown[-1].call_id == "t30"
+        assert '"step 3"' in shown[-1].arguments
+        pinned = [entry.handle for entry in view if entry.pinned]
+        assert pinned == ["m62", "m63"]
+        assert plugin.newest(chat.history()) == tuple(Todo(f"step {k}", "done" if k < 3 else "open") for k in range(4))
+
+
+def test_a_list_that_was_refused_or_not_answered_is_not_in_force():
+    plugin = TodoList()
+    chat = open_conversation("c", window=100_000, plugins=[plugin])
+    assert plugin.newest(chat.history()) == ()
+    chat.append("Go.")
+    chat.append([call("a", "update_todos", todos=todos("open one")), answer("a", "0 of 1 done. Now: one")])
+    chat.append([call("b", "update_todos", todos=todos("open two")), answer("b", "not taken", state="error")])
+    chat.append(call("c", "update_todos", todos=todos("open three")))
+    assert plugin.newest(chat.history()) == (Todo("one"),)
+    assert [entry.handle for entry in chat.settle() if entry.pinned] == ["m2", "m3"]
+
+
+def test_a_list_and_pins_of_a_preset_leave_each_other_alone():
+    chat = open_conversation("c", window=100_000, plugins=[TodoList()], settings={"pins": {"tools": ["plan"]}})
+    chat.append("Go.")
+    chat.append([call("a", "update_todos", todos=todos("open one")), answer("a", "0 of 1 done. Now: one")])
+    chat.append([call("b", "plan"), answer("b", "first this, then that")])
+    for _ in range(3):
+        assert [entry.handle for entry in chat.settle() if entry.pinned] == ["m2", "m3", "m4", "m5"]
+    assert len(chat.receipts()) == 1
