@@ -260,8 +260,9 @@ def _checked(said: object) -> tuple[AdditionalContent, ...]:
 def _several(said: object) -> list[object]:
     if said is None:
         return []
-    is_one = isinstance(said, str | Text | Media | AdditionalContent) or not isinstance(said, Iterable)
-    return [said] if is_one else list(said)
+    if isinstance(said, Iterable) and not isinstance(said, str | Text | Media | AdditionalContent):
+        return list(said)
+    return [said]
 
 
 def _content(said: object, display: bool = True, save: bool | int = False) -> AdditionalContent:
