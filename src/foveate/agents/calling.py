@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -24,6 +25,10 @@ from .events import Answered, Called
 from .results import content_of, failure, kept, read, sendable, sized, trace
 from .running import Running, word
 from .tools import Tool
+
+if TYPE_CHECKING:
+    from ..async_conversation import AsyncConversation
+    from ..conversation import Conversation
 
 __all__ = ["Approve", "Calling", "Telling", "answer_calls", "answer_open", "open_calls"]
 
@@ -69,9 +74,8 @@ class Calling(Struct, frozen=True):
             raise BadSetting("approve= must be awaited, which only the async agent can do. Build that one.")
 
 
-def open_calls(running: Running, calling: Calling) -> Act[tuple[ToolCall, ...]]:
+def open_calls(chat: Conversation | AsyncConversation, calling: Calling) -> Act[tuple[ToolCall, ...]]:
     """The calls of the newest reply that wait for an answer of the agent, not of the conversation itself."""
-    chat = running.conversation
     own = NAMES.difference(calling.tools) if chat.expands else frozenset()
     there: tuple[ToolCall, ...] = yield Do(chat.open_calls)
     return tuple(call for call in there if call.name not in own)
@@ -83,7 +87,7 @@ def answer_open(running: Running, calling: Calling) -> Act[None]:
     What a call came to is taken from its step where that was kept. A call that nobody began is carried out. One that
     was begun, and nobody knows how it ended, is carried out again only if its tool may be; else its result says so.
     """
-    calls = yield from open_calls(running, calling)
+    calls = yield from open_calls(running.conversation, calling)
     if not calls:
         return
     entries = reversed(running.conversation.view.entries)
@@ -132,35 +136,36 @@ def answer_calls(
     for one in opened:
         if not one.is_known and calling.needs_approval(one.its_tool):
             yield from _ask(one, calling)
-    waiting = [one for one in opened if not one.is_known]
-    for one in opened:
-        if one.is_known and not one.is_kept:
-            yield from _begin(running, one)
-            yield from _end(running, one)
-    yield from _append(running, calling, opened)
-    are_together = all(one.its_tool.together for one in waiting)
-    for batch in [waiting] if are_together else [[one] for one in waiting]:
+    are_together = all(one.is_known or one.its_tool.together for one in opened)
+    for batch in [opened] if are_together else [[one] for one in opened]:
         yield from _carry_out(running, calling, batch, opened)
 
 
 def _carry_out(running: Running, calling: Calling, batch: Sequence[_Open], opened: Sequence[_Open]) -> Act[None]:
     """Carry out calls beside each other, and append what is known and comes next each time that one has ended."""
     for one in batch:
-        yield from _begin(running, one)
+        if not one.is_kept:
+            yield from _begin(running, one)
+            if one.is_known:
+                yield from _end(running, one)
+    yield from _append(running, opened)
+    waiting = [one for one in batch if not one.is_known]
+    if not waiting:
+        return
     yield Begin(
-        tuple(partial(one.its_tool.call, **one.arguments) for one in batch),
+        tuple(partial(one.its_tool.call, **one.arguments) for one in waiting),
         calling.at_most,
-        timeouts=tuple(one.its_tool.timeout for one in batch),
+        timeouts=tuple(one.its_tool.timeout for one in waiting),
     )
     trouble: StoreError | None = None
-    for _ in batch:
+    for _ in waiting:
         finished = yield Next()
-        one = batch[finished.index]
+        one = waiting[finished.index]
         _finish(one, finished)
         try:
             yield from _end(running, one)
             if trouble is None:
-                yield from _append(running, calling, opened)
+                yield from _append(running, opened)
         except StoreError as error:  # What the others come to is kept, if it can be.
             trouble = trouble or error
     if trouble is not None:

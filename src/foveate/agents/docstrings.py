@@ -1,8 +1,8 @@
 """What a docstring says of a function and of its parameters, in the three styles that Python knows.
 
-Google's (`Args:` and an indented list), NumPy's (`Parameters` underlined) and reST's (`:param name: ...`). Whatever else
-stands under a heading of its own, such as what is returned or raised, is for programmers and left out. Knows nothing of
-tools.
+Google's (`Args:` and an indented list), NumPy's (`Parameters` underlined) and reST's (`:param name: ...`). Whatever
+else stands under a heading of its own, such as what is returned or raised, is for programmers and left out. Knows
+nothing of tools.
 """
 
 from __future__ import annotations

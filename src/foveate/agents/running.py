@@ -163,11 +163,15 @@ class Running:
 
     def end(self, state: RunState, result: str, reason: str = "", value: object = None) -> Act[Outcome]:
         """The end of the run: written down, then told."""
-        self.run = replace(self.run, state=state, result=result, reason=reason, ended=self.clock())
-        yield from self.keep()
+        yield from self.close(state, result, reason)
         outcome = Outcome(result, self.run, value)
         yield Ended(outcome)
         return outcome
+
+    def close(self, state: RunState, result: str = "", reason: str = "") -> Act[None]:
+        """Write down that the run has ended, and tell nobody."""
+        self.run = replace(self.run, state=state, result=result, reason=reason, ended=self.clock())
+        yield from self.keep()
 
     def take_up(self) -> Act[None]:
         """Take up a run that broke off, in this process or another: its counts are what the history holds of it.

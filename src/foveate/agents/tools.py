@@ -11,7 +11,7 @@ import copy
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints, overload
+from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints, overload
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
@@ -22,8 +22,6 @@ from ..errors import BadInput, BadSetting
 from .docstrings import described
 
 __all__ = ["Tool", "tool", "tools_of"]
-
-F = TypeVar("F", bound=Callable[..., object])
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """What OpenAI takes as the name of a function; Anthropic takes longer ones too."""
@@ -58,7 +56,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     lease: Lease | None = None
     """When its results expire, for `expire_results`."""
     takes: type[Struct] | None = None
-    """What arguments are read as: `tool` makes it of the signature. None: they are handed on as the model wrote them."""
+    """What arguments are read as; `tool` makes it of the signature. None: they are handed on as the model said them."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
@@ -179,9 +177,9 @@ def tool(
 ) -> Tool | Callable[[Callable[..., object]], Tool]:
     """A tool of a function: its name, docstring and signature say what models are told. Also a decorator.
 
-    Every parameter needs an annotation that JSON can say: numbers, text, lists, dicts, Literal, enums, dates, TypedDict,
-    dataclasses, msgspec's Structs, and Optional of these. A parameter with a default may be left out. What is said of a
-    parameter stands in the docstring (in Google's, NumPy's or reST's style) or in
+    Every parameter needs an annotation that JSON can say: numbers, text, lists, dicts, Literal, enums, dates,
+    TypedDict, dataclasses, msgspec's Structs, and Optional of these. A parameter with a default may be left out. What
+    is said of a parameter stands in the docstring (in Google's, NumPy's or reST's style) or in
     `Annotated[str, msgspec.Meta(description=...)]`, which may also give bounds. The other options are fields of `Tool`.
     Raises BadSetting for a function that models cannot be told of.
     """
@@ -207,11 +205,11 @@ def tool(
     return make if function is None else make(function)
 
 
-def tools_of(tools: Iterable[Tool | Callable[..., object]]) -> tuple[Tool, ...]:
+def tools_of(tools: Iterable[object]) -> tuple[Tool, ...]:
     """Tools as users hand them in: each a Tool or a plain function. Raises BadSetting where two have one name."""
     if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
         raise BadSetting(f"tools= is a list of functions and Tools, not {tools!r:.60}.")
-    made = tuple(one if isinstance(one, Tool) else tool(one) for one in tools)
+    made = tuple(one if isinstance(one, Tool) else tool(cast(Any, one)) for one in tools)
     names = [one.name for one in made]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise BadSetting(f"Two tools are called {', '.join(twice)}; a model could not tell them apart. Say name=.")
@@ -284,8 +282,8 @@ def _kind(parameter: inspect.Parameter, hints: Mapping[str, Any], name: str) -> 
         )
     if parameter.name not in hints:
         raise BadSetting(
-            f"The parameter {parameter.name} of the tool {name} has no annotation, so models cannot be told what it is. "
-            f"Write its type: {parameter.name}: str."
+            f"The parameter {parameter.name} of the tool {name} has no annotation, so models cannot be told what it "
+            f"is. Write its type: {parameter.name}: str."
         )
     kind = hints[parameter.name]
     if get_origin(kind) is Annotated:
@@ -299,7 +297,7 @@ def _kind(parameter: inspect.Parameter, hints: Mapping[str, Any], name: str) -> 
 
 
 def _unreferenced(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema of the object itself on top, and of the types that it names under `$defs`, as both providers take it."""
+    """The schema of the object itself on top, and the types that it names under `$defs`, as both providers take it."""
     defs = schema["$defs"]
     top: dict[str, Any] = defs.pop(schema["$ref"].rpartition("/")[2])
     top.pop("title", None)

@@ -1,0 +1,348 @@
+"""The faces of agents that talk: what a program holds, with and without asyncio. Each is made of the same parts.
+
+A face opens the model and the conversation, performs acts one at a time, and closes what it opened. What an agent does
+is told in `talking.py`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from .. import given
+from ..conversation import Conversation
+from ..errors import BadInput, BadSetting
+from ..plugins import brought, listed
+from ..ports import Clock, Cost, Model
+from ..wiring import cost_of, open_async_conversation, open_conversation, open_model
+from .acts import Act, perform, perform_async
+from .answers import Wanted
+from .calling import Approve, Calling
+from .events import AgentEvent, Ended, Outcome
+from .limits import Limits
+from .talking import Talker, Talking
+from .tools import Tool, tools_of
+
+if TYPE_CHECKING:
+    from ..async_conversation import AsyncConversation
+
+__all__ = ["AsyncFace", "Face"]
+
+_BUSY = "This agent is at work: it does one thing at a time. Wait until that has ended, or make a second agent."
+
+
+class _Made(Struct, frozen=True):
+    """What an agent was made of, before its conversation is open."""
+
+    talking: Talking
+    conversation: Any
+    """Its name, or the conversation itself."""
+    opening: dict[str, Any]
+    """What it is opened with, where it has a name."""
+
+
+class Face:
+    """An agent that talks, with all that its kinds have in common."""
+
+    _name = "agent"
+    _system: object = None
+
+    def __init__(
+        self,
+        model: str | Model,
+        *,
+        conversation: str | Conversation = "",
+        name: str = "",
+        system: object = None,
+        tools: Iterable[Tool | Callable[..., object]] = (),
+        limits: Limits | None = None,
+        approve: Approve | None = None,
+        approves_all: bool = False,
+        at_most: int = 8,
+        result_type: Any = None,
+        options: Mapping[str, Any] | None = None,
+        cost: Cost | None = None,
+        clock: Clock | None = None,
+        new_id: Callable[[], str] | None = None,
+        **opening: Any,
+    ) -> None:
+        """An agent with a model, in a conversation.
+
+        `model`: a name such as `anthropic:claude-haiku-4-5`, or a Model. `conversation`: its name, by default the
+        agent's, or one that is open, and then stays open. `name`: what the agent's runs are kept under. `system`: the
+        system prompt. `tools`: functions and Tools that the model may call. `limits`: of each run (default: 50 calls of
+        the model). `approve`: asked before a call of a tool that needs approval, and before each with `approves_all`;
+        returns True, False, or a sentence why not. `at_most`: calls that go on at once. `result_type`: the type of the
+        final answer, if not text (`Outcome.value`). `options`: said to the model with every request, such as
+        `{"temperature": 0}`. `cost`: dollars that tokens cost, where the price of the model is not known. `clock`:
+        milliseconds since 1970. `new_id`: makes the ids of runs. All other keywords are those of `open_conversation`;
+        format and window follow from the model where they are not said. Raises BadSetting for values that are not
+        allowed.
+        """
+        made = _made(
+            type(self),
+            model,
+            asynchronous=False,
+            conversation=conversation,
+            name=name,
+            system=system,
+            tools=tools,
+            limits=limits,
+            calling=(approve, approves_all, at_most),
+            result_type=result_type,
+            options=options,
+            cost=cost,
+            clock=clock,
+            new_id=new_id,
+            opening=opening,
+        )
+        self._owns = isinstance(made.conversation, str)
+        self._chat: Conversation = (
+            open_conversation(made.conversation, **made.opening) if self._owns else made.conversation
+        )
+        self._talker = Talker(made.talking, self._chat)
+        self._busy = threading.Lock()
+
+    @property
+    def conversation(self) -> Conversation:
+        """The conversation it talks in."""
+        return self._chat
+
+    def resume(self) -> Outcome:
+        """Go on where a run ended before the model had answered: broken off, failed, or stopped by a limit.
+
+        What had been called and answered is not called again. A run that broke off goes on as the run it was; after a
+        limit a new one begins. Where the model has answered nothing is done, and the last outcome returned. Raises
+        BadInput where there is nothing to go on with, and what the model's SDK raises.
+        """
+        return self._outcome(self._talker.resume(streams=False))
+
+    def close(self) -> None:
+        """Close the conversation, if this agent opened it. What was said and done is in its store already."""
+        if self._owns:
+            self._chat.close()
+
+    def _said(self, said: object) -> Outcome:
+        return self._outcome(self._talker.send(said, streams=False))
+
+    def _streamed(self, said: object) -> Generator[AgentEvent, None, Outcome]:
+        talker = self._talker
+        return self._events(talker.resume(streams=True) if said is None else talker.send(said, streams=True))
+
+    def _outcome(self, act: Act[Outcome]) -> Outcome:
+        events = self._events(act)
+        while True:
+            try:
+                next(events)
+            except StopIteration as ended:
+                return ended.value  # type: ignore[no-any-return]
+
+    def _events(self, act: Act[Outcome]) -> Generator[AgentEvent, None, Outcome]:
+        if not self._busy.acquire(blocking=False):
+            raise BadInput(_BUSY)
+        try:
+            return (yield from perform(act))
+        finally:
+            self._busy.release()
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+class AsyncFace:
+    """The same for asyncio. The conversation is opened when it is first needed."""
+
+    _name = "agent"
+    _system: object = None
+
+    def __init__(
+        self,
+        model: str | Model,
+        *,
+        conversation: str | AsyncConversation = "",
+        name: str = "",
+        system: object = None,
+        tools: Iterable[Tool | Callable[..., object]] = (),
+        limits: Limits | None = None,
+        approve: Approve | None = None,
+        approves_all: bool = False,
+        at_most: int = 8,
+        result_type: Any = None,
+        options: Mapping[str, Any] | None = None,
+        cost: Cost | None = None,
+        clock: Clock | None = None,
+        new_id: Callable[[], str] | None = None,
+        **opening: Any,
+    ) -> None:
+        """As for the agent without asyncio; tools, `approve` and the model may be awaited."""
+        self._made = _made(
+            type(self),
+            model,
+            asynchronous=True,
+            conversation=conversation,
+            name=name,
+            system=system,
+            tools=tools,
+            limits=limits,
+            calling=(approve, approves_all, at_most),
+            result_type=result_type,
+            options=options,
+            cost=cost,
+            clock=clock,
+            new_id=new_id,
+            opening=opening,
+        )
+        self._talker: Talker | None = None
+        self._chat: AsyncConversation | None = None
+        self._is_busy = False
+
+    @property
+    def conversation(self) -> AsyncConversation:
+        """The conversation it talks in. Raises BadInput before it was opened."""
+        if self._chat is None:
+            raise BadInput("The conversation is opened when it is first needed: await agent.open().")
+        return self._chat
+
+    async def open(self) -> AsyncConversation:
+        """Open the conversation, if that was not done yet, and return it."""
+        if self._chat is None:
+            named = self._made.conversation
+            chat = await open_async_conversation(named, **self._made.opening) if isinstance(named, str) else named
+            if self._chat is None:
+                self._chat, self._talker = chat, Talker(self._made.talking, chat)
+            elif isinstance(named, str):  # Two were opening it at once.
+                await chat.close()
+        return self._chat
+
+    async def resume(self) -> Outcome:
+        """As of the agent without asyncio: go on where a run ended before the model had answered."""
+        return await self._outcome(lambda talker: talker.resume(streams=False))
+
+    async def close(self) -> None:
+        """Close the conversation, if this agent opened it."""
+        if self._chat is not None and isinstance(self._made.conversation, str):
+            await self._chat.close()
+
+    async def _said(self, said: object) -> Outcome:
+        return await self._outcome(lambda talker: talker.send(said, streams=False))
+
+    def _streamed(self, said: object) -> AsyncGenerator[AgentEvent, None]:
+        if said is None:
+            return self._events(lambda talker: talker.resume(streams=True))
+        return self._events(lambda talker: talker.send(said, streams=True))
+
+    async def _outcome(self, begin: Callable[[Talker], Act[Outcome]]) -> Outcome:
+        outcome: Outcome | None = None
+        async with aclosing(self._events(begin)) as events:
+            async for event in events:
+                if isinstance(event, Ended):
+                    outcome = event.outcome
+        assert outcome is not None, "What ends without an error tells its outcome."
+        return outcome
+
+    async def _events(self, begin: Callable[[Talker], Act[Outcome]]) -> AsyncGenerator[AgentEvent, None]:
+        if self._is_busy:
+            raise BadInput(_BUSY)
+        self._is_busy = True
+        try:
+            await self.open()
+            assert self._talker is not None, "An open conversation has somebody who talks in it."
+            async with aclosing(perform_async(begin(self._talker))) as events:
+                async for event in events:
+                    yield event
+        finally:
+            self._is_busy = False
+
+    async def __aenter__(self) -> Any:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+
+def _made(
+    kind: Any,
+    model: str | Model,
+    *,
+    asynchronous: bool,
+    conversation: object,
+    name: str,
+    system: object,
+    tools: Iterable[Tool | Callable[..., object]],
+    limits: Limits | None,
+    calling: tuple[Approve | None, bool, int],
+    result_type: Any,
+    options: Mapping[str, Any] | None,
+    cost: Cost | None,
+    clock: Clock | None,
+    new_id: Callable[[], str] | None,
+    opening: dict[str, Any],
+) -> _Made:
+    """Look at everything before anything is opened."""
+    given.text("name=", name)
+    name = name or kind._name
+    if not isinstance(conversation, str):
+        given.like("conversation=", conversation, ("append", "prompt", "record"), "a name or an open conversation")
+        if opening:
+            raise BadSetting(f"{', '.join(opening)}: the conversation is open already, and is as it was opened.")
+    given.like("tools=", tools, ("__iter__",), "a list of functions and Tools")
+    all_tools = tools_of([*tools, *brought(listed(opening.get("plugins", ())))])
+    approve, approves_all, at_most = calling
+    answers = Calling({tool.name: tool for tool in all_tools}, approve, approves_all, at_most)
+    answers.check(asynchronous=asynchronous)
+    given.instance("limits=", limits or Limits(), Limits, "a Limits, such as Limits(turns=20)")
+    for what, value in {"clock=": clock, "new_id=": new_id, "cost=": cost}.items():
+        if value is not None:
+            given.callable_(what, value)
+    wanted = Wanted(result_type) if result_type is not None else None
+    opened = _model(model, asynchronous=asynchronous)
+    cost = cost or cost_of(opened.name)
+    if limits is not None and limits.money is not None and cost is None:
+        raise BadSetting(f"limits.money needs the price of {opened.name}, which is not known. Hand in cost=.")
+    talking = Talking(
+        name=name,
+        model=opened,
+        calling=answers,
+        system=kind._system if system is None else system,
+        limits=limits or Limits(),
+        clock=clock or _wall_clock,
+        new_id=new_id or _new_id,
+        cost=cost,
+        options=options,
+        wanted=wanted,
+    )
+    if isinstance(conversation, str):
+        opening = {**_following(opened), **opening, **({"clock": clock} if clock else {})}
+    return _Made(talking, conversation or name if isinstance(conversation, str) else conversation, opening)
+
+
+def _model(model: str | Model, *, asynchronous: bool) -> Model:
+    if isinstance(model, str):
+        return open_model(model, asynchronous=asynchronous)
+    given.like("model=", model, ("complete",), "a name such as anthropic:claude-haiku-4-5, or a Model")
+    return model
+
+
+def _following(model: Model) -> dict[str, Any]:
+    """What a conversation is opened with because of its model."""
+    said: dict[str, Any] = {"format": model.format, "model": model.name.partition(":")[2] or model.name}
+    window = getattr(model, "window", None)
+    return said | ({"window": window} if isinstance(window, int) else {})
+
+
+def _wall_clock() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex

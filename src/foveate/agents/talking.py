@@ -1,0 +1,212 @@
+"""The loop of an agent that calls tools: the model is called, its calls are answered, until it answers without a call.
+
+`Talker` is one agent in one conversation, without the waiting: its methods are acts. Before anything is said, what a
+run left open that broke off is closed; so whatever happened before, the next request is legal, and nothing is done
+twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..core.messages import Message
+from ..core.runs import AgentRun, step_of
+from ..errors import BadInput
+from ..ports import Clock, Cost, Model
+from ..shell import Historic
+from .acts import Act, Do
+from .answers import Wanted, Wrong, with_instruction
+from .calling import Calling, answer_open, open_calls
+from .events import Ended, Outcome
+from .limits import Limits
+from .running import Running, begun
+
+if TYPE_CHECKING:
+    from ..async_conversation import AsyncConversation
+    from ..conversation import Conversation
+
+__all__ = ["Talker", "Talking"]
+
+_BY_LIMIT = {"turns", "tokens", "money", "time"}
+_TRIES = 3
+"""Answers of a wanted type that are tried to be read."""
+
+
+class Talking(Struct, frozen=True):
+    """What an agent is made of, beside its conversation."""
+
+    name: str
+    model: Model
+    calling: Calling
+    system: object
+    limits: Limits
+    clock: Clock
+    new_id: Callable[[], str]
+    cost: Cost | None = None
+    options: Mapping[str, Any] | None = None
+    wanted: Wanted | None = None
+    """The type of the final answer, if not plain text."""
+
+
+class Talker:
+    """One agent in one conversation."""
+
+    def __init__(self, talking: Talking, conversation: Conversation | AsyncConversation) -> None:
+        self._talking = talking
+        self._chat = conversation
+        self._tools = [tool.wire(conversation.format.name) for tool in talking.calling.tools.values()]
+        self._system = talking.system
+        if talking.wanted is not None:
+            self._system = with_instruction(talking.system, talking.wanted.instruction)
+        self._is_clean = False
+        """Whether all that this agent began has come to its end."""
+
+    def send(self, said: object, *, streams: bool) -> Act[Outcome]:
+        """Say something, and go on until the model has answered it. Raises BadInput where nothing is said."""
+        if isinstance(said, str) and not said.strip():
+            raise BadInput("Say something: a text that is blank asks for nothing.")
+        yield from self._close_earlier()
+        before = len(self._chat)
+        yield Do(partial(self._chat.append, said))
+        if not isinstance(said, str):
+            rows: list[Historic] = yield Do(partial(self._chat.history, before + 1))
+            said = "\n".join(row.message.text for row in rows)
+        return (yield from self._perform(self._running(self._begun(said), streams)))
+
+    def resume(self, *, streams: bool) -> Act[Outcome]:
+        """Go on where a run ended before the model had answered: broken off, failed, or stopped by a limit.
+
+        A run that broke off goes on as the run it was; after a limit a new one begins. Where the model has answered,
+        nothing is done: the outcome is that of the last run. Raises BadInput where there is nothing to go on with.
+        """
+        yield Do(self._chat.refresh)
+        run = yield from self._last_run()
+        newest = yield from self._newest()
+        if newest is None or (run is None and _is_answer(newest)):
+            raise BadInput("There is nothing to resume: the agent has not begun anything here. Send something.")
+        if run is None or (not _is_answer(newest) and (run.reason in _BY_LIMIT or run.state in ("done", "waiting"))):
+            return (yield from self._perform(self._running(self._begun(self._last_said()), streams)))
+        if not _is_answer(newest):
+            running = self._running(run, streams)
+            yield from running.take_up()
+            return (yield from self._perform(running))
+        if run.state == "running" and _is_of(newest, run):  # It had ended, but for its record.
+            running = self._running(run, streams)
+            yield from running.take_up()
+            if outcome := (yield from self._final(running, newest.message.text)):
+                return outcome
+            return (yield from self._perform(running))
+        last = Outcome(run.result, run)
+        yield Ended(last)
+        return last
+
+    # ------------------------------------------------------------------------------------------------------- the loop
+
+    def _perform(self, running: Running) -> Act[Outcome]:
+        self._is_clean = False
+        outcome = yield from running.performed(partial(self._loop, running))
+        self._is_clean = True
+        return outcome
+
+    def _loop(self, running: Running) -> Act[Outcome]:
+        said, tries = "", 0
+        while True:
+            yield from answer_open(running, self._talking.calling)
+            if reason := running.reached():
+                return (yield from running.end("stopped", said, reason))
+            reply: Message = yield from running.call_model(system=self._system, tools=self._tools)
+            said = reply.text or said
+            if not reply.calls:
+                tries += 1
+                if outcome := (yield from self._final(running, reply.text, tries)):
+                    return outcome
+
+    def _final(self, running: Running, text: str, tries: int = 1) -> Act[Outcome | None]:
+        """The end of a run whose model has answered; None where the answer cannot be read, and it was told so."""
+        wanted = self._talking.wanted
+        if wanted is None:
+            return (yield from running.end("done", text))
+        try:
+            value = wanted.read(text)
+        except Wrong as error:
+            if tries < _TRIES:
+                yield Do(partial(self._chat.append, str(error)))
+                return None
+            reason = f"no answer of the type {wanted.name} in {tries} tries: {error}"
+            return (yield from running.end("failed", text, reason))
+        return (yield from running.end("done", text, value=value))
+
+    # ------------------------------------------------------------------------------------------------- what was before
+
+    def _close_earlier(self) -> Act[None]:
+        """Answer what is open, and close a run that broke off: something else is said now, so nobody resumes it."""
+        calling = self._talking.calling
+        if self._is_clean and not (yield from open_calls(self._chat, calling)):
+            return
+        yield Do(self._chat.refresh)
+        run = yield from self._last_run()
+        is_open = bool((yield from open_calls(self._chat, calling)))
+        if not is_open and (run is None or run.state != "running"):
+            return
+        running = self._running(run or self._begun(""), streams=False)
+        if run is None:
+            closed = replace(running.run, state="done", reason="It answered calls that somebody else had left open.")
+        elif run.state == "running":
+            newest = yield from self._newest()
+            is_done = newest is not None and _is_answer(newest) and _is_of(newest, run)
+            state, reason = ("done", "") if is_done else ("stopped", "It broke off, and something else was said.")
+            result = newest.message.text if newest and is_done else ""
+            closed = replace(run, state=state, reason=reason, result=result)
+        else:
+            closed = run
+        yield from running.take_up()
+        yield from running.keep()
+        yield from answer_open(running, calling)
+        yield from running.close(closed.state, closed.result, closed.reason)
+
+    def _last_run(self) -> Act[AgentRun | None]:
+        runs: list[AgentRun] = yield Do(self._chat.runs)
+        return next((run for run in reversed(runs) if run.agent == self._talking.name), None)
+
+    def _newest(self) -> Act[Historic | None]:
+        """The newest message that is a part of the talk: originals that a program had shown again are none."""
+        for position in range(len(self._chat), 0, -1):
+            rows: list[Historic] = yield Do(partial(self._chat.history, position, position))
+            if rows[0].message.role != "user" or rows[0].stamp.expanded is None:
+                return rows[0]
+        return None
+
+    def _last_said(self) -> str:
+        view = self._chat.view
+        return next((e.source.text for e in view.entries if e.position == view.last_input and e.source), "")
+
+    def _begun(self, task: str) -> AgentRun:
+        talking = self._talking
+        return begun(talking.name, self._chat.name, task, id=talking.new_id(), now=talking.clock())
+
+    def _running(self, run: AgentRun, streams: bool) -> Running:
+        talking = self._talking
+        return Running(
+            run,
+            self._chat,
+            talking.model,
+            limits=talking.limits,
+            clock=talking.clock,
+            cost=talking.cost,
+            streams=streams,
+            options=talking.options,
+        )
+
+
+def _is_answer(row: Historic) -> bool:
+    """Whether this is what a model says at the end: nothing waits for an answer after it."""
+    return row.message.role == "assistant" and not row.message.calls
+
+
+def _is_of(row: Historic, run: AgentRun) -> bool:
+    return bool(row.stamp.step) and step_of(row.stamp.step)[0] == run.id
