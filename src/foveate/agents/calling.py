@@ -148,7 +148,7 @@ def _carry_out(running: Running, calling: Calling, batch: Sequence[_Open], opene
             yield from _begin(running, one)
             if one.is_known:
                 yield from _end(running, one)
-    yield from _append(running, opened)
+    yield from _append(running, calling, opened)
     waiting = [one for one in batch if not one.is_known]
     if not waiting:
         return
@@ -165,7 +165,7 @@ def _carry_out(running: Running, calling: Calling, batch: Sequence[_Open], opene
         try:
             yield from _end(running, one)
             if trouble is None:
-                yield from _append(running, opened)
+                yield from _append(running, calling, opened)
         except StoreError as error:  # What the others come to is kept, if it can be.
             trouble = trouble or error
     if trouble is not None:
