@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "inspector": EVERYTHING,
     "cli": EVERYTHING,
     "testing": INWARD | {"formats"},
-    "foveate": SHELL | LEAVES | {"wiring", "settings"},
+    "foveate": SHELL | LEAVES | {"wiring", "settings", "agents"},
     "__main__": {"errors", "cli"},
 }
 """Each part of the package (a file or folder directly under it; "foveate" is its `__init__`) and what it may import."""

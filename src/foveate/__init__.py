@@ -69,6 +69,11 @@ from .shell import Historic, Mend, Repaired
 from .wiring import open_async_conversation, open_conversation, open_model, open_store
 
 if _typing.TYPE_CHECKING:
+    from .agents.chat import AsyncChatAgent, ChatAgent
+    from .agents.events import Outcome
+    from .agents.limits import Limits
+    from .agents.react import AsyncReActAgent, ReActAgent
+    from .agents.tools import Tool, tool
     from .async_conversation import AsyncConversation
     from .core.context import Context
     from .core.economy import when_it_pays
@@ -97,7 +102,9 @@ __all__ = [
     "EXPAND_INSTRUCTION",
     "AdditionalContent",
     "Answer",
+    "AsyncChatAgent",
     "AsyncConversation",
+    "AsyncReActAgent",
     "BadEdit",
     "BadInput",
     "BadMessage",
@@ -105,6 +112,7 @@ __all__ = [
     "BadTranscript",
     "BrokenStream",
     "Budget",
+    "ChatAgent",
     "CompactionFailed",
     "Context",
     "Conversation",
@@ -124,6 +132,7 @@ __all__ = [
     "Kept",
     "KeptPlugin",
     "Lease",
+    "Limits",
     "Media",
     "Mend",
     "Message",
@@ -134,6 +143,7 @@ __all__ = [
     "NoSummary",
     "NotExpandable",
     "Opaque",
+    "Outcome",
     "Part",
     "Pin",
     "Plan",
@@ -141,6 +151,7 @@ __all__ = [
     "Policy",
     "Prices",
     "Profile",
+    "ReActAgent",
     "Reasoning",
     "Receipt",
     "Refused",
@@ -158,6 +169,7 @@ __all__ = [
     "Task",
     "Text",
     "TipMoved",
+    "Tool",
     "ToolCall",
     "ToolResult",
     "Totals",
@@ -196,6 +208,7 @@ __all__ = [
     "shrink_to_digest",
     "supersede",
     "system",
+    "tool",
     "tool_result",
     "user",
     "when_it_pays",
@@ -203,12 +216,19 @@ __all__ = [
 
 
 _LATER = {
+    "AsyncChatAgent": ".agents.chat",
     "AsyncConversation": ".async_conversation",
+    "AsyncReActAgent": ".agents.react",
+    "ChatAgent": ".agents.chat",
     "Context": ".core.context",
     "EXPAND_INSTRUCTION": ".expansion",
     "Excerpt": ".expansion",
     "Hit": ".expansion",
     "KeptPlugin": ".policies.retain_blocks",
+    "Limits": ".agents.limits",
+    "Outcome": ".agents.events",
+    "ReActAgent": ".agents.react",
+    "Tool": ".agents.tools",
     "checkpoint": ".policies.checkpoint",
     "checkpoint_edit": ".policies.checkpoint",
     "compact_on_overflow": ".policies.compact_on_overflow",
@@ -226,6 +246,7 @@ _LATER = {
     "retain_blocks": ".policies.retain_blocks",
     "shrink_to_digest": ".policies.shrink_to_digest",
     "supersede": ".policies.supersede",
+    "tool": ".agents.tools",
     "when_it_pays": ".core.economy",
 }
 """What is imported only when it is asked for: asyncio alone would double the time, and few need every policy."""

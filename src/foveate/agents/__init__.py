@@ -1,1 +1,61 @@
-"""Agents on conversations that never outgrow their window: a chat agent, a ReAct agent, and a loop agent."""
+"""Agents on conversations that never outgrow their window: a chat agent, a ReAct agent, and a loop agent.
+
+What is named here is imported when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import typing as _typing
+from importlib import import_module as _import_module
+
+if _typing.TYPE_CHECKING:
+    from .chat import AsyncChatAgent, ChatAgent
+    from .events import AgentEvent, Answered, Called, Changed, Ended, Outcome, Replied, Said, Thought
+    from .limits import Limits
+    from .react import AsyncReActAgent, ReActAgent
+    from .tools import Tool, tool
+
+__all__ = [
+    "AgentEvent",
+    "Answered",
+    "AsyncChatAgent",
+    "AsyncReActAgent",
+    "Called",
+    "Changed",
+    "ChatAgent",
+    "Ended",
+    "Limits",
+    "Outcome",
+    "ReActAgent",
+    "Replied",
+    "Said",
+    "Thought",
+    "Tool",
+    "tool",
+]
+
+_LATER = {
+    "AgentEvent": ".events",
+    "Answered": ".events",
+    "AsyncChatAgent": ".chat",
+    "AsyncReActAgent": ".react",
+    "Called": ".events",
+    "Changed": ".events",
+    "ChatAgent": ".chat",
+    "Ended": ".events",
+    "Limits": ".limits",
+    "Outcome": ".events",
+    "ReActAgent": ".react",
+    "Replied": ".events",
+    "Said": ".events",
+    "Thought": ".events",
+    "Tool": ".tools",
+    "tool": ".tools",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(_import_module(_LATER[name], __name__), name)
+    return value
