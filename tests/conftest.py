@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -27,3 +32,30 @@ def transcripts() -> Path:
     if not (folder / "neutral").is_dir():
         pytest.skip(f"no recorded transcripts: {folder} is missing (set FOVEATE_TRANSCRIPTS to a folder that has them)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Any]:
+    """A PostgreSQL server, one for all processes of a test run (`tools/postgres_server.py`)."""
+    pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+    sys.path.insert(0, str(ROOT / "tools"))
+    postgres_server = pytest.importorskip("postgres_server", reason="this system has no file locks")
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID") or uuid.uuid4().hex
+    try:
+        # Not in pytest's own folder, which only this user may enter: where this is root, another one runs the server.
+        server = postgres_server.Server.shared(Path(tempfile.gettempdir()) / f"foveate-postgres-{run[:12]}")
+    except postgres_server.NoServer as error:
+        pytest.skip(f"no PostgreSQL server: {error}")
+    yield server
+    server.let_go()
+
+
+@pytest.fixture
+def postgres_url(postgres: Any) -> str:
+    """The URL of a store in an empty schema of its own."""
+    import psycopg
+
+    name = f"t{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(postgres.url(), autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}".encode())
+    return f"{postgres.url()}?schema={name}"

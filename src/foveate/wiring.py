@@ -153,11 +153,12 @@ async def open_async_conversation(
 
 
 def open_store(url: str) -> Database:
-    """The store behind a URL: `memory:` or `sqlite:///PATH`. Raises BadSetting for another one.
+    """The store behind a URL: `memory:`, `sqlite:///PATH` or `postgresql://...`. Raises BadSetting for another one.
 
     It keeps conversations (`ports.Store`) and what was set up for agents (`ports.Catalog`).
 
     `sqlite:///PATH?search=off` keeps no index of words: the file is smaller by about 40 %, and `search` is refused.
+    `postgresql://USER:PASSWORD@HOST/DATABASE?schema=NAME` needs the extra `postgres`; MissingExtra where it is missing.
     """
     given.text("The URL of a store", url)
     place = place_of(url)
@@ -165,6 +166,10 @@ def open_store(url: str) -> Database:
         from .stores.memory import MemoryStore
 
         return MemoryStore()
+    if place.kind == "postgres":
+        from .stores.postgres import PostgresStore
+
+        return PostgresStore(place.path)
     from .stores.sqlite import SqliteStore
 
     return SqliteStore(place.path, search=place.search)

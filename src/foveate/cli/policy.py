@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from cyclopts import Parameter
 
+from ..stores import without_password
 from ._options import settings_of
 
 if TYPE_CHECKING:
@@ -89,7 +90,10 @@ def _print(settings: Settings) -> None:
 
     heading(f"policy {settings['policy']}", settings.description)
     say()
-    rows = [(name, _value(one.value), one.source) for name, one in settings.values.items()]
+    values = {name: (one.value, one.source) for name, one in settings.values.items()}
+    if isinstance(url := values["store"][0], str):
+        values["store"] = without_password(url), values["store"][1]
+    rows = [(name, _value(value), source) for name, (value, source) in values.items()]
     print_table(("setting", "value", "where it comes from"), rows, left=3)
     steps = [*settings.steps, *(["the hard floor"] if settings["floor"] else [])]
     say(f"Runs in this order: {', '.join(steps)}." if steps else "Nothing runs by itself.")

@@ -23,7 +23,7 @@ from ..policies.presets import BARE, MECHANISMS, Preset, preset
 from ..policies.presets.assembly import assembled, checked, is_on, precedence, refusal, settled
 from ..policies.presets.said import Level, Place, Said, Saying, Source, over, shown
 from ..policies.recap_settings import VARIABLES, recap_settings
-from ..stores import place_of
+from ..stores import place_of, without_password
 from ..summarizers import summarizer_named
 from .levels import FILE, GENERAL, Spoken, from_environment, from_file, from_keywords
 
@@ -262,4 +262,5 @@ def _check_general(merged: Saying) -> None:
 
 def _again(place: Place, said: Said, error: BadInput) -> BadSetting:
     """An error, said again with the source of the value that it is about."""
-    return BadSetting(f"{said.source.subject} is {shown(said.value)}. {error}{precedence([(place, said)])}")
+    value = without_password(str(said.value)) if place == ("store",) else said.value
+    return BadSetting(f"{said.source.subject} is {shown(value)}. {error}{precedence([(place, said)])}")

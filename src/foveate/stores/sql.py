@@ -60,9 +60,10 @@ class SqlStore(SqlRuns, SqlCatalog):
         check_keys(tenant, name)
         head = self._driver.read(lambda session: self._find(session, tenant, name))
         if head is None and create:
-            head = self._driver.write(
-                lambda session: self._find(session, tenant, name) or _begin(session, tenant, name)
-            )
+            try:
+                head = self._driver.write(lambda session: _begin(session, tenant, name))
+            except BadSetting:  # Another writer began it a moment ago.
+                head = self._driver.read(lambda session: self._find(session, tenant, name))
         if head is None:
             raise NoSuchConversation(name, self._driver.place)
         return head
@@ -70,7 +71,9 @@ class SqlStore(SqlRuns, SqlCatalog):
     def append(self, head: Head, rows: Sequence[Appended]) -> Head:
         check_rows(head, rows)
         values = [message_values(head, row, self._codec) for row in rows]
-        messages, bodies = [message for message, _ in values], [body for _, body in values if body]
+        messages = [message for message, _ in values]
+        # In one order for all, so that no two writers of a tree wait for each other.
+        bodies = sorted(body for _, body in values if body)
         tip = rows[-1] if rows else head
         ends = tip.position, (rows[-1].id if rows else head.tip), tip.seal
 

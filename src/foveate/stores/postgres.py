@@ -1,0 +1,190 @@
+"""PostgreSQL: one database for many processes and machines.
+
+Reading sees one consistent state (REPEATABLE READ, READ ONLY); writing is READ COMMITTED, where each statement that
+changes a branch states what it expects to find and locks its row. What fails because others wrote at the same moment is
+done again after a pause, a bounded number of times; so is what a cut connection undid. Statements travel in a pipeline:
+one that returns nothing is not waited for, so an append is two round trips. Nothing here knows a table.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+from ..errors import BadSetting, MissingExtra, StoreError
+from ..ports import Clock
+from .codec import Codec
+from .driver import Row, Session, WordIndex
+from .sql import SqlStore
+
+try:
+    import psycopg
+    from psycopg_pool import ConnectionPool as _  # noqa: F401
+except ImportError as error:
+    raise MissingExtra("A PostgreSQL store", "postgres") from error
+
+from .postgres_errors import explain, is_conflict, is_lost, unknown_outcome
+from .postgres_pool import Connection, Connections
+from .postgres_sql import rewritten
+from .postgres_url import SCHEMES, read_url
+from .postgres_words import PostgresWords
+
+__all__ = ["PostgresDriver", "PostgresStore"]
+
+T = TypeVar("T")
+
+_READ = b"BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+_WRITE = b"BEGIN ISOLATION LEVEL READ COMMITTED"
+"""Not READ WRITE: where a user is set to read only, that holds."""
+_COMMIT = b"COMMIT"
+
+_TABLES = "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = current_schema()"
+_ALONE = """
+    SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
+    pg_advisory_xact_lock(hashtextextended('foveate ' || current_schema(), 0))"""
+
+_CONFLICTS_MAX = 12
+"""How often a write is begun that others get in the way of."""
+_LOST_MAX = 3
+"""How often work is begun whose connection is cut before it asked to commit."""
+_PAUSE_FIRST, _PAUSE_MAX = 0.004, 0.5
+"""Seconds before the second attempt, at most, and before any."""
+
+
+def _wait(attempt: int) -> None:
+    """Wait for some part of a time that doubles with every attempt, so that those who collided do not do so again."""
+    time.sleep(random.random() * min(_PAUSE_MAX, _PAUSE_FIRST * 2**attempt))
+
+
+class PostgresStore(SqlStore):
+    """Conversations in a PostgreSQL database, in the schema that the URL names; its tables are made if there are none.
+
+    `url`: `postgresql://user:password@host:port/database?schema=foveate`; see `docs/postgres.md` for its options. What
+    was acknowledged is as durable as the server makes it (`synchronous_commit`, on by default). `pause` is called with
+    the number of an attempt, from 1, before the next is made; by default it sleeps for a random time. `connection` is
+    the class that connections are made of, for tests that make one fail.
+
+    Raises BadSetting for a URL that cannot be read, MissingExtra where psycopg is not installed, and StoreError where
+    the database cannot be used, and says what to do. A store cannot be carried across a fork: close it before, open it
+    after.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        clock: Clock | None = None,
+        codec: Codec = "zlib",
+        pause: Callable[[int], None] = _wait,
+        connection: type[Connection] = Connection,
+    ) -> None:
+        super().__init__(PostgresDriver(url, pause=pause, connection=connection), codec=codec, clock=clock)
+
+
+class PostgresDriver:
+    """The Driver for one schema of one PostgreSQL database."""
+
+    def __init__(
+        self, url: str, *, pause: Callable[[int], None] = _wait, connection: type[Connection] = Connection
+    ) -> None:
+        if not url.startswith(SCHEMES):
+            raise BadSetting("The URL of a PostgreSQL store begins with postgresql://.")
+        told = read_url(url)
+        self.place = told.place
+        self.words: WordIndex | None = PostgresWords() if told.search else None
+        self._pause = pause
+        self._connections = Connections(told, connection)
+
+    def read(self, work: Callable[[Session], T]) -> T:
+        return self._run(_READ, work)
+
+    def write(self, work: Callable[[Session], T]) -> T:
+        return self._run(_WRITE, work)
+
+    def close(self) -> None:
+        self._connections.close()
+
+    def __repr__(self) -> str:
+        return f"PostgresDriver({self.place})"
+
+    def _run(self, begin: bytes, work: Callable[[Session], T]) -> T:
+        conflicts = lost = 0
+        while True:
+            attempt = _Attempt(begin, work)
+            try:
+                return attempt.run(self._connections)
+            except (psycopg.Error, UnicodeError) as error:
+                conflicts, lost = conflicts + is_conflict(error), lost + attempt.is_lost
+                if attempt.is_lost and attempt.is_unknown:
+                    raise unknown_outcome(self.place, error) from error
+                again = (is_conflict(error) and conflicts < _CONFLICTS_MAX) or (attempt.is_lost and lost < _LOST_MAX)
+                if not again:
+                    raise explain(error, self.place) from error
+            if attempt.is_lost:
+                self._connections.look_over()
+            self._pause(conflicts + lost)
+
+
+class _Attempt(Generic[T]):
+    """One transaction, and how it ended."""
+
+    def __init__(self, begin: bytes, work: Callable[[Session], T]) -> None:
+        self._begin, self._work = begin, work
+        self.is_lost = False
+        """Whether its connection was cut."""
+        self.is_unknown = False
+        """Whether it had asked to commit what it wrote, so that it may be written although nobody said so."""
+
+    def run(self, connections: Connections) -> T:
+        """What the work returns, once it is committed. Raises what it or psycopg raises, once it is undone."""
+        connection = connections.borrow()
+        try:
+            with connection.pipeline():
+                connection.execute(self._begin, prepare=False)
+                result = self._work(_Session(connection, self._begin is _WRITE))
+                self.is_unknown = self._begin is _WRITE
+                ended = connection.execute(_COMMIT, prepare=False)
+            if ended.statusmessage != "COMMIT":  # PostgreSQL answers ROLLBACK to those who commit what failed.
+                raise StoreError(f"The database undid a transaction: {ended.statusmessage}. Nothing was written.")
+            return result
+        except BaseException as error:
+            self.is_lost = connection.closed or is_lost(error)
+            self._undo(connection, keep=isinstance(error, Exception) and not self.is_lost)
+            raise
+        finally:
+            connections.give_back(connection)
+
+    def _undo(self, connection: Connection, *, keep: bool) -> None:
+        try:
+            if keep:
+                connection.rollback()
+                return
+        except psycopg.Error:
+            pass
+        connection.close()  # It may be anywhere in its transaction; the server undoes that when it is gone.
+
+
+class _Session:
+    """The Session over a connection with an open transaction, in a pipeline."""
+
+    __slots__ = ("_connection", "_writes")
+
+    def __init__(self, connection: Connection, writes: bool) -> None:
+        self._connection = connection
+        self._writes = writes
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        wanted = rewritten(statement)
+        cursor = self._connection.cursor(binary=True)
+        cursor.execute(wanted.text, values)
+        return cursor.fetchall() if wanted.returns else []
+
+    def each(self, statement: str, many: Sequence[Sequence[Any]]) -> None:
+        self._connection.cursor().executemany(rewritten(statement).text, many)
+
+    def tables(self) -> set[str]:
+        if self._writes:  # Who asks this in order to make some is alone with it until its transaction ends.
+            self.rows(_ALONE)
+        return {name for (name,) in self.rows(_TABLES)}

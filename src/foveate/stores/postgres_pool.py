@@ -1,0 +1,141 @@
+"""Connections to one PostgreSQL database: a pool of them, what is wrong with the database if it is, and forks.
+
+Knows how connections are set up and handed out; no transaction, no statement of the store.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import Any
+
+import psycopg
+from psycopg.types.numeric import Int8BinaryDumper
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
+
+from ..errors import StoreError
+from .checks import CLOSED
+from .postgres_errors import explain, unreachable
+from .postgres_url import Told
+
+__all__ = ["Connections"]
+
+Connection = psycopg.Connection[Any]
+
+_OLDEST = 130_000
+"""The oldest server that is taken: 13. The tests run on what they find, usually the newest."""
+_IDLE_SECONDS = 300.0
+"""After which a connection that nobody needed is closed."""
+
+
+class Connections:
+    """Connections of this process to the database that `told` names. Any thread may borrow one.
+
+    Raises StoreError where there is no such database, or none that foveate can use, and says what to do.
+    """
+
+    def __init__(self, told: Told, connection: type[Connection] = Connection) -> None:
+        self._told = told
+        self._pid = os.getpid()
+        self._reason: list[Exception] = []
+        """Why the newest connection that failed did so."""
+        kind = _telling(connection, self._reason)
+        try:
+            with kind.connect(told.conninfo, autocommit=True) as first:
+                _check(first, told)
+        except psycopg.OperationalError as error:
+            raise unreachable(told.place, told.wait, error) from error
+        except psycopg.Error as error:
+            raise explain(error, told.place) from error
+        self._pool: ConnectionPool[Connection] = ConnectionPool(
+            told.conninfo,
+            connection_class=kind,
+            kwargs={"autocommit": True},
+            min_size=0,
+            max_size=told.pool,
+            open=False,
+            configure=_set_up,
+            timeout=told.wait,
+            max_idle=_IDLE_SECONDS,
+            # Given up soon, so that the next who asks begins a new attempt instead of waiting for an old one's pause.
+            reconnect_timeout=told.wait,
+        )
+        self._pool.open()
+        self._finish = weakref.finalize(self, _finish, self._pool, self._pid)
+
+    def borrow(self) -> Connection:
+        """A connection with no transaction. It must be given back."""
+        if self._pid != os.getpid():
+            raise StoreError(
+                f"{self._told.place} was opened before this process was forked, and its connections are the parent's. "
+                f"Close the store before forking and open it after, or start workers by multiprocessing's 'spawn'."
+            )
+        self._reason.clear()
+        try:
+            return self._pool.getconn()
+        except PoolClosed as error:
+            raise StoreError(CLOSED) from error
+        except PoolTimeout as error:
+            reason = self._reason[-1] if self._reason else None
+            raise unreachable(self._told.place, self._told.wait, reason) from error
+
+    def give_back(self, connection: Connection) -> None:
+        """Take it back; one that is broken or closed is replaced when somebody needs it."""
+        self._pool.putconn(connection)
+
+    def look_over(self) -> None:
+        """Replace those that wait here and are broken: where one was cut, so were others."""
+        self._pool.check()
+
+    def close(self) -> None:
+        """Close what waits here now, and what is out when it is given back. Doing it again does nothing."""
+        self._finish()
+
+
+def _telling(kind: type[Connection], reason: list[Exception]) -> type[Connection]:
+    """The class of connections, remembering why one failed: the pool tells its borrowers only that they waited."""
+
+    class Telling(kind):  # type: ignore[valid-type, misc]
+        @classmethod
+        def connect(cls, *arguments: Any, **keywords: Any) -> Any:
+            try:
+                return super().connect(*arguments, **keywords)
+            except psycopg.Error as error:
+                reason[:] = [error]
+                raise
+
+    return Telling
+
+
+def _set_up(connection: Connection) -> None:
+    # One type for every number: else a statement is prepared anew for each size of its values.
+    connection.adapters.register_dumper(int, Int8BinaryDumper)
+
+
+def _check(connection: Connection, told: Told) -> None:
+    """Raises StoreError where foveate cannot use this database."""
+    info = connection.info
+    if info.server_version < _OLDEST:
+        raise StoreError(
+            f"{told.place} is PostgreSQL {info.server_version // 10000}; {_OLDEST // 10000} or newer is needed. "
+            f"Upgrade the server."
+        )
+    encoding = info.parameter_status("server_encoding")
+    if encoding != "UTF8":
+        raise StoreError(
+            f"{told.place} keeps text as {encoding}, which has no room for every character. Give foveate a database "
+            f"of its own: CREATE DATABASE foveate ENCODING 'UTF8' TEMPLATE template0."
+        )
+    found = connection.execute("SELECT current_schema()").fetchone()
+    if not found or found[0] is None:
+        name = f'"{told.schema}"' if told.schema else "that is this user's"
+        raise StoreError(
+            f"{told.place} has no schema {name}, or this user may not use it. Create it: CREATE SCHEMA "
+            f"{told.schema or 'public'} AUTHORIZATION {info.user}."
+        )
+
+
+def _finish(pool: ConnectionPool[Connection], pid: int) -> None:
+    """Close everything: on `close`, when a store is forgotten, and when Python ends."""
+    if pid == os.getpid():  # In a forked child these connections are the parent's.
+        pool.close()

@@ -1,0 +1,39 @@
+"""Statements as PostgreSQL and psycopg want them: they are written once, for all databases, with `?` and BLOB.
+
+What stands in quotation marks or in a comment is left alone. Knows signs and words, no table.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+__all__ = ["Rewritten", "rewritten"]
+
+_TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\bBLOB\b|\?|%""", re.IGNORECASE)
+_RETURNS = re.compile(r"\s*(?:SELECT|WITH|VALUES|SHOW)\b|.*\bRETURNING\b", re.IGNORECASE | re.DOTALL)
+
+
+class Rewritten(NamedTuple):
+    """A statement to hand to psycopg."""
+
+    text: bytes
+    returns: bool
+    """Whether it gives back rows. One that does not need not be waited for."""
+
+
+@lru_cache(maxsize=1024)
+def rewritten(statement: str) -> Rewritten:
+    """The statement with psycopg's placeholders and PostgreSQL's type for bytes."""
+    return Rewritten(_TOKEN.sub(_token, statement).encode(), bool(_RETURNS.match(statement)))
+
+
+def _token(found: re.Match[str]) -> str:
+    match found.group():
+        case "?":
+            return "%s"
+        case word if word.upper() == "BLOB":
+            return "BYTEA"
+        case other:
+            return other.replace("%", "%%")  # psycopg takes a single one for the beginning of a placeholder.

@@ -1,0 +1,39 @@
+"""The PostgreSQL store keeps the contract that every store keeps."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import pytest
+
+pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+
+import psycopg
+from postgres_schemas import emptied
+
+from foveate.stores.postgres import PostgresStore
+from foveate.testing.catalog_contract import CatalogContract
+from foveate.testing.store_contract import StoreContract
+
+
+@pytest.fixture(scope="module")
+def reused(postgres: Any) -> str:
+    """The URL of a schema that the tests of this module use one after the other."""
+    name = f"t{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(postgres.url(), autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}".encode())
+    return f"{postgres.url()}?schema={name}"
+
+
+class TestPostgresStore(StoreContract, CatalogContract):
+    @pytest.fixture(autouse=True)
+    def schema(self, reused: str) -> None:
+        self.url = emptied(reused)
+
+    def make_store(self) -> PostgresStore:
+        return PostgresStore(self.url)
+
+    def reopen(self, store: Any) -> PostgresStore:
+        store.close()
+        return PostgresStore(self.url)
