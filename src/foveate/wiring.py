@@ -183,15 +183,16 @@ def open_model(
     timeout: float | None = None,
     max_retries: int | None = None,
     options: Mapping[str, Any] | None = None,
+    api_key: str | None = None,
 ) -> StreamingModel:
     """The model of this name, through its provider's official SDK: `anthropic:claude-haiku-4-5`, `openai:gpt-4.1-mini`,
     `google:gemini-2.5-flash`, `xai:grok-4.7`, ... (`foveate.models.PROVIDERS`).
 
-    Its `format` is the one to open a conversation with. Its key is found where the SDK finds it, when the first request
-    is sent. `asynchronous`: its answers are awaited. `max_tokens`: of one answer (default 8,192). `timeout`: seconds
-    until the answer, or the next piece of a stream (600). `max_retries`: the SDK's (2). `options`: said with every
-    request, such as `{"temperature": 0}`. Raises BadSetting for another name, and MissingExtra where the SDK is not
-    installed.
+    Its `format` is the one to open a conversation with. Its key is `api_key`, or is found where the SDK finds it, when
+    the first request is sent. `asynchronous`: its answers are awaited. `max_tokens`: of one answer (default 8,192).
+    `timeout`: seconds until the answer, or the next piece of a stream (600). `max_retries`: the SDK's (2). `options`:
+    said with every request, such as `{"temperature": 0}`. Raises BadSetting for another name, and MissingExtra where
+    the SDK is not installed.
     """
     from .models import model_named
 
@@ -202,6 +203,7 @@ def open_model(
         timeout=timeout,
         max_retries=max_retries,
         options=options,
+        api_key=api_key,
     )
 
 

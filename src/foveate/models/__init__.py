@@ -45,10 +45,10 @@ def model_named(
     """The model of this name, such as `anthropic:claude-haiku-4-5`, `openai:gpt-4.1-mini` or `google:gemini-2.5-flash`.
 
     Its key is where the provider's users keep it (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY`, ...: see
-    `servers.py`), and is looked for when the first request is sent, unless it is said (`api_key`). `asynchronous`: its answers are awaited.
-    `max_tokens` of one answer, `timeout` (seconds), `max_retries`: the leaf's own if None. `options`: said with every
-    request, such as `{"temperature": 0}`. Raises BadSetting for another name, and MissingExtra where the SDK is not
-    installed.
+    `servers.py`), and is looked for when the first request is sent, unless `api_key` says it. `asynchronous`: its
+    answers are awaited. `max_tokens` of one answer, `timeout` (seconds), `max_retries`: the leaf's own if None.
+    `options`: said with every request, such as `{"temperature": 0}`. Raises BadSetting for another name, and
+    MissingExtra where the SDK is not installed.
 
     `demo` is a small program that takes a model's place, for a first look without a key (`demo.py`).
     """

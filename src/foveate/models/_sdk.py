@@ -10,6 +10,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any
 
+from ..errors import BadSetting
 from ..ports import Delta, Whole
 from ._checked import checked
 from ._streams import Gatherer, broken
@@ -40,7 +41,13 @@ class SdkModel:
         timeout: float,
         max_retries: int,
         options: Mapping[str, Any] | None,
+        api_key: str | None = None,
     ) -> None:
+        """`api_key`: of the client that this model makes; None: the one of the environment."""
+        if client is not None and api_key is not None:
+            raise BadSetting("Say api_key= where client= is made, or leave client= out.")
+        if api_key is not None and (not isinstance(api_key, str) or not api_key.strip()):
+            raise BadSetting(f"api_key= of {name} is a text that is not blank, or None for the environment's.")
         self.name, self.model = name, name.partition(":")[2]
         checked(self.model, max_tokens, timeout, max_retries, options)
         self.max_tokens, self.timeout, self.max_retries = max_tokens, timeout, max_retries
@@ -48,6 +55,8 @@ class SdkModel:
         self.asynchronous = hasattr(type(client), "__aenter__") if client is not None else bool(asynchronous)
         """Whether what `complete` returns is awaited, and `stream` is iterated over by `async for`."""
         self._sdk, self._handed = sdk, client
+        self._key = api_key
+        self._with_key = {"api_key": api_key} if api_key is not None else {}
         self._own: Any = None
         self._loop: object = None
         self._lock = threading.Lock()

@@ -31,15 +31,16 @@ def anthropic_model(
     timeout: float = TIMEOUT,
     max_retries: int = RETRIES,
     options: Mapping[str, Any] | None = None,
+    api_key: str | None = None,
 ) -> AnthropicModel:
     """A model of the Messages API, such as `claude-haiku-4-5`.
 
     `client`: the SDK's, sync or async, with its own retries; what `complete` returns is awaited, and `stream` is
     iterated over by `async for`, if it is async. By default one is made when the first request is sent, async if
-    `asynchronous`, which finds its key as the SDK does (`ANTHROPIC_API_KEY`). `max_tokens`: of one answer, thoughts
-    included. `timeout`: seconds until the answer, or the next piece of a stream. `options`: said with every request,
-    such as `{"thinking": {"type": "enabled", "budget_tokens": 4096}}`; what a request says itself goes before them.
-    Raises MissingExtra where the SDK is not installed, and BadSetting for what makes no sense.
+    `asynchronous`, with `api_key`, or the key that the SDK finds (`ANTHROPIC_API_KEY`). `max_tokens`: of one answer,
+    thoughts included. `timeout`: seconds until the answer, or the next piece of a stream. `options`: said with every
+    request, such as `{"thinking": {"type": "enabled", "budget_tokens": 4096}}`; what a request says itself goes before
+    them. Raises MissingExtra where the SDK is not installed, and BadSetting for what makes no sense.
     """
     try:
         import anthropic
@@ -56,6 +57,7 @@ def anthropic_model(
         timeout=timeout,
         max_retries=max_retries,
         options=options,
+        api_key=api_key,
     )
 
 
@@ -66,11 +68,11 @@ class AnthropicModel(SdkModel):
 
     def _made(self) -> Any:
         kind = self._sdk.AsyncAnthropic if self.asynchronous else self._sdk.Anthropic
-        client = kind(max_retries=self.max_retries)
+        client = kind(max_retries=self.max_retries, **self._with_key)
         if not (client.api_key or client.auth_token or getattr(client, "credentials", None)):
             raise BadSetting(
                 f"{self.name} needs a key, and ANTHROPIC_API_KEY is not set. Set it in the environment, or hand in "
-                "client=Anthropic(api_key=...)."
+                "api_key=, or client=Anthropic(api_key=...)."
             )
         return client
 

@@ -42,6 +42,7 @@ def openai_model(
     timeout: float = TIMEOUT,
     max_retries: int = RETRIES,
     options: Mapping[str, Any] | None = None,
+    api_key: str | None = None,
 ) -> OpenAIModel:
     """A model of the chat completions, such as `gpt-4.1-mini`.
 
@@ -50,9 +51,9 @@ def openai_model(
     async if `asynchronous`, for the `server` of the table (`google`, `xai`, ...: see `servers.SERVERS`) with the key
     that the environment holds for it, or for the compatible server at `base_url`, such as `http://localhost:8000/v1`,
     with `OPENAI_API_KEY` if that is set. `max_tokens`: of one answer. `timeout`: seconds until the answer, or the next
-    piece of a stream. `options`: said with every request, such as `{"prompt_cache_key": "support",
-    "reasoning_effort": "low"}`; what a request says itself goes before them. Raises MissingExtra where the SDK is not
-    installed, and BadSetting for what makes no sense.
+    piece of a stream. `api_key`: instead of the environment's. `options`: said with every request, such as
+    `{"prompt_cache_key": "support", "reasoning_effort": "low"}`; what a request says itself goes before them. Raises
+    MissingExtra where the SDK is not installed, and BadSetting for what makes no sense.
     """
     try:
         import openai
@@ -74,6 +75,7 @@ def openai_model(
         timeout=timeout,
         max_retries=max_retries,
         options=options,
+        api_key=api_key,
     )
 
 
@@ -92,11 +94,11 @@ class OpenAIModel(SdkModel):
     def _made(self) -> Any:
         kind = self._sdk.AsyncOpenAI if self.asynchronous else self._sdk.OpenAI
         server = SERVERS[self.name.partition(":")[0]]
-        held = [key for name in server.keys if (key := os.environ.get(name))]
+        held = [key for key in (self._key, *map(os.environ.get, server.keys)) if key]
         where = self._base_url or server.base_url
         if where is None:
             try:
-                return kind(max_retries=self.max_retries)
+                return kind(max_retries=self.max_retries, **self._with_key)
             except self._sdk.OpenAIError as error:
                 if "api_key" not in str(error):
                     raise
@@ -108,7 +110,7 @@ class OpenAIModel(SdkModel):
     def _keyless(self, server: Server) -> BadSetting:
         return BadSetting(
             f"{self.name} needs a key, and {' or '.join(server.keys)} is not set. Set it in the environment, or "
-            "hand in client=OpenAI(api_key=..., base_url=...)."
+            "hand in api_key=, or client=OpenAI(api_key=..., base_url=...)."
         )
 
     def _sender(self, client: Any) -> Callable[..., Any]:
