@@ -17,7 +17,7 @@ from ..replay.numbers import UNKNOWN
 from ._canvas import Line, draw
 from ._said import printable
 
-__all__ = ["COLOURS", "console", "heading", "print_chart", "print_table", "progress", "say"]
+__all__ = ["COLOURS", "console", "encodable", "heading", "print_chart", "print_table", "progress", "say"]
 
 COLOURS = ("blue", "red", "green", "magenta", "yellow", "cyan")
 _PLAIN = {"\N{NARROW NO-BREAK SPACE}": ",", UNKNOWN: "-", "→": "->", "…": "...", "·": "-", "│": "|"}
@@ -108,13 +108,13 @@ def _blocks(widths: Sequence[int], left: int, room: int) -> list[list[int]]:
 
 def _put(pieces: Sequence[tuple[str, str]]) -> None:
     """Print pieces of a line, each with its style, with nothing in them that could steer the terminal."""
-    safe = [(printable(text), style) for text, style in pieces]
-    if _narrow_encoding():
-        safe = [(_ascii(text), style) for text, style in safe]
-    console().print(Text.assemble(*safe))
+    console().print(Text.assemble(*[(encodable(printable(text)), style) for text, style in pieces]))
 
 
-def _ascii(text: str) -> str:
+def encodable(text: str) -> str:
+    """The same text in characters that standard output can write."""
+    if not _narrow_encoding():
+        return text
     for fine, coarse in _PLAIN.items():
         text = text.replace(fine, coarse)
     return text.encode(sys.stdout.encoding, "replace").decode(sys.stdout.encoding)

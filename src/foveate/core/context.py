@@ -189,8 +189,8 @@ def _only(entry: Entry) -> ContextKind | None:
     """The kind of an entry that is of one kind whatever its parts are."""
     if entry.kind == "summary":
         return "summaries"
-    if entry.stamp.expanded is not None and entry.stamp.expanded.form in SHOWN_AGAIN:
-        return "expanded"
+    if entry.stamp.expanded is not None:
+        return "expanded" if entry.stamp.expanded.form in SHOWN_AGAIN else "results"
     if entry.renewed and not entry.shrunk:
         return "expanded"
     return "plugins" if entry.stamp.origin == "plugin" else None

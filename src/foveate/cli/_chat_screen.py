@@ -1,0 +1,155 @@
+"""Where a chat is read and printed: a terminal, a pipe, or a program that wants JSON lines.
+
+Nothing that a model, a tool or a recording wrote can steer the terminal: control characters are made visible here, once
+for all that is printed.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from io import TextIOWrapper
+from typing import Any, Protocol
+
+import msgspec
+from rich.text import Text
+
+from ..agents.events import Answered, Called, Changed, Ended, Replied, Said, Thought
+from ..core.context import Context
+from ..core.wire import encode_message
+from ._chat_shown import Notice, Piece, Shown, Told, shown
+from ._print import console, encodable
+from ._said import printable
+
+__all__ = ["PROMPT", "JsonScreen", "Pipe", "Screen", "Terminal"]
+
+PROMPT = "> "
+"""What stands before what the user says to the model."""
+
+
+class Screen(Protocol):
+    """Where a chat is read and printed."""
+
+    def tell(self, told: Told) -> None:
+        """Print something that happened."""
+        ...
+
+    def read(self, prompt: str) -> str | None:
+        """The next line of the user, without its end; None where there is none any more."""
+        ...
+
+
+class Pipe:
+    """Lines in, plain text out: for scripts and tests. What is read is printed, so that the output reads as a chat."""
+
+    def __init__(self) -> None:
+        self._shown = Shown()
+        _read_anything()
+
+    def tell(self, told: Told) -> None:
+        self._shown, pieces = shown(self._shown, told)
+        for piece in pieces:
+            self._put(piece)
+        sys.stdout.flush()
+
+    def read(self, prompt: str) -> str | None:
+        line = sys.stdin.readline()
+        if not line:
+            return None
+        line = line.rstrip("\r\n")
+        self._put(Piece(f"{_apart(prompt)}{line}\n"))
+        return line
+
+    def _put(self, piece: Piece) -> None:
+        sys.stdout.write(_safe(piece.text))
+
+
+class Terminal(Pipe):
+    """A person at a terminal: lines with a history, colours where the terminal has them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        with suppress(ImportError):  # Not everywhere; without it lines can be typed all the same.
+            import readline  # noqa: F401
+        self._console = console()
+
+    def read(self, prompt: str) -> str | None:
+        try:
+            self._put(Piece(_apart(prompt).removesuffix(prompt)))
+            return input(_safe(prompt))
+        except EOFError:
+            print()
+            return None
+
+    def _put(self, piece: Piece) -> None:
+        self._console.print(Text(_safe(piece.text), style=piece.style), end="")
+
+
+class JsonScreen:
+    """One JSON object a line for everything that happens: for programs."""
+
+    def __init__(self) -> None:
+        _read_anything()
+
+    def tell(self, told: Told) -> None:
+        print(msgspec.json.encode(_plain(told)).decode(), flush=True)
+
+    def read(self, prompt: str) -> str | None:
+        if prompt.startswith(" "):  # A question, not the wait for what comes next.
+            self.tell(Notice(prompt.strip(), "question"))
+        line = sys.stdin.readline()
+        return line.rstrip("\r\n") if line else None
+
+
+def _apart(prompt: str) -> str:
+    """A prompt with an empty line before it, where something new begins."""
+    return f"\n{prompt}" if prompt == PROMPT else prompt
+
+
+def _read_anything() -> None:
+    """What is no UTF-8 in what is piped in is replaced: half a letter is no reason to end."""
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+
+
+def _safe(text: str) -> str:
+    return encodable(printable(text).encode("utf-8", "replace").decode())
+
+
+def _plain(told: Told) -> dict[str, Any]:
+    """One event as plain values, under `event` its kind."""
+    match told:
+        case Said(text) | Thought(text):
+            return {"event": type(told).__name__.lower(), "text": text}
+        case Changed(receipt):
+            figures = {name: getattr(receipt, name) for name in ("first", "last", "turn", "author", "policies", "by")}
+            sizes = {"edits": len(receipt.edits), "before": receipt.tokens_before, "after": receipt.tokens_after}
+            return {"event": "changed", **figures, **sizes}
+        case Replied(message, id, usage, turn, seconds):
+            whole = msgspec.Raw(encode_message(message))
+            facts = {"usage": _usage(usage), "turn": turn, "seconds": round(seconds, 3)}
+            return {"event": "replied", "id": id, "message": whole, **facts}
+        case Called(call):
+            return {"event": "called", "id": call.call_id, "name": call.name, "arguments": call.arguments}
+        case Answered(call, result, seconds):
+            said = {"name": call.name, "state": result.state, "text": result.text, "seconds": round(seconds, 3)}
+            return {"event": "answered", "id": call.call_id, **said}
+        case Ended(outcome):
+            run = outcome.run
+            return {"event": "ended", "state": run.state, "reason": run.reason, "text": outcome.text, "run": run.id}
+        case Context():
+            held: dict[str, Any] = {
+                "tokens": told.tokens,
+                "window": told.window,
+                "free": told.free,
+                "kinds": dict(told.kinds),
+            }
+            cost = {"cost": round(told.cost), "saved": round(told.saved), "dollars": told.dollars}
+            more = {"whole": told.tokens_whole, "cached": told.cached, "dollars_saved": told.dollars_saved}
+            return {"event": "context", **held, **more, **cost}
+        case Notice(text, style):
+            return {"event": "question" if style == "question" else "notice", "text": text}
+
+
+def _usage(usage: Any) -> dict[str, int | None]:
+    return {name: getattr(usage, name) for name in usage.__struct_fields__}

@@ -1,0 +1,159 @@
+"""What a chat tells, and how it reads: a pure function from what happened to pieces of text with their styles.
+
+Knows the events of agents and nothing of terminals. What a model or a tool wrote is told as it was written: whoever
+prints the pieces makes its control characters visible (`_chat_screen.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..agents.events import AgentEvent, Answered, Called, Changed, Ended, Replied, Said, Thought
+from ..core.context import Context
+from ..core.counting import tokens_of
+from ..core.messages import Message, ToolCall, ToolResult
+from ..core.receipts import Receipt
+from ..expansion.tool import NAMES
+from ._chat_meter import status
+
+__all__ = ["Notice", "Piece", "Shown", "Told", "asked_for", "brief", "shown"]
+
+
+class Piece(Struct, frozen=True):
+    """Some text, and how it looks: a style of rich, or ""."""
+
+    text: str
+    style: str = ""
+
+
+class Notice(Struct, frozen=True):
+    """Something the chat itself says, in whole lines."""
+
+    text: str
+    style: str = ""
+
+
+Told = AgentEvent | Context | Notice
+"""All that a chat tells."""
+
+
+class Shown(Struct, frozen=True):
+    """What of it is on the screen already, as far as it bears on what comes next."""
+
+    open: str = ""
+    """The style of the line that is not ended yet; "" where none is, "said" for the model's words."""
+    has_streamed: bool = False
+    """Whether words of the reply that comes have been shown."""
+
+
+def shown(before: Shown, told: Told) -> tuple[Shown, list[Piece]]:
+    """What is shown next, and how the screen stands then."""
+    match told:
+        case Said(text):
+            return _flowing(before, "said", "", text)
+        case Thought(text):
+            return _flowing(before, "thought", "dim italic", text)
+        case Replied(message):
+            pieces = _ended(before)
+            if not before.has_streamed and message.text.strip():
+                pieces.append(Piece(f"{message.text.strip()}\n"))
+            for call in message.calls:  # What the conversation answers itself, nobody else tells of.
+                if call.name in NAMES:
+                    pieces += [Piece(f"  * {call.name}", "cyan"), Piece(f" {asked_for(call)}\n")]
+            return Shown(), pieces
+        case Called():
+            return before, []
+        case Changed(receipt):
+            return _block(before, Piece(f"{_of_receipt(receipt)}\n", "dim"))
+        case Answered(call, result, seconds):
+            return _block(before, *_of_result(call, result, seconds))
+        case Ended(outcome):
+            return _block(before, *_of_end(outcome.run.state, outcome.run.reason))
+        case Context():
+            return _block(before, *(Piece(text, style) for text, style in status(told)), Piece("\n"))
+        case Notice(text, style):
+            return _block(before, Piece(f"{text}\n", style))
+
+
+def asked_for(call: ToolCall, width: int = 72) -> str:
+    """What a call is about, on one line: its arguments, without the names where there is no need for them."""
+    try:
+        given = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        return brief(call.arguments, width)
+    if not isinstance(given, dict):
+        return brief(call.arguments, width)
+    first, *others = [*given.items(), ("", None)]
+    said = [_value(first[1])] if first[0] else []
+    said += [f"{name}={_value(value)}" for name, value in others if name]
+    return brief(" ".join(said), width)
+
+
+def brief(text: str, width: int = 72) -> str:
+    """The beginning of a text, on one line."""
+    line = " ".join(text[: 8 * width].split())
+    return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def _value(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _flowing(before: Shown, open: str, style: str, text: str) -> tuple[Shown, list[Piece]]:
+    """Words as they come: on the line that is open, where it is of their kind."""
+    pieces = [] if before.open == open else _ended(before)
+    if before.open != open:
+        text = text.lstrip("\n")
+    is_said = before.has_streamed or (open == "said" and bool(text.strip()))
+    if not text:
+        return replace(before, open="" if pieces else before.open, has_streamed=is_said), pieces
+    return Shown("" if text.endswith("\n") else open, is_said), [*pieces, Piece(text, style)]
+
+
+def _block(before: Shown, *pieces: Piece) -> tuple[Shown, list[Piece]]:
+    """Lines of their own."""
+    return replace(before, open=""), [*_ended(before), *pieces]
+
+
+def _ended(before: Shown) -> list[Piece]:
+    return [Piece("\n")] if before.open else []
+
+
+def _of_receipt(receipt: Receipt) -> str:
+    who = ", ".join(receipt.policies) or receipt.author
+    edits = len(receipt.edits)
+    size = f"{receipt.tokens_before:,} -> {receipt.tokens_after:,} tokens"
+    written = f", written by {', '.join(receipt.by)}" if receipt.by else ""
+    undo = "" if receipt.author == "undo" else "; /undo takes it back"
+    return f"  ~ {who}: {edits} edit{'s' * (edits != 1)}, {size}{written}{undo}"
+
+
+def _of_result(call: ToolCall, result: ToolResult, seconds: float) -> Iterator[Piece]:
+    is_ok = result.state == "ok"
+    yield Piece(f"  {'*' if is_ok else '!'} {call.name}", "cyan" if is_ok else "red")
+    if about := asked_for(call):
+        yield Piece(f" {about}")
+    if is_ok:
+        tokens = tokens_of(Message("tool", (result,)))
+        yield Piece(f"  {tokens:,} tokens, {seconds:.1f} s\n", "dim")
+    else:
+        yield Piece(f"  {brief(result.text, 160)}\n", "red")
+
+
+_LIMITS = {
+    "turns": "it has called the model as often as it may",
+    "tokens": "it has used as many tokens as it may",
+    "money": "it has cost as much as it may",
+    "time": "it has taken as long as it may",
+}
+
+
+def _of_end(state: str, reason: str) -> Iterator[Piece]:
+    if state == "stopped":
+        yield Piece(f"  Stopped: {_LIMITS.get(reason, reason)}. Say something, and it goes on.\n", "yellow")
+    elif state == "failed":
+        yield Piece(f"  It did not get through: {reason}\n", "red")

@@ -1,0 +1,188 @@
+"""One chat: an agent in a conversation, what it was asked for with, and where it is shown.
+
+Knows how to say something, to go over to another conversation or model, and to tell how the window stands. It reads no
+lines; that is `chat.py`.
+"""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..agents.chat import ChatAgent
+from ..agents.events import Changed
+from ..agents.limits import Limits
+from ..agents.tools import Tool
+from ..conversation import Conversation
+from ..core.context import Context
+from ..core.messages import ToolCall
+from ..core.profiles import window_of
+from ..core.receipts import Receipt
+from ..errors import BadSetting
+from ..models.demo import demo_model
+from ..models.prices import cost_of
+from ..ports import Cost, Model
+from ..wiring import open_model
+from ._chat_screen import Screen
+from ._chat_shown import Notice, asked_for
+
+__all__ = ["DEMO", "Opening", "Talk"]
+
+DEMO = "demo"
+_DEMO_WINDOW = 16_000
+"""Tokens: small, so that what foveate does is soon seen."""
+
+
+class Opening(Struct, frozen=True):
+    """What a chat was asked for with."""
+
+    name: str
+    model: str
+    store: str
+    folder: Path
+    tools: tuple[Tool, ...]
+    system: str
+    limits: Limits
+    window: int | None = None
+    policy: str | None = None
+    approves: bool = False
+    """Whether calls that ask first are taken as allowed."""
+    pace: float = 0.0
+    """Seconds between two words of the demo."""
+
+
+class Talk:
+    """A chat that goes on. Raises what opening the conversation and the model raises."""
+
+    def __init__(self, opening: Opening, screen: Screen, *, goes_on: bool = True) -> None:
+        """`goes_on`: whether somebody is there who goes on after what is stopped, or cannot be done for want of a key;
+        else that ends the chat.
+        """
+        self._opening, self._screen, self._goes_on = opening, screen, goes_on
+        self._agent = self._opened(opening)
+        self._told = self.chat.head.number
+        """The newest edit that was told of."""
+        self.has_failed = False
+        """Whether a model could not be asked."""
+
+    @property
+    def chat(self) -> Conversation:
+        return self._agent.conversation
+
+    @property
+    def name(self) -> str:
+        return self._opening.name
+
+    @property
+    def model(self) -> str:
+        """The name of the model that answers."""
+        return self._opening.model
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """What the model may use, beside `expand`."""
+        return self._opening.tools
+
+    def asks(self, tool: Tool) -> bool:
+        """Whether a call of this tool is asked for."""
+        return tool.needs_approval and not self._opening.approves
+
+    def say(self, text: str) -> None:
+        """Say something, show what comes of it, and how the window stands then. Ctrl-C ends the reply, not the chat."""
+        try:
+            with closing(self._agent.stream(text)) as events:
+                for event in events:
+                    self._screen.tell(event)
+                    if isinstance(event, Changed):
+                        self._told = max(self._told, event.receipt.last)
+        except KeyboardInterrupt:
+            if not self._goes_on:
+                raise
+            self.note("Stopped. What was asked, and every result that came, is kept; say something, and it goes on.")
+        except BadSetting as error:  # A key that is not there, for example.
+            if not self._goes_on:
+                raise
+            self.note(str(error), "red")
+        except Exception as error:  # Whatever an SDK raises: a key, the network, a refusal. The chat goes on.
+            self.has_failed = True
+            self.note(f"{self.model} did not answer: {_sentence(error)}", "red")
+        for receipt in self.chat.receipts(self._told):  # What was changed once the reply was recorded.
+            self.tell_receipt(receipt)
+        self._screen.tell(self.context())
+
+    def context(self) -> Context:
+        """How the window stands."""
+        return self.chat.context(cost=_cost(self.model))
+
+    def note(self, text: str, style: str = "") -> None:
+        """Show something that the chat itself says."""
+        self._screen.tell(Notice(text, style))
+
+    def tell_receipt(self, receipt: Receipt) -> None:
+        """Show what a change of the view did."""
+        self._told = max(self._told, receipt.last)
+        self._screen.tell(Changed(receipt))
+
+    def fork(self, name: str) -> None:
+        """Go over to a new conversation with the same past."""
+        self.chat.fork(name).close()
+        self._reopen(replace(self._opening, name=name))
+
+    def use(self, model: str) -> None:
+        """Let another model answer from now on. Its window counts, unless one was asked for."""
+        self._reopen(replace(self._opening, model=model))
+
+    def close(self) -> None:
+        """Let go of the conversation. All that was said is in the store."""
+        self._agent.close()
+
+    def _reopen(self, opening: Opening) -> None:
+        agent = self._opened(opening)  # First: where it cannot be opened, this one stays.
+        self._agent.close()
+        self._agent, self._opening = agent, opening
+        self._told = self.chat.head.number
+
+    def _opened(self, opening: Opening) -> ChatAgent:
+        window = opening.window
+        model: Model
+        if opening.model == DEMO:
+            model, window = demo_model(pace=opening.pace), window or _DEMO_WINDOW
+        else:
+            model = open_model(opening.model)
+        if window is None and window_of(opening.model.partition(":")[2]) is None:
+            raise BadSetting(f"How large is the window of {opening.model}? Say --window 128000 (tokens).")
+        return ChatAgent(
+            model,
+            conversation=opening.name,
+            store=opening.store,
+            system=opening.system,
+            tools=opening.tools,
+            limits=opening.limits,
+            approve=self._approve,
+            cost=_cost(opening.model),
+            window=window,
+            policy=opening.policy,
+            expand=True,
+        )
+
+    def _approve(self, call: ToolCall) -> bool | str:
+        """Ask whether a call may be made. An answer that is neither yes nor no is told to the model."""
+        if self._opening.approves:
+            return True
+        answer = self._screen.read(f"  ? {call.name} {asked_for(call, 400)}\n    allow it? [y/N, or why not] ")
+        said = (answer or "").strip()
+        if said.lower() in ("y", "yes"):
+            return True
+        return False if said.lower() in ("", "n", "no") else said
+
+
+def _cost(model: str) -> Cost | None:
+    return None if model == DEMO else cost_of(model)
+
+
+def _sentence(error: Exception) -> str:
+    said = str(error).strip() or type(error).__name__
+    return said if type(error).__module__.startswith("foveate") else f"{type(error).__name__}: {said}"
