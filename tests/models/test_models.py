@@ -10,147 +10,181 @@ from typing import Any
 
 import pytest
 
-from foveate import BadSetting, MissingExtra, SummaryRequest, user
+from foveate import BadSetting, MissingExtra, SummaryRequest, open_model, user
 from foveate.formats import get_format
 from foveate.models import is_model_name, model_named
 from foveate.models.anthropic import anthropic_model
 from foveate.models.openai import openai_model
 from foveate.summarizers import model_summarizer
+from foveate.testing import Fails, ScriptedModel, Slow
+from foveate.testing.server import StubServer
 
-from .provider import Provider, provider
-
-BODY = {"messages": [{"role": "user", "content": "Sum up."}]}
-
-
-def anthropic_client(one: Provider, *, is_async: bool = False) -> Any:
-    sdk = pytest.importorskip("anthropic")
-    return (sdk.AsyncAnthropic if is_async else sdk.Anthropic)(api_key="none", base_url=one.url, max_retries=0)
+from .serving import BODY, BOTH, model_at, serving
 
 
-def openai_client(one: Provider, *, is_async: bool = False) -> Any:
-    sdk = pytest.importorskip("openai")
-    return (sdk.AsyncOpenAI if is_async else sdk.OpenAI)(api_key="none", base_url=f"{one.url}/v1", max_retries=0)
-
-
-def text_of(name: str, response: object) -> str:
-    return get_format(name).parse_reply(response)[0].text
+def text_of(model: Any, response: object) -> str:
+    return get_format(model.format).parse_reply(response)[0].text
 
 
 def test_the_anthropic_sdk_carries_a_request_and_the_format_reads_its_response():
-    with provider(["In short."]) as one, anthropic_client(one) as client:
-        model = anthropic_model("claude-haiku-4-5", client, max_tokens=99)
-        assert (model.name, model.format) == ("anthropic:claude-haiku-4-5", "anthropic")
-        assert text_of("anthropic", model.complete(BODY)) == "In short."
-        assert one.paths == ["/v1/messages"]
-        assert one.requests == [{"model": "claude-haiku-4-5", "max_tokens": 99, **BODY}]
+    with serving(["In short."], "anthropic", max_tokens=99) as (server, model):
+        assert (model.name, model.format) == ("anthropic:m", "anthropic")
+        assert text_of(model, model.complete(BODY)) == "In short."
+        assert [(one.path, one.said) for one in server.received] == [
+            ("/v1/messages", {"model": "m", "max_tokens": 99, **BODY})
+        ]
 
 
 def test_the_openai_sdk_carries_a_request_and_the_format_reads_its_response():
-    with provider(["In short."], "openai") as one, openai_client(one) as client:
-        model = openai_model("gpt-4.1-mini", client, max_tokens=99)
-        assert (model.name, model.format) == ("openai:gpt-4.1-mini", "openai")
-        assert text_of("openai", model.complete(BODY)) == "In short."
-        assert one.paths == ["/v1/chat/completions"]
-        assert one.requests == [{"model": "gpt-4.1-mini", "max_tokens": 99, **BODY}]
+    with serving(["In short."], "openai", max_tokens=99) as (server, model):
+        assert (model.name, model.format) == ("openai:m", "openai")
+        assert text_of(model, model.complete(BODY)) == "In short."
+        assert [(one.path, one.said) for one in server.received] == [
+            ("/v1/chat/completions", {"model": "m", "max_tokens": 99, **BODY})
+        ]
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai"])
-def test_an_async_client_is_awaited(name: str):
+@BOTH
+def test_an_async_client_is_awaited(provider: str):
     async def run() -> str:
-        with provider(["In short."], name) as one:
-            made = anthropic_client if name == "anthropic" else openai_client
-            async with made(one, is_async=True) as client:
-                model = anthropic_model("m", client) if name == "anthropic" else openai_model("m", client)
-                return text_of(name, await model.complete(BODY))  # type: ignore[misc]
+        with StubServer(ScriptedModel(["In short."], provider)) as server:
+            model = model_at(server, provider, asynchronous=True)
+            async with model._handed:
+                return text_of(model, await model.complete(BODY))
 
     assert asyncio.run(run()) == "In short."
 
 
-def test_a_server_of_ones_own_is_named_by_its_address_and_the_length_is_said_in_the_word_it_knows(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    with provider(["In short."], "openai") as one:
-        model = openai_model("qwen", base_url=f"{one.url}/v1", max_tokens=7)
-        assert text_of("openai", model.complete(BODY)) == "In short."
-        assert one.requests[0] == {"model": "qwen", "max_tokens": 7, **BODY}
-        model._client.close()
+@BOTH
+def test_options_are_said_with_every_request_and_a_request_that_says_its_own_keeps_it(provider: str):
+    options = {"temperature": 0, "max_tokens": 9}
+    with serving(["one", "two"], provider, options=options) as (server, model):
+        model.complete(BODY)
+        model.complete({**BODY, "temperature": 1, "model": "other", "max_tokens": 5})
+    assert [one.said for one in server.received] == [
+        {"model": "m", "max_tokens": 9, "temperature": 0, **BODY},
+        {"model": "other", "max_tokens": 5, "temperature": 1, **BODY},
+    ]
+
+
+@BOTH
+def test_a_field_that_the_sdk_has_no_keyword_for_travels_all_the_same(provider: str):
+    with serving(["one"], provider, options={"newer": {"deep": [1]}, "extra_body": {"newest": 2}}) as (server, model):
+        model.complete(BODY)
+    assert {"newer": {"deep": [1]}, "newest": 2}.items() <= server.received[0].said.items()
 
 
 @pytest.mark.parametrize(
     ("client", "word"),
     [
         (SimpleNamespace(base_url=SimpleNamespace(host="api.openai.com")), "max_completion_tokens"),
+        (SimpleNamespace(base_url=SimpleNamespace(host="mine.openai.azure.com")), "max_completion_tokens"),
+        (SimpleNamespace(base_url=SimpleNamespace(host="api.x.ai")), "max_completion_tokens"),
         (SimpleNamespace(base_url=SimpleNamespace(host="localhost")), "max_tokens"),
         (SimpleNamespace(), "max_completion_tokens"),
     ],
 )
-def test_openai_is_told_the_length_in_its_own_word(client: Any, word: str):
+def test_a_server_is_told_the_length_in_its_own_word(client: Any, word: str):
     asked: list[dict[str, Any]] = []
     client.chat = SimpleNamespace(completions=SimpleNamespace(create=lambda **said: asked.append(said)))
     openai_model("o9", client, max_tokens=7).complete(BODY)
     openai_model("o9", client).complete({**BODY, "max_completion_tokens": 5})
-    assert asked[0] == {"model": "o9", word: 7, "timeout": 60.0, **BODY}
-    assert asked[1] == {"model": "o9", "max_completion_tokens": 5, "timeout": 60.0, **BODY}
+    assert asked[0] == {"model": "o9", word: 7, "timeout": 600.0, **BODY}
+    assert asked[1] == {"model": "o9", "max_completion_tokens": 5, "timeout": 600.0, **BODY}
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai"])
-def test_what_the_sdk_raises_is_raised(name: str):
-    sdk = pytest.importorskip(name)
-    with provider([ConnectionError("overloaded")], name) as one:
-        client = anthropic_client(one) if name == "anthropic" else openai_client(one)
-        with client, pytest.raises(sdk.APIStatusError, match="overloaded"):
-            (anthropic_model("m", client) if name == "anthropic" else openai_model("m", client)).complete(BODY)
+def test_a_server_that_knows_the_length_by_the_other_word_is_told_it_by_that_from_then_on():
+    said = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
+    with serving([Fails(400, message=said), "one", "two"], "openai") as (server, model):
+        assert [text_of(model, model.complete(BODY)) for _ in range(2)] == ["one", "two"]
+    lengths = [sorted(one.said.keys() & {"max_tokens", "max_completion_tokens"}) for one in server.received]
+    assert lengths == [["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]]
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai"])
-def test_a_server_that_never_answers_is_given_up(name: str):
-    sdk = pytest.importorskip(name)
-    with provider([], name, hangs=True) as one:
-        client = anthropic_client(one) if name == "anthropic" else openai_client(one)
-        model: Any = anthropic_model if name == "anthropic" else openai_model
-        with client, pytest.raises(sdk.APITimeoutError):
-            model("m", client, timeout=0.1).complete(BODY)
+@BOTH
+def test_what_the_sdk_raises_is_raised(provider: str):
+    sdk = pytest.importorskip(provider)
+    with serving([Fails(529, message="overloaded")], provider) as (_, model):
+        with pytest.raises(sdk.APIStatusError, match="overloaded") as caught:
+            model.complete(BODY)
+        assert caught.value.status_code == 529
+        with pytest.raises(sdk.BadRequestError, match="role"):
+            model.complete({"messages": [{"role": "robot", "content": "x"}]})
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai"])
-def test_a_summary_goes_through_the_real_client(name: str):
-    with provider(['{"summary": "All is said."}'], name) as one:
-        client = anthropic_client(one) if name == "anthropic" else openai_client(one)
-        model: Any = anthropic_model if name == "anthropic" else openai_model
-        with client:
-            summarize: Any = model_summarizer(model("m", client), get_format(name))
-            summary = summarize(SummaryRequest("compact", (user("Hello."),), 100))
-        assert (summary.text, summary.by) == ("All is said.", f"{name}:m")
-        assert "cache_control" not in str(one.requests)
+@BOTH
+def test_what_may_pass_is_tried_again_when_the_server_says(provider: str):
+    script = [Fails(429, retry_after=0.01), Fails(500, retry_after=0.01), "In short."]
+    with serving(script, provider, max_retries=2) as (server, model):
+        assert text_of(model, model.complete(BODY)) == "In short."
+    assert [one.headers["x-stainless-retry-count"] for one in server.received] == ["0", "1", "2"]
+    assert len({one.body for one in server.received}) == 1
+
+
+@BOTH
+def test_a_server_that_never_answers_is_given_up(provider: str):
+    sdk = pytest.importorskip(provider)
+    with serving([Slow("x", 30)], provider, timeout=0.1) as (_, model), pytest.raises(sdk.APITimeoutError):
+        model.complete(BODY)
+
+
+@BOTH
+def test_a_summary_goes_through_the_real_client(provider: str):
+    with serving(['{"summary": "All is said."}'], provider) as (server, model):
+        summarize: Any = model_summarizer(model, get_format(provider))
+        summary = summarize(SummaryRequest("compact", (user("Hello."),), 100))
+        assert (summary.text, summary.by) == ("All is said.", f"{provider}:m")
+        assert b"cache_control" not in server.received[0].body
 
 
 def test_a_model_is_named_by_its_provider():
-    assert [is_model_name(name) for name in ("anthropic:claude-haiku-4-5", "openai:a:b", "openai:", "gpt", "x:y")] == [
-        *(True, True, False, False, False)
-    ]
+    known = (
+        "anthropic:claude-haiku-4-5",
+        "openai:a:b",
+        "google:gemini-2.5-flash",
+        "xai:grok-4.7",
+        "ollama:llama3.2:1b",
+    )
+    unknown = ("openai:", "openai: ", "gpt", "x:y", ":y")
+    assert [is_model_name(name) for name in known + unknown] == [True] * len(known) + [False] * len(unknown)
     pytest.importorskip("anthropic")
     pytest.importorskip("openai")
-    assert model_named("anthropic:claude-haiku-4-5").name == "anthropic:claude-haiku-4-5"
-    named: Any = model_named("openai:gpt-4.1-mini", max_tokens=9, timeout=3.0)
-    assert (named.name, named.max_tokens, named.timeout) == ("openai:gpt-4.1-mini", 9, 3.0)
-    with pytest.raises(BadSetting, match=r"There is no model 'gpt'.*PROVIDER:MODEL"):
-        model_named("gpt")
+    assert open_model("anthropic:claude-haiku-4-5").name == "anthropic:claude-haiku-4-5"
+    named = model_named("openai:gpt-4.1-mini", max_tokens=9, timeout=3.0, max_retries=0, options={"seed": 1})
+    assert (named.name, named.model, named.max_tokens, named.timeout, named.max_retries, named.options) == (
+        *("openai:gpt-4.1-mini", "gpt-4.1-mini", 9, 3.0, 0, {"seed": 1}),
+    )
+    for wrong in ("gpt", "", None, 7, "anthropic"):
+        with pytest.raises(
+            BadSetting, match=r"There is no model .*PROVIDER:MODEL; providers: anthropic, openai, google"
+        ):
+            model_named(wrong)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["anthropic", "openai"])
-def test_a_missing_sdk_is_told_with_its_extra(name: str, monkeypatch):
-    monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(MissingExtra, match=rf'pip install "foveate\[{name}\]"') as caught:
-        model_named(f"{name}:m")
-    assert caught.value.extra == name
+@BOTH
+def test_a_missing_sdk_is_told_with_its_extra(provider: str, monkeypatch):
+    monkeypatch.setitem(sys.modules, provider, None)
+    with pytest.raises(MissingExtra, match=rf'pip install "foveate\[{provider}\]"') as caught:
+        model_named(f"{provider}:m")
+    assert caught.value.extra == provider
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [{"max_tokens": 0}, {"max_tokens": True}, {"timeout": 0}, {"timeout": float("inf")}, {"timeout": "1"}],
+    ("wrong", "says"),
+    [
+        ({"max_tokens": 0}, "max_tokens="),
+        ({"max_tokens": True}, "max_tokens="),
+        ({"timeout": 0}, "timeout="),
+        ({"timeout": float("inf")}, "timeout="),
+        ({"timeout": "1"}, "timeout="),
+        ({"max_retries": -1}, "max_retries="),
+        ({"max_retries": None}, "max_retries="),
+        ({"options": ["x"]}, "options="),
+    ],
 )
-def test_numbers_that_make_no_sense_are_refused(wrong: dict[str, Any]):
+def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any], says: str):
     pytest.importorskip("anthropic")
-    with pytest.raises(BadSetting):
+    with pytest.raises(BadSetting, match=says):
         anthropic_model("m", **wrong)
 
 
@@ -163,8 +197,11 @@ def test_other_clients_and_names_are_refused():
         openai_model("m", 7)  # type: ignore[arg-type]
     with pytest.raises(BadSetting, match="base_url="):
         openai_model("m", SimpleNamespace(chat=None), base_url="http://localhost/v1")  # type: ignore[arg-type]
-    with pytest.raises(BadSetting, match="named by a text"):
-        openai_model(" ")
+    with pytest.raises(BadSetting, match="There is no server 'mine'; those of the table: openai, google"):
+        openai_model("m", server="mine")
+    for wrong in (" ", ""):
+        with pytest.raises(BadSetting, match="named by a text"):
+            openai_model(wrong)
 
 
 def test_naming_a_model_imports_no_sdk():
@@ -173,3 +210,16 @@ def test_naming_a_model_imports_no_sdk():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai", "xai", "google"])
+def test_a_key_that_is_said_goes_before_the_environment_and_is_never_shown(provider: str, monkeypatch):
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "XAI_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv(name, "of the environment")
+    model: Any = model_named(f"{provider}:m", api_key="s3cret")
+    client = model._client()
+    assert client.api_key == "s3cret"
+    assert "s3cret" not in repr(model)
+    model.close()
+    with pytest.raises(BadSetting, match="api_key= of .* is a text that is not blank"):
+        model_named(f"{provider}:m", api_key=" ")

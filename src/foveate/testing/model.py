@@ -39,14 +39,6 @@ Said = str | Message | Mapping[str, Any]
 """Text, a message of the assistant, or a whole response as the provider writes it."""
 
 
-class Cut(NamedTuple):
-    """An answer whose connection breaks in the middle: a stream brings about half of it, and nothing is whole."""
-
-    answer: Said
-    politely: bool = False
-    """Whether a server ends its response as if all were said, as some proxies do, instead of breaking off."""
-
-
 class Slow(NamedTuple):
     """An answer that a server begins at once, where it streams, and finishes so many seconds later.
 
@@ -65,6 +57,16 @@ class Fails(NamedTuple):
     retry_after: float | None = None
     """Seconds after which it wants to be asked again, as it says in a header."""
     message: str = "It did not work out."
+
+
+class Cut(NamedTuple):
+    """An answer whose connection breaks in the middle: a stream brings about half of it, and nothing is whole."""
+
+    answer: Said
+    politely: bool = False
+    """Whether a server ends its response as if all were said, as some proxies do, instead of breaking off."""
+    why: Fails | None = None
+    """What the provider says of it instead, in the middle of the stream."""
 
 
 Answer = Said | Cut | Slow | Fails | Exception
@@ -143,7 +145,7 @@ class ScriptedModel:
 
     def stream(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole] | AsyncIterator[Delta | Whole]:
         """The same in pieces, and last the whole of it. Of an answer that is cut, half the pieces, then
-        BrokenStream.
+        BrokenStream, or what the provider says.
         """
         return self._pieces_later(body) if self._asynchronous else self._pieces(body)
 
@@ -151,7 +153,7 @@ class ScriptedModel:
         """The response to one request, as plain values. Raises BrokenStream where it is cut."""
         answered = self.answer(request)
         if answered.cut:
-            raise _broken()
+            raise self.cut(answered.cut)
         return answered.response
 
     def answer(self, request: Mapping[str, Any]) -> Answered:
@@ -191,7 +193,7 @@ class ScriptedModel:
         pieces = list(deltas(answered.response))
         yield from pieces[: len(pieces) // 2] if answered.cut else pieces
         if answered.cut:
-            raise _broken()
+            raise self.cut(answered.cut)
         yield Whole(shown(answered.response))
 
     async def _pieces_later(self, body: Mapping[str, Any]) -> AsyncIterator[Delta | Whole]:
@@ -211,6 +213,12 @@ class ScriptedModel:
             return next(answers)
         except StopIteration:
             raise AssertionError(f"The script has {number - 1} answers, and this is request {number}.") from None
+
+    def cut(self, cut: Cut) -> ProviderError | BrokenStream:
+        """The error for an answer that is cut: the provider's own, if it says one."""
+        if cut.why is not None:
+            return self._failure(cut.why)
+        return BrokenStream("The connection broke before the answer was whole. Nothing of it was recorded; ask again.")
 
     def _failure(self, fails: Fails) -> ProviderError:
         kind = _KINDS.get(fails.status, "api_error")
@@ -249,10 +257,6 @@ class ScriptedModel:
                     said = f"messages.{position}.content.{place}: Invalid `signature` in `{block['type']}` block"
                     error = {"type": "invalid_request_error", "message": said}
                     raise ProviderError(400, {"type": "error", "error": error})
-
-
-def _broken() -> BrokenStream:
-    return BrokenStream("The connection broke before the answer was whole. Nothing of it was recorded; ask again.")
 
 
 _KINDS: Final = {

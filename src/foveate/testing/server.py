@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from .model import Answered, IllegalRequest, ProviderError, ScriptedModel
-from .sse import anthropic_events, openai_events
+from .sse import anthropic_events, error_event, openai_events
 
 __all__ = ["Received", "StubServer"]
 
@@ -76,10 +76,9 @@ class StubServer:
         """Let so much time pass, or what is left of this server's."""
         self._over.wait(seconds)
 
-    def answer(self, request: Received) -> Answered:
-        """What the script says to a request. Raises ProviderError, and what else the script raises."""
-        self.received.append(request)
-        path = request.path.partition("?")[0]
+    def model_at(self, path: str) -> ScriptedModel:
+        """Who answers there. Raises ProviderError, with status 404, if nobody does."""
+        path = path.partition("?")[0]
         fitting = [
             (len(start), model)
             for start, model in self.models.items()
@@ -87,8 +86,15 @@ class StubServer:
         ]
         if not fitting:
             raise ProviderError(404, _error(path, 404, f"Nobody answers at {path}."))
+        return max(fitting, key=lambda one: one[0])[1]
+
+    def answer(self, request: Received) -> Answered:
+        """What the script says to a request. Raises ProviderError, and what else the script raises."""
+        self.received.append(request)
+        path = request.path
+        model = self.model_at(path)
         try:
-            return max(fitting, key=lambda one: one[0])[1].answer(request.said)
+            return model.answer(request.said)
         except IllegalRequest as illegal:
             self.illegal.append(illegal)
             raise ProviderError(400, _error(path, 400, "; ".join(map(str, illegal.refusals)))) from illegal
@@ -128,9 +134,13 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
             self._begin(200, {"Content-Type": "text/event-stream", "Transfer-Encoding": "chunked"})
             self._chunks(events[:half])
             stub.wait(answered.seconds)
-            if answered.cut is None:
+            cut = answered.cut
+            if cut is None:
                 self._chunks(events[half:])
-            if answered.cut is None or answered.cut.politely:
+            elif cut.why is not None:
+                error = stub.model_at(request.path).cut(cut)
+                self._chunks([error_event(getattr(error, "body", {}))])
+            if cut is None or cut.politely or cut.why is not None:
                 self.wfile.write(b"0\r\n\r\n")
 
         def _whole(self, status: int, said: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from .pieces import small
 
-__all__ = ["anthropic_events", "openai_events"]
+__all__ = ["anthropic_events", "error_event", "openai_events"]
 
 
 def anthropic_events(response: Mapping[str, Any]) -> Iterator[bytes]:
@@ -47,6 +47,11 @@ def openai_events(response: Mapping[str, Any], *, usage: bool) -> Iterator[bytes
     yield b"data: [DONE]\n\n"
 
 
+def error_event(body: Mapping[str, Any]) -> bytes:
+    """An error that is told in the middle of a stream, as its provider writes it."""
+    return _event(body) if "type" in body else _data(body)
+
+
 def _opened(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """A block as it begins, and what is added to it."""
     match block:
@@ -70,7 +75,8 @@ def _deltas(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             case "role" | "tool_calls", _:
                 continue
             case "content" | "reasoning_content" | "reasoning" | "refusal", str(text):
-                yield from ({key: piece} for piece in small(text))
+                for piece in small(text):
+                    yield {key: piece}
             case _ if value not in (None, []):
                 yield {key: value}
     for index, call in enumerate(message.get("tool_calls") or ()):

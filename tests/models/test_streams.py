@@ -1,0 +1,210 @@
+"""Answers that are followed as they come: the SDKs' real clients, sync and async, and a provider on the loopback."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from foveate import BrokenStream, Message, Reasoning, Text, ToolCall, open_model
+from foveate.formats import get_format
+from foveate.ports import Delta, Whole
+from foveate.testing import Cut, Fails, ScriptedModel, Slow
+from foveate.testing.server import StubServer
+
+from .serving import BODY, BOTH, model_at, serving
+
+
+def said_by(provider: str) -> Message:
+    """Thoughts, text and two calls, the second without arguments."""
+    calls = (ToolCall("a", "look", '{"at":"the door","deep":[1,2]}'), ToolCall("b", "list", "{}"))
+    return Message("assistant", (Reasoning("Let me think.", format=provider), Text("I look it up, now."), *calls))
+
+
+def joined(pieces: list[Any], kind: str) -> str:
+    return "".join(piece.text for piece in pieces if isinstance(piece, Delta) and piece.kind == kind)
+
+
+def judged(provider: str, pieces: list[Any], response: object) -> None:
+    """Whether a stream said what the whole response to the same request says."""
+    *deltas, last = pieces
+    assert isinstance(last, Whole)
+    assert joined(deltas, "text") == "I look it up, now."
+    assert joined(deltas, "reasoning") == "Let me think."
+    assert [piece.name for piece in deltas if piece.kind == "call" and piece.name] == ["look", "list"]
+    message, usage = get_format(provider).parse_reply(last.response)
+    same, billed = get_format(provider).parse_reply(response)
+    assert message == same
+    assert (usage.prompt_tokens, usage.output) == (billed.prompt_tokens, billed.output)
+    if provider == "anthropic":
+        reasoning = message.parts[0]
+        assert isinstance(reasoning, Reasoning)
+        assert reasoning.signature.startswith("signed-")
+
+
+@BOTH
+def test_a_stream_says_what_the_whole_response_says(provider: str):
+    with serving([said_by(provider)] * 2, provider) as (server, model):
+        judged(provider, list(model.stream(BODY)), model.complete(BODY))
+    first, second = (one.said for one in server.received)
+    assert first.pop("stream") is True
+    if provider == "openai":
+        assert first.pop("stream_options") == {"include_usage": True}
+    assert first == second
+
+
+@BOTH
+def test_an_async_stream_is_the_same(provider: str):
+    async def run() -> None:
+        with StubServer(ScriptedModel([said_by(provider)] * 2, provider)) as server:
+            model = model_at(server, provider, asynchronous=True)
+            async with model._handed:
+                pieces = [piece async for piece in model.stream(BODY)]
+                judged(provider, pieces, await model.complete(BODY))
+
+    asyncio.run(run())
+
+
+@BOTH
+@pytest.mark.parametrize("politely", [False, True], ids=["broken", "ended"])
+def test_of_a_stream_that_is_cut_the_pieces_are_told_and_nothing_is_whole(provider: str, politely: bool):
+    heard: list[Any] = []
+    says = rf"The answer of {provider}:m broke off.*fault of the server.*ask again"
+    with serving([Cut("one two three four five six", politely)], provider) as (_, model):
+        pieces = model.stream(BODY)
+        with pytest.raises(BrokenStream, match=says):
+            hear(pieces, heard)
+    assert "one two three four five six".startswith(joined(heard, "text"))
+    assert all(isinstance(piece, Delta) for piece in heard)
+
+
+def hear(pieces: Any, heard: list[Any]) -> None:
+    for piece in pieces:
+        heard.append(piece)
+
+
+@BOTH
+@pytest.mark.parametrize("politely", [False, True], ids=["broken", "ended"])
+def test_an_async_stream_that_is_cut_is_told_too(provider: str, politely: bool):
+    async def run() -> None:
+        with StubServer(ScriptedModel([Cut("one two three four five six", politely)], provider)) as server:
+            model = model_at(server, provider, asynchronous=True)
+            async with model._handed:
+                with pytest.raises(BrokenStream, match="broke off"):
+                    async for _ in model.stream(BODY):
+                        pass
+
+    asyncio.run(run())
+
+
+@BOTH
+def test_a_stream_that_halts_in_the_middle_is_given_up(provider: str):
+    with serving([Slow("one two three four", 30)], provider, timeout=0.2) as (_, model):
+        pieces = model.stream(BODY)
+        with pytest.raises(BrokenStream, match=r"ReadTimeout|Timeout"):
+            list(pieces)
+
+
+@BOTH
+def test_closing_a_stream_ends_the_request_and_the_model_goes_on(provider: str):
+    with serving([Slow("one two three four", 30), "whole"], provider) as (_, model):
+        pieces = model.stream(BODY)
+        assert next(pieces).text == "one "
+        pieces.close()
+        assert joined(list(model.stream(BODY)), "text") == "whole"
+
+
+@BOTH
+def test_closing_an_async_stream_ends_the_request_too(provider: str):
+    async def run() -> str:
+        with StubServer(ScriptedModel([Slow("one two three four", 30), "whole"], provider)) as server:
+            model = model_at(server, provider, asynchronous=True)
+            async with model._handed:
+                pieces = model.stream(BODY)
+                assert (await anext(pieces)).text == "one "
+                await pieces.aclose()
+                return joined([piece async for piece in model.stream(BODY)], "text")
+
+    assert asyncio.run(run()) == "whole"
+
+
+@BOTH
+def test_a_stream_that_cannot_begin_is_tried_again_and_what_the_sdk_raises_is_raised(provider: str):
+    sdk = pytest.importorskip(provider)
+    script = [Fails(529, retry_after=0.01), "whole", Fails(401, message="no such key")]
+    with serving(script, provider, max_retries=1) as (server, model):
+        assert joined(list(model.stream(BODY)), "text") == "whole"
+        with pytest.raises(sdk.AuthenticationError, match="no such key"):
+            list(model.stream(BODY))
+    assert len(server.received) == 3
+
+
+@BOTH
+def test_an_error_that_the_server_tells_in_the_middle_is_the_sdks_own(provider: str):
+    sdk = pytest.importorskip(provider)
+    heard: list[Any] = []
+    script = [Cut("one two three four", why=Fails(529, message="Overloaded in the middle."))]
+    with serving(script, provider) as (_, model), pytest.raises(sdk.APIError, match="Overloaded in the middle"):
+        hear(model.stream(BODY), heard)
+    assert joined(heard, "text").startswith("one ")
+
+
+def test_a_server_that_does_not_know_stream_options_is_asked_without_them_from_then_on():
+    refusal = Fails(422, message="body.stream_options.include_usage: Extra inputs are not permitted")
+    with serving([refusal, "one", "two"], "openai") as (server, model):
+        assert [joined(list(model.stream(BODY)), "text") for _ in range(2)] == ["one", "two"]
+    assert ["stream_options" in one.said for one in server.received] == [True, False, False]
+
+
+def test_usage_that_a_server_does_not_tell_is_unknown():
+    with serving(["one"], "openai", options={"stream_options": {}}) as (_, model):
+        last = list(model.stream(BODY))[-1]
+        assert get_format("openai").parse_reply(last.response)[1].prompt_tokens is None
+
+
+@BOTH
+def test_a_model_that_makes_its_own_client_makes_one_for_each_event_loop(provider: str, monkeypatch):
+    pytest.importorskip(provider)
+    with StubServer(ScriptedModel(lambda request: "again", provider)) as server:
+        at_home(monkeypatch, server)
+        model: Any = open_model(f"{provider}:m", asynchronous=True)
+        clients: list[Any] = []
+
+        async def ask() -> str:
+            reply = await model.complete(BODY)
+            clients.append(model._own)
+            text = get_format(provider).parse_reply(reply)[0].text
+            assert joined([piece async for piece in model.stream(BODY)], "text") == text
+            assert model._own is clients[-1]
+            await clients[-1].close()
+            return text
+
+        assert [asyncio.run(ask()) for _ in range(3)] == ["again"] * 3
+        assert len({id(client) for client in clients}) == 3
+        asyncio.run(model.close())
+
+
+@BOTH
+def test_a_model_that_makes_its_own_client_makes_one_and_closes_it(provider: str, monkeypatch):
+    pytest.importorskip(provider)
+    with StubServer(ScriptedModel(lambda request: "again", provider)) as server:
+        at_home(monkeypatch, server)
+        model: Any = open_model(f"{provider}:m", max_retries=0)
+        model.close()
+        model.complete(BODY)
+        client = model._own
+        list(model.stream(BODY))
+        assert model._own is client
+        model.close()
+        assert client.is_closed()
+        model.complete(BODY)  # It opens another one where it is asked again.
+        model.close()
+
+
+def at_home(monkeypatch: Any, server: StubServer) -> None:
+    """The environment says that both providers are at this server."""
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+    for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.setenv(variable, "none")
