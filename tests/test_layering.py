@@ -64,6 +64,7 @@ PACKAGES: dict[str, set[str]] = {
     "counters": {"toktok_rs"},
     "models": {"anthropic", "openai", "genai_prices"},
     "telemetry": {"opentelemetry"},
+    "agents": {"jinja2"},
     "replay": {"genai_prices", "jinja2"},
     "inspector": {"jinja2"},
     "cli": {"cyclopts", "rich", "jinja2", "genai_prices"},

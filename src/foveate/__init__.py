@@ -71,7 +71,9 @@ from .wiring import open_async_conversation, open_conversation, open_model, open
 if _typing.TYPE_CHECKING:
     from .agents.chat import AsyncChatAgent, ChatAgent
     from .agents.events import Outcome
+    from .agents.lifecycle import MessageLifecycleEvent
     from .agents.limits import Limits
+    from .agents.loop import AsyncLoopAgent, LoopAgent
     from .agents.react import AsyncReActAgent, ReActAgent
     from .agents.tools import Tool, tool
     from .async_conversation import AsyncConversation
@@ -104,6 +106,7 @@ __all__ = [
     "Answer",
     "AsyncChatAgent",
     "AsyncConversation",
+    "AsyncLoopAgent",
     "AsyncReActAgent",
     "BadEdit",
     "BadInput",
@@ -133,9 +136,11 @@ __all__ = [
     "KeptPlugin",
     "Lease",
     "Limits",
+    "LoopAgent",
     "Media",
     "Mend",
     "Message",
+    "MessageLifecycleEvent",
     "MissingExtra",
     "Moment",
     "NeedsSummary",
@@ -218,6 +223,7 @@ __all__ = [
 _LATER = {
     "AsyncChatAgent": ".agents.chat",
     "AsyncConversation": ".async_conversation",
+    "AsyncLoopAgent": ".agents.loop",
     "AsyncReActAgent": ".agents.react",
     "ChatAgent": ".agents.chat",
     "Context": ".core.context",
@@ -226,6 +232,8 @@ _LATER = {
     "Hit": ".expansion",
     "KeptPlugin": ".policies.retain_blocks",
     "Limits": ".agents.limits",
+    "LoopAgent": ".agents.loop",
+    "MessageLifecycleEvent": ".agents.lifecycle",
     "Outcome": ".agents.events",
     "ReActAgent": ".agents.react",
     "Tool": ".agents.tools",

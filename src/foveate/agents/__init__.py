@@ -11,7 +11,9 @@ from importlib import import_module as _import_module
 if _typing.TYPE_CHECKING:
     from .chat import AsyncChatAgent, ChatAgent
     from .events import AgentEvent, Answered, Called, Changed, Ended, Outcome, Replied, Said, Thought
+    from .lifecycle import MessageLifecycleEvent
     from .limits import Limits
+    from .loop import AsyncLoopAgent, LoopAgent
     from .react import AsyncReActAgent, ReActAgent
     from .tools import Tool, tool
 
@@ -19,12 +21,15 @@ __all__ = [
     "AgentEvent",
     "Answered",
     "AsyncChatAgent",
+    "AsyncLoopAgent",
     "AsyncReActAgent",
     "Called",
     "Changed",
     "ChatAgent",
     "Ended",
     "Limits",
+    "LoopAgent",
+    "MessageLifecycleEvent",
     "Outcome",
     "ReActAgent",
     "Replied",
@@ -38,12 +43,15 @@ _LATER = {
     "AgentEvent": ".events",
     "Answered": ".events",
     "AsyncChatAgent": ".chat",
+    "AsyncLoopAgent": ".loop",
     "AsyncReActAgent": ".react",
     "Called": ".events",
     "Changed": ".events",
     "ChatAgent": ".chat",
     "Ended": ".events",
     "Limits": ".limits",
+    "LoopAgent": ".loop",
+    "MessageLifecycleEvent": ".lifecycle",
     "Outcome": ".events",
     "ReActAgent": ".react",
     "Replied": ".events",

@@ -73,6 +73,11 @@ class Running:
         return Outcome(self.run.result, self.run)
 
     @property
+    def since(self) -> int:
+        """When it began, or was taken up: the time of its limits is counted from then, in milliseconds since 1970."""
+        return self._since
+
+    @property
     def number(self) -> int:
         """Number of the newest step."""
         return self._number
@@ -208,6 +213,8 @@ class Running:
             raise
 
     def _broken_off(self, state: RunState, reason: str) -> Act[None]:
+        if self.run.state != "running":  # It had come to its end, and whoever listened has heard of it.
+            return
         self.run = replace(self.run, state=state, reason=reason, ended=self.clock())
         try:
             yield from self.keep()
