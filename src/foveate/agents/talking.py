@@ -95,7 +95,7 @@ class Talker:
             running = self._running(run, streams)
             yield from running.take_up()
             return (yield from self._perform(running))
-        if run.state == "running" and _is_of(newest, run):  # It had ended, but for its record.
+        if run.state not in ("done", "waiting") and _is_of(newest, run):  # It had ended, but for its record.
             running = self._running(run, streams)
             yield from running.take_up()
             if outcome := (yield from self._final(running, newest.message.text)):

@@ -1,0 +1,95 @@
+"""How the tests of agents make one: with a clock that ticks, ids that count, and a store that dies."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from foveate import AsyncChatAgent, ChatAgent
+from foveate.agents.acts import Act, perform, perform_async
+from foveate.agents.events import AgentEvent
+from foveate.testing import ScriptedModel
+from foveate.testing.faults import FailingStore
+
+T = TypeVar("T")
+
+
+def plain(**options: Any) -> dict[str, Any]:
+    """Keywords of an agent whose records are the same each time."""
+    ids, ticks = itertools.count(1), itertools.count(1)
+    defaults: dict[str, Any] = {"window": 100_000, "policy": "none"}
+    return {**defaults, "new_id": lambda: f"r{next(ids)}", "clock": lambda: next(ticks), **options}
+
+
+def agent(script: Any, provider: str = "anthropic", **options: Any) -> ChatAgent:
+    return ChatAgent(ScriptedModel(script, provider), **plain(**options))
+
+
+def async_agent(script: Any, provider: str = "anthropic", **options: Any) -> AsyncChatAgent:
+    return AsyncChatAgent(ScriptedModel(script, provider, asynchronous=True), **plain(**options))
+
+
+def requests(chat: ChatAgent | AsyncChatAgent) -> list[dict[str, Any]]:
+    made = chat._made if isinstance(chat, AsyncChatAgent) else chat
+    model: Any = made.talking.model if isinstance(chat, AsyncChatAgent) else chat._talker._talking.model
+    return list(model.requests)
+
+
+def heard(act: Act[T]) -> tuple[list[AgentEvent], T]:
+    """The events of an act that is performed without asyncio, and what it returns."""
+    events: list[AgentEvent] = []
+    performed = perform(act)
+    while True:
+        try:
+            events.append(next(performed))
+        except StopIteration as done:
+            return events, done.value
+
+
+def heard_async(make: Callable[[], Act[Any]]) -> list[AgentEvent]:
+    """The events of an act that is performed with asyncio."""
+
+    async def listen() -> list[AgentEvent]:
+        return [event async for event in perform_async(make())]
+
+    return asyncio.run(listen())
+
+
+def told(chat: Any) -> list[tuple[str, str]]:
+    """The history as (role, text)."""
+    return [(row.message.role, row.message.text) for row in chat.history()]
+
+
+def steps(chat: Any) -> list[tuple[str, str, str, str]]:
+    """All steps of all runs as (name, call, state, output)."""
+    return [(step.name, step.call, step.state, step.output) for run in chat.runs() for step in chat.steps(run.id)]
+
+
+class Dying:
+    """A countdown to a death: from the n-th operation on every one fails, as after `kill -9`. With `after`, the n-th
+    took effect.
+    """
+
+    def __init__(self, n: int, *, after: bool) -> None:
+        self.left, self.after, self.count = n, after, 0
+
+    def run(self, operation: Callable[[], T], failure: Callable[[], Exception]) -> T:
+        self.count += 1
+        self.left -= 1
+        if self.left > 0:
+            return operation()
+        if self.left == 0 and self.after:
+            operation()
+        raise failure()
+
+    @property
+    def is_dead(self) -> bool:
+        return self.left <= 0
+
+
+def dying(store: Any, n: int, *, after: bool) -> tuple[Any, Dying]:
+    """A store that dies with its n-th operation."""
+    countdown: Any = Dying(n, after=after)
+    return FailingStore(store, countdown), countdown

@@ -1,0 +1,202 @@
+"""Runs that break off, wherever they can: nothing is done twice, nothing is lost, every request is legal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from foveate import BadInput, ChatAgent, StoreError, tool
+from foveate.agents.limits import Limits
+from foveate.stores.memory import MemoryStore
+from foveate.testing import ScriptedModel, call, calls
+from foveate.testing.faults import Countdown, FailingStore
+
+from .acting import agent, dying, plain, requests, steps, told
+
+
+def results_in(request: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        block
+        for message in request["messages"]
+        if message["role"] == "user"
+        for block in message["content"]
+        if block["type"] == "tool_result"
+    ]
+
+
+def asks(request: dict[str, Any]) -> Any:
+    """A model whose answer depends on what was answered so far, so that it may be asked anew."""
+    match len(results_in(request)):
+        case 0:
+            return calls(call("c1", "look", at="a"), call("c2", "send", to="x"), call("c3", "nothing"), text="First.")
+        case 3:
+            return calls(call("c4", "send", to="y"), call("c5", "look", at="b"))
+        case 5:
+            return "All done."
+    raise AssertionError("No request shows a part of the results of a reply.")
+
+
+class World:
+    """What tools did."""
+
+    def __init__(self) -> None:
+        self.done: Counter[str] = Counter()
+
+    def tools(self) -> list[Any]:
+        @tool(is_repeatable=True)
+        def look(at: str) -> str:
+            """Look."""
+            self.done[f"look {at}"] += 1
+            return f"seen {at}"
+
+        @tool(together=False)
+        def send(to: str) -> str:
+            """Send."""
+            self.done[f"send {to}"] += 1
+            return f"sent {to}"
+
+        return [look, send]
+
+
+def play(n: int, after: bool, *, again: int = 0) -> bool:
+    """One run that dies with the n-th operation of its store, and is taken up. Whether it died."""
+    kept, world = MemoryStore(), World()
+    store, countdown = dying(kept, n, after=after)
+    try:
+        with ChatAgent(ScriptedModel(asks), tools=world.tools(), store=store, **plain()) as first:
+            assert first.send("Go.").text == "All done."
+    except StoreError:
+        pass
+    for more in range(1, again + 1):  # It may die once more while it is taken up.
+        dead, _ = dying(kept, n * more % 17 + 1, after=not after)
+        try:
+            with ChatAgent(ScriptedModel(asks), tools=world.tools(), store=dead, **plain()) as second:
+                second.resume() if len(second.conversation) else second.send("Go.")
+        except StoreError:
+            pass
+    with ChatAgent(ScriptedModel(asks), tools=world.tools(), store=kept, **plain()) as last:
+        outcome = last.resume() if len(last.conversation) else last.send("Go.")
+        chat = last.conversation
+        assert (outcome.text, outcome.run.state) == ("All done.", "done")
+        assert world.done["send x"] <= 1
+        assert world.done["send y"] <= 1
+        history = chat.history()
+        results = [row.message.result for row in history if row.message.result]
+        assert [result.call_id for result in results] == ["c1", "c2", "c3", "c4", "c5"]
+        assert [row.message.text for row in history if row.message.role == "user"] == ["Go."]
+        for result in results:
+            if result.name == "send":  # Honest: it says that it was done, or that nobody knows.
+                was_done = world.done[f"send {'x' if result.call_id == 'c2' else 'y'}"] == 1
+                assert result.text.startswith("sent" if result.state == "ok" else "It is not known whether send")
+                assert was_done or result.state == "error"
+        there = {f"{run.id}/{step.number}": step for run in chat.runs() for step in chat.steps(run.id)}
+        for row in history:
+            if row.message.result:  # What the model was told is in the step, in full.
+                step = there[row.stamp.step]
+                assert (step.call, step.output) == (row.message.result.call_id, row.message.result.text)
+                assert step.state == ("done" if row.message.result.state == "ok" else "failed")
+        assert [run.state for run in chat.runs()] == ["done"]
+        assert chat.runs()[0].turns == 3
+        assert chat.verify() == []
+    return countdown.is_dead
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_run_that_dies_with_any_operation_of_its_store_is_taken_up_and_does_nothing_twice(after: bool):
+    n = 1
+    while play(n, after):
+        n += 1
+    assert n > 40
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True])
+def test_a_run_that_dies_again_while_it_is_taken_up_still_does_nothing_twice(after: bool):
+    n = 1
+    while play(n, after, again=2):
+        n += 1
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_run_that_died_anywhere_is_closed_by_what_is_said_next(after: bool):
+    n, died = 1, True
+    while died:
+        kept, world = MemoryStore(), World()
+        store, countdown = dying(kept, n, after=after)
+        try:
+            with ChatAgent(ScriptedModel(asks), tools=world.tools(), store=store, **plain()) as first:
+                first.send("Go.")
+        except StoreError:
+            pass
+        options = plain(store=kept, new_id=lambda: "z")
+        with ChatAgent(ScriptedModel(lambda _: "Fine."), tools=world.tools(), **options) as two:
+            assert two.send("How is it?").text == "Fine."
+            runs = two.conversation.runs()
+            assert runs[-1].id == "z"
+            assert {run.state for run in runs[:-1]} <= {"done", "stopped"}
+            assert "running" not in [state for _, _, state, _ in steps(two.conversation)]
+            assert two.conversation.open_calls() == ()
+        assert max(world.done["send x"], world.done["send y"]) <= 1
+        n, died = n + 1, countdown.is_dead
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_store_that_fails_once_does_not_keep_the_same_agent_from_going_on(after: bool):
+    n, failed = 1, True
+    while failed:
+        world, countdown = World(), Countdown(after=after)
+        store = FailingStore(MemoryStore(), countdown)
+        with ChatAgent(ScriptedModel(asks), tools=world.tools(), store=store, **plain()) as one:
+            countdown.start(n)
+            try:
+                outcome = one.send("Go.")
+            except StoreError:
+                outcome = one.resume() if len(one.conversation) else one.send("Go.")
+            failed = countdown.is_used_up
+            countdown.start(0)
+            assert outcome.text == "All done."
+            assert max(world.done["send x"], world.done["send y"]) <= 1
+            results = [row.message.result for row in one.conversation.history() if row.message.result]
+            assert [result.call_id for result in results] == ["c1", "c2", "c3", "c4", "c5"]
+        n += 1
+    assert n > 40
+
+
+def test_calls_that_somebody_else_left_open_are_answered_honestly():
+    world = World()
+    with agent(["Fine."], tools=world.tools()) as one:
+        one.conversation.append("Do it.")
+        one.conversation.record(calls(call("c1", "look", at="a"), call("c2", "send", to="x")))
+        one.send("And?")
+        assert told(one.conversation)[2:] == [
+            ("tool", "seen a"),
+            (
+                "tool",
+                "It is not known whether send was carried out: the run broke off while it was going on. Look what "
+                "became of it before you call it again.",
+            ),
+            ("user", "And?"),
+            ("assistant", "Fine."),
+        ]
+        assert [(run.state, run.task) for run in one.conversation.runs()] == [("done", ""), ("done", "And?")]
+    assert world.done == {"look a": 1}
+
+
+def test_resume_after_a_limit_begins_a_run_of_its_own():
+    world = World()
+    with agent(asks, tools=world.tools(), limits=Limits(turns=1)) as one:
+        first = one.send("Go.")
+        assert (first.run.state, first.run.reason, first.text) == ("stopped", "turns", "First.")
+        second, third = one.resume(), one.resume()
+        assert (second.run.state, third.run.state, third.text) == ("stopped", "done", "All done.")
+        assert [run.id for run in one.conversation.runs()] == ["r1", "r2", "r3"]
+        assert [run.task for run in one.conversation.runs()] == ["Go.", "Go.", "Go."]
+        assert one.resume() == third
+        assert len(requests(one)) == 3
+
+
+def test_there_is_nothing_to_resume_where_nothing_was_begun():
+    with agent([]) as one, pytest.raises(BadInput, match="nothing to resume"):
+        one.resume()
