@@ -15,7 +15,7 @@ if _typing.TYPE_CHECKING:
     from .limits import Limits
     from .loop import AsyncLoopAgent, LoopAgent
     from .react import AsyncReActAgent, ReActAgent
-    from .tools import Tool, tool
+    from .tools import Tool, ToolFailed, tool
 
 __all__ = [
     "AgentEvent",
@@ -36,6 +36,7 @@ __all__ = [
     "Said",
     "Thought",
     "Tool",
+    "ToolFailed",
     "tool",
 ]
 
@@ -58,6 +59,7 @@ _LATER = {
     "Said": ".events",
     "Thought": ".events",
     "Tool": ".tools",
+    "ToolFailed": ".tools",
     "tool": ".tools",
 }
 

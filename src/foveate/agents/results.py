@@ -15,6 +15,7 @@ import msgspec
 
 from ..core.messages import Content, Media, Message, Opaque, State, Text, ToolResult
 from ..errors import BadInput
+from .tools import ToolFailed
 
 __all__ = ["LARGEST", "content_of", "failure", "kept", "read", "sendable", "sized", "trace"]
 
@@ -54,10 +55,10 @@ def content_of(value: object) -> tuple[tuple[Content, ...], State]:
 
 
 def failure(name: str, error: BaseException) -> str:
-    """What a model is told of a tool that failed: no trace, which is for people."""
-    said = sendable(f"{type(error).__name__}: {error}".rstrip(": "))
+    """What a model is told of a tool that failed: no trace, which is for people. Of a ToolFailed its own words."""
+    said = str(error) if isinstance(error, ToolFailed) else f"{type(error).__name__}: {error}".rstrip(": ")
     said = said if len(said) <= _LONGEST else f"{said[:_LONGEST]}..."
-    return f"{name} failed: {said}"
+    return said if isinstance(error, ToolFailed) and said else f"{name} failed: {said}"
 
 
 def trace(error: BaseException) -> str:

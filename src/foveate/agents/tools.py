@@ -21,7 +21,7 @@ from ..core.stamps import Lease
 from ..errors import BadInput, BadSetting
 from .docstrings import described
 
-__all__ = ["Tool", "tool", "tools_of"]
+__all__ = ["Tool", "ToolFailed", "tool", "tools_of"]
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """What OpenAI takes as the name of a function; Anthropic takes longer ones too."""
@@ -29,6 +29,10 @@ _PARAMETER = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 """What Anthropic takes as the name of a property."""
 _LONGEST = 500
 """Characters of an error that a model is told: it may have written the value that the error quotes."""
+
+
+class ToolFailed(Exception):
+    """A tool could not do what it was asked for. Its text goes to the model, and says what to do instead."""
 
 
 class Tool(Struct, frozen=True, kw_only=True):

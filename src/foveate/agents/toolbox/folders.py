@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ...errors import BadSetting
+from ..tools import ToolFailed
 
 __all__ = ["SKIPPED", "Folder", "ToolFailed"]
 
@@ -27,10 +28,6 @@ _MOST_NAME = 200
 """Characters of a path that are said again."""
 _LOOKED_AT = 8_192
 """Bytes at the beginning that tell a text from something else, as git does it."""
-
-
-class ToolFailed(Exception):
-    """A tool could not do what it was asked for. Its text goes to the model, and says what to do instead."""
 
 
 class Folder:
