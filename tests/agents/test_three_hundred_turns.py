@@ -1,0 +1,85 @@
+"""An agent of three hundred turns with real tools under a small window: nothing illegal, nothing lost, killed and gone on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from foveate.core.runs import step_of
+
+from .worker import TASK, WINDOW, opened, planned, prepared, work
+
+pytestmark = pytest.mark.slow
+
+TESTS = Path(__file__).resolve().parent.parent
+
+
+def requests(folder: Path) -> list[str]:
+    """The requests that were sent, in order, as JSON."""
+    return (folder / "requests.jsonl").read_text("utf-8").splitlines()
+
+
+def killed(folder: Path, provider: str, turns: int, kill: int, where: str) -> None:
+    """Run the worker in a process of its own until it kills itself."""
+    command = [sys.executable, "-m", "agents.worker", provider, str(folder), str(turns), str(kill), where]
+    path = os.pathsep.join([str(TESTS), str(TESTS.parent / "src")])
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, timeout=300, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr[-2_000:]
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+def test_three_hundred_turns_stay_in_a_window_of_twenty_thousand_tokens_and_every_original_is_there(
+    tmp_path: Path, provider: str
+):
+    """The scripted model raises for a request that a provider would refuse, and for one above the window."""
+    project = prepared(tmp_path)
+    assert work(provider, tmp_path, 300) == "I am done: notes.md says what I found."
+    with opened(provider, tmp_path, 300) as agent:
+        chat, plan = agent.conversation, planned(project)
+        replies = [row.message for row in chat.history() if row.message.role == "assistant"]
+        results = {row.message.result.call_id: row for row in chat.history() if row.message.result}
+        (run,) = chat.runs()
+        steps = {step.number: step for step in chat.steps(run.id)}
+    assert (run.state, run.turns, len(requests(tmp_path)), run.task) == ("done", 301, 301, TASK)
+    assert [reply.calls for reply in replies] == [*(plan(turn).calls for turn in range(1, 301)), ()]
+    assert set(results) == {call.call_id for reply in replies for call in reply.calls}
+    for row in results.values():  # What the step kept is what the history holds, whatever the view shows of it.
+        step = steps[step_of(row.stamp.step)[1]]
+        assert (step.call, step.message, step.state != "running") == (row.message.result.call_id, row.id, True)
+        assert step.output == row.message.text
+    assert sum(len(row.message.text) for row in results.values()) > 4 * WINDOW * 4
+
+
+@pytest.mark.parametrize(("kill", "where"), [(41, "model"), (60, "tool"), (95, "tool"), (120, "model")])
+def test_killed_in_the_middle_it_goes_on_with_the_same_request_to_the_byte(tmp_path: Path, kill: int, where: str):
+    """`tool`: in a turn whose tools only read, so that a call may be made again."""
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    for folder in (whole, broken):
+        folder.mkdir()
+        prepared(folder)
+    work("anthropic", whole, 125)
+    killed(broken, "anthropic", 125, kill, where)
+    before = len(requests(broken))
+    assert before == kill
+    work("anthropic", broken, 125)
+    sent = requests(broken)
+    if where == "model":  # The reply to this request was never heard: it is asked for again.
+        assert sent[before] == sent[before - 1]
+        del sent[before]
+    assert sent == requests(whole)
+
+
+def test_what_only_a_person_can_know_is_said_after_a_kill(tmp_path: Path):
+    """A command that was going on when the process was killed is not run again: its result says that nobody knows."""
+    prepared(tmp_path)
+    killed(tmp_path, "openai", 60, 53, "tool")
+    work("openai", tmp_path, 60)
+    resumed = json.loads(requests(tmp_path)[53])["messages"]
+    (answer,) = [message for message in resumed if message.get("tool_call_id") == "call_53_0"]
+    assert answer["content"].startswith("It is not known whether run_command was carried out")
