@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
-from inspect import getdoc
 
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from ..errors import FoveateError
+from ._help import description
+from .chat import chat
 from .check import check
+from .db import db
 from .digest import digest
 from .policy import list_
 from .policy import show as show_policy
@@ -33,12 +35,6 @@ def _version() -> str:
         return "foveate (not installed as a package)"
 
 
-def _description(command: Callable[..., int]) -> str:
-    """What a docstring says before its parameters, a line a paragraph: the terminal decides where lines end."""
-    paragraphs = (getdoc(command) or "").split("\n\nParameters\n")[0].split("\n\n")
-    return "\n\n".join(" ".join(paragraph.split()).replace("`", "") for paragraph in paragraphs)
-
-
 app = App(
     name="foveate",
     help="Keep an agent's conversation inside its model's window: what matters stays sharp, the rest shrinks, nothing "
@@ -48,12 +44,13 @@ app = App(
     default_parameter=Parameter(negative=(), show_default=False),
     suppress_keyboard_interrupt=False,
 )
-for command in (replay, show, check, digest, repair):
-    app.command(command, help=_description(command))
+for command in (chat, replay, show, check, digest, repair):
+    app.command(command, help=description(command))
 policies = App(name="policy", help="Which presets there are, and what the settings that count here come to.")
-policies.command(show_policy, name="show", help=_description(show_policy))
-policies.command(list_, name="list", help=_description(list_))
+policies.command(show_policy, name="show", help=description(show_policy))
+policies.command(list_, name="list", help=description(list_))
 app.command(policies)
+app.command(db)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

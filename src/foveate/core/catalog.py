@@ -65,7 +65,7 @@ class Binding(Struct, frozen=True):
     agent: str
     action: str
     result_expiration_turns: int | None = None
-    """None: never; 0: after the next call."""
+    """Model calls that see a result before it leaves. None: it never does; 0: it leaves before any has seen it."""
     result_expiration_mode: ExpirationMode = "none"
     compact_mode: CompactMode | None = None
     compact_length: int | None = None

@@ -21,7 +21,8 @@ CREATE TABLE action (
     FOREIGN KEY (tenant, root, default_compact_prompt) REFERENCES prompt (tenant, root, name)
 );
 
--- Which agent has which action, and what becomes of the action's results. Turns: NULL is never, 0 is after the next call.
+-- Which agent has which action, and what becomes of the action's results. Turns: how many model calls see a result before
+-- it leaves; NULL is for it never does.
 CREATE TABLE binding (
     tenant TEXT NOT NULL,
     root BIGINT NOT NULL,

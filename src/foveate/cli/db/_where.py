@@ -1,0 +1,80 @@
+"""Which database a command is about, and how what it holds is said: shared by all of `foveate db`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from cyclopts import Parameter
+
+from ...errors import BadSetting
+from ...ports import Database
+from .._files import remove_database
+from .._options import settings_of
+
+__all__ = ["NOWHERE", "AsJson", "Where", "opened", "print_json"]
+
+AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON Lines: an object for each.")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Where:
+    """Which database, and whose part of it."""
+
+    store: Annotated[
+        str | None, Parameter(help="URL of the database, such as sqlite:///chat.db (as settings say).")
+    ] = None
+    tenant: Annotated[
+        str | None, Parameter(help="Whose conversations and catalog (as settings say, else nobody's).")
+    ] = None
+
+
+NOWHERE = Where()
+
+
+@contextmanager
+def opened(where: Where, *, create: bool = False) -> Iterator[tuple[Database, str]]:
+    """The database and the tenant. A file that there is not is made only if `create`, and stays only if all goes
+    well; else BadSetting is raised.
+    """
+    from ...stores import place_of
+    from ...wiring import open_store
+
+    settings = settings_of()
+    url = settings["store"] if where.store is None else where.store
+    place = place_of(url)
+    if place.kind == "memory":
+        raise BadSetting(f"Nothing lies in {url} when a command begins. Name a database: --store sqlite:///chat.db")
+    file = Path(place.path).expanduser() if place.kind == "sqlite" else None
+    is_new = file is not None and not file.exists()
+    if is_new and not create:
+        raise BadSetting(f"There is no database {place.path}.")
+    store = open_store(url)
+    try:
+        yield store, settings["tenant"] if where.tenant is None else where.tenant
+    except BaseException:
+        store.close()
+        if file is not None and is_new:
+            remove_database(file)
+        raise
+    store.close()
+
+
+def print_json(values: Iterable[Any]) -> None:
+    """A line for each, with every field by its name."""
+    for value in values:
+        sys.stdout.write(_json(msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else value) + "\n")
+
+
+def _json(value: object) -> str:
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:  # Half of a surrogate pair, which only an escape can carry.
+        return json.dumps(value, separators=(",", ":"))
