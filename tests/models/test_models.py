@@ -221,5 +221,5 @@ def test_a_key_that_is_said_goes_before_the_environment_and_is_never_shown(provi
     assert client.api_key == "s3cret"
     assert "s3cret" not in repr(model)
     model.close()
-    with pytest.raises(BadSetting, match="api_key= of .* is a text that is not blank"):
+    with pytest.raises(BadSetting, match=r"api_key= of .* is a text that is not blank"):
         model_named(f"{provider}:m", api_key=" ")

@@ -55,10 +55,10 @@ class OpenAIGatherer:
         """The completion; None while it is not whole: its last chunk says why it ended."""
         if not self._choice.get("finish_reason"):
             return None
-        message = {**self._message, "tool_calls": self._calls} if self._calls else self._message
-        # Where the model said nothing beside them, pieces of empty text say the same as none.
-        if self._calls and message["content"] == "":
-            message["content"] = None
+        # Pieces of empty text say the same as none, where there are thoughts or calls for them to stand beside.
+        message = {key: value for key, value in self._message.items() if value != "" or key not in _THOUGHTS}
+        if self._calls:
+            message = {**message, "content": message["content"] or None, "tool_calls": self._calls}
         choice = {"index": 0, **self._choice, "message": message}
         return {**self._said, "object": "chat.completion", "choices": [choice]}
 

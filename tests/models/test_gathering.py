@@ -1,0 +1,304 @@
+"""Pieces of streams, as servers send them in their different ways, gathered into whole responses."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foveate import Message, Reasoning, Text, ToolCall
+from foveate.formats import get_format
+from foveate.models._anthropic_stream import AnthropicGatherer
+from foveate.models._openai_stream import OpenAIGatherer
+from foveate.ports import Delta
+
+
+def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
+    """One chunk of a chat completion."""
+    return {"id": "c1", "model": "m", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+
+
+def call(id: str | None = None, name: str | None = None, arguments: Any = "", **more: Any) -> dict[str, Any]:
+    """One piece of a call."""
+    said: dict[str, Any] = {"id": id, "function": {"name": name, "arguments": arguments}, **more}
+    return {key: value for key, value in said.items() if value is not None}
+
+
+def completed(*chunks: dict[str, Any]) -> tuple[list[Delta], Message]:
+    """The pieces that chunks bring, and the message that they make."""
+    gatherer = OpenAIGatherer()
+    pieces = [piece for one in chunks for piece in gatherer.add(one)]
+    whole = gatherer.whole()
+    assert whole is not None
+    return pieces, get_format("openai").parse_reply(whole)[0]
+
+
+def test_parallel_calls_are_put_together_by_their_index():
+    pieces, message = completed(
+        chunk(role="assistant", content=None),
+        chunk(tool_calls=[call("a", "look", index=0, type="function")]),
+        chunk(tool_calls=[call("b", "list", index=1, type="function")]),
+        chunk(tool_calls=[call(arguments='{"x":', index=0), call(arguments="{}", index=1)]),
+        chunk(tool_calls=[call(arguments="1}", index=0)]),
+        chunk("tool_calls"),
+    )
+    assert message.calls == (ToolCall("a", "look", '{"x":1}'), ToolCall("b", "list", "{}"))
+    assert [piece.name for piece in pieces if piece.name] == ["look", "list"]
+
+
+@pytest.mark.parametrize("index", [None, 0], ids=["none", "all zero"])
+def test_whole_calls_whose_index_says_nothing_are_told_apart_by_their_ids(index: int | None):
+    """Google's compatible server sends calls whole, without an index or each with 0."""
+    signature = {"google": {"thought_signature": "c2lnbmVk"}}
+    more: dict[str, Any] = {"type": "function"} if index is None else {"type": "function", "index": index}
+    _, message = completed(
+        chunk(role="assistant", tool_calls=[call("a", "look", '{"x":1}', extra_content=signature, **more)]),
+        chunk(tool_calls=[call("b", "look", '{"x":2}', **more)]),
+        chunk("stop"),
+    )
+    assert [(one.call_id, one.arguments) for one in message.calls] == [("a", '{"x":1}'), ("b", '{"x":2}')]
+    [wire] = get_format("openai").render([message])
+    assert [one.get("extra_content") for one in wire["tool_calls"]] == [signature, None]
+
+
+def test_names_and_ids_that_every_piece_repeats_are_said_once():
+    _, message = completed(
+        chunk(tool_calls=[call("a", "look", '{"x"', index=0)]),
+        chunk(tool_calls=[call("a", "look", ":1}", index=0)]),
+        chunk(tool_calls=[call("", "", "", index=0)]),
+        chunk("tool_calls"),
+    )
+    assert message.calls == (ToolCall("a", "look", '{"x":1}'),)
+
+
+def test_calls_without_ids_and_indices_begin_where_a_function_is_named():
+    _, message = completed(
+        chunk(tool_calls=[call(name="look", arguments='{"x":')]),
+        chunk(tool_calls=[call(arguments="1}")]),
+        chunk(tool_calls=[call(name="list", arguments="{}")]),
+        chunk("tool_calls"),
+    )
+    assert [(one.name, one.arguments) for one in message.calls] == [("look", '{"x":1}'), ("list", "{}")]
+
+
+@pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
+def test_thoughts_are_told_and_come_back_in_the_field_of_their_server(field: str):
+    pieces, message = completed(
+        chunk(**{field: "Let me "}), chunk(**{field: "think."}), chunk(content="So."), chunk("stop")
+    )
+    assert [(piece.kind, piece.text) for piece in pieces] == [
+        *(("reasoning", "Let me "), ("reasoning", "think."), ("text", "So.")),
+    ]
+    assert get_format("openai").render([message]) == [{"role": "assistant", "content": "So.", field: "Let me think."}]
+
+
+def test_numbered_parts_of_thoughts_are_joined_by_their_number_and_come_back():
+    """As OpenRouter sends them: the model's provider wants them back as they were."""
+    _, message = completed(
+        chunk(reasoning_details=[{"type": "reasoning.text", "text": "Let me ", "index": 0}]),
+        chunk(reasoning_details=[{"type": "reasoning.text", "text": "think.", "index": 0, "signature": None}]),
+        chunk(reasoning_details=[{"type": "reasoning.text", "signature": "s1", "index": 0}], content="So."),
+        chunk(reasoning_details=[{"type": "reasoning.encrypted", "data": "xyz", "index": 1}]),
+        chunk("stop"),
+    )
+    [wire] = get_format("openai").render([message])
+    assert wire["reasoning_details"] == [
+        {"type": "reasoning.text", "text": "Let me think.", "index": 0, "signature": "s1"},
+        {"type": "reasoning.encrypted", "data": "xyz", "index": 1},
+    ]
+
+
+def test_a_refusal_is_text_and_usage_and_fields_of_the_server_stay_with_the_response():
+    gatherer = OpenAIGatherer()
+    pieces = gatherer.add({**chunk(refusal="I "), "system_fingerprint": "f"})
+    pieces += gatherer.add(chunk("stop", refusal="won't."))
+    gatherer.add({"id": "c1", "model": "m", "choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 2}})
+    assert gatherer.whole() == {
+        "id": "c1",
+        "model": "m",
+        "system_fingerprint": "f",
+        "usage": {"prompt_tokens": 7, "completion_tokens": 2},
+        "object": "chat.completion",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": None, "refusal": "I won't."},
+            }
+        ],
+    }
+    assert "".join(piece.text for piece in pieces) == "I won't."
+
+
+def test_content_that_turns_from_text_to_parts_is_kept_whole():
+    gatherer = OpenAIGatherer()
+    thought = {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]}
+    for one in (chunk(content=[thought]), chunk(content="So "), chunk(content="it is."), chunk("stop")):
+        gatherer.add(one)
+    whole = gatherer.whole()
+    assert whole is not None
+    parts = whole["choices"][0]["message"]["content"]
+    assert (parts[0], "".join(part["text"] for part in parts[1:])) == (thought, "So it is.")
+
+
+def test_of_several_answers_the_first_is_taken():
+    other = {"index": 1, "delta": {"content": "other"}, "finish_reason": "stop"}
+    both = {"id": "c", "choices": [other, *chunk("stop", content="mine")["choices"]]}
+    pieces, message = completed(both)
+    assert (pieces, message) == ([Delta("text", "mine")], Message("assistant", (Text("mine"),)))
+
+
+def test_nothing_is_whole_before_its_end_is_told():
+    gatherer = OpenAIGatherer()
+    assert gatherer.whole() is None
+    gatherer.add(chunk(content="half"))
+    gatherer.add({"id": "c1", "choices": [], "usage": {"prompt_tokens": 7}})
+    assert gatherer.whole() is None
+    messages = AnthropicGatherer()
+    assert messages.whole() is None
+    for event in events([{"type": "text", "text": "half"}])[:-1]:
+        messages.add(event)
+    assert messages.whole() is None
+
+
+# ------------------------------------------------------------------------------------------------------------ Anthropic
+
+
+def events(blocks: list[dict[str, Any]], deltas: dict[int, list[dict[str, Any]]] | None = None) -> list[dict[str, Any]]:
+    """The events of an answer whose blocks begin like this and grow by these deltas."""
+    begun: dict[str, Any] = {"id": "m1", "role": "assistant", "type": "message", "content": [], "stop_reason": None}
+    said: list[dict[str, Any]] = [
+        {"type": "message_start", "message": {**begun, "usage": {"input_tokens": 7, "output_tokens": 1}}}
+    ]
+    for index, block in enumerate(blocks):
+        said.append({"type": "content_block_start", "index": index, "content_block": block})
+        for delta in (deltas or {}).get(index, ()):
+            said.append({"type": "content_block_delta", "index": index, "delta": delta})
+        said.append({"type": "content_block_stop", "index": index})
+    usage = {"output_tokens": 30, "cache_read_input_tokens": None}
+    said.append({"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}, "usage": usage})
+    return [*said, {"type": "message_stop"}]
+
+
+def gathered(said: list[dict[str, Any]]) -> dict[str, Any]:
+    """The message that these events make."""
+    gatherer = AnthropicGatherer()
+    for event in said:
+        gatherer.add(event)
+    whole = gatherer.whole()
+    assert whole is not None
+    return whole
+
+
+def test_counts_at_the_end_are_totals_and_those_not_named_are_as_the_beginning_said():
+    whole = gathered(events([{"type": "text", "text": "x"}]))
+    assert (whole["usage"], whole["stop_reason"]) == ({"input_tokens": 7, "output_tokens": 30}, "end_turn")
+
+
+def test_blocks_that_nobody_here_knows_are_kept_as_they_came_and_as_they_grew():
+    blocks = [
+        {"type": "redacted_thinking", "data": "xyz"},
+        {"type": "mcp_tool_use", "id": "t1", "name": "look", "server_name": "s", "input": {}},
+        {"type": "compaction", "content": None},
+        {"type": "from_the_future", "shape": {"deep": [1]}},
+        {"type": "text", "text": "", "citations": None},
+    ]
+    deltas = {
+        1: [{"type": "input_json_delta", "partial_json": piece} for piece in ("", '{"x"', ":1}")],
+        2: [{"type": "compaction_delta", "content": piece} for piece in ("So ", "far.")],
+        3: [{"type": "future_delta", "colour": "red"}],
+        4: [
+            {"type": "text_delta", "text": "So."},
+            {"type": "citations_delta", "citation": {"cited_text": "a"}},
+            {"type": "citations_delta", "citation": {"cited_text": "b"}},
+        ],
+    }
+    assert gathered(events(blocks, deltas))["content"] == [
+        blocks[0],
+        {**blocks[1], "input": {"x": 1}},
+        {"type": "compaction", "content": "So far."},
+        {**blocks[3], "colour": "red"},
+        {"type": "text", "text": "So.", "citations": [{"cited_text": "a"}, {"cited_text": "b"}]},
+    ]
+
+
+def test_arguments_that_end_in_the_middle_are_no_call_that_could_be_carried_out():
+    """The answer was as long as it may be: half a file name, or half a file, is not what was meant."""
+    block = {"type": "tool_use", "id": "a", "name": "write", "input": {}}
+    whole = gathered(events([block], {0: [{"type": "input_json_delta", "partial_json": '{"path": "/tm'}]}))
+    message, _ = get_format("anthropic").parse_reply(whole)
+    assert json.loads(message.calls[0].arguments) == {"_arguments": '{"path": "/tm'}
+
+
+def test_events_that_nobody_here_knows_are_passed_over():
+    said = events([{"type": "text", "text": "x"}])
+    assert gathered([said[0], {"type": "ping"}, {"type": "news", "index": 3}, *said[1:]]) == gathered(said)
+
+
+# ----------------------------------------------------------------------------------------------------------- properties
+
+texts = st.text(min_size=1, max_size=12)
+arguments = st.dictionaries(texts, st.one_of(st.integers(), texts, st.lists(st.booleans(), max_size=3)), max_size=3)
+messages = st.builds(
+    lambda thought, text, asked: (thought, text, asked),
+    st.one_of(st.just(""), texts),
+    texts,
+    st.lists(st.tuples(texts, arguments), max_size=3),
+)
+
+
+def cut(data: st.DataObject, text: str) -> list[str]:
+    """A text in pieces, wherever."""
+    places = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=4)))
+    ends = [0, *places, len(text)]
+    return [text[start:end] for start, end in pairwise(ends)]
+
+
+@given(messages, st.data())
+def test_wherever_a_completion_is_cut_into_pieces_it_is_the_same_again(said: Any, data: st.DataObject):
+    thought, text, asked = said
+    calls = [(f"c{n}", name, json.dumps(given)) for n, (name, given) in enumerate(asked)]
+    chunks = [chunk(role="assistant", content="")]
+    chunks += [chunk(reasoning_content=piece) for piece in cut(data, thought)]
+    chunks += [chunk(content=piece) for piece in cut(data, text)]
+    pieces = [
+        (n, first, piece)
+        for n, (_, _, given) in enumerate(calls)
+        for first, piece in [(True, ""), *[(False, one) for one in cut(data, given)]]
+    ]
+    mixed = sorted(pieces, key=lambda one: not one[1]) if data.draw(st.booleans()) else pieces
+    for n, first, piece in mixed:
+        id, name, _ = calls[n]
+        chunks.append(chunk(tool_calls=[call(id, name, "", index=n) if first else call(arguments=piece, index=n)]))
+    heard, message = completed(*chunks, chunk("stop"))
+    parts = [Reasoning(thought, format="openai")] if thought else []
+    assert message == Message("assistant", (*parts, Text(text), *(ToolCall(*one) for one in calls)))
+    assert "".join(piece.text for piece in heard if piece.kind == "text") == text
+    assert "".join(piece.text for piece in heard if piece.kind == "reasoning") == thought
+
+
+@given(messages, st.data())
+def test_wherever_an_answer_of_anthropics_is_cut_into_pieces_it_is_the_same_again(said: Any, data: st.DataObject):
+    thought, text, asked = said
+    blocks: list[dict[str, Any]] = [
+        {"type": "thinking", "thinking": "", "signature": ""},
+        {"type": "text", "text": ""},
+        *({"type": "tool_use", "id": f"c{n}", "name": name, "input": {}} for n, (name, _) in enumerate(asked)),
+    ]
+    deltas: dict[int, list[dict[str, Any]]] = {
+        0: [{"type": "thinking_delta", "thinking": piece} for piece in cut(data, thought)],
+        1: [{"type": "text_delta", "text": piece} for piece in cut(data, text)],
+    }
+    deltas[0].append({"type": "signature_delta", "signature": "signed"})
+    for n, (_, wanted) in enumerate(asked):
+        pieces = cut(data, json.dumps(wanted)) if wanted else [""]
+        deltas[n + 2] = [{"type": "input_json_delta", "partial_json": piece} for piece in pieces]
+    assert gathered(events(blocks, deltas))["content"] == [
+        {"type": "thinking", "thinking": thought, "signature": "signed"},
+        {"type": "text", "text": text},
+        *({"type": "tool_use", "id": f"c{n}", "name": name, "input": given} for n, (name, given) in enumerate(asked)),
+    ]
