@@ -281,8 +281,9 @@ def _signature(function: Callable[..., object], name: str) -> tuple[inspect.Sign
 def _kind(parameter: inspect.Parameter, hints: Mapping[str, Any], name: str) -> Any:
     """The type of one parameter."""
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+        bare = parameter.replace(annotation=parameter.empty)
         raise BadSetting(
-            f"The tool {name} takes {parameter}, and models call by names alone. Give it parameters with names."
+            f"The tool {name} takes {bare}, and models call by names alone. Give it parameters with names."
         )
     if parameter.name not in hints:
         raise BadSetting(

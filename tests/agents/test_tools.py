@@ -1,0 +1,332 @@
+"""Tools of plain functions: what models are told of them, how arguments are read, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import enum
+import functools
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+import msgspec
+import pytest
+
+from foveate import BadInput, BadSetting, Lease, Tool, tool
+from foveate.agents.docstrings import described
+from foveate.agents.tools import tools_of
+
+
+class Box(TypedDict):
+    width: int
+    height: NotRequired[int]
+
+
+@dataclasses.dataclass
+class Place:
+    """Somewhere."""
+
+    name: str
+    inside: Place | None = None
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+def read_file(path: str, lines: int = 10, mode: Literal["text", "hex"] = "text") -> str:
+    """Read a file.
+
+    Only what lies in the folder.
+
+    Args:
+        path (str): Where it is,
+            relative to the folder.
+        mode: How: as text,
+            or as numbers.
+
+    Returns:
+        What it holds.
+    """
+    return f"{path} {lines} {mode}"
+
+
+READ_FILE: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "Where it is, relative to the folder."},
+        "lines": {"type": "integer", "default": 10},
+        "mode": {"enum": ["hex", "text"], "default": "text", "description": "How: as text, or as numbers."},
+    },
+    "required": ["path"],
+    "additionalProperties": False,
+}
+
+
+def test_a_function_becomes_a_tool_by_its_signature_and_docstring():
+    made = tool(read_file)
+    assert (made.name, made.description, made.parameters) == (
+        "read_file",
+        "Read a file.\n\nOnly what lies in the folder.",
+        READ_FILE,
+    )
+    assert made.call is read_file
+
+
+def test_a_tool_is_defined_as_each_provider_takes_it():
+    made = tool(read_file, description="Read.")
+    assert made.wire("anthropic") == {"name": "read_file", "description": "Read.", "input_schema": READ_FILE}
+    assert made.wire("openai") == {
+        "type": "function",
+        "function": {"name": "read_file", "description": "Read.", "parameters": READ_FILE},
+    }
+    made.wire("openai")["function"]["parameters"]["properties"].clear()
+    assert made.parameters == READ_FILE
+
+
+def test_the_decorator_takes_the_options_of_a_tool():
+    @tool(name="rm", needs_approval=True, is_repeatable=True, together=False, timeout=3, lease=Lease(2))
+    def remove(path: str) -> None: ...
+
+    assert isinstance(remove, Tool)
+    said = (remove.name, remove.needs_approval, remove.is_repeatable, remove.together, remove.timeout, remove.lease)
+    assert said == ("rm", True, True, False, 3, Lease(2))
+
+
+def test_arguments_are_converted_to_the_types_of_the_function():
+    def f(
+        count: int,
+        box: Box,
+        place: Place,
+        colour: Colour,
+        day: datetime.date,
+        tags: list[str] | None = None,
+        ratios: dict[str, float] | None = None,
+    ) -> None: ...
+
+    arguments = tool(f).arguments(
+        '{"count":"3","box":{"width":1},"place":{"name":"a","inside":{"name":"b"}},"colour":"red","day":"2026-01-02",'
+        '"ratios":{"x":1}}'
+    )
+    assert arguments == {
+        "count": 3,
+        "box": {"width": 1},
+        "place": Place("a", Place("b")),
+        "colour": Colour.RED,
+        "day": datetime.date(2026, 1, 2),
+        "ratios": {"x": 1.0},
+    }
+
+
+def test_what_is_left_out_is_left_to_the_default_of_the_function():
+    missing = object()
+
+    def f(a: int = 1, b: Any = missing, c: list[int] = [1]) -> None: ...  # noqa: B006
+
+    assert tool(f).arguments("{}") == tool(f).arguments("") == {}
+    assert [part.get("default") for part in tool(f).parameters["properties"].values()] == [1, None, [1]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wrong"),
+    [
+        ('{"path":"a","lines":"many"}', "Expected `int`, got `str` at `lines`"),
+        ('{"path":"a"', "Input data was truncated"),
+        ("[]", "Expected `object`, got `array`"),
+        ("{}", "Object missing required field `path`"),
+        ('{"path":"a","line":1}', "Object contains unknown field `line`"),
+        ('{"path":"a","mode":"x"}', "Invalid enum value 'x' at `mode`"),
+        ("[" * 100_000, "Expected `object`, got `array`"),
+    ],
+)
+def test_wrong_arguments_are_told_in_one_sentence_that_helps(arguments: str, wrong: str):
+    with pytest.raises(BadInput) as caught:
+        tool(read_file).arguments(arguments)
+    assert str(caught.value) == (
+        f"read_file was not called, for its arguments are wrong: {wrong}. Call it again with a JSON object; it takes "
+        "path, lines (optional), mode (optional)."
+    )
+
+
+def test_a_tool_made_by_hand_hands_on_what_the_model_wrote():
+    schema = {
+        "type": "object",
+        "properties": {"q": {"type": "string"}},
+        "required": ["q"],
+        "additionalProperties": False,
+    }
+    made = Tool(name="ask", parameters=schema, call=lambda **given: given)
+    assert made.arguments('{"q":[1]}') == {"q": [1]}
+    for wrong, said in {"{}": "q must be given", '{"q":1,"z":2}': "there is no z", "3": "Expected `object`"}.items():
+        with pytest.raises(BadInput, match=said):
+            made.arguments(wrong)
+
+
+def test_what_is_annotated_is_told():
+    def f(
+        count: Annotated[int, msgspec.Meta(ge=1, description="How many.")],
+        unit: Annotated[str, "In which unit."] = "m",
+    ) -> None:
+        """Measure.
+
+        Args:
+            count: Not this.
+        """
+
+    assert tool(f).parameters["properties"] == {
+        "count": {"type": "integer", "minimum": 1, "description": "How many."},
+        "unit": {"type": "string", "description": "In which unit.", "default": "m"},
+    }
+    with pytest.raises(BadInput, match="Expected `int` >= 1 at `count`"):
+        tool(f).arguments('{"count":0}')
+
+
+def test_types_with_a_name_stand_under_defs_even_where_they_contain_themselves():
+    def f(place: Place) -> None: ...
+
+    assert tool(f).parameters == {
+        "type": "object",
+        "properties": {"place": {"$ref": "#/$defs/Place"}},
+        "required": ["place"],
+        "additionalProperties": False,
+        "$defs": {
+            "Place": {
+                "title": "Place",
+                "description": "Somewhere.",
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "inside": {"anyOf": [{"$ref": "#/$defs/Place"}, {"type": "null"}], "default": None},
+                },
+                "required": ["name"],
+            }
+        },
+    }
+
+
+class Adder:
+    """Add to a number."""
+
+    def __call__(self, number: int) -> int:
+        return number + 1
+
+    def more(self, number: int) -> int:
+        """Add more."""
+        return number + 2
+
+    async def later(self, number: int) -> int:
+        return number
+
+
+class AsyncAdder:
+    async def __call__(self, number: int) -> int:
+        return number
+
+
+def test_methods_partials_and_objects_are_functions_too():
+    whole = {"type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
+    whole["additionalProperties"] = False
+    made = [tool(Adder(), name="add"), tool(Adder().more), tool(Adder().later), tool(AsyncAdder(), name="a")]
+    assert [one.parameters for one in made] == [whole] * 4
+    assert [one.name for one in made] == ["add", "more", "later", "a"]
+    assert [one.description for one in made[:2]] == ["Add to a number.", "Add more."]
+    assert [one.is_async for one in made] == [False, False, True, True]
+    partial = tool(functools.partial(read_file, mode="hex"), name="hex")
+    assert partial.parameters["properties"]["mode"]["default"] == "hex"
+    assert partial.description.startswith("Read a file.")
+
+
+def nothing_said(x) -> None: ...  # type: ignore[no-untyped-def]
+
+
+def many(*paths: str) -> None: ...
+
+
+def anything(**options: str) -> None: ...
+
+
+def by_place(x: int, /) -> None: ...
+
+
+def foreign(é: int) -> None: ...
+
+
+def unknown(x: Nope) -> None: ...  # type: ignore[name-defined]  # noqa: F821
+
+
+def own(x: Adder) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "said"),
+    [
+        (nothing_said, "The parameter x of the tool nothing_said has no annotation"),
+        (many, "takes \\*paths, and models call by names alone"),
+        (anything, "takes \\*\\*options, and models call by names alone"),
+        (by_place, "takes x, and models call by names alone"),
+        (foreign, "'é' of the tool foreign cannot be the name of a parameter"),
+        (unknown, "An annotation of the tool unknown cannot be read: name 'Nope' is not defined"),
+        (own, "What the tool own takes cannot be said in JSON"),
+        (lambda: 1, "'<lambda>' cannot be the name of a tool"),
+        (Adder(), "'' cannot be the name of a tool"),
+        (3, "What tool\\(\\) takes is something that can be called"),
+    ],
+)
+def test_what_models_cannot_be_told_of_is_refused(function: Any, said: str):
+    with pytest.raises(BadSetting, match=said):
+        tool(function)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": "read file"},
+        {"name": "x" * 65},
+        {"name": ""},
+        {"name": 3},
+        {"description": None},
+        {"call": 3},
+        {"parameters": {"type": "string"}},
+        {"parameters": {"type": "object", "default": object()}},
+        {"timeout": 0},
+        {"timeout": True},
+        {"needs_approval": "yes"},
+        {"lease": 3},
+    ],
+)
+def test_a_tool_that_cannot_be_is_refused(wrong: dict[str, Any]):
+    with pytest.raises(BadSetting):
+        Tool(**{"name": "a", "call": print, **wrong})
+
+
+def test_two_tools_of_one_name_are_refused():
+    with pytest.raises(BadSetting, match="Two tools are called read_file; a model could not tell them apart"):
+        tools_of([read_file, tool(many_named)])
+    with pytest.raises(BadSetting, match="tools= is a list of functions"):
+        tools_of("read_file")
+
+
+def _named() -> None: ...
+
+
+many_named = functools.wraps(read_file)(lambda path: path)
+
+
+@pytest.mark.parametrize(
+    "docstring",
+    [
+        "Do it.\n\nArgs:\n    a (int): The first,\n        and more.\n    b: The second.\n\nRaises:\n    x: y",
+        "Do it.\n\n    Parameters\n    ----------\n    a : int\n        The first,\n        and more.\n"
+        "    b, c : float\n        The second.\n\n    Returns\n    -------\n    int\n        Sum",
+        "Do it.\n\n:param int a: The first,\n    and more.\n:param b: The second.\n:type b: int\n:returns: c",
+    ],
+)
+def test_docstrings_of_three_styles_say_the_same(docstring: str):
+    about, parameters = described(docstring)
+    assert (about, parameters["a"], parameters["b"]) == ("Do it.", "The first, and more.", "The second.")
+
+
+def test_a_docstring_without_parameters_is_a_description():
+    assert described(None) == ("", {})
+    assert described("One.\n\nTwo: three.\n  four") == ("One.\n\nTwo: three.\n  four", {})
+    assert described("Note: this is prose\nthat goes on.") == ("Note: this is prose\nthat goes on.", {})
