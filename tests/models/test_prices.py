@@ -1,0 +1,68 @@
+"""What model calls cost, as `genai-prices` has it."""
+
+from __future__ import annotations
+
+import sys
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from foveate.core.stamps import Usage
+from foveate.wiring import cost_of
+
+genai_prices: Any = pytest.importorskip("genai_prices")
+MILLION = 1_000_000
+
+
+def prices_of(model: str, provider: str) -> Any:
+    return genai_prices.calc_price(genai_prices.Usage(), model, provider_id=provider).model_price
+
+
+def test_input_output_and_what_the_cache_takes_and_gives_have_a_price_each():
+    price, cost = prices_of("claude-haiku-4-5", "anthropic"), cost_of("anthropic:claude-haiku-4-5")
+    assert cost is not None
+    each = [
+        Usage(MILLION, output=0),
+        Usage(0, MILLION, output=0),
+        Usage(0, 0, MILLION, output=0),
+        Usage(0, output=MILLION),
+    ]
+    told = [price.input_mtok, price.cache_read_mtok, price.cache_write_mtok, price.output_mtok]
+    assert [cost(usage) for usage in each] == [pytest.approx(float(one)) for one in told]
+    assert cost(Usage(MILLION, MILLION, MILLION, MILLION)) == pytest.approx(float(sum(told, Decimal())))
+    assert len(set(told)) == 4
+
+
+def test_what_is_written_to_a_cache_without_a_price_is_charged_as_input():
+    price, cost = prices_of("gpt-4.1-mini", "openai"), cost_of("openai:gpt-4.1-mini")
+    assert cost is not None
+    assert price.cache_write_mtok is None
+    assert cost(Usage(0, 0, MILLION, 0)) == pytest.approx(float(price.input_mtok))
+
+
+@pytest.mark.parametrize("usage", [Usage(), Usage(5), Usage(output=5), Usage(None, 7, None, 5)])
+def test_a_usage_that_does_not_say_its_tokens_has_no_price(usage: Usage):
+    cost = cost_of("openai:gpt-4.1-mini")
+    assert cost is not None
+    assert cost(usage) is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["google:gemini-2.5-flash", "xai:grok-4.7", "mistral:mistral-large-latest", "openrouter:openai/gpt-4o", "gpt-4o"],
+)
+def test_models_of_every_provider_have_their_prices(name: str):
+    cost = cost_of(name)
+    assert cost is not None
+    assert (cost(Usage(MILLION, output=MILLION)) or 0) > 0
+
+
+@pytest.mark.parametrize("name", ["ollama:gpt-4o", "openai:none-such", "x:y", "", ":", "anthropic:", "google:gemma-3"])
+def test_where_nobody_knows_a_price_there_is_none(name: str):
+    assert cost_of(name) is None
+
+
+def test_without_the_package_there_is_none(monkeypatch):
+    monkeypatch.setitem(sys.modules, "genai_prices", None)
+    assert cost_of("openai:gpt-4.1-mini") is None

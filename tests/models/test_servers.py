@@ -1,0 +1,112 @@
+"""Servers that are compatible with OpenAI's: where each is, whose key it is sent, what is said where there is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from foveate import BadSetting, open_model
+from foveate.models.openai import openai_model
+from foveate.models.servers import SERVERS, Server, server_at
+from foveate.testing import ScriptedModel
+from foveate.testing.server import StubServer
+
+from .serving import BODY
+
+KEYS = sorted({variable for server in SERVERS.values() for variable in server.keys} | {"OPENAI_ADMIN_KEY"})
+
+
+@pytest.fixture(autouse=True)
+def _bare(monkeypatch: Any) -> None:
+    for variable in (*KEYS, "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"):
+        monkeypatch.delenv(variable, raising=False)
+
+
+def client_of(name: str) -> Any:
+    """The client that a model would send its first request by."""
+    pytest.importorskip("openai")
+    model: Any = open_model(name)
+    return model._client()
+
+
+@pytest.mark.parametrize("name", [name for name in SERVERS if name not in ("openai", "ollama")])
+def test_a_server_of_the_table_is_asked_at_its_address_with_its_own_key(name: str, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "not for others")
+    monkeypatch.setenv(SERVERS[name].keys[-1], "its own")
+    client = client_of(f"{name}:m")
+    assert (str(client.base_url).rstrip("/"), client.api_key) == (str(SERVERS[name].base_url).rstrip("/"), "its own")
+    client.close()
+
+
+def test_the_first_variable_that_is_set_holds_the_key(monkeypatch):
+    monkeypatch.setenv("GOOGLE_API_KEY", "second")
+    monkeypatch.setenv("GEMINI_API_KEY", "first")
+    client = client_of("google:gemini-2.5-flash")
+    assert client.api_key == "first"
+    client.close()
+
+
+def test_a_server_at_home_wants_no_key_and_is_sent_none(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "not for others")
+    client = client_of("ollama:qwen3")
+    assert (str(client.base_url), client.api_key) == ("http://localhost:11434/v1/", "none")
+    client.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        (
+            "anthropic:m",
+            "anthropic:m needs a key, and ANTHROPIC_API_KEY is not set. Set it in the environment, or hand",
+        ),
+        ("openai:m", "openai:m needs a key, and OPENAI_API_KEY is not set. Set it in the environment, or hand in "),
+        ("google:m", "google:m needs a key, and GEMINI_API_KEY or GOOGLE_API_KEY is not set."),
+        ("xai:m", "xai:m needs a key, and XAI_API_KEY is not set."),
+    ],
+)
+def test_a_missing_key_is_told_by_its_variable_when_the_first_request_is_sent(name: str, says: str, monkeypatch):
+    pytest.importorskip("anthropic")
+    pytest.importorskip("openai")
+    monkeypatch.setenv("HOME", "/nowhere")
+    model: Any = open_model(name)
+    for ask in (model.complete, lambda body: list(model.stream(body))):
+        with pytest.raises(BadSetting) as caught:
+            ask(BODY)
+        assert str(caught.value).startswith(says)
+
+
+@pytest.mark.parametrize("key", ["", "mine"])
+def test_a_server_of_ones_own_is_named_by_its_address(key: str, monkeypatch):
+    pytest.importorskip("openai")
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with StubServer({"/mine/v1": ScriptedModel(["In short."], "openai")}) as server:
+        model = openai_model("qwen", base_url=f"{server.url}/mine/v1", max_tokens=7)
+        response = model.complete(BODY)
+        model.close()
+    assert response.choices[0].message.content == "In short."
+    [received] = server.received
+    assert (received.path, received.headers["authorization"]) == (
+        "/mine/v1/chat/completions",
+        f"Bearer {key or 'none'}",
+    )
+    assert received.said == {"model": "qwen", "max_tokens": 7, **BODY}
+
+
+def test_the_table_is_asked_by_the_host_of_a_client_too():
+    assert server_at("api.mistral.ai") is SERVERS["mistral"]
+    assert server_at("") is server_at("api.openai.com") is server_at("x.openai.azure.com") is SERVERS["openai"]
+    assert server_at("localhost") == server_at("evil-api.openai.com") == Server("")
+
+
+def test_no_length_and_no_usage_is_asked_in_words_that_a_server_is_known_not_to_take(monkeypatch):
+    said: dict[str, Any] = {}
+    for name in SERVERS:
+        monkeypatch.setenv((SERVERS[name].keys or ("X",))[0], "k")
+        model: Any = open_model(f"{name}:m", max_tokens=5)
+        said[name] = model._asked(model._client(), BODY, True)
+        model.close()
+    lengths = {name: next(key for key in one if key.startswith("max_")) for name, one in said.items()}
+    assert {name for name, word in lengths.items() if word == "max_completion_tokens"} == {"openai", "xai", "groq"}
+    assert {name for name, one in said.items() if "stream_options" not in one} == {"mistral"}

@@ -1,0 +1,149 @@
+"""The provider on the loopback speaks like the real ones: statuses, errors, events; asked by plain HTTP, no SDK."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any
+
+import pytest
+
+from foveate.core.messages import Message, Reasoning, Text, ToolCall
+from foveate.testing import Cut, Fails, ScriptedModel, Slow
+from foveate.testing.server import StubServer
+
+HI = {"messages": [{"role": "user", "content": "hi"}]}
+PATHS = {"anthropic": "/v1/messages", "openai": "/v1/chat/completions"}
+BOTH = pytest.mark.parametrize("provider", ["anthropic", "openai"])
+
+
+def ask(server: StubServer, path: str, body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the response."""
+    connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=10)
+    try:
+        connection.request("POST", path, json.dumps(body))
+        response = connection.getresponse()
+        return response.status, {name.lower(): value for name, value in response.getheaders()}, response.read()
+    finally:
+        connection.close()
+
+
+def told(body: bytes) -> list[tuple[str, Any]]:
+    """The events of a stream by their names, and their data as values."""
+    events = [block.split("\n") for block in body.decode().strip().split("\n\n")]
+    found = []
+    for lines in events:
+        name = lines[0].removeprefix("event: ") if lines[0].startswith("event: ") else ""
+        data = lines[-1].removeprefix("data: ")
+        found.append((name, data if data == "[DONE]" else json.loads(data)))
+    return found
+
+
+def test_anthropics_events_come_in_their_order_and_their_names_are_their_types():
+    said = Message("assistant", (Reasoning("Hm hm."), Text("I look."), ToolCall("a", "look", '{"at": 1}')))
+    with StubServer(ScriptedModel([said])) as server:
+        status, headers, body = ask(server, PATHS["anthropic"], {**HI, "stream": True})
+    assert (status, headers["content-type"]) == (200, "text/event-stream")
+    events = told(body)
+    assert all(name == data["type"] for name, data in events)
+    assert [name for name, _ in events] == [
+        "message_start",
+        *("content_block_start", "ping", *["content_block_delta"] * 3, "content_block_stop"),
+        *("content_block_start", *["content_block_delta"] * 2, "content_block_stop"),
+        *("content_block_start", *["content_block_delta"] * 3, "content_block_stop"),
+        *("message_delta", "message_stop"),
+    ]
+    deltas = [data["delta"]["type"] for name, data in events if name == "content_block_delta"]
+    assert deltas == ["thinking_delta"] * 2 + ["signature_delta"] + ["text_delta"] * 2 + ["input_json_delta"] * 3
+    assert events[-2][1]["delta"] == {"stop_reason": "tool_use", "stop_sequence": None}
+
+
+@pytest.mark.parametrize("usage", [True, False])
+def test_openais_chunks_come_in_their_order_and_usage_only_where_it_was_asked_for(usage: bool):
+    options = {"stream_options": {"include_usage": True}} if usage else {}
+    said = Message("assistant", (Text("I look."), ToolCall("a", "look", '{"at": 1}')))
+    with StubServer(ScriptedModel([said], "openai")) as server:
+        _, _, body = ask(server, PATHS["openai"], {**HI, "stream": True, **options})
+    chunks = [data for _, data in told(body)]
+    assert chunks.pop() == "[DONE]"
+    assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
+    if usage:
+        last = chunks.pop()
+        assert (last["choices"], last["usage"]["prompt_tokens"]) == ([], 5)
+    assert [chunk["choices"][0]["finish_reason"] for chunk in chunks] == [None] * (len(chunks) - 1) + ["tool_calls"]
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+    first = {"index": 0, "id": "a", "function": {"arguments": "", "name": "look"}, "type": "function"}
+    assert deltas[:4] == [
+        {"role": "assistant", "content": ""},
+        {"content": "I "},
+        {"content": "look."},
+        {"tool_calls": [first]},
+    ]
+    pieces = [delta["tool_calls"][0]["function"]["arguments"] for delta in deltas[4:-1]]
+    assert "".join(pieces) == '{"at": 1}'
+
+
+@BOTH
+def test_what_the_provider_would_refuse_is_its_400_and_is_remembered(provider: str):
+    with StubServer(ScriptedModel(["x"], provider, window=1_000)) as server:
+        wrong = {"messages": [{"role": "robot", "content": "x"}]}
+        status, _, body = ask(server, PATHS[provider], wrong)
+        assert (status, json.loads(body)["error"]["type"]) == (400, "invalid_request_error")
+        assert [refusal.rule for refusal in server.illegal[0].refusals] == ["role"]
+        long = {"messages": [{"role": "user", "content": "word " * 2_000}]}
+        status, _, body = ask(server, PATHS[provider], long)
+        words = {"anthropic": "prompt is too long: ", "openai": "maximum context length is 1000 tokens"}
+        assert status == 400
+        assert words[provider] in json.loads(body)["error"]["message"]
+        assert len(server.illegal) == 1
+
+
+@BOTH
+def test_trouble_has_its_status_its_words_and_when_to_come_back(provider: str):
+    with StubServer(ScriptedModel([Fails(429, 2, "Slow down."), Fails(529)], provider)) as server:
+        status, headers, body = ask(server, PATHS[provider], HI)
+        assert (status, headers["retry-after"], json.loads(body)["error"]["message"]) == (429, "2", "Slow down.")
+        status, headers, body = ask(server, PATHS[provider], HI)
+        assert (status, "retry-after" in headers, json.loads(body)["error"]["type"]) == (529, False, "overloaded_error")
+
+
+@BOTH
+def test_an_answer_that_is_cut_ends_in_the_middle(provider: str):
+    cuts = [Cut("one two"), Cut("one two"), Cut("one two", politely=True), Cut("one two", why=Fails(529))]
+    with StubServer(ScriptedModel(cuts, provider)) as server:
+        with pytest.raises(http.client.RemoteDisconnected):
+            ask(server, PATHS[provider], HI)
+        with pytest.raises(http.client.IncompleteRead):
+            ask(server, PATHS[provider], {**HI, "stream": True})
+        polite = ask(server, PATHS[provider], {**HI, "stream": True})[2]
+        assert b"one" in polite
+        assert b"[DONE]" not in polite
+        assert b"message_stop" not in polite
+        assert "It did not work out." in json.dumps(told(ask(server, PATHS[provider], {**HI, "stream": True})[2])[-1])
+
+
+def test_a_slow_answer_is_given_up_when_the_server_closes():
+    with StubServer(ScriptedModel([Slow("x", 60)])) as server:
+        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=10)
+        connection.request("POST", PATHS["anthropic"], json.dumps(HI))
+    assert json.loads(connection.getresponse().read())["content"][0]["text"] == "x"
+    connection.close()
+
+
+def test_models_stand_at_their_paths_and_nobody_at_others():
+    models = {"/a": ScriptedModel(["a"]), "/a/b": ScriptedModel(["b"]), "": ScriptedModel(["c"], "openai")}
+    with StubServer(models) as server:
+        texts = [
+            json.loads(ask(server, f"{at}/v1/messages?beta=true", HI)[2])["content"][0]["text"] for at in ("/a", "/a/b")
+        ]
+        assert texts == ["a", "b"]
+        assert json.loads(ask(server, "/v1/chat/completions", HI)[2])["choices"][0]["message"]["content"] == "c"
+        status, _, body = ask(server, "/v1/messages", HI)
+        assert (status, json.loads(body)["error"]["message"]) == (404, "Nobody answers at /v1/messages.")
+    assert [one.path for one in server.received][-1] == "/v1/messages"
+
+
+def test_a_script_that_is_over_is_told_and_is_not_to_be_tried_again():
+    with StubServer(ScriptedModel([])) as server:
+        status, _, body = ask(server, PATHS["anthropic"], HI)
+    assert (status, json.loads(body)["error"]["message"]) == (400, "The script has 0 answers, and this is request 1.")
