@@ -9,20 +9,26 @@ import typing as _typing
 from importlib import import_module as _import_module
 
 if _typing.TYPE_CHECKING:
+    from ..core.catalog import Action, Binding, Prompt
+    from .builder import AgentBuilder
     from .chat import AsyncChatAgent, ChatAgent
     from .events import AgentEvent, Answered, Called, Changed, Ended, Outcome, Replied, Said, Thought
     from .lifecycle import MessageLifecycleEvent
     from .limits import Limits
     from .loop import AsyncLoopAgent, LoopAgent
+    from .plugins import Todo, TodoList, WorkingDirectory
     from .react import AsyncReActAgent, ReActAgent
     from .tools import Tool, ToolFailed, tool
 
 __all__ = [
+    "Action",
+    "AgentBuilder",
     "AgentEvent",
     "Answered",
     "AsyncChatAgent",
     "AsyncLoopAgent",
     "AsyncReActAgent",
+    "Binding",
     "Called",
     "Changed",
     "ChatAgent",
@@ -31,21 +37,28 @@ __all__ = [
     "LoopAgent",
     "MessageLifecycleEvent",
     "Outcome",
+    "Prompt",
     "ReActAgent",
     "Replied",
     "Said",
     "Thought",
+    "Todo",
+    "TodoList",
     "Tool",
     "ToolFailed",
+    "WorkingDirectory",
     "tool",
 ]
 
 _LATER = {
+    "AgentBuilder": ".builder",
+    "Action": "..core.catalog",
     "AgentEvent": ".events",
     "Answered": ".events",
     "AsyncChatAgent": ".chat",
     "AsyncLoopAgent": ".loop",
     "AsyncReActAgent": ".react",
+    "Binding": "..core.catalog",
     "Called": ".events",
     "Changed": ".events",
     "ChatAgent": ".chat",
@@ -54,11 +67,16 @@ _LATER = {
     "LoopAgent": ".loop",
     "MessageLifecycleEvent": ".lifecycle",
     "Outcome": ".events",
+    "Prompt": "..core.catalog",
     "ReActAgent": ".react",
     "Replied": ".events",
     "Said": ".events",
     "Thought": ".events",
+    "Todo": ".plugins",
+    "TodoList": ".plugins",
     "Tool": ".tools",
+    "ToolFailed": ".toolbox",
+    "WorkingDirectory": ".plugins",
     "ToolFailed": ".tools",
     "tool": ".tools",
 }
