@@ -13,7 +13,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from ..core.edits import Restore
+from ..core.edits import Restore, Task
 from ..core.messages import Message
 from ..core.receipts import Receipt
 from ..errors import BadInput
@@ -122,7 +122,8 @@ def _newest(receipts: Sequence[Receipt]) -> Receipt:
         for number in edit.edits
     }
     for receipt in reversed(receipts):
-        if receipt.author != "undo" and not undone >= set(range(receipt.first, receipt.last + 1)):
+        made = {number for number, edit in enumerate(receipt.edits, receipt.first) if not isinstance(edit, Task)}
+        if receipt.author != "undo" and not undone >= made:
             return receipt
     raise BadInput("There is nothing to take back: no edit changes what is shown.")
 

@@ -1,0 +1,381 @@
+"""`foveate chat`, its lines piped in: every command, resuming, approvals, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import foveate
+from foveate.cli import chat as command
+from foveate.cli._chat_commands import COMMANDS
+
+Chat = Callable[..., str]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Six files of some 1,500 tokens each."""
+    place = tmp_path / "files"
+    place.mkdir()
+    for number in range(6):
+        text = f"# Chapter {number}\n" + f"The ship of chapter {number} sails on.\n" * 170
+        (place / f"chapter_{number}.md").write_text(text, encoding="utf-8")
+    return place
+
+
+@pytest.fixture
+def chat(run, folder, tmp_path, monkeypatch) -> Chat:
+    """Runs a chat with the demo in which these lines are said: what was printed. It has to end well."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+    def chat(*said: str, name: str = "talk", model: str = "demo", code: int = 0, **options: object) -> str:
+        monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in said)))
+        given = [part for key, value in options.items() for part in (f"--{key}", value) if part is not True]
+        chosen = ["--model", model] if model else []
+        ended, out, err = run("chat", name, *chosen, "--folder", folder, *given)
+        assert (ended, err) == (code, "") if code == 0 else ended == code
+        return out if code == 0 else err
+
+    return chat
+
+
+def answers(out: str) -> list[str]:
+    """What was printed after each line that was said, the meter left out."""
+    blocks = out.split("\n\n> ")[1:]
+    return ["\n".join(line for line in block.splitlines()[1:] if not line.startswith("  [")) for block in blocks]
+
+
+def stored(tmp_path: Path, name: str = "talk") -> foveate.Conversation:
+    return foveate.open_conversation(name, store=f"sqlite:///{tmp_path}/data/foveate/chats.db", window=16_000)
+
+
+def test_what_is_piped_in_is_answered_line_by_line_with_the_meter_behind(chat):
+    out = chat("hello", "", "find chapter 3")
+    lines = out.splitlines()
+    assert lines[0].startswith("talk, with demo, kept in sqlite:///")
+    assert lines[1:4] == [
+        "",
+        "> hello",
+        "Hello! Try `what is in this folder`, or `tour`. `help` tells what else I understand.",
+    ]
+    assert lines[4].startswith("  [")
+    assert " of 16,000 (" in lines[4]
+    assert "  * search_files chapter 3 ignore_case=true  " in out
+    assert "'chapter 3' stands in 100 lines in 1 file:" in out
+
+
+def test_a_tour_overflows_the_window_and_says_what_was_shrunk(chat, tmp_path):
+    out = chat("tour", "/cost", window=9_000)
+    assert out.count("  * read_file chapter_") == 6
+    assert "  ~ " in out
+    assert "; /undo takes it back" in out
+    assert "That was the tour: 6 files" in out
+    cost = {
+        line[:48].strip(): int(line[48:].replace(",", ""))
+        for line in answers(out)[1].splitlines()[:-1]
+        if "%" not in line
+    }
+    assert 0 < cost["sent, all calls"] < cost["if everything were sent whole"]
+    assert cost["saved, in tokens at the price of input"] > 0
+    with stored(tmp_path) as talk:
+        assert talk.context().tokens < 9_000
+        assert talk.verify() == []
+
+
+def test_a_conversation_is_taken_up_by_its_name_with_the_model_it_had(chat):
+    chat("remember: the port is 8080")
+    out = chat("what did I say about the port", model="")
+    assert out.splitlines()[:4] == [
+        "talk, with demo: 2 messages, 2 shown in 42 tokens. It goes on from here:",
+        "> remember: the port is 8080",
+        "I'll keep that in mind: the port is 8080. Ask me later what you said about it, however much comes between.",
+        "",
+    ]
+    assert (
+        answers(out)
+        == [
+            "I'll keep",
+        ]
+        or "You said: remember: the port is 8080" in out
+    )
+
+
+def test_context_tells_what_the_window_holds_and_the_largest_messages(chat):
+    said = answers(chat("read chapter_0.md", "/context"))[1]
+    assert "   window               16,000" in said
+    assert "4 of 4 messages shown; said in whole " in said
+    assert "   m3  results (read_file)  " in said
+
+
+def test_why_tells_what_became_of_a_message_by_its_number_or_its_handle(chat):
+    one, two = answers(chat("tour", "/why 5", "/why m5", window=9_000))[1:]
+    assert one == two
+    assert "Edit 1, turn " in one
+
+
+def test_expand_shows_a_message_again_from_the_next_call_on(chat, tmp_path):
+    chat("read chapter_0.md", "read chapter_1.md", "read chapter_2.md", policy="keep-last-1")
+    with stored(tmp_path) as talk:
+        assert [entry.handle for entry in talk.view if entry.shrunk] == ["m3", "m7"]
+    said = answers(chat("/expand 3", "/expand 3", policy="keep-last-1"))
+    assert said[0].startswith("m3 is shown whole again from the next call on, ")
+    assert "# Chapter 0" in said[0]
+    assert said[1] == "m3 cannot be expanded: it is shown whole."
+    with stored(tmp_path) as talk:
+        assert [entry.handle for entry in talk.view if entry.shrunk] == ["m7"]
+
+
+def test_a_pinned_message_stays_until_it_is_unpinned(chat, tmp_path):
+    chat("read chapter_0.md", "/pin 3", "read chapter_1.md", "read chapter_2.md", policy="keep-last-1")
+    with stored(tmp_path) as talk:
+        assert [entry.handle for entry in talk.view if entry.pinned] == ["m3"]
+        assert [entry.handle for entry in talk.view if entry.shrunk] == ["m7"]
+    assert answers(chat("/unpin m3")) == ["m3 is no longer pinned."]
+    with stored(tmp_path) as talk:
+        assert not any(entry.pinned for entry in talk.view)
+
+
+def test_compact_and_undo_say_what_they_did_and_undo_goes_back_step_by_step(chat, tmp_path):
+    chat(*(f"read chapter_{number}.md" for number in range(6)), window=100_000, policy="balanced")
+    out = answers(chat("/compact the ships", "/undo", "/undo", window=100_000))
+    assert out[0].startswith("  ~ ")
+    assert "; /undo takes it back" in out[0]
+    before, after = out[0].split(" edits, ")[-1].split(" edit, ")[-1].split(" tokens")[0].split(" -> ")
+    assert out[1] == f"Taken back: {after} -> {before} tokens."
+    assert out[2] == "There is nothing to take back: no edit changes what is shown."
+    with stored(tmp_path) as talk:
+        assert all(entry.span is None for entry in talk.view)
+
+
+def test_undo_takes_the_number_of_an_edit(chat):
+    chat("read chapter_0.md", "/pin 1", "/pin 2")
+    out = answers(chat("/undo 1", "/undo one", "/undo 99"))
+    assert out[0].startswith("Taken back: ")
+    assert out[1].startswith("/undo takes the number of an edit")
+    assert "99" in out[2]
+
+
+def test_a_fork_goes_its_own_way_and_leaves_the_other_as_it_was(chat, tmp_path):
+    out = answers(chat("hello", "/fork other", "count to 3", "/fork other", "/fork"))
+    assert out[1] == "This is other now, with all that was said; talk stays as it is."
+    assert "other" in out[3]
+    assert out[4] == "A fork needs a name, such as /fork another-try."
+    with stored(tmp_path) as talk, stored(tmp_path, "other") as other:
+        assert (len(talk), len(other)) == (2, 4)
+
+
+def test_search_finds_what_is_not_shown_whole(chat):
+    chat("read chapter_0.md", "read chapter_1.md", policy="keep-last-1")
+    out = answers(chat("read chapter_2.md", "/search Chapter 0", "/search zebra", "/search", policy="keep-last-1"))
+    assert out[1].startswith("   m3  read_file  turn 1  ")
+    assert out[2] == "In what is not shown whole nothing says 'zebra'."
+    assert out[3].startswith("What is to be looked for?")
+
+
+def test_tools_tells_what_the_model_may_use_and_what_is_asked_for(chat):
+    said = answers(chat("/tools", tools="shell"))[0]
+    assert [line.split()[0] for line in said.splitlines()] == ["run_command", "expand"]
+    assert "you are asked first" in said
+    assert "you are asked first" not in answers(chat("/tools", tools="shell", yes=True))[0]
+
+
+def test_history_tells_what_was_said_shown_or_not(chat):
+    chat("read chapter_0.md", "read chapter_1.md", policy="keep-last-1")
+    said = answers(chat("/history", "/history 2", "/history all", policy="keep-last-1"))
+    assert [line.split()[:2] for line in said[0].splitlines()][:4] == [
+        ["m1", "user"],
+        ["m2", "assistant"],
+        ["m3", "tool"],
+        ["m4", "assistant"],
+    ]
+    assert [line.endswith("not shown whole") for line in said[0].splitlines()].count(True) == 1
+    assert len(said[1].splitlines()) == 2
+    assert said[2].startswith("/history takes how many messages")
+
+
+def test_another_model_can_be_let_answer_and_one_that_there_is_not_changes_nothing(chat):
+    out = answers(chat("/model", "/model nobody:x", "/model openai:what-is-this", "hello"))
+    assert out[0] == "demo. /model NAME takes another one, such as anthropic:claude-haiku-4-5."
+    assert out[1].startswith("There is no model 'nobody:x'")
+    assert out[2] == "How large is the window of openai:what-is-this? Say --window 128000 (tokens)."
+    assert out[3].startswith("Hello!")
+
+
+def test_help_tells_of_every_command_and_quit_ends(chat):
+    out = chat("/help", "/quit", "hello")
+    for one in COMMANDS:
+        assert f"   /{one.name}" in out
+    assert "> hello" not in out
+    assert "> hello" not in chat("/exit", "hello")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("/contxt", "There is no /contxt. Did you mean /context, /cost?"),
+        ("/zzz", "There is no /zzz. /help tells what there is; a line that begins with // is for the model."),
+        ("/", "There is no /. /help tells"),
+        ("/why", "Which message? Such as /why 12;"),
+        ("/why 99", "Nothing here is called 'm99'."),
+        ("/expand one", "Which message?"),
+        ("/pin 99", "Nothing here is called 'm99'."),
+        ("/compact", "There is nothing to compact"),
+        ("/undo", "There is nothing to take back"),
+    ],
+)
+def test_what_a_command_cannot_do_is_said_and_the_chat_goes_on(chat, line, said):
+    out = answers(chat("hello", line, "hello"))
+    assert out[1].startswith(said)
+    assert out[2].startswith("Hello!")
+
+
+def test_a_line_that_begins_with_two_slashes_is_for_the_model(chat):
+    assert "do not understand '/etc/hosts is strange'" in chat("//etc/hosts is strange")
+
+
+def test_a_line_that_ends_with_a_backslash_goes_on_in_the_next(chat, tmp_path):
+    chat("remember: one\\", "and two")
+    with stored(tmp_path) as talk:
+        assert talk.history()[0].message.text == "remember: one\nand two"
+
+
+def test_a_command_of_the_shell_is_shown_and_asked_for(chat, folder):
+    out = chat("run touch made", "y", "run touch other", "never do that", "run touch third", "", tools="shell")
+    assert "  ? run_command touch made\n    allow it? [y/N, or why not] y\n  * run_command touch made" in out
+    assert "  ! run_command touch other  The user did not allow this call of run_command: never do that" in out
+    assert "  ! run_command touch third  The user did not allow this call" in out
+    assert (folder / "made").exists()
+    assert not (folder / "other").exists()
+    assert not (folder / "third").exists()
+
+
+def test_where_nobody_is_left_to_allow_it_a_command_is_not_run(chat, folder):
+    chat("run touch made", tools="shell")
+    assert not (folder / "made").exists()
+
+
+def test_with_yes_nothing_is_asked_for(chat, folder):
+    assert "allow it?" not in chat("run touch made", tools="shell", yes=True)
+    assert (folder / "made").exists()
+
+
+def test_a_limit_ends_the_answer_and_the_next_line_goes_on(chat):
+    out = chat("tour", "hello", **{"limit-turns": 3})
+    assert "  Stopped: it has called the model as often as it may. Say something, and it goes on." in out
+    assert "Hello!" in answers(out)[1]
+
+
+def test_the_system_prompt_is_said_or_read_from_a_file(chat, tmp_path):
+    prompt = tmp_path / "prompt.md"
+    prompt.write_text("Be brief. " * 100, encoding="utf-8")
+    short = chat("hello", "/context", system="Hi.")
+    long = chat("hello", "/context", name="b", system=f"@{prompt}")
+    assert [int(line.split()[1]) for text in (short, long) for line in text.splitlines() if "  system  " in line][
+        1
+    ] > 300
+    assert "cannot be read from nowhere.md" in chat(system="@nowhere.md", code=2)
+
+
+def test_json_is_one_object_a_line(chat):
+    lines = [json.loads(line) for line in chat("read chapter_0.md", "/why 1", "/nope", json=True).splitlines()]
+    kinds = [line["event"] for line in lines]
+    assert kinds[:4] == ["notice", "replied", "called", "answered"]
+    assert kinds[4] == "said"
+    assert kinds[-5:] == ["replied", "ended", "context", "notice", "notice"]
+    assert lines[3] | {"text": "", "seconds": 0, "id": ""} == {
+        "event": "answered",
+        "id": "",
+        "name": "read_file",
+        "state": "ok",
+        "text": "",
+        "seconds": 0,
+    }
+    context = next(line for line in lines if line["event"] == "context")
+    assert context["tokens"] == sum(context["kinds"].values())
+
+
+def test_a_question_is_told_to_a_program_too(chat):
+    lines = [json.loads(line) for line in chat("run true", "y", tools="shell", json=True).splitlines()]
+    assert [line["text"] for line in lines if line["event"] == "question"] == [
+        "? run_command true\n    allow it? [y/N, or why not]"
+    ]
+
+
+def test_without_a_name_a_new_conversation_is_begun(run, tmp_path, monkeypatch):
+    store = f"sqlite:///{tmp_path}/c.db"
+    for number in (1, 2):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("hello\n"))
+        out = run("chat", "--model", "demo", "--store", store)[1]
+        assert out.startswith(f"chat-{number}, with demo, kept in {store}.")
+
+
+def test_list_names_the_conversations_of_the_store(chat, run, tmp_path):
+    chat("hello", "/fork b")
+    chat("count to 3", name="a")
+    code, out, _ = run("chat", "--list")
+    assert code == 0
+    assert out.splitlines() == [
+        f"sqlite:///{tmp_path}/data/foveate/chats.db: 3 conversations",
+        "name  messages  the last one",
+        "a     2         1 2 3.",
+        "b     2         Hello! Try `what is in this folder`, or `tour`. `help` tell…",
+        "talk  2         Hello! Try `what is in this folder`, or `tour`. `help` tell…",
+        "",
+    ]
+
+
+def test_listing_makes_no_conversation(run, tmp_path):
+    store = f"sqlite:///{tmp_path}/c.db"
+    assert run("chat", "--list", "--store", store)[1] == f"{store}: 0 conversations\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"model": ""}, "Which model is to answer? Say --model anthropic:claude-haiku-4-5, or --model demo: no key."),
+        ({"model": "nobody"}, "There is no model 'nobody'."),
+        ({"model": "openai:what-is-this"}, "How large is the window of openai:what-is-this?"),
+        ({"tools": "files,knives"}, "There are no tools knives. Known: files, search, shell and none."),
+        ({"policy": "no-such"}, "no-such"),
+        ({"store": "mysql://x"}, "There is no store 'mysql://x'."),
+        ({"limit-turns": 0}, "The limit turns is a number above 0"),
+        ({"limit-money": 1}, "limits.money needs the price of demo, which is not known."),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_said(chat, options, said):
+    err = chat("hello", code=2, **options)
+    assert err.startswith("foveate: ")
+    assert said in err
+    assert "Traceback" not in err
+
+
+def test_a_folder_that_there_is_not_is_refused(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("hello\n"))
+    code, _, err = run("chat", "--model", "demo", "--folder", tmp_path / "no", "--store", "memory:")
+    assert code == 2
+    assert "There is no folder" in err
+
+
+@pytest.mark.parametrize(
+    ("model", "variable"), [("anthropic:claude-haiku-4-5", "ANTHROPIC_API_KEY"), ("openai:gpt-4.1", "OPENAI_API_KEY")]
+)
+def test_a_missing_key_is_one_clear_sentence(chat, monkeypatch, model, variable):
+    for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    err = chat("hello", model=model, code=2)
+    assert err.startswith(f"foveate: {model} needs a key, and {variable} is not set.")
+    assert len(err.splitlines()) == 1
+
+
+def test_conversations_are_kept_where_the_user_keeps_data(monkeypatch, tmp_path):
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(command.sys, "platform", "linux")
+    assert command._default_store() == f"sqlite:///{tmp_path}/.local/share/foveate/chats.db"
+    monkeypatch.setattr(command.sys, "platform", "darwin")
+    assert command._default_store() == f"sqlite:///{tmp_path}/Library/Application Support/foveate/chats.db"

@@ -1,0 +1,207 @@
+"""How a chat reads: events in, text out, to the letter."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foveate import Hide, Message, Receipt, Target, Text, ToolCall, ToolResult, Totals, Usage, assistant
+from foveate.agents.events import Answered, Called, Changed, Ended, Outcome, Replied, Said, Thought
+from foveate.cli._chat_meter import bar, cost_table, kind_table, status
+from foveate.cli._chat_screen import Pipe
+from foveate.cli._chat_shown import Notice, Shown, Told, asked_for, shown
+from foveate.core.context import Context
+from foveate.core.runs import AgentRun
+from foveate.core.view import Prices
+
+
+def told(*events: Told) -> str:
+    """All that is shown of these events, without its styles."""
+    state, text = Shown(), ""
+    for event in events:
+        state, pieces = shown(state, event)
+        text += "".join(piece.text for piece in pieces)
+    return text
+
+
+def styles(*events: Told) -> list[tuple[str, str]]:
+    state, found = Shown(), []
+    for event in events:
+        state, pieces = shown(state, event)
+        found += [(piece.text, piece.style) for piece in pieces]
+    return found
+
+
+def replied(message: Message) -> Replied:
+    return Replied(message, "id", Usage(), 1, 0.5)
+
+
+def ended(state: str = "done", reason: str = "") -> Ended:
+    return Ended(Outcome("", AgentRun("r", "chat", "c", state=state, reason=reason)))  # type: ignore[arg-type]
+
+
+READ = ToolCall("c1", "read_file", '{"path": "a.md", "start_line": 3}')
+RECEIPT = Receipt(3, 5, 7, 0, "plan", ("fold", "shrink"), (Hide(Target("m")),) * 3, 8_400, 900, 0, 0, ("digest",))
+CONTEXT = Context(
+    {"system": 1_000, "tools": 1_000, "results": 4_000, "shrunk": 500},
+    16_000,
+    1_600,
+    12,
+    40,
+    2_000,
+    30_000,
+    Usage(100, 5_400, 500, 80),
+    Totals(calls=3, calls_billed=3, usage=Usage(300, 12_000, 2_000, 100), tokens_whole=60_000, tokens_sent=20_000),
+    Prices(),
+)
+
+
+def test_a_whole_answer_with_its_calls_reads_like_this():
+    events = [
+        Thought("Which file?"),
+        Thought(" This one."),
+        Said("I look"),
+        Said(" at it."),
+        replied(assistant("I look at it.", READ)),
+        Called(READ),
+        Answered(READ, ToolResult("c1", (Text("x" * 400),)), 0.26),
+        Answered(READ, ToolResult("c1", (Text("There is no\nfile a.md."),), "error"), 0.1),
+        Changed(RECEIPT),
+        Said("It has\n"),
+        Said("400 letters.\n"),
+        replied(assistant("It has\n400 letters.\n")),
+        ended(),
+        CONTEXT,
+    ]
+    assert told(*events) == (
+        "Which file? This one.\n"
+        "I look at it.\n"
+        "  * read_file a.md start_line=3  104 tokens, 0.3 s\n"
+        "  ! read_file a.md start_line=3  There is no file a.md.\n"
+        "  ~ fold, shrink: 3 edits, 8,400 -> 900 tokens, written by digest; /undo takes it back\n"
+        "It has\n"
+        "400 letters.\n"
+        "  [##########..............] 6,500 of 16,000 (41%): results 4,000, system 1,000, tools 1,000"
+        " | cache 90% | cost 4,500, saved 4,000 input tokens\n"
+    )
+
+
+def test_an_answer_that_did_not_stream_is_shown_when_it_is_there():
+    assert told(replied(assistant("All at once.")), ended()) == "All at once.\n"
+
+
+def test_an_answer_that_streamed_is_not_shown_twice():
+    assert told(Said("All"), Said(" at once."), replied(assistant("All at once."))) == "All at once.\n"
+    assert told(Said("First."), replied(assistant("First.")), replied(assistant("Second."))) == "First.\nSecond.\n"
+
+
+def test_a_call_that_the_conversation_answers_itself_is_told_of():
+    call = ToolCall("c", "expand", '{"handle":"m12"}')
+    assert told(Said("I look."), replied(assistant("I look.", call))) == "I look.\n  * expand m12\n"
+
+
+def test_a_limit_and_a_failure_say_what_they_are():
+    assert told(ended("stopped", "turns")) == (
+        "  Stopped: it has called the model as often as it may. Say something, and it goes on.\n"
+    )
+    assert told(Said("Half"), ended("failed", "no answer")) == "Half\n  It did not get through: no answer\n"
+
+
+def test_what_an_undo_did_is_not_offered_to_be_undone():
+    receipt = Receipt(6, 6, 7, 0, "undo", (), (Hide(Target("m")),), 900, 8_400, 0, 0)
+    assert told(Changed(receipt)) == "  ~ undo: 1 edit, 900 -> 8,400 tokens\n"
+
+
+def test_what_is_beside_the_answer_is_dim_and_what_failed_is_red():
+    assert styles(Thought("Hm.")) == [("Hm.", "dim italic")]
+    assert styles(Changed(RECEIPT))[0][1] == "dim"
+    bad = Answered(READ, ToolResult("c1", (Text("no"),), "error"), 0.1)
+    assert [style for _, style in styles(bad)] == ["red", "", "red"]
+    assert styles(Notice("Hear, hear.", "yellow")) == [("Hear, hear.\n", "yellow")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ('{"path":"a.md"}', "a.md"),
+        ('{"path":"a.md","deep":true,"most":3}', "a.md deep=true most=3"),
+        ("{}", ""),
+        ("not json", "not json"),
+        ("[1, 2]", "[1, 2]"),
+        ('{"text":"one\\ntwo"}', "one two"),
+        ('{"text":"' + "x" * 200 + '"}', "x" * 71 + "…"),
+        ("[" * 3_000, "[" * 71 + "…"),
+    ],
+)
+def test_what_a_call_is_about_fits_on_a_line(arguments, said):
+    assert asked_for(ToolCall("c", "t", arguments)) == said
+
+
+def test_the_bar_has_a_mark_for_each_part_of_the_window():
+    assert list(bar(CONTEXT, 16)) == [("#", "white"), ("#", "bright_black"), ("####", "yellow"), ("." * 10, "dim")]
+    assert "".join(text for text, _ in bar(CONTEXT)).count("#") == 10
+
+
+def test_without_a_window_the_meter_still_tells_what_is_there():
+    from msgspec.structs import replace
+
+    bare = replace(CONTEXT, window=None, last=None, totals=Totals())
+    assert "".join(text for text, _ in status(bare)) == (
+        "  [########################] 6,500: results 4,000, system 1,000, tools 1,000"
+    )
+    assert kind_table(bare)[-1] == ("all", "6,500", "")
+
+
+def test_money_is_dollars_where_the_price_is_known():
+    from msgspec.structs import replace
+
+    priced = replace(CONTEXT, dollars=0.01234, dollars_saved=-0.002)
+    assert "".join(text for text, _ in status(priced)).endswith("| cost $0.0123, saved -$0.0020")
+    assert cost_table(priced)[-2:] == [("cost so far, US dollars", "$0.0123"), ("saved, US dollars", "-$0.0020")]
+
+
+def test_the_table_of_kinds_comes_to_the_window():
+    assert kind_table(CONTEXT) == [
+        ("results", "4,000", "25%"),
+        ("system", "1,000", "6%"),
+        ("tools", "1,000", "6%"),
+        ("shrunk", "500", "3%"),
+        ("all", "6,500", "41%"),
+        ("kept for the answer", "1,600", "10%"),
+        ("free", "7,900", "49%"),
+        ("window", "16,000", ""),
+    ]
+
+
+NASTY = "\x1b]0;owned\x07\x1b[2J\r\x08\x9b31m\u202egnp.exe\ud83d\x7f"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Said(NASTY),
+        Thought(NASTY),
+        Notice(NASTY),
+        replied(assistant(NASTY)),
+        Answered(ToolCall("c", NASTY, f'{{"a": "{NASTY}"}}'), ToolResult("c", (Text(NASTY),), "error"), 1.0),
+        Answered(ToolCall("c", "t", NASTY), ToolResult("c", (Text(NASTY),)), 1.0),
+        ended("failed", NASTY),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_nothing_that_was_written_elsewhere_steers_the_terminal(event, capsys):
+    Pipe().tell(event)
+    printed = capsys.readouterr().out
+    assert [char for char in printed if ord(char) < 32 and char != "\n"] == []
+    assert not set(printed) & {"\x7f", "\x9b", "\u202e", "\ud83d"}
+    assert printed.strip()
+
+
+@given(st.lists(st.sampled_from(["a", "b\n", "\n", "", " "]).map(Said) | st.just(Thought("t")) | st.just(CONTEXT)))
+def test_whatever_comes_no_word_is_lost_and_the_meter_has_a_line_of_its_own(events):
+    text = told(*events)
+    for letter in "abt":
+        said = sum(event.text.count(letter) for event in events if isinstance(event, Said | Thought))
+        assert "".join(line for line in text.splitlines() if "[" not in line).count(letter) == said
+    assert all(line.startswith("  [") for line in text.splitlines() if "[" in line)

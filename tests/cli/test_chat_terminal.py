@@ -1,0 +1,224 @@
+"""`foveate chat` as its users run it: the real command at a terminal and through a pipe, stopped, taken up again."""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import foveate
+
+pty = pytest.importorskip("pty", reason="pseudo-terminals are there on Linux and macOS")
+
+SRC = Path(foveate.__file__).parent.parent
+PATIENCE = 30.0
+"""Seconds until a session that says nothing has failed: far more than it needs, since a machine may be busy."""
+STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+@pytest.fixture
+def env(tmp_path) -> dict[str, str]:
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("FOVEATE_")},
+        "XDG_DATA_HOME": str(tmp_path / "data"),
+        "PYTHONPATH": str(SRC),
+        "TERM": "xterm",
+        "INPUTRC": "/dev/null",
+        "COLUMNS": "200",
+    }
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "foveate", "chat", "talk", "--model", "demo", *arguments]
+
+
+class Session:
+    """The command at a terminal of its own."""
+
+    def __init__(self, env: dict[str, str], folder: Path, *arguments: str) -> None:
+        self.pid, self._fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(folder)
+            os.execve(sys.executable, command(*arguments), env)
+        self._raw = b""
+        self._seen = 0
+        self.code: int | None = None
+
+    @property
+    def text(self) -> str:
+        """All that was printed, without colours."""
+        return STYLE.sub("", self._raw.decode(errors="replace")).replace("\r\n", "\n")
+
+    @property
+    def raw(self) -> bytes:
+        return self._raw
+
+    def until(self, mark: str) -> str:
+        """Wait until this is printed, after what was waited for before; return what came before it."""
+        end = time.monotonic() + PATIENCE
+        while (at := self.text.find(mark, self._seen)) < 0:
+            assert time.monotonic() < end, f"no {mark!r} in {self.text[self._seen :]!r}"
+            assert self._read(), f"ended before {mark!r}: {self.text!r}"
+        before, self._seen = self.text[self._seen : at], at + len(mark)
+        return before
+
+    def type(self, keys: str) -> None:
+        os.write(self._fd, keys.encode())
+
+    def end(self) -> int:
+        """Wait until it has ended, and return its exit code."""
+        while self._read():
+            pass
+        if self.code is None:
+            self.code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+            os.close(self._fd)
+        return self.code
+
+    def _read(self) -> bool:
+        if self.code is not None:
+            return False
+        ready, _, _ = select.select([self._fd], [], [], PATIENCE)
+        assert ready, f"nothing comes any more: {self.text!r}"
+        try:
+            piece = os.read(self._fd, 65_536)
+        except OSError:  # What Linux says when the other side is closed.
+            return False
+        self._raw += piece
+        return bool(piece)
+
+
+@pytest.fixture
+def session(env, tmp_path) -> Iterator[Session]:
+    (tmp_path / "a.md").write_text("# A\nThe ship sails on.\n", encoding="utf-8")
+    session = Session(env, tmp_path, "--tools", "files,shell")
+    yield session
+    if session.code is None:
+        os.kill(session.pid, signal.SIGKILL)
+        session.end()
+
+
+def stored(tmp_path: Path) -> foveate.Conversation:
+    return foveate.open_conversation("talk", store=f"sqlite:///{tmp_path}/data/foveate/chats.db", window=16_000)
+
+
+def test_a_session_at_a_terminal(session, tmp_path):
+    session.until("\n> ")
+    session.type("read a.md\n")
+    said = session.until("\n> ")
+    assert "  * read_file a.md  " in said
+    assert "a.md has 2 lines. It begins:" in said
+    assert " of 16,000 (" in said
+    session.type("run printf '\\033[2Jgone'\n")
+    session.until("allow it? [y/N, or why not] ")
+    session.type("y\n")
+    assert "␛[2Jgone" in session.until("\n> ")
+    session.type("/why 1\n")
+    assert "m1 is a message of role user" in session.until("\n> ")
+    session.type("\x04")
+    assert session.end() == 0
+    assert b"\x1b[2J" not in session.raw
+    with stored(tmp_path) as talk:
+        assert len(talk) == 8
+
+
+def test_ctrl_c_stops_a_reply_and_the_conversation_goes_on(session, tmp_path):
+    session.until("\n> ")
+    session.type("count to 1000\n")
+    session.until(" 12 13")
+    session.type("\x03")
+    session.until("Stopped. ")
+    session.until("\n> ")
+    session.type("hello\n")
+    session.until("Hello!")
+    session.until("\n> ")
+    session.type("\x03")
+    session.until("Ctrl-D, or /quit, ends the chat.")
+    session.until("\n> ")
+    session.type("/quit\n")
+    assert session.end() == 0
+    with stored(tmp_path) as talk:
+        assert [row.message.role for row in talk.history()] == ["user", "user", "assistant"]
+        assert [run.state for run in talk.runs()] == ["stopped", "done"]
+        assert talk.verify() == []
+
+
+def test_ctrl_c_while_a_command_runs_leaves_a_conversation_that_goes_on(session, tmp_path):
+    session.until("\n> ")
+    session.type("run touch begun; sleep 20\n")
+    session.until("allow it? [y/N, or why not] ")
+    session.type("y\n")
+    end = time.monotonic() + PATIENCE
+    while not (tmp_path / "begun").exists():
+        assert time.monotonic() < end
+        select.select([], [], [], 0.01)
+    session.type("\x03")
+    session.until("Stopped. ")
+    session.until("\n> ")
+    session.type("hello\n")
+    session.until("Hello!")
+    session.until("\n> ")
+    session.type("/quit\n")
+    assert session.end() == 0
+    with stored(tmp_path) as talk:
+        assert [row.message.role for row in talk.history()] == ["user", "assistant", "tool", "user", "assistant"]
+        assert talk.history()[2].message.result.state == "error"
+
+
+def piped(env: dict[str, str], folder: Path, said: str, *arguments: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        command(*arguments), input=said.encode(), capture_output=True, env=env, cwd=folder, timeout=2 * PATIENCE
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_a_session_through_a_pipe_is_plain_text_and_is_taken_up_by_the_next(env, tmp_path):
+    (tmp_path / "a.md").write_text("# A\n", encoding="utf-8")
+    code, out, err = piped(env, tmp_path, "remember: the port is 8080\nread a.md")
+    assert (code, err) == (0, "")
+    assert "\x1b" not in out
+    code, out, err = piped(env, tmp_path, "what did I say about the port\n")
+    assert (code, err) == (0, "")
+    assert "talk, with demo: 6 messages, 6 shown in " in out
+    assert "\n\n> what did I say about the port\nYou said: remember: the port is 8080\n" in out
+
+
+def test_bytes_that_are_no_text_do_not_end_a_chat(env, tmp_path):
+    done = subprocess.run(
+        command(), input=b"hello \xff\xfe\n/nope \x1b[31m\n", capture_output=True, env=env, cwd=tmp_path, timeout=60
+    )
+    assert done.returncode == 0
+    assert b"\x1b" not in done.stdout
+
+
+def test_a_terminal_that_knows_ascii_alone_gets_ascii(env, tmp_path):
+    done = subprocess.run(
+        command(),
+        input="remember: größer\n/history\n".encode(),
+        capture_output=True,
+        env={**env, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+        cwd=tmp_path,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
+
+
+def test_a_pipe_that_is_closed_ends_the_chat_without_a_word(env, tmp_path):
+    process = subprocess.Popen(
+        command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, cwd=tmp_path
+    )
+    assert process.stdin
+    assert process.stdout
+    assert process.stderr
+    process.stdout.close()
+    _, err = process.communicate(b"count to 1000\n" * 20, timeout=60)
+    assert process.returncode == 141
+    assert err == b""
