@@ -1,0 +1,331 @@
+"""Acts, performed with and without asyncio: wishes granted, errors raised where they are wished for, ends kept."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from foveate import BadSetting
+from foveate.agents.acts import Act, Begin, Do, Hear, Left, Next, TookTooLong, perform, perform_async
+from foveate.agents.events import Said, Thought
+from foveate.ports import Delta, Whole
+
+from .acting import heard, heard_async
+
+
+def both(make: Callable[[list[Any]], Act[Any]]) -> list[Any]:
+    """What an act notes down, performed without asyncio; with it, it notes the same."""
+    noted: list[Any] = []
+    events, _ = heard(make(noted))
+    again: list[Any] = []
+    assert heard_async(lambda: make(again)) == events
+    assert again == noted
+    return [*noted, *events]
+
+
+def raising(error: BaseException) -> Callable[[], object]:
+    def call() -> object:
+        raise error
+
+    return call
+
+
+def test_wishes_are_answered_and_events_are_told():
+    def act(noted: list[Any]) -> Act[int]:
+        noted.append((yield Do(lambda: 3)))
+        yield Said("a")
+        noted.append((yield Do(lambda: 4, is_slow=True)))
+        return 5
+
+    assert both(act) == [3, 4, Said("a")]
+    assert heard(act([]))[1] == 5
+
+
+def test_what_a_wish_raises_is_raised_in_the_act():
+    def act(noted: list[Any]) -> Act[None]:
+        for is_slow in (False, True):
+            try:
+                yield Do(raising(KeyError("x")), is_slow=is_slow)
+            except KeyError as error:
+                noted.append(repr(error))
+        yield Said("on")
+
+    assert both(act) == ["KeyError('x')", "KeyError('x')", Said("on")]
+
+
+def test_what_the_act_raises_is_raised_to_whoever_performs_it():
+    def act() -> Act[None]:
+        yield Do(raising(KeyError("x")))
+
+    with pytest.raises(KeyError):
+        heard(act())
+    with pytest.raises(KeyError):
+        heard_async(act)
+
+
+def test_what_must_be_awaited_is_awaited_or_refused():
+    async def later() -> int:
+        return 7
+
+    def act(noted: list[Any]) -> Act[None]:
+        noted.append((yield Do(later)))
+        noted.append((yield Do(lambda: later(), is_slow=True)))
+        yield Begin((later,))
+        noted.append((yield Next()).value)
+
+    noted: list[Any] = []
+    heard_async(lambda: act(noted))
+    assert noted == [7, 7, 7]
+    with pytest.raises(BadSetting, match="build the async one"):
+        heard(act([]))
+
+
+PIECES = [Delta("reasoning", "hm"), Delta("text", "a"), Delta("text", ""), Delta("call", "{", name="t"), Whole("all")]
+
+
+def test_a_stream_is_told_in_pieces_and_answered_with_the_whole():
+    def act(noted: list[Any]) -> Act[None]:
+        noted.append((yield Hear(lambda: iter(PIECES))))
+
+    assert both(act) == ["all", Thought("hm"), Said("a")]
+
+
+def test_a_stream_for_asyncio_is_followed_there_and_refused_elsewhere():
+    async def pieces() -> AsyncIterator[Delta | Whole]:
+        for piece in PIECES:
+            yield piece
+
+    noted: list[Any] = []
+
+    def act() -> Act[None]:
+        noted.append((yield Hear(pieces)))
+
+    assert heard_async(act) == [Thought("hm"), Said("a")]
+    assert noted == ["all"]
+    with pytest.raises(BadSetting, match="streams for asyncio"):
+        heard(act())
+
+
+def test_a_stream_without_an_end_is_an_error():
+    def act(noted: list[Any]) -> Act[None]:
+        try:
+            yield Hear(lambda: iter(PIECES[:2]))
+        except ConnectionError as error:
+            noted.append(str(error))
+
+    assert both(act)[0] == "The stream ended before the answer was whole."
+
+
+def test_whoever_leaves_closes_the_stream_and_the_act_writes_down_its_end():
+    noted: list[str] = []
+
+    def pieces() -> Iterator[Delta | Whole]:
+        try:
+            yield from PIECES
+        finally:
+            noted.append("closed")
+
+    def inner() -> Act[None]:
+        try:
+            yield Hear(pieces)
+        except Left:
+            yield Do(lambda: noted.append("inner"))
+            raise
+
+    def act() -> Act[None]:
+        try:
+            yield from inner()
+        except Left:
+            yield Said("unheard")
+            yield Do(lambda: noted.append("outer"))
+            raise
+
+    performed = perform(act())
+    assert next(performed) == Thought("hm")
+    performed.close()
+    assert noted == ["closed", "inner", "outer"]
+
+    async def leave() -> None:
+        async with aclosing(perform_async(act())) as events:
+            async for _ in events:
+                break
+
+    noted.clear()
+    asyncio.run(leave())
+    assert noted == ["closed", "inner", "outer"]
+
+
+def test_an_act_that_was_not_begun_is_closed_without_a_word():
+    def act() -> Act[None]:
+        yield Said("never")
+
+    perform(act()).close()
+    asyncio.run(perform_async(act()).aclose())
+
+
+def test_a_task_that_is_cancelled_tells_its_act():
+    noted: list[str] = []
+
+    def act() -> Act[None]:
+        try:
+            yield Do(lambda: asyncio.get_running_loop().create_future())
+        except asyncio.CancelledError:
+            yield Do(lambda: asyncio.sleep(0))
+            noted.append("written down")
+            raise
+
+    async def listen() -> None:
+        async for _ in perform_async(act()):
+            pass
+
+    async def play() -> None:
+        task = asyncio.ensure_future(listen())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(play())
+    assert noted == ["written down"]
+
+
+def batch(calls: list[Callable[[], object]], **options: Any) -> Callable[[list[Any]], Act[None]]:
+    def act(noted: list[Any]) -> Act[None]:
+        yield Begin(tuple(calls), **options)
+        ended = []
+        for _ in calls:
+            ended.append((yield Next()))
+        noted += [(one.index, one.value, repr(one.error)) for one in sorted(ended, key=lambda one: one.index)]
+
+    return act
+
+
+def test_each_call_of_a_batch_ends_well_or_badly_and_none_ends_the_program():
+    calls = [lambda: 1, raising(KeyError("x")), raising(SystemExit(3)), raising(KeyboardInterrupt()), lambda: None]
+    assert both(batch(calls, at_most=2)) == [
+        (0, 1, "None"),
+        (1, None, "KeyError('x')"),
+        (2, None, "SystemExit(3)"),
+        (3, None, "KeyboardInterrupt()"),
+        (4, None, "None"),
+    ]
+
+
+def test_at_most_so_many_calls_go_on_at_once():
+    lock, open_now, most = threading.Lock(), [0], [0]
+
+    def call() -> int:
+        with lock:
+            open_now[0] += 1
+            most[0] = max(most[0], open_now[0])
+        met.wait(0.05)
+        with lock:
+            open_now[0] -= 1
+        return 1
+
+    met = threading.Event()
+    both(batch([call] * 7, at_most=3))
+    assert most[0] <= 3
+
+
+def test_calls_go_on_beside_each_other():
+    """Each waits for the other two: one after another they would wait for ever."""
+    for perform_it in (heard, lambda act: heard_async(lambda: act)):
+        barrier = threading.Barrier(3, timeout=30)
+        noted: list[Any] = []
+        perform_it(batch([barrier.wait] * 3, timeout=30)(noted))
+        assert {error for _, _, error in noted} == {"None"}
+
+
+def test_a_call_that_takes_too_long_is_given_up_and_others_are_not():
+    never = threading.Event()
+    try:
+        noted = both(batch([never.wait, lambda: 2, never.wait], timeouts=(0.02, None, 0.01)))
+    finally:
+        never.set()
+    assert [(index, value) for index, value, _ in noted] == [(0, None), (1, 2), (2, None)]
+    assert noted[0][2] == repr(TookTooLong(0.02))
+
+
+def test_calls_that_hang_leave_room_for_others_and_for_the_store():
+    """There are more of them than the loop's own pool has threads."""
+    never = threading.Event()
+
+    def act(noted: list[Any]) -> Act[None]:
+        yield Begin((never.wait,) * 40, at_most=40, timeout=0.01)
+        for _ in range(40):
+            noted.append(type((yield Next()).error))
+        noted.append((yield Do(lambda: asyncio.to_thread(lambda: "there"))))
+
+    noted: list[Any] = []
+    try:
+        heard_async(lambda: act(noted))
+    finally:
+        never.set()
+    assert noted == [TookTooLong] * 40 + ["there"]
+
+
+def test_a_coroutine_that_will_not_be_cancelled_is_given_up_all_the_same():
+    async def stubborn() -> None:
+        for _ in range(3):
+            try:
+                await asyncio.sleep(0.05)
+            except asyncio.CancelledError:
+                continue
+
+    async def cancels_itself() -> None:
+        raise asyncio.CancelledError
+
+    noted: list[Any] = []
+    heard_async(lambda: batch([stubborn, cancels_itself], timeout=0.01)(noted))
+    assert noted == [(0, None, repr(TookTooLong(0.01))), (1, None, "RuntimeError('it was cancelled from within')")]
+
+
+def test_calls_see_the_context_of_whoever_performs_the_act():
+    user: contextvars.ContextVar[str] = contextvars.ContextVar("user")
+    user.set("ada")
+    assert both(batch([user.get])) == [(0, "ada", "None")]
+
+
+def test_a_batch_that_is_left_begins_no_more_calls():
+    begun: list[int] = []
+    first, go = threading.Event(), threading.Event()
+
+    def call(number: int) -> None:
+        begun.append(number)
+        first.set()
+        go.wait(30)
+
+    def act() -> Act[None]:
+        yield Begin(tuple((lambda n=n: call(n)) for n in range(3)), at_most=1)
+        yield Said("begun")
+        yield Next()
+
+    performed = perform(act())
+    next(performed)
+    first.wait(30)
+    performed.close()
+    go.set()
+    assert begun == [0]
+
+
+def test_nothing_waits_for_a_thread_that_hangs_when_the_program_ends():
+    import subprocess
+
+    code = (
+        "import threading\n"
+        "from foveate.agents.acts import Begin, Next, perform\n"
+        "def act():\n"
+        "    yield Begin((threading.Event().wait,), timeout=0.01)\n"
+        "    print((yield Next()).error)\n"
+        "list(perform(act()))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "no answer within 0.01 seconds\n")
