@@ -111,5 +111,8 @@ def one_message(messages: Sequence[Message], leases: Sequence[Lease], failed: in
     """
     head = f"{failed} of {len(messages)} failed:" if failed else "Action results:"
     parts = [part for message in messages for part in message.parts]
-    lease = most_aggressive([effective_lease(lease) for lease in leases])
-    return Message("user", (Text(head), *parts)), lease
+    text = "\n\n".join([head, *(part.text for part in parts if isinstance(part, Text))])
+    said = [lease for lease in leases if lease.expiration_turns is not None or lease.expiration_mode is not None]
+    # Where nothing is said of any of them, the levels of the policy still may.
+    lease = most_aggressive([effective_lease(lease) for lease in leases]) if said else leases[0]
+    return Message("user", (Text(text), *(part for part in parts if not isinstance(part, Text)))), lease

@@ -62,10 +62,10 @@ class Lifecycle:
             return
         found = next((entry for entry in self._entries() if entry.id == event.message), None)
         message = self._shown.get(event.message) if found is None else found.message
-        if found is None or event.kind == "message-removed":
-            self._shown.pop(event.message, None)
-        else:
+        if found is not None:
             self._shown[event.message] = found.message
+        elif event.kind == "message-removed":  # One that expires is told of twice: removed last.
+            self._shown.pop(event.message, None)
         told = MessageLifecycleEvent(
             cast(Any, event.kind),
             event.turn,
