@@ -69,6 +69,7 @@ from .shell import Historic, Mend, Repaired
 from .wiring import open_async_conversation, open_conversation, open_model, open_store
 
 if _typing.TYPE_CHECKING:
+    from .agents.builder import AgentBuilder
     from .agents.chat import AsyncChatAgent, ChatAgent
     from .agents.events import Outcome
     from .agents.lifecycle import MessageLifecycleEvent
@@ -103,6 +104,7 @@ _logging.getLogger("foveate").addHandler(_logging.NullHandler())
 __all__ = [
     "EXPAND_INSTRUCTION",
     "AdditionalContent",
+    "AgentBuilder",
     "Answer",
     "AsyncChatAgent",
     "AsyncConversation",
@@ -221,6 +223,7 @@ __all__ = [
 
 
 _LATER = {
+    "AgentBuilder": ".agents.builder",
     "AsyncChatAgent": ".agents.chat",
     "AsyncConversation": ".async_conversation",
     "AsyncLoopAgent": ".agents.loop",

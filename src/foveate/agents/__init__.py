@@ -75,7 +75,6 @@ _LATER = {
     "Todo": ".plugins",
     "TodoList": ".plugins",
     "Tool": ".tools",
-    "ToolFailed": ".toolbox",
     "WorkingDirectory": ".plugins",
     "ToolFailed": ".tools",
     "tool": ".tools",

@@ -16,8 +16,7 @@ from msgspec import Meta, Struct
 from ...core.messages import Part
 from ...policies.pins import pinning
 from ...shell import Historic
-from ..toolbox.folders import ToolFailed
-from ..tools import tool
+from ..tools import ToolFailed, tool
 
 __all__ = ["Todo", "TodoList"]
 

@@ -11,8 +11,8 @@ says how to get the rest. What cannot be done is raised as `ToolFailed`, in a se
 
 from __future__ import annotations
 
+from ..tools import ToolFailed
 from .databases import sqlite
-from .folders import ToolFailed
 from .reading import files
 from .searching import search
 from .shells import shell

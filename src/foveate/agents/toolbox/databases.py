@@ -11,9 +11,8 @@ from typing import TypeVar
 
 from ... import given
 from ...errors import BadSetting
-from ..tools import Tool, tool
+from ..tools import Tool, ToolFailed, tool
 from .bounded import line_cut
-from .folders import ToolFailed
 
 __all__ = ["sqlite"]
 

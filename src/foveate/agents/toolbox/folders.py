@@ -15,7 +15,7 @@ from pathlib import Path
 from ...errors import BadSetting
 from ..tools import ToolFailed
 
-__all__ = ["SKIPPED", "Folder", "ToolFailed"]
+__all__ = ["SKIPPED", "Folder"]
 
 SKIPPED = frozenset(
     ".git .hg .mypy_cache .pytest_cache .ruff_cache .svn .tox .venv __pycache__ node_modules".split()  # noqa: SIM905

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from ..tools import Tool, tool
+from ..tools import Tool, ToolFailed, tool
 from .bounded import line_cut, lines_of
-from .folders import Folder, ToolFailed
+from .folders import Folder
 
 __all__ = ["files"]
 

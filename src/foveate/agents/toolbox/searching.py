@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 from ...errors import BadInput, MissingExtra
 from ...wiring import find_pattern
-from ..tools import Tool, tool
+from ..tools import Tool, ToolFailed, tool
 from .bounded import line_cut, lines_of
-from .folders import Folder, ToolFailed
+from .folders import Folder
 
 __all__ = ["search"]
 

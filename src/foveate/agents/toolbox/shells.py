@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Mapping
 
 from ...errors import BadSetting
-from ..tools import Tool, tool
+from ..tools import Tool, ToolFailed, tool
 from .bounded import head_and_tail
-from .folders import Folder, ToolFailed
+from .folders import Folder
 
 __all__ = ["shell"]
 
