@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
 from ..errors import BadSetting, MissingExtra, StoreError
@@ -141,7 +142,7 @@ class _Attempt(Generic[T]):
         """What the work returns, once it is committed. Raises what it or psycopg raises, once it is undone."""
         connection = connections.borrow()
         try:
-            with connection.pipeline():
+            with _pipeline(connection):
                 connection.execute(self._begin, prepare=False)
                 result = self._work(_Session(connection, self._begin is _WRITE))
                 self.is_unknown = self._begin is _WRITE
@@ -157,13 +158,25 @@ class _Attempt(Generic[T]):
             connections.give_back(connection)
 
     def _undo(self, connection: Connection, *, keep: bool) -> None:
-        try:
-            if keep:
+        if keep:
+            with suppress(psycopg.Error):
                 connection.rollback()
                 return
-        except psycopg.Error:
-            pass
         connection.close()  # It may be anywhere in its transaction; the server undoes that when it is gone.
+
+
+@contextmanager
+def _pipeline(connection: Connection) -> Iterator[None]:
+    """psycopg's pipeline. Where something failed in it, its end fails too, and tells nothing new."""
+    pipeline = connection.pipeline()
+    pipeline.__enter__()
+    try:
+        yield
+    except BaseException:
+        with suppress(psycopg.Error):
+            pipeline.__exit__(None, None, None)
+        raise
+    pipeline.__exit__(None, None, None)
 
 
 class _Session:

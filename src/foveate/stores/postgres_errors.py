@@ -51,7 +51,7 @@ def is_lost(error: BaseException) -> bool:
 
 def unreachable(place: str, wait: float, reason: Exception | None) -> StoreError:
     """For a connection that did not come about."""
-    said = " ".join(str(reason).split()) if reason else ""
+    said = " ".join(str(reason).split()).partition(" Is the server running")[0] if reason else ""
     todo = next((todo for words, todo in _SAID if words in said), "")
     if not said:
         return StoreError(

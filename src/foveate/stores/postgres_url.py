@@ -6,6 +6,7 @@ nothing.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
@@ -20,6 +21,7 @@ SCHEMES = ("postgresql://", "postgres://")
 
 _EXAMPLE = "postgresql://user:password@host:5432/database?schema=foveate"
 _POOL_MAX = 1000
+_PORTS = re.compile(r"[0-9,]*")
 _DEFAULTS = {
     "application_name": "foveate",
     "keepalives_idle": "30",
@@ -57,7 +59,9 @@ def read_url(url: str) -> Told:
         options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
         schema, search = options.pop("schema", ""), options.pop("search", "on")
         pool, wait = options.pop("pool", "8"), options.pop("wait", "10")
-        found = conninfo_to_dict(urlunsplit(parts._replace(query=urlencode(options, quote_via=quote), fragment="")))
+        found = conninfo_to_dict(urlunsplit(parts._replace(query=urlencode(options, quote_via=quote))))
+        if parts.fragment or "@" in parts.path or not _PORTS.fullmatch(str(found.get("port") or "")):
+            raise ValueError  # The rest of a password, whose first half would be taken for a host or a port.
     except (ValueError, ProgrammingError):
         # libpq quotes what it cannot read, which may be the end of a password; so neither it nor the cause is shown.
         raise BadSetting(

@@ -1,0 +1,312 @@
+"""Whatever fails on the way to a PostgreSQL server: the store holds what it held before the operation, or after it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+
+import psycopg
+from postgres_schemas import emptied, execute
+from store_states import state
+from test_store_failures import run, states_along_the_way
+
+from foveate import open_async_conversation
+from foveate.core.messages import user
+from foveate.errors import StoreError, TipMoved
+from foveate.stores.postgres import PostgresStore
+from foveate.testing.faults import Countdown
+from foveate.testing.rows import chain, record_after
+
+
+def without_pause(attempt: int) -> None:
+    """Instead of waiting before the next attempt."""
+
+
+def hooked(hook: Callable[[psycopg.Connection[Any], Callable[[], Any], Any], Any]) -> type[psycopg.Connection[Any]]:
+    """A class of connections whose every statement goes through `hook(connection, operation, statement)`."""
+
+    class Cursor(psycopg.Cursor[Any]):
+        def execute(self, query: Any, *arguments: Any, **keywords: Any) -> Any:
+            return hook(self.connection, lambda: super(Cursor, self).execute(query, *arguments, **keywords), query)
+
+        def executemany(self, query: Any, *arguments: Any, **keywords: Any) -> Any:
+            return hook(self.connection, lambda: super(Cursor, self).executemany(query, *arguments, **keywords), query)
+
+    class Connection(psycopg.Connection[Any]):
+        def __init__(self, *arguments: Any, **keywords: Any) -> None:
+            super().__init__(*arguments, **keywords)
+            self.cursor_factory = Cursor
+
+    return Connection
+
+
+def failing(countdown: Countdown) -> type[psycopg.Connection[Any]]:
+    """Connections whose n-th statement fails, counted together."""
+    return hooked(
+        lambda connection, operation, query: countdown.run(operation, lambda: psycopg.InternalError("made to fail"))
+    )
+
+
+def cutting(countdown: Countdown) -> type[psycopg.Connection[Any]]:
+    """Connections that are cut at the n-th statement, counted together."""
+
+    def hook(connection: psycopg.Connection[Any], operation: Callable[[], Any], query: Any) -> Any:
+        def failure() -> Exception:
+            connection.close()
+            return psycopg.OperationalError("server closed the connection unexpectedly")
+
+        return countdown.run(operation, failure)
+
+    return hooked(hook)
+
+
+# ------------------------------------------------------------------------------------------------ the n-th statement
+
+
+def check_every_statement(url: str, after: bool, step: int) -> None:
+    along, n = states_along_the_way(), 1
+    while True:
+        emptied(url)
+        countdown = Countdown(after=after)
+        with PostgresStore(url, connection=failing(countdown), pause=without_pause) as store:
+            countdown.start(n)
+            done = run(store)
+            if not countdown.is_used_up:
+                break
+            head = store.open("acme", "later")  # The failure is over: the same store goes on.
+            store.append(head, chain([user("still here")], head))
+            held = state(store)
+        held.pop("later")
+        assert held in along[done : done + 2], f"after statement {n} failed"
+        n += step
+    assert done == len(along) - 1
+    assert n > 50
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_f30_whichever_statement_fails_nothing_is_half_written(postgres_url: str, after: bool) -> None:
+    PostgresStore(postgres_url).close()
+    check_every_statement(postgres_url, after, step=11)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_f30_each_and_every_statement(postgres_url: str, after: bool) -> None:
+    PostgresStore(postgres_url).close()
+    check_every_statement(postgres_url, after, step=1)
+
+
+def check_every_cut(url: str, step: int) -> None:
+    """A cut before a commit was asked for is mended unseen; after that it is told."""
+    along, n, told = states_along_the_way(), 1, 0
+    while True:
+        emptied(url)
+        countdown = Countdown(after=True)
+        with PostgresStore(url, connection=cutting(countdown), pause=without_pause) as store:
+            countdown.start(n)
+            try:
+                done = run(store)
+            finally:
+                used_up, _ = countdown.is_used_up, countdown.start(0)
+            held = state(store)
+        if not used_up:
+            break
+        told += done < len(along) - 1
+        assert held in along[done : done + 2], f"after the cut at statement {n}"
+        n += step
+    assert (done, n > 50, told > 0) == (len(along) - 1, True, True)
+
+
+def test_wherever_the_connection_is_cut_nothing_is_half_written(postgres_url: str) -> None:
+    PostgresStore(postgres_url).close()
+    check_every_cut(postgres_url, step=7)
+
+
+@pytest.mark.slow
+def test_wherever_the_connection_is_cut_at_each_statement(postgres_url: str) -> None:
+    PostgresStore(postgres_url).close()
+    check_every_cut(postgres_url, step=1)
+
+
+def test_a_new_schema_whose_making_failed_is_made_by_the_next_who_opens_it(postgres: Any) -> None:
+    for n in range(1, 99, 6):
+        name = f"t{uuid.uuid4().hex[:12]}"
+        execute(postgres.url(), f"CREATE SCHEMA {name}")
+        url = f"{postgres.url()}?schema={name}"
+        try:
+            PostgresStore(url, connection=failing(Countdown(n))).close()
+        except StoreError:
+            pass
+        else:
+            break
+        with PostgresStore(url) as store:
+            assert store.verify(store.open("acme", "one")) == []
+    assert 15 < n < 98
+
+
+# -------------------------------------------------------------------------------------------------- cuts and conflicts
+
+
+def cut_all(postgres: Any) -> None:
+    """End every connection of this server's clients, as its administrator may at any time."""
+    execute(
+        postgres.url(),
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'foveate cut'",
+    )
+
+
+def test_connections_that_were_cut_while_nobody_used_them_are_replaced(postgres: Any, postgres_url: str) -> None:
+    with PostgresStore(postgres_url + "&application_name=foveate%20cut", pause=without_pause) as store:
+        head = store.open("acme", "one")
+        for n in range(3):
+            cut_all(postgres)
+            head = store.append(head, chain([user(f"hi {n}")], head))
+            cut_all(postgres)
+            assert store.messages(head, 1, 9)[-1].body == chain([user(f"hi {n}")])[0].body
+        assert head.position == 3
+
+
+def test_a_write_that_is_cut_before_it_commits_is_done_again(postgres: Any, postgres_url: str) -> None:
+    with PostgresStore(postgres_url + "&application_name=foveate%20cut", pause=without_pause) as store:
+        made = []
+
+        def work(session: Any) -> None:
+            made.append(len(made))
+            session.rows("INSERT INTO tree (tenant, root, branches) VALUES (?, ?, ?)", ("cut", 7, len(made)))
+            if len(made) == 1:
+                cut_all(postgres)
+            session.rows("SELECT 1")  # Any statement that is waited for tells that the connection is gone.
+
+        store._driver.write(work)
+        assert made == [0, 1]
+        assert execute(postgres_url, "SELECT branches FROM tree WHERE tenant = 'cut'") == [(2,)]
+
+
+def test_work_that_is_cut_again_and_again_is_given_up(postgres: Any, postgres_url: str) -> None:
+    with PostgresStore(postgres_url + "&application_name=foveate%20cut", pause=without_pause) as store:
+        pauses = 0
+
+        def work(session: Any) -> None:
+            nonlocal pauses
+            pauses += 1
+            cut_all(postgres)
+            session.rows("SELECT 1")
+
+        with pytest.raises(StoreError, match="failed"):
+            store._driver.read(work)
+        assert pauses == 3
+        assert store.names("acme") == []
+
+
+def test_a_connection_that_is_lost_while_committing_leaves_it_open_whether_it_was_written(postgres_url: str) -> None:
+    def hook(connection: psycopg.Connection[Any], operation: Callable[[], Any], query: Any) -> Any:
+        if query != b"COMMIT" or not armed:
+            return operation()
+        armed.clear()
+        done = operation()
+        connection._pipeline.sync()  # type: ignore[union-attr]  # It reached the server; the answer is what is lost.
+        connection.close()
+        return done
+
+    armed: list[bool] = []
+    with PostgresStore(postgres_url, connection=hooked(hook), pause=without_pause) as store:
+        head = store.open("acme", "one")
+        rows = chain([user("hi")], head)
+        armed.append(True)
+        with pytest.raises(StoreError, match=r"not known whether this was written: all of it, or nothing"):
+            store.append(head, rows)
+        with pytest.raises(TipMoved):  # What a caller does: the same again, and it is there.
+            store.append(head, rows)
+        assert store.messages(store.open("acme", "one"), 1, 9) == rows
+
+
+@pytest.mark.parametrize("state", ["40001", "40P01", "23505"])
+def test_who_collided_with_others_tries_again_and_not_for_ever(postgres_url: str, state: str) -> None:
+    pauses: list[int] = []
+    with PostgresStore(postgres_url, pause=pauses.append) as store:
+        tries = 0
+
+        def work(session: Any, failures: int) -> int:
+            nonlocal tries
+            tries += 1
+            session.rows("INSERT INTO tree (tenant, root, branches) VALUES ('', ?, 1)", (tries,))
+            if tries <= failures:
+                session.rows(f"DO 'BEGIN RAISE EXCEPTION SQLSTATE ''{state}''; END'")
+            return tries
+
+        assert store._driver.write(lambda session: work(session, 3)) == 4
+        assert pauses == [1, 2, 3]
+        assert execute(postgres_url, "SELECT root FROM tree") == [(4,)]
+        tries = 0
+        with pytest.raises(StoreError, match=r"too busy .*Nothing was written"):
+            store._driver.write(lambda session: work(session, 99))
+        assert tries == 12
+
+
+def test_who_began_the_same_conversation_at_the_same_moment_gets_the_other_s(postgres_url: str) -> None:
+    """Between its look and its making, another made it."""
+    with PostgresStore(postgres_url) as ours, PostgresStore(postgres_url) as theirs:
+        begun: list[Any] = []
+
+        def hook(connection: Any, operation: Callable[[], Any], query: Any) -> Any:
+            if "INSERT INTO tree" in str(query) and not begun:
+                begun.append(theirs.open("acme", "one"))
+            return operation()
+
+        with PostgresStore(postgres_url, connection=hooked(hook)) as late:
+            assert late.open("acme", "one") == begun[0] == ours.open("acme", "one")
+
+
+# ------------------------------------------------------------------------------------------------- restarts and asyncio
+
+
+def own_server(tmp_path_factory: pytest.TempPathFactory, postgres: Any) -> Any:
+    """A server that nobody else uses, so that it may be crashed."""
+    return type(postgres).shared(Path(postgres.folder).with_name(f"foveate-postgres-own-{uuid.uuid4().hex[:8]}"))
+
+
+@pytest.mark.slow
+def test_after_a_crash_and_restart_everything_acknowledged_is_there(
+    tmp_path_factory: pytest.TempPathFactory, postgres: Any
+) -> None:
+    server = own_server(tmp_path_factory, postgres)
+    with PostgresStore(server.url() + "?wait=1") as store:
+        head = store.open("acme", "one")
+        for n in range(3):
+            for said in range(20):
+                head = store.append(head, chain([user(f"{n}.{said} " + "x" * 5000)], head))
+            head = store.commit(head, *record_after(head))
+            server.crash()
+            with pytest.raises(StoreError, match="cannot be reached"):
+                store.append(head, chain([user("while it is gone")], head))
+            server.start()
+            assert (store.open("acme", "one"), store.verify(head)) == (head, [])
+    server.let_go()
+
+
+def test_waiting_for_the_database_does_not_block_the_loop(postgres_url: str) -> None:
+    async def main() -> float:
+        chat = await open_async_conversation("one", store=postgres_url, policy="off")
+        await chat.append({"role": "user", "content": "hi"})
+        with psycopg.connect(postgres_url.partition("?")[0]) as other:
+            other.execute(f"LOCK TABLE {postgres_url.partition('schema=')[2]}.branch IN EXCLUSIVE MODE".encode())
+            waiting = asyncio.create_task(chat.append({"role": "user", "content": "ho"}))  # type: ignore[arg-type]
+            longest, ends = 0.0, time.monotonic() + 0.3
+            while (began := time.monotonic()) < ends:
+                await asyncio.sleep(0.001)
+                longest = max(longest, time.monotonic() - began)
+            assert not waiting.done()
+        await waiting
+        assert len(chat) == 2
+        await chat.close()
+        return longest
+
+    assert asyncio.run(main()) < 0.25

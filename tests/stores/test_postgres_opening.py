@@ -1,0 +1,291 @@
+"""What a URL of a PostgreSQL store may say, what can be wrong with a database, and what is said about it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+
+import psycopg
+from postgres_schemas import execute
+from psycopg.conninfo import conninfo_to_dict
+
+from foveate import open_store
+from foveate.core.messages import user
+from foveate.errors import BadSetting, MissingExtra, StoreError
+from foveate.stores import place_of, without_password
+from foveate.stores.postgres import PostgresDriver, PostgresStore
+from foveate.stores.postgres_sql import rewritten
+from foveate.stores.postgres_url import read_url
+from foveate.testing.rows import chain
+
+# --------------------------------------------------------------------------------------------------------------- URLs
+
+
+def test_a_url_says_where_to_connect_and_how() -> None:
+    told = read_url(
+        "postgresql://ann:s%40crt@db.example:5433/chats?schema=my%20own&pool=3&wait=2.5&search=off&sslmode=require"
+    )
+    assert told._replace(conninfo="") == (
+        ("postgresql://ann@db.example:5433/chats?schema=my%20own", "", "my own", 3, False, 2.5)
+    )
+    found = conninfo_to_dict(told.conninfo)
+    assert {name: found[name] for name in ("user", "password", "host", "port", "dbname", "sslmode")} == {
+        "user": "ann",
+        "password": "s@crt",
+        "host": "db.example",
+        "port": "5433",
+        "dbname": "chats",
+        "sslmode": "require",
+    }
+    assert (found["connect_timeout"], found["client_encoding"]) == ("2", "utf8")
+    assert found["options"] == (
+        '-c lock_timeout=2500ms -c idle_in_transaction_session_timeout=60s -c search_path="my\\ own"'
+    )
+
+
+def test_what_a_url_says_holds_against_what_foveate_would_say() -> None:
+    told = read_url("postgres://host/db?connect_timeout=99&application_name=mine&options=-c%20lock_timeout%3D1s")
+    found = conninfo_to_dict(told.conninfo)
+    assert (found["connect_timeout"], found["application_name"]) == ("99", "mine")
+    assert str(found["options"]).endswith("-c lock_timeout=1s")
+    assert told._replace(conninfo="") == ("postgresql://host/db", "", "", 8, True, 10.0)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=4))
+def test_no_password_is_in_what_is_shown(password: str) -> None:
+    secret = f"<{password}>"
+    url = f"postgresql://ann:{quote(secret, '')}@host/db?schema=s"
+    told = read_url(url)
+    assert conninfo_to_dict(told.conninfo)["password"] == secret
+    assert told.place == "postgresql://ann@host/db?schema=s"
+    assert without_password(url) == "postgresql://ann:***@host/db?schema=s"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann:se#cret@host/db",
+        "postgresql://ann:se/cret@host/db",
+        "postgresql://ann:12/cret@host/db",
+        "postgresql://ann:se?cret@host/db",
+        "postgresql://ann:se@cr:et@host/db",
+        "postgresql://ann:secret@host/db?nothing=of-libpq",
+        "postgresql://ann:secret@[host/db",
+        "postgresql://",
+    ],
+)
+def test_a_url_that_cannot_be_read_is_refused_without_showing_any_of_it(url: str) -> None:
+    with pytest.raises(BadSetting, match="written as %40") as refusal:
+        PostgresStore(url)
+    assert "cret" not in str(refusal.value)
+    assert refusal.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("pool=0", "pool= .* 1 to 1000"),
+        ("pool=many", "pool="),
+        ("wait=soon", "wait= .* seconds"),
+        ("wait=nan", "wait="),
+        ("search=no", "on or off"),
+        (f"schema={'s' * 64}", "63 bytes"),
+    ],
+)
+def test_an_option_that_is_not_allowed_is_named(options: str, says: str) -> None:
+    with pytest.raises(BadSetting, match=says):
+        PostgresStore(f"postgresql://ann:secret@host/db?{options}")
+
+
+def test_another_scheme_is_refused_without_its_password() -> None:
+    with pytest.raises(BadSetting, match=r"no store 'postgresql\+asyncpg://ann:\*\*\*@host/db\?password=\*\*\*'"):
+        place_of("postgresql+asyncpg://ann:secret@host/db?password=secret")
+    with pytest.raises(BadSetting, match="begins with postgresql://"):
+        PostgresDriver("mysql://host/db")
+
+
+def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.delitem(sys.modules, "foveate.stores.postgres")
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtra, match=r'pip install "foveate\[postgres\]"'):
+        open_store("postgresql://host/db")
+
+
+# ---------------------------------------------------------------------------------------------------------- statements
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "returns"),
+    [
+        ("SELECT a FROM b WHERE c = ? AND d = ?", "SELECT a FROM b WHERE c = %s AND d = %s", True),
+        ("INSERT INTO a VALUES (?) ON CONFLICT DO NOTHING", "INSERT INTO a VALUES (%s) ON CONFLICT DO NOTHING", False),
+        ("\n UPDATE a SET b = ? RETURNING c", "\n UPDATE a SET b = %s RETURNING c", True),
+        ("CREATE TABLE a (b BLOB NOT NULL, blobs TEXT)", "CREATE TABLE a (b BYTEA NOT NULL, blobs TEXT)", False),
+        ("SELECT 'why? BLOB ''%''' || ?", "SELECT 'why? BLOB ''%%''' || %s", True),
+        ('SELECT "a?" -- why?\n, ?', 'SELECT "a?" -- why?\n, %s', True),
+        ("SELECT 5 % ?", "SELECT 5 %% %s", True),
+    ],
+)
+def test_a_statement_is_rewritten_but_for_what_stands_in_quotation_marks(ours: str, theirs: str, returns: bool) -> None:
+    assert rewritten(ours) == (theirs.encode(), returns)
+
+
+# ------------------------------------------------------------------------------------------------ what is wrong with it
+
+
+@pytest.fixture
+def other_user(postgres: Any, postgres_url: str) -> str:
+    """The URL of the same schema for a user who may look into it and no more."""
+    name = f"reader_{postgres_url[-8:]}"
+    PostgresStore(postgres_url).close()
+    execute(postgres_url, f"CREATE ROLE {name} LOGIN PASSWORD 'reads'")
+    execute(postgres_url, f"GRANT USAGE ON SCHEMA {postgres_url.partition('schema=')[2]} TO {name}")
+    execute(postgres_url, f"GRANT SELECT ON ALL TABLES IN SCHEMA {postgres_url.partition('schema=')[2]} TO {name}")
+    return f"{postgres.url(user=name, password='reads')}?schema={postgres_url.partition('schema=')[2]}"
+
+
+def test_a_wrong_password_is_said_at_once_and_not_shown(postgres: Any) -> None:
+    with pytest.raises(StoreError, match=r"password authentication failed .* Correct the URL") as refusal:
+        PostgresStore(postgres.url(password="wrong-one"))
+    assert "wrong-one" not in str(refusal.value)
+
+
+def test_a_database_that_there_is_not_is_named(postgres: Any) -> None:
+    with pytest.raises(StoreError, match=r'database "nowhere" does not exist.* Create the database'):
+        PostgresStore(postgres.url(database="nowhere"))
+
+
+def test_a_schema_that_there_is_not_is_named_and_not_made(postgres: Any) -> None:
+    with pytest.raises(StoreError, match=r'no schema "nowhere".*CREATE SCHEMA nowhere AUTHORIZATION postgres'):
+        PostgresStore(postgres.url() + "?schema=nowhere")
+
+
+def test_where_nothing_listens_is_said() -> None:
+    with pytest.raises(StoreError, match=r"cannot be reached .*Start the server, or correct host and port"):
+        PostgresStore("postgresql://ann:secret@127.0.0.1:1/db?wait=1")
+
+
+def test_a_database_that_cannot_hold_every_character_is_refused(postgres: Any) -> None:
+    name = f"latin_{threading.get_ident()}"
+    execute(postgres.url(), f"CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+    with pytest.raises(StoreError, match=r"keeps text as LATIN1.*ENCODING 'UTF8'"):
+        PostgresStore(postgres.url(database=name))
+
+
+def test_a_user_who_may_only_read_reads(postgres_url: str, other_user: str) -> None:
+    with PostgresStore(postgres_url) as store:
+        head = store.open("acme", "one")
+        rows = chain([user("hi")], head)
+        head = store.append(head, rows)
+    with PostgresStore(other_user) as store:
+        assert (store.open("acme", "one"), store.messages(head, 1, 9)) == (head, rows)
+        with pytest.raises(StoreError, match=r"does not let this user do it .*Grant the user"):
+            store.append(head, chain([user("ho")], head))
+        with pytest.raises(StoreError, match="does not let this user"):
+            store.open("acme", "two")
+
+
+def test_a_server_that_is_set_to_read_only_says_so(postgres_url: str) -> None:
+    PostgresStore(postgres_url).close()
+    with PostgresStore(postgres_url + "&options=-c%20default_transaction_read_only=on") as store:
+        assert store.names("acme") == []
+        with pytest.raises(StoreError, match=r"takes no writes .*target_session_attrs=read-write"):
+            store.open("acme", "one")
+
+
+def test_a_statement_that_takes_too_long_is_stopped(postgres_url: str) -> None:
+    with PostgresStore(postgres_url + "&options=-c%20statement_timeout=300") as store:
+        with pytest.raises(StoreError, match="took too long"):
+            store._driver.write(lambda session: session.rows("SELECT pg_sleep(9)"))
+        assert store.names("acme") == []
+
+
+def test_a_row_that_another_holds_too_long_is_given_up(postgres_url: str) -> None:
+    with PostgresStore(postgres_url + "&wait=0.2") as store:
+        head = store.open("acme", "one")
+        with psycopg.connect(postgres_url.partition("?")[0]) as other:
+            other.execute(f"LOCK TABLE {postgres_url.partition('schema=')[2]}.branch IN EXCLUSIVE MODE".encode())
+            with pytest.raises(StoreError, match=r"held the same row for too long .*wait= in the URL"):
+                store.append(head, chain([user("hi")], head))
+            assert store.open("acme", "one") == head  # Reading goes on meanwhile.
+        assert store.append(head, chain([user("hi")], head)).position == 1
+
+
+def test_when_all_connections_are_in_use_the_pool_is_named(postgres_url: str) -> None:
+    with PostgresStore(postgres_url + "&pool=1&wait=0.2") as store:
+
+        def work(session: Any) -> None:
+            with pytest.raises(StoreError, match=r"no connection free within 0.2 s.* Raise pool="):
+                store.names("acme")
+
+        store._driver.read(work)
+        assert store.names("acme") == []
+
+
+def test_reading_cannot_write(postgres_url: str) -> None:
+    with PostgresStore(postgres_url) as store, pytest.raises(StoreError, match="takes no writes"):
+        store._driver.read(lambda session: session.rows("DELETE FROM tree RETURNING root"))
+
+
+def test_text_that_postgresql_cannot_hold_is_refused_and_the_connection_goes_on(postgres_url: str) -> None:
+    with PostgresStore(postgres_url) as store:
+        for text in ("a\0b", "half \ud83d"):
+            with pytest.raises(StoreError, match="neither NUL nor half"):
+                store._driver.write(lambda session: session.rows("SELECT CAST(? AS text)", (text,)))  # noqa: B023
+        assert store.names("acme") == []
+
+
+def test_a_store_without_an_index_of_words_refuses_to_search(postgres_url: str) -> None:
+    with PostgresStore(postgres_url + "&search=off") as store:
+        head = store.open("acme", "one")
+        head = store.append(head, chain([user("rain")], head))
+        with pytest.raises(StoreError, match="search off"):
+            store.search(head, "rain")
+    assert execute(postgres_url, "SELECT to_regclass('said')") == [(None,)]
+
+
+def test_tables_of_something_else_are_left_as_they_are(postgres_url: str) -> None:
+    execute(postgres_url, "CREATE TABLE message (subject TEXT)")
+    with pytest.raises(StoreError, match=r"tables of something else \(message\)"):
+        PostgresStore(postgres_url)
+    assert execute(postgres_url, "SELECT count(*) FROM message") == [(0,)]
+
+
+def test_two_schemas_of_one_database_know_nothing_of_each_other(postgres: Any, postgres_url: str) -> None:
+    name = postgres_url.partition("schema=")[2] + ' the "other"'
+    execute(postgres_url, 'CREATE SCHEMA "' + name.replace('"', '""') + '"')
+    with PostgresStore(postgres_url) as ours, PostgresStore(f"{postgres.url()}?schema={quote(name, '')}") as theirs:
+        head = ours.open("acme", "one")
+        ours.append(head, chain([user("hi")], head))
+        assert theirs.names("acme") == []
+        assert theirs.open("acme", "one") == head
+
+
+def test_many_who_open_a_new_schema_at_once_all_find_it_made(postgres_url: str) -> None:
+    start, found = threading.Barrier(6), []
+
+    def work() -> None:
+        start.wait()
+        with PostgresStore(postgres_url) as store:
+            found.append(store.open("acme", "one"))
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(found), len(set(found))) == (6, 1)
+
+
+def test_a_store_keeps_no_password_in_what_it_is_shown_as(postgres: Any, postgres_url: str) -> None:
+    with PostgresStore(postgres_url) as store:
+        assert postgres.password not in repr(store) + repr(store._driver) + str(vars(store))
