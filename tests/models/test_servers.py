@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from foveate import BadSetting, open_model
+from foveate.models import PROVIDERS
 from foveate.models.openai import openai_model
 from foveate.models.servers import SERVERS, Server, server_at
 from foveate.testing import ScriptedModel
@@ -110,3 +112,11 @@ def test_no_length_and_no_usage_is_asked_in_words_that_a_server_is_known_not_to_
     lengths = {name: next(key for key in one if key.startswith("max_")) for name, one in said.items()}
     assert {name for name, word in lengths.items() if word == "max_completion_tokens"} == {"openai", "xai", "groq"}
     assert {name for name, one in said.items() if "stream_options" not in one} == {"mistral"}
+
+
+def test_the_page_of_models_has_every_provider_with_its_key_and_address():
+    page = (Path(__file__).resolve().parent.parent.parent / "docs" / "models.md").read_text(encoding="utf-8")
+    rows = {row.split("`")[1].rstrip(":"): row for row in page.splitlines() if row.startswith("| `") and ":` |" in row}
+    assert list(rows) == list(PROVIDERS)
+    for name, server in SERVERS.items():
+        assert [what for what in (*server.keys, server.base_url) if what and f"`{what}`" not in rows[name]] == []

@@ -40,7 +40,7 @@ class Received(NamedTuple):
 
 
 class StubServer:
-    """A server that runs while its `with` block does. `received`: what came, in order, the illegal too.
+    """A server, that runs while its `with` block does. `received`: what came, in order, the illegal too.
 
     `models`: one for all requests, or one for each beginning of a path, such as `{"/a": one, "/b": another}`; the
     longest that fits is asked. An illegal request is answered as the provider does, with status 400, and `illegal`
@@ -62,15 +62,23 @@ class StubServer:
         """Its address, as Anthropic's client wants it; OpenAI's wants `/v1` behind it."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    def __enter__(self) -> StubServer:
+    def start(self) -> StubServer:
+        """Begin to answer, until `close`; a `with` block does both. Returns this server."""
         self._thread.start()
         return self
 
-    def __exit__(self, *exc: object) -> None:
+    def close(self) -> None:
+        """Answer nobody any more. What it was slow about is said at once."""
         self._over.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+    def __enter__(self) -> StubServer:
+        return self.start()
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
 
     def wait(self, seconds: float) -> None:
         """Let so much time pass, or what is left of this server's."""
