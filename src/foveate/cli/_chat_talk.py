@@ -184,5 +184,11 @@ def _cost(model: str) -> Cost | None:
 
 
 def _sentence(error: Exception) -> str:
-    said = str(error).strip() or type(error).__name__
-    return said if type(error).__module__.startswith("foveate") else f"{type(error).__name__}: {said}"
+    """What went wrong, in the words of whoever says it: a provider's own, without the wrapping of its SDK."""
+    if type(error).__module__.startswith("foveate"):
+        return str(error)
+    body = getattr(error, "body", None)
+    told = body.get("error", body) if isinstance(body, dict) else None
+    message = told.get("message") if isinstance(told, dict) else None
+    said = message if isinstance(message, str) and message.strip() else str(error).strip()
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
