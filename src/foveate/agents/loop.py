@@ -6,6 +6,7 @@ conversation and model are opened when it first runs. Handed to another agent, i
 
 from __future__ import annotations
 
+import inspect
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,7 +20,9 @@ from .. import given
 from ..core.stamps import Lease
 from ..errors import BadSetting
 from ..policies.leases import check_lease
+from ..policies.presets.said import nearest
 from ..ports import Catalog, Clock, Cost, Model
+from ..wiring import open_conversation
 from .acts import Act, perform, perform_async
 from .calling import Approve, Calling
 from .events import AgentEvent, Ended, Outcome
@@ -98,6 +101,9 @@ class _Agent:
         `plugins`, `on_event`, ... Policies by name, or by default, have `expire` switched on; name `expire_results()`
         among policies of your own. Raises BadSetting for values that are not allowed.
         """
+        _check_known(type(self).__name__, keywords)
+        if isinstance(actions, str | Mapping) or not isinstance(actions, Iterable):
+            raise BadSetting(f"actions= is a list of functions and Tools, not {actions!r:.60}.")
         tools = tools_of(actions)
         inner = _listed(sub_agents, {tool.name for tool in tools}, asynchronous=self._asynchronous)
         for what, text in (("name=", name), ("description=", description), ("instructions=", instructions)):
@@ -293,6 +299,13 @@ _OF_MODEL = ("window", "reserve", "model", "format", "prices", "profile", "count
 """Keywords that belong to a model: an agent with a model of its own does not take them from the one around it."""
 _NOT_SHARED = ("store", "on_event", "tenant")
 """Keywords of a sub-agent that count for nothing: it lives in the store of the agent around it."""
+
+
+def _check_known(who: str, keywords: Mapping[str, Any]) -> None:
+    """Raises TypeError, as Python does, for a keyword that `open_conversation` does not have."""
+    known = inspect.signature(open_conversation).parameters
+    if unknown := [name for name in keywords if name not in known or name == "name"]:
+        raise TypeError(f"{who}() got an unexpected keyword argument {unknown[0]!r}.{nearest(unknown[0], known)}")
 
 
 def _listed(sub_agents: object, taken: set[str], *, asynchronous: bool) -> list[Looping]:

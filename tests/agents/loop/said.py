@@ -73,13 +73,14 @@ def run_both(script: list[Any], task: str = "Go.", **more: Any) -> tuple[Outcome
 
     `store`: makes one for each of them.
     """
+    provider = more.pop("provider", "anthropic")
     new_store = more.pop("store", None) or (lambda: None)
-    agent, model = made(script, store=new_store(), **more)
+    agent, model = made(script, provider=provider, store=new_store(), **more)
     with agent:
         events = list(agent.stream(task))
 
     async def later() -> tuple[list[AgentEvent], ScriptedModel]:
-        other = ScriptedModel(script, model.provider, asynchronous=True)
+        other = ScriptedModel(script, provider, asynchronous=True)
         async with AsyncLoopAgent(other, **options(store=new_store(), **more)) as twin:
             return [event async for event in twin.stream(task)], other
 

@@ -1,0 +1,288 @@
+"""What a loop agent makes of each step, of answers that are none, and of its limits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from typing import Any
+
+import pytest
+
+from foveate import AsyncLoopAgent, BadInput, BadSetting, Lease, Limits, LoopAgent, expire_results
+from foveate.agents import Answered, Called, Ended, Replied, Said, tool
+from foveate.testing import ScriptedModel
+
+from .said import act, ask, done, expand, fail, made, next_step, options, run_both, texts, think
+
+
+def look(place: str = "here") -> str:
+    """Look somewhere."""
+    return f"nothing at {place}"
+
+
+def test_a_run_of_actions_to_its_end():
+    script = [act(("look", {"place": "a"}), ("look", {"place": "b"})), act("look"), done("Nothing.")]
+    outcome, model = run_both(script, "Look around.", actions=[look])
+    assert (str(outcome), outcome.run.state, outcome.run.turns) == ("Nothing.", "done", 3)
+    assert texts(model.requests[2]) == [
+        "Look around.",
+        script[0],
+        "Result of look (1 of 2):\nnothing at a",
+        "Result of look (2 of 2):\nnothing at b",
+        script[1],
+        "Result of look:\nnothing at here",
+    ]
+    assert (
+        len(
+            {
+                request["system"] if isinstance(request["system"], str) else str(request["system"][0]["text"])
+                for request in model.requests
+            }
+        )
+        == 1
+    )
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+def test_every_kind_of_step_makes_requests_that_providers_take(provider: str):
+    script = [think(), act("look"), expand("m1"), "no step", act("fly"), ask("Where?")]
+    outcome, model = run_both(script, actions=[look], provider=provider)
+    assert (outcome.run.state, outcome.text) == ("waiting", "Where?")
+    assert [request["messages"][-1]["role"] for request in model.requests] == ["user"] * 6
+
+
+def test_actions_of_a_step_go_on_beside_each_other_and_answer_in_their_order():
+    first_may_end = threading.Event()
+
+    def slow() -> str:
+        """Wait for the other one."""
+        assert first_may_end.wait(10)
+        return "slow"
+
+    def fast() -> str:
+        """Let the other one end."""
+        first_may_end.set()
+        return "fast"
+
+    agent, model = made([act("slow", "fast"), done()], actions=[slow, fast])
+    with agent:
+        agent.run("Go.")
+    assert texts(model.requests[1])[2:] == ["Result of slow (1 of 2):\nslow", "Result of fast (2 of 2):\nfast"]
+
+
+def test_what_goes_wrong_with_an_action_is_its_result():
+    def broken() -> str:
+        """Fail."""
+        raise ValueError("it is broken")
+
+    script = [act("broken", "fly", ("look", {"plaice": "a"}), "look"), done()]
+    outcome, model = run_both(script, actions=[look, broken])
+    assert outcome.is_done
+    assert texts(model.requests[1])[2:] == [
+        "Result of broken (1 of 4), which failed:\nbroken failed: ValueError: it is broken",
+        "Result of fly (2 of 4), which failed:\nThere is no tool 'fly'. The tools you have: look, broken.",
+        "Result of look (3 of 4), which failed:\nlook was not called, for its arguments are wrong: Object contains "
+        "unknown field `plaice`. Call it again with a JSON object; it takes place (optional).",
+        "Result of look (4 of 4):\nnothing at here",
+    ]
+
+
+def test_actions_that_need_approval_are_asked_for():
+    asked: list[str] = []
+
+    def approve(call: Any) -> bool | str:
+        asked.append(call.name)
+        return "not today"
+
+    agent, model = made(
+        [act("erase", "look"), done()], actions=[look, tool(look, name="erase", needs_approval=True)], approve=approve
+    )
+    with agent:
+        agent.run("Go.")
+    assert asked == ["erase"]
+    assert "not today" in texts(model.requests[1])[2]
+    assert texts(model.requests[1])[3] == "Result of look (2 of 2):\nnothing at here"
+
+
+def test_a_question_ends_the_run_and_the_answer_goes_on_in_the_same_conversation():
+    agent, model = made([ask("Which file?"), done("Read a.py.")], actions=[look])
+    with agent:
+        first, second = agent.run("Read the file."), agent.run("a.py")
+        assert [(run.id, run.task, run.state, run.result) for run in agent.conversation.runs()] == [
+            ("r1", "Read the file.", "waiting", "Which file?"),
+            ("r2", "a.py", "done", "Read a.py."),
+        ]
+    assert (first.text, second.text) == ("Which file?", "Read a.py.")
+    assert texts(model.requests[1]) == ["Read the file.", ask("Which file?"), "a.py"]
+
+
+def test_a_task_that_cannot_be_done_fails_with_the_reason_of_the_model():
+    outcome, _ = run_both([fail("there is no key")])
+    assert (outcome.run.state, outcome.run.reason, outcome.text) == ("failed", "there is no key", "")
+
+
+def test_an_answer_that_is_no_step_stays_and_the_model_is_told_what_is_wrong():
+    outcome, model = run_both(["I look.", next_step(type="fly"), done()])
+    assert outcome.is_done
+    assert texts(model.requests[2]) == [
+        "Go.",
+        "I look.",
+        "Your answer could not be carried out: there is no JSON object in it with taskComplete and nextStep. Answer "
+        "again, with one JSON object as your instructions describe it.",
+        next_step(type="fly"),
+        "Your answer could not be carried out: the type of nextStep is 'fly'; allowed: Actions, Sub-Agent, Chat, "
+        "expand-message, Retry, Success, Failed. Answer again, with one JSON object as your instructions describe it.",
+    ]
+
+
+def test_a_model_that_never_answers_with_a_step_is_given_up():
+    outcome, model = run_both(["?"] * 10, tries=3)
+    assert (outcome.run.state, len(model.requests)) == ("failed", 4)
+    assert outcome.run.reason == (
+        "4 answers in a row could not be carried out; of the last one: there is no JSON object in it with taskComplete "
+        "and nextStep"
+    )
+
+
+def test_answers_in_between_begin_the_count_anew():
+    outcome, _ = run_both(["?", "?", think(), "?", "?", done()], tries=2)
+    assert outcome.is_done
+
+
+def test_a_model_that_only_expands_is_told_and_then_given_up():
+    looks = [tool(lambda: "x" * 900, name=f"look{n}", lease=Lease(1, "compact")) for n in range(6)]
+    script = [act(*(one.name for one in looks)), think(), *(expand(f"m{n}") for n in range(3, 9)), "?", expand("m3")]
+    outcome, model = run_both(script, actions=looks, expansions=3, tries=3)
+    assert (outcome.run.state, len(model.requests)) == ("failed", 9)
+    assert texts(model.requests[6])[-1] == (
+        "Your answer could not be carried out: 3 messages in a row were expanded, and nothing else was done; choose "
+        "another step. Answer again, with one JSON object as your instructions describe it."
+    )
+
+
+def test_an_expansion_can_be_told_of():
+    look5 = tool(lambda: "x" * 900, name="look", lease=Lease(1, "compact"))
+    script = [act("look"), think(), expand("m3"), done()]
+    _, model = run_both(script, actions=[look5], tells_expansions=True)
+    assert texts(model.requests[3])[-2:] == [script[2], "[Expanded message m3 to full content at agent's request]"]
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason", "turns"),
+    [(Limits(turns=3), "turns", 3), (Limits(tokens=3_000), "tokens", 3), (Limits(seconds=0.01), "time", 2)],
+)
+def test_a_limit_ends_a_run_between_two_turns(limits: Limits, reason: str, turns: int):
+    outcome, model = run_both([think("so"), act("look"), *[think()] * 9], actions=[look], limits=limits)
+    assert (outcome.run.state, outcome.run.reason) == ("stopped", reason)
+    assert len(model.requests) == outcome.run.turns
+    assert outcome.run.turns >= turns - 1
+    assert outcome.text.startswith('{"taskComplete": false')
+
+
+def test_money_is_a_limit_where_the_price_is_known():
+    outcome, model = run_both([think()] * 9, limits=Limits(money=1.0), cost=lambda usage: 0.4)
+    assert (outcome.run.state, outcome.run.reason, len(model.requests)) == ("stopped", "money", 3)
+    agent, _ = made([], limits=Limits(money=1.0))
+    with agent, pytest.raises(BadSetting, match="price"):
+        agent.run("Go.")
+
+
+def test_events_tell_the_course_of_a_run():
+    agent, _ = made([act("look"), done()], actions=[look])
+    with agent:
+        events = list(agent.stream("Go."))
+    kinds = [type(event) for event in events if not isinstance(event, Said)]
+    assert kinds == [Replied, Called, Answered, Replied, Ended]
+    said = "".join(event.text for event in events if isinstance(event, Said))
+    assert said == act("look") + done()
+
+
+def test_the_steps_are_told_to_the_log_if_asked_for(caplog: pytest.LogCaptureFixture):
+    with caplog.at_level(logging.INFO, "foveate"):
+        agent, _ = made([think("hm"), act("look", "look"), ask("Where?")], actions=[look], verbose=True)
+        with agent:
+            agent.run("Go.")
+    told = [record.getMessage() for record in caplog.records]
+    assert told == ["[Turn 1] sage: Retry: hm", "[Turn 2] sage: Actions: look, look", "[Turn 3] sage: Chat: Where?"]
+
+
+def test_results_expire_with_policies_of_the_programs_own():
+    long = tool(lambda: "x" * 900, name="look", lease=Lease(1, "compact"))
+    agent, model = made([act("look"), think(), done()], actions=[long], policy=[expire_results()])
+    with agent:
+        agent.run("Go.")
+    assert [len(texts(request)[2]) < 600 for request in model.requests[1:]] == [False, True]
+    assert texts(model.requests[2])[2].endswith('[Compacted: the first 500 of 916 characters; expand("m3") shows all]')
+
+
+@pytest.mark.parametrize(("policy", "expires"), [("balanced", True), ("prune", True), (None, True), ("off", False)])
+def test_presets_expire_what_has_a_lease_unless_they_want_nothing_done(policy: str | None, expires: bool):
+    long = tool(lambda: "x" * 900, name="look", lease=Lease(1, "compact"))
+    agent, model = made([act("look"), think(), done()], actions=[long], policy=policy)
+    with agent:
+        agent.run("Go.")
+    assert (len(texts(model.requests[2])[2]) < 600) == expires
+
+
+def test_async_actions_are_awaited_and_sync_agents_refuse_them():
+    async def wait() -> str:
+        """Wait."""
+        await asyncio.sleep(0)
+        return "waited"
+
+    async def later() -> str:
+        model = ScriptedModel([act("wait"), done("ok")], asynchronous=True)
+        async with AsyncLoopAgent(model, actions=[wait], **options()) as agent:
+            return (await agent.run("Go.")).text
+
+    assert asyncio.run(later()) == "ok"
+    with pytest.raises(BadSetting, match="awaited"):
+        made([], actions=[wait])
+
+
+def test_an_agent_without_a_model_says_so():
+    agent = LoopAgent(**options())
+    with pytest.raises(BadSetting, match="The agent sage has no model"):
+        agent.run("Go.")
+    agent.close()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"name": " "}, "name= is blank"),
+        ({"actions": [look, look]}, "Two tools are called look"),
+        ({"actions": "look"}, "actions"),
+        ({"sub_agents": [look]}, "sub_agents= is a list of loop agents"),
+        ({"limits": 5}, "limits= is Limits"),
+        ({"message_expiration_override": 3}, "message_expiration_override"),
+        ({"message_expiration_override": Lease(-1)}, "expiration_turns is -1"),
+        ({"result_lease": Lease(compact_length=0)}, "compact_length is 0"),
+        ({"template": "{{ nme }}"}, "'nme' is undefined"),
+        ({"template": "{% for %}"}, "The template of the prompt has a fault"),
+        ({"tries": -1}, "tries="),
+        ({"expansions": 1.5}, "expansions="),
+        ({"verbose": 1}, "verbose="),
+        ({"on_message_lifecycle": 5}, "on_message_lifecycle"),
+        ({"at_most": 0}, "at_most="),
+        ({"conversation": 7}, "conversation="),
+        ({"instructions": None}, "instructions="),
+    ],
+)
+def test_wrong_settings_are_refused_before_anything_is_opened(wrong: dict[str, Any], told: str):
+    with pytest.raises(BadSetting, match=told.replace("(", r"\(")):
+        LoopAgent(ScriptedModel([]), **options(**wrong))
+
+
+def test_unknown_keywords_are_refused_as_python_does():
+    with pytest.raises(
+        TypeError, match=r"LoopAgent\(\) got an unexpected keyword argument 'windw'. Did you mean window?"
+    ):
+        LoopAgent(ScriptedModel([]), **options(windw=3))
+
+
+def test_a_task_is_text():
+    agent, _ = made([])
+    with agent, pytest.raises(BadInput, match="A task is a string"):
+        agent.run(5)  # type: ignore[arg-type]
