@@ -1,0 +1,367 @@
+"""Calls are carried out as steps: each is answered once, in order, whatever happens to it."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveate import AsyncChatAgent, BadSetting, ChatAgent, Lease, Media, Text, ToolCall, ToolResult, tool
+from foveate.agents import ToolFailed
+from foveate.agents.results import LARGEST, content_of, kept, read
+from foveate.testing import ScriptedModel, call, calls
+
+from .acting import agent, plain, requests, steps, told
+
+
+def add(a: int, b: int = 1) -> int:
+    """Add."""
+    return a + b
+
+
+def answers(script: list[Any], **options: Any) -> list[tuple[str, str, str]]:
+    """(tool, state, text) of each result, in the order of the history; the model accepts the requests."""
+    with agent([*script, "Done."], **options) as one:
+        assert one.send("Go.").text == "Done."
+        results = [row.message.result for row in one.conversation.history() if row.message.result]
+        outputs = [(call, output) for name, call, _, output in steps(one.conversation) if call]
+        assert outputs == [(result.call_id, kept(result.content)) for result in results]
+        return [(result.name, result.state, result.text) for result in results]
+
+
+def test_every_call_is_answered_once_and_in_order():
+    script = calls(call("c1", "add", a=1), call("c2", "nope"), call("c3", "add", b=1), call("c4", "add", a=2, b=3))
+    assert answers([script], tools=[add]) == [
+        ("add", "ok", "2"),
+        ("nope", "error", "There is no tool 'nope'. The tools you have: add."),
+        (
+            "add",
+            "error",
+            "add was not called, for its arguments are wrong: Object missing required field `a`. Call it again with a "
+            "JSON object; it takes a, b (optional).",
+        ),
+        ("add", "ok", "5"),
+    ]
+
+
+def test_a_model_that_calls_where_there_are_no_tools_is_told_so():
+    assert answers([call("c1", "add")]) == [("add", "error", "There is no tool 'add'. The tools you have: none.")]
+
+
+def test_names_that_no_database_keeps_do_no_harm():
+    odd = "x\0" + "y" * 600
+    assert answers([call("c1", odd)])[0][:2] == (odd, "error")
+
+
+def test_an_error_is_told_without_a_trace_and_kept_with_one():
+    def fail() -> None:
+        raise KeyError("missing")
+
+    def say() -> None:
+        raise ToolFailed("There is no such file. List the folder first.")
+
+    def leave() -> None:
+        raise SystemExit(2)
+
+    with agent(
+        [calls(call("c1", "fail"), call("c2", "say"), call("c3", "leave")), "Done."], tools=[fail, say, leave]
+    ) as one:
+        one.send("Go.")
+        assert [text for role, text in told(one.conversation) if role == "tool"] == [
+            "fail failed: KeyError: 'missing'",
+            "There is no such file. List the folder first.",
+            "leave failed: SystemExit: 2",
+        ]
+        kept_steps = one.conversation.steps("r1")
+        assert [step.state for step in kept_steps] == ["done", "failed", "failed", "failed", "done"]
+        assert kept_steps[1].error.startswith("Traceback")
+        assert 'raise KeyError("missing")' in kept_steps[1].error
+
+
+def test_a_tool_that_takes_too_long_is_given_up():
+    never = threading.Event()
+
+    def wait() -> None:
+        never.wait(30)
+
+    try:
+        assert answers([calls(call("c1", "wait"), call("c2", "add", a=1))], tools=[tool(wait, timeout=0.02), add]) == [
+            (
+                "wait",
+                "error",
+                "wait did not end within 0.02 seconds and was given up; a part of its work may be done. Look what "
+                "became of it, or ask it for less.",
+            ),
+            ("add", "ok", "2"),
+        ]
+    finally:
+        never.set()
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+
+
+class Dumped:
+    def model_dump(self) -> dict[str, int]:
+        return {"y": 2}
+
+
+IMAGE = Media("image/png", "base64", "aGk=")
+
+
+@pytest.mark.parametrize(
+    ("value", "content"),
+    [
+        ("text", (Text("text"),)),
+        ("", (Text(""),)),
+        (None, (Text("Done. It returned nothing."),)),
+        (3.5, (Text("3.5"),)),
+        ({"a": [1, None]}, (Text('{"a":[1,null]}'),)),
+        ([], (Text("[]"),)),
+        (["a", "b"], (Text('["a","b"]'),)),
+        ([Point(1), Dumped(), Path("a/b")], (Text(f'[{{"x":1}},{{"y":2}},"a{os.sep}b"]'),)),
+        (IMAGE, (IMAGE,)),
+        (["See:", IMAGE], (Text("See:"), IMAGE)),
+        (ToolResult("other", (Text("a"), IMAGE)), (Text("a"), IMAGE)),
+        ("half \ud83d", (Text("half \\ud83d"),)),
+        ('{"content":["not parts"]}', (Text('{"content":["not parts"]}'),)),
+    ],
+)
+def test_what_a_tool_returns_becomes_content_and_is_read_back_from_its_step(value: Any, content: Any):
+    assert content_of(value)[0] == content
+    assert read(kept(content)) == content
+
+
+def test_what_cannot_be_written_is_told_as_a_mistake_of_the_tool():
+    def odd() -> object:
+        return object()
+
+    def cycle() -> list[Any]:
+        loop: list[Any] = []
+        loop.append(loop)
+        return loop
+
+    said = answers([calls(call("c1", "odd"), call("c2", "cycle"))], tools=[odd, cycle])
+    assert said[0] == (
+        "odd",
+        "error",
+        "odd: It was carried out, but what it returned (object) cannot be written as JSON: there is no JSON for "
+        "object. Calling it again will not help.",
+    )
+    assert said[1][1] == "error"
+
+
+def test_a_result_that_nobody_can_read_is_kept_in_full_and_told_as_an_error():
+    size = LARGEST + 1
+
+    def everything() -> str:
+        return "x" * size
+
+    with agent([call("c1", "everything"), "Done."], tools=[everything]) as one:
+        one.send("Go.")
+        assert told(one.conversation)[2][1] == (
+            "everything returned 10,000,001 characters, more than can be read. Ask it for less, or for a part."
+        )
+        assert len(one.conversation.steps("r1")[1].output) == size
+
+
+def test_an_error_that_the_tool_returns_as_a_result_stays_one():
+    def broken() -> ToolResult:
+        return ToolResult("", (Text("out of paper"),), "error")
+
+    assert answers([call("c1", "broken")], tools=[broken]) == [("broken", "error", "out of paper")]
+
+
+def test_tools_that_may_not_go_on_together_follow_each_other():
+    order: list[str] = []
+    others_end = threading.Event()
+
+    @tool(together=False)
+    def alone(name: str) -> str:
+        """Alone."""
+        order.append(f"{name} begins")
+        others_end.wait(0.01)
+        order.append(f"{name} ends")
+        return name
+
+    script = calls(call("c1", "alone", name="a"), call("c2", "add", a=1), call("c3", "alone", name="b"))
+    assert [text for _, _, text in answers([script], tools=[alone, add])] == ["a", "2", "b"]
+    assert order == ["a begins", "a ends", "b begins", "b ends"]
+
+
+def test_the_lease_of_a_tool_goes_with_its_results():
+    with agent([call("c1", "add", a=1), "Done."], tools=[tool(add, lease=Lease(2, "remove"))]) as one:
+        one.send("Go.")
+        assert [row.stamp.lease for row in one.conversation.history()] == [None, None, Lease(2, "remove"), None]
+
+
+def test_messages_and_steps_name_each_other():
+    with agent([call("c1", "add", a=1), "Done."], tools=[add]) as one:
+        one.send("Go.")
+        rows = one.conversation.history()
+        assert [row.stamp.step for row in rows] == ["", "r1/1", "r1/2", "r1/3"]
+        made = one.conversation.steps("r1")
+        assert [step.message for step in made] == [row.id for row in rows[1:]]
+        assert [(step.kind, step.turn, step.input) for step in made] == [
+            ("model", 1, ""),
+            ("action", 1, '{"a":1}'),
+            ("model", 2, ""),
+        ]
+
+
+# ------------------------------------------------------------------------------------------------------------ approval
+
+
+def asked(answer: Any, script: Any, **options: Any) -> tuple[list[str], list[tuple[str, str, str]]]:
+    """Which calls were asked for, and what came of all."""
+    seen: list[str] = []
+
+    def approve(one: ToolCall) -> Any:
+        seen.append(one.call_id)
+        return answer(one) if callable(answer) else answer
+
+    return seen, answers(script, approve=approve, **options)
+
+
+def test_tools_that_need_approval_are_asked_for_and_others_are_not():
+    done: list[str] = []
+
+    @tool(needs_approval=True)
+    def remove(path: str) -> str:
+        """Remove."""
+        done.append(path)
+        return "gone"
+
+    script = [calls(call("c1", "remove", path="a"), call("c2", "add", a=1), call("c3", "remove", path="b"))]
+
+    def says(one: ToolCall) -> bool | str:
+        return True if one.call_id == "c1" else "not that one"
+
+    assert asked(says, script, tools=[remove, add]) == (
+        ["c1", "c3"],
+        [
+            ("remove", "ok", "gone"),
+            ("add", "ok", "2"),
+            ("remove", "error", "The user did not allow this call of remove: not that one"),
+        ],
+    )
+    assert done == ["a"]
+    assert asked(False, [call("c1", "add", a=1)], tools=[add], approves_all=True) == (
+        ["c1"],
+        [("add", "error", "The user did not allow this call of add. Do not make it again.")],
+    )
+
+
+def test_calls_with_wrong_arguments_are_not_asked_for():
+    assert asked(True, [calls(call("c1", "add"), call("c2", "nope"))], tools=[add], approves_all=True)[0] == []
+
+
+def test_an_answer_that_is_none_carries_nothing_out_and_the_next_try_asks_again():
+    done: list[int] = []
+    says: list[Any] = [None, RuntimeError("no terminal"), True]
+
+    def write(a: int) -> str:
+        done.append(a)
+        return "written"
+
+    def approve(_: ToolCall) -> Any:
+        said = says.pop(0)
+        if isinstance(said, Exception):
+            raise said
+        return said
+
+    options = {"tools": [tool(write, needs_approval=True), add], "approve": approve}
+    with agent([calls(call("c1", "add", a=1), call("c2", "write", a=1)), "Done."], **options) as one:
+        with pytest.raises(BadSetting, match="approve= returned None for write"):
+            one.send("Go.")
+        assert one.conversation.runs()[0].state == "failed"
+        assert len(one.conversation) == 2
+        with pytest.raises(RuntimeError, match="no terminal"):
+            one.resume()
+        assert one.resume().text == "Done."
+    assert done == [1]
+
+
+async def later() -> None: ...
+
+
+async def approve_later(_: ToolCall) -> bool:
+    return True
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"tools": [tool(add, needs_approval=True)]}, "add needs approval. Hand in approve="),
+        ({"tools": [add], "approves_all": True}, "add needs approval. Hand in approve="),
+        ({"tools": [later]}, "later must be awaited, which only the async agent can do"),
+        ({"approve": approve_later}, "approve= must be awaited"),
+        ({"approve": 3}, "approve= is something that can be called"),
+        ({"at_most": 0}, "at_most= "),
+        ({"tools": [add, add]}, "Two tools are called add"),
+        ({"tools": 3}, "tools= is a list of functions and Tools"),
+    ],
+)
+def test_what_could_never_work_is_refused_before_anything_begins(options: dict[str, Any], said: str):
+    with pytest.raises(BadSetting, match=said):
+        agent([], **options)
+
+
+def test_the_async_agent_takes_both_kinds_of_tools_and_of_approval():
+    import asyncio
+
+    async def double(a: int) -> int:
+        await asyncio.sleep(0)
+        return 2 * a
+
+    async def play() -> list[tuple[str, str]]:
+        model = ScriptedModel([calls(call("c1", "double", a=2), call("c2", "add", a=1)), "Done."], asynchronous=True)
+        options = plain(tools=[double, tool(add, needs_approval=True)], approve=approve_later)
+        async with AsyncChatAgent(model, **options) as one:
+            await one.send("Go.")
+            return [(row.message.role, row.message.text) for row in await one.conversation.history()]
+
+    assert asyncio.run(play())[2:] == [("tool", "4"), ("tool", "2"), ("assistant", "Done.")]
+
+
+# ------------------------------------------------------------------------------------------------------------- expand
+
+
+def test_calls_of_expand_are_answered_by_the_conversation_and_the_agent_goes_on():
+    def long() -> str:
+        return "word " * 3_000
+
+    script = [
+        call("c1", "long"),
+        "Read.",
+        calls(call("c2", "expand", handle="m3", lines="1"), call("c3", "add", a=1)),
+        call("c4", "expand", search="word"),
+        "Done.",
+    ]
+    options: dict[str, Any] = {"tools": [long, add], "expand": True, "policy": "keep-last-1"}
+    with agent(script, **options) as one:
+        one.send("Go.")
+        assert one.send("Again.").text == "Done."
+        chat = one.conversation
+        answered = [row.message.result.call_id for row in chat.history() if row.message.result]
+        assert sorted(answered) == ["c1", "c2", "c3", "c4"]
+        assert [name for name, call, _, _ in steps(chat) if call] == ["long", "add"]
+        assert [tool["name"] for tool in requests(one)[0]["tools"]] == ["long", "add", "expand"]
+
+
+def test_without_expand_a_call_of_it_is_a_call_of_a_tool_that_is_not_there():
+    assert answers([call("c1", "expand", handle="m1")], tools=[add])[0][1] == "error"
+
+
+def test_a_chat_agent_is_a_context_manager_that_closes_what_it_opened(tmp_path: Path):
+    path = f"sqlite:///{tmp_path}/chat.db"
+    with ChatAgent(ScriptedModel(["Hi."]), **plain(store=path)) as one:
+        one.send("Hello.")
+    with ChatAgent(ScriptedModel([]), **plain(store=path)) as two:
+        assert told(two.conversation) == [("user", "Hello."), ("assistant", "Hi.")]
