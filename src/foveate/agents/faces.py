@@ -301,6 +301,8 @@ def _made(
     answers = Calling({tool.name: tool for tool in all_tools}, approve, approves_all, at_most)
     answers.check(asynchronous=asynchronous)
     given.instance("limits=", limits or Limits(), Limits, "a Limits, such as Limits(turns=20)")
+    if options is not None and not isinstance(options, Mapping):
+        raise BadSetting(f"options= is a dict of what is said with every request, not {options!r:.60}.")
     for what, value in {"clock=": clock, "new_id=": new_id, "cost=": cost}.items():
         if value is not None:
             given.callable_(what, value)

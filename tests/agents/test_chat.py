@@ -1,0 +1,404 @@
+"""The chat agent and the ReAct agent: sending, streaming, limits, failures, resuming, and the same with asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import threading
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveate import (
+    AsyncChatAgent,
+    AsyncReActAgent,
+    BadInput,
+    BadSetting,
+    ChatAgent,
+    Limits,
+    ReActAgent,
+    Usage,
+    open_conversation,
+    tool,
+)
+from foveate.agents.events import Answered, Called, Changed, Ended, Replied, Said, Thought
+from foveate.agents.react import INSTRUCTION
+from foveate.testing import Cut, ProviderError, ScriptedModel, call, calls, say, thought
+
+from .acting import agent, async_agent, plain, requests, told
+
+
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def overloaded() -> ProviderError:
+    return ProviderError(529, {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+
+
+def test_an_agent_answers_and_remembers():
+    with agent(["Hello, Ada.", "You are Ada."], system="Be kind.") as one:
+        assert str(one.send("I am Ada.")) == "Hello, Ada."
+        outcome = one.send("Who am I?")
+        assert (outcome.text, outcome.is_done, outcome.run.turns) == ("You are Ada.", True, 1)
+        last = requests(one)[-1]
+        assert [message["role"] for message in last["messages"]] == ["user", "assistant", "user"]
+        assert last["system"][0]["text"] == "Be kind."
+        runs = one.conversation.runs()
+        assert [(run.id, run.agent, run.conversation, run.task, run.state, run.result) for run in runs] == [
+            ("r1", "chat", "chat", "I am Ada.", "done", "Hello, Ada."),
+            ("r2", "chat", "chat", "Who am I?", "done", "You are Ada."),
+        ]
+        assert runs[0].begun < runs[0].ended < runs[1].begun
+
+
+def test_a_conversation_is_taken_up_by_its_name(tmp_path: Path):
+    path = f"sqlite:///{tmp_path}/chat.db"
+    with agent(["Hello."], store=path, conversation="support-456") as one:
+        one.send("Hi.")
+    with agent(["Still here."], store=path, conversation="support-456") as two:
+        two.send("And now?")
+        assert [role for role, _ in told(two.conversation)] == ["user", "assistant"] * 2
+        assert len(requests(two)[0]["messages"]) == 3
+
+
+def test_an_open_conversation_stays_open():
+    with open_conversation("mine", format="openai", window=10_000) as chat:
+        with ChatAgent(ScriptedModel(["Hi."], "openai"), conversation=chat) as one:
+            assert one.conversation is chat
+            one.send("Hello.")
+        assert len(chat.history()) == 2
+        with pytest.raises(BadSetting, match="window, policy: the conversation is open already"):
+            ChatAgent(ScriptedModel([]), conversation=chat, window=3, policy="none")
+
+
+def test_a_stream_tells_everything_in_its_order():
+    script = [thought("Add them.", calls(call("c1", "add", a=2, b=3), text="Let me see.")), say("It is 5.")]
+    with agent(script, tools=[add]) as one:
+        events = list(one.stream("2 + 3?"))
+        assert "".join(event.text for event in events if isinstance(event, Said)) == "Let me see.It is 5."
+        assert "".join(event.text for event in events if isinstance(event, Thought)) == "Add them."
+        kinds = [type(event) for event in events if not isinstance(event, Said | Thought)]
+        assert kinds == [Replied, Called, Answered, Replied, Ended]
+        assert [event.turn for event in events if isinstance(event, Replied)] == [1, 2]
+        ended = events[-1]
+        assert isinstance(ended, Ended)
+        assert ended.outcome.text == "It is 5."
+
+
+def test_changes_of_the_view_are_told():
+    def read() -> str:
+        """Read."""
+        return "word " * 2_000
+
+    script = [*(call(f"c{n}", "read") for n in range(6)), "Done."]
+    with agent(script, tools=[read], policy="keep-last-2") as one:
+        changes = [event.receipt for event in one.stream("Read.") if isinstance(event, Changed)]
+        assert changes == one.conversation.receipts()
+        assert len(changes) == 4
+
+
+def test_whoever_stops_listening_stops_the_run_and_the_next_one_goes_on():
+    with agent([call("c1", "add", a=1, b=1), "Two.", "Fine."], tools=[add]) as one:
+        for event in one.stream("1 + 1?"):
+            if isinstance(event, Replied):
+                break
+        run = one.conversation.runs()[0]
+        assert (run.state, run.reason) == ("stopped", "whoever listened went away")
+        assert one.resume().text == "Two."
+        assert one.conversation.runs()[0].state == "done"
+        assert one.send("Thanks.").text == "Fine."
+
+
+# -------------------------------------------------------------------------------------------------------------- limits
+
+
+def test_a_limit_ends_a_run_between_two_calls_and_all_calls_are_answered():
+    script = [call(f"c{n}", "add", a=n, b=1) for n in range(3)]
+    with agent([*script, "Stopped there.", "Done."], tools=[add], limits=Limits(turns=2)) as one:
+        outcome = one.send("Count.")
+        assert (outcome.run.state, outcome.run.reason, outcome.run.turns) == ("stopped", "turns", 2)
+        assert [role for role, _ in told(one.conversation)] == ["user", *["assistant", "tool"] * 2]
+        assert one.conversation.open_calls() == ()
+        assert one.resume().text == "Stopped there."
+        assert one.send("Go on.").text == "Done."
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason", "turns"),
+    [
+        (Limits(tokens=1), "tokens", 1),
+        (Limits(money=0.02), "money", 2),
+        (Limits(seconds=0.001), "time", 0),
+        (Limits(turns=None, money=0.05), "money", 5),
+    ],
+)
+def test_each_limit_has_a_clean_end(limits: Limits, reason: str, turns: int):
+    script = (call(f"c{n}", "add", a=n, b=1) for n in range(100))
+    with agent(script, tools=[add], limits=limits, cost=lambda _: 0.01) as one:
+        run = one.send("Count.").run
+        assert (run.state, run.reason, run.turns) == ("stopped", reason, turns)
+        assert run.cost == (pytest.approx(turns * 0.01) if turns else None)
+
+
+def test_a_limit_of_money_needs_a_price():
+    with pytest.raises(BadSetting, match=r"limits.money needs the price of anthropic:scripted, which is not known"):
+        agent([], limits=Limits(money=1))
+
+
+@pytest.mark.parametrize("bound", [0, -1, True, "3", float("nan"), float("inf")])
+def test_a_limit_is_a_number_above_zero(bound: Any):
+    with pytest.raises(BadSetting):
+        Limits(turns=bound)
+
+
+# ------------------------------------------------------------------------------------------------------------ failures
+
+
+def test_an_error_of_the_provider_is_raised_and_the_conversation_goes_on():
+    with agent([overloaded(), "Hello."]) as one:
+        with pytest.raises(ProviderError):
+            one.send("Hi.")
+        run = one.conversation.runs()[0]
+        assert (run.state, run.reason.split(":")[0]) == ("failed", "ProviderError")
+        assert [step.state for step in one.conversation.steps("r1")] == ["failed"]
+        assert one.resume().text == "Hello."
+        assert [(run.id, run.state, run.turns) for run in one.conversation.runs()] == [("r1", "done", 1)]
+    with agent([overloaded(), "Hello both."]) as one:
+        with pytest.raises(ProviderError):
+            one.send("Hi.")
+        assert one.send("Hi?").text == "Hello both."
+        assert told(one.conversation) == [("user", "Hi."), ("user", "Hi?"), ("assistant", "Hello both.")]
+
+
+def test_a_stream_that_breaks_is_raised_and_what_was_said_of_it_is_not_kept():
+    with agent([Cut(say("Hello there.")), "Hello."]) as one:
+        with pytest.raises(ConnectionError):
+            list(one.stream("Hi."))
+        assert told(one.conversation) == [("user", "Hi.")]
+        assert one.resume().text == "Hello."
+
+
+def test_a_prompt_that_the_provider_finds_too_long_is_sent_again_smaller():
+    def read(n: int) -> str:
+        """Read."""
+        return "word " * 1_500
+
+    script = [*(call(f"c{n}", "read", n=n) for n in range(12)), "Done."]
+    model = ScriptedModel(script, window=12_000)
+    options = plain(window=60_000, tools=[read])  # The program believes in a larger window.
+    with ChatAgent(model, **options) as one:
+        assert one.send("Read.").text == "Done."
+        assert one.conversation.budget.window <= 12_000
+
+
+def test_what_is_said_is_looked_at_first():
+    with agent([]) as one:
+        for nothing in ("", "  \n"):
+            with pytest.raises(BadInput, match="Say something"):
+                one.send(nothing)
+        with pytest.raises(BadInput):
+            one.send(3)
+        assert len(one.conversation) == 0
+        assert one.conversation.runs() == []
+
+
+def test_messages_may_be_said_too():
+    with agent(["A cat."]) as one:
+        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
+        one.send({"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]})
+        assert one.conversation.runs()[0].task == "What is it?"
+
+
+def test_two_things_at_once_are_refused():
+    begun, go = threading.Event(), threading.Event()
+
+    def wait() -> str:
+        begun.set()
+        go.wait(30)
+        return "waited"
+
+    with agent([call("c1", "wait"), "Done."], tools=[wait]) as one:
+        outcomes: list[str] = []
+        thread = threading.Thread(target=lambda: outcomes.append(one.send("Wait.").text))
+        thread.start()
+        begun.wait(30)
+        with pytest.raises(BadInput, match="This agent is at work"):
+            one.send("And?")
+        go.set()
+        thread.join()
+        assert outcomes == ["Done."]
+
+
+def test_a_model_for_asyncio_is_refused_by_the_other_agent():
+    with (
+        ChatAgent(ScriptedModel(["Hi."], asynchronous=True), **plain()) as one,
+        pytest.raises(BadSetting, match="build the async one"),
+    ):
+        one.send("Hello.")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"model": "nobody:x"},
+        {"model": 3},
+        {"conversation": 3},
+        {"limits": 3},
+        {"limits": {"turns": 3}},
+        {"clock": 3},
+        {"new_id": "x"},
+        {"cost": 0.1},
+        {"name": 3},
+        {"result_type": ScriptedModel},
+        {"options": 3},
+        {"plugins": 3},
+    ],
+)
+def test_an_agent_that_cannot_be_is_refused(wrong: dict[str, Any]):
+    with pytest.raises(BadSetting):
+        ChatAgent(**{"model": ScriptedModel([]), "window": 10_000, **wrong})
+    with pytest.raises(BadSetting):
+        AsyncChatAgent(**{"model": ScriptedModel([]), "window": 10_000, **wrong})
+
+
+def test_an_unknown_keyword_is_refused():
+    with pytest.raises(TypeError, match="windw"):
+        ChatAgent(ScriptedModel([]), windw=3)
+
+
+def test_options_are_said_with_every_request():
+    with agent(["A.", "B."], options={"temperature": 0}) as one:
+        one.send("1")
+        list(one.stream("2"))
+        assert [request["temperature"] for request in requests(one)] == [0, 0]
+
+
+# --------------------------------------------------------------------------------------------------------------- ReAct
+
+
+@dataclasses.dataclass
+class Sum:
+    """A sum."""
+
+    value: int
+
+
+def test_a_react_agent_works_on_a_task_until_it_is_done():
+    model = ScriptedModel([calls(call("c1", "add", a=1, b=2), call("c2", "add", a=3, b=4)), "3 and 7."], "openai")
+    with ReActAgent(model, tools=[add], **plain()) as one:
+        assert one.run("Add 1 and 2, and 3 and 4.").text == "3 and 7."
+        assert model.requests[0]["messages"][0] == {"role": "system", "content": INSTRUCTION}
+        assert [event.outcome.text for event in one.stream() if isinstance(event, Ended)] == ["3 and 7."]
+
+
+@pytest.mark.parametrize("answer", ['{"value":5}', 'It is:\n```json\n{"value": "5"}\n```\n'])
+def test_a_final_answer_may_have_a_type(answer: str):
+    with ReActAgent(ScriptedModel(["Five.", answer]), result_type=Sum, system="Add.", **plain()) as one:
+        outcome = one.run("2 + 3?")
+        assert (outcome.value, outcome.run.state, outcome.run.turns) == (Sum(5), "done", 2)
+        assert told(one.conversation)[2] == (
+            "user",
+            "Your answer cannot be read: JSON is malformed: invalid character (byte 0). Answer again, with the JSON "
+            "value alone.",
+        )
+
+
+def test_answers_that_cannot_be_read_end_the_run():
+    with ReActAgent(ScriptedModel(["Five."] * 3 + ['{"value":5}']), result_type=Sum, **plain()) as one:
+        outcome = one.run("2 + 3?")
+        assert (outcome.value, outcome.run.state, outcome.run.turns) == (None, "failed", 3)
+        assert outcome.run.reason.startswith("no answer of the type Sum in 3 tries: Your answer cannot be read")
+        assert one.resume().value == Sum(5)
+
+
+# ------------------------------------------------------------------------------------------------------------- asyncio
+
+
+def test_the_async_agent_does_the_same():
+    async def play() -> None:
+        async with async_agent([call("c1", "add", a=2, b=3), "It is 5.", "Yes."], tools=[add]) as one:
+            assert (await one.send("2 + 3?")).text == "It is 5."
+            events = [event async for event in one.stream("Sure?")]
+            assert "".join(event.text for event in events if isinstance(event, Said)) == "Yes."
+            assert (await one.resume()).text == "Yes."
+            assert [run.state for run in await one.conversation.runs()] == ["done", "done"]
+
+    asyncio.run(play())
+
+
+def test_the_conversation_of_an_async_agent_is_opened_when_it_is_needed():
+    async def play() -> None:
+        one = async_agent(["Hi."])
+        with pytest.raises(BadInput, match=r"await agent\.open"):
+            _ = one.conversation
+        await one.close()
+        first, second = await asyncio.gather(one.open(), one.open())
+        assert first is second is one.conversation
+        await one.close()
+
+    asyncio.run(play())
+
+
+def test_a_send_that_is_cancelled_leaves_a_conversation_that_goes_on():
+    async def play() -> None:
+        begun = asyncio.Event()
+
+        @tool(is_repeatable=True)
+        async def wait() -> str:
+            begun.set()
+            await asyncio.sleep(30 if len(begun_twice) == 0 else 0)
+            return "waited"
+
+        begun_twice: list[int] = []
+        async with async_agent([call("c1", "wait"), "Done.", "Fine."], tools=[wait]) as one:
+            task = asyncio.ensure_future(one.send("Wait."))
+            await begun.wait()
+            with pytest.raises(BadInput, match="at work"):
+                await one.send("And?")
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            run = (await one.conversation.runs())[0]
+            assert (run.state, run.reason) == ("stopped", "CancelledError: ")
+            begun_twice.append(1)
+            assert (await one.resume()).text == "Done."
+            assert (await one.send("Thanks.")).text == "Fine."
+
+    asyncio.run(play())
+
+
+def test_an_async_stream_that_is_left_is_closed():
+    async def play() -> None:
+        async with async_agent([call("c1", "add", a=1, b=1), "Two."], tools=[add]) as one:
+            async with aclosing(one.stream("1 + 1?")) as events:
+                async for event in events:
+                    if isinstance(event, Called):
+                        break
+            assert (await one.conversation.runs())[0].state == "stopped"
+            assert (await one.resume()).text == "Two."
+
+    asyncio.run(play())
+
+
+def test_an_async_react_agent_has_a_result_too():
+    async def play() -> Any:
+        model = ScriptedModel(['{"value":5}'], asynchronous=True)
+        async with AsyncReActAgent(model, result_type=Sum, **plain()) as one:
+            return (await one.run("2 + 3?")).value
+
+    assert asyncio.run(play()) == Sum(5)
+
+
+def test_usage_and_cost_of_a_run_are_those_of_its_replies():
+    def cost(usage: Usage) -> float:
+        return float((usage.prompt_tokens or 0) + (usage.output or 0))
+
+    with agent([call("c1", "add", a=2, b=3), "It is 5."], tools=[add], cost=cost) as one:
+        run = one.send("2 + 3?").run
+        usages = [row.stamp.usage for row in one.conversation.history() if row.stamp.usage]
+        assert run.usage.output == sum(usage.output or 0 for usage in usages)
+        assert run.cost == sum(map(cost, usages))
