@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from foveate.core.catalog import Action, Binding, Prompt
+from foveate.core.catalog import Action, Binding, Prompt, checked
 from foveate.errors import BadSetting, Damaged, StoreError
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.catalog_contract import REFUSED, binding
@@ -71,6 +72,31 @@ def test_what_python_takes_the_database_takes_too(
     assert store.bindings("acme") == [binding(**said)]
     store.put_binding("acme", binding(**said))
     assert store.bindings("acme") == [binding(**said)]
+
+
+def test_python_and_the_database_agree_on_every_binding(raw: sqlite3.Connection) -> None:
+    """Every combination of values that are none, at an edge, or wrong."""
+    fields = ("result_expiration_turns", "result_expiration_mode", "compact_mode", "compact_length", "compact_prompt")
+    modes, ways = ("none", "remove", "compact", "Compact", ""), (None, "first_chars", "summary", "none")
+    taken = 0
+    for values in product((None, -1, 0, 7), modes, ways, (None, -1, 0, 1), ("", "Ordre")):
+        said = dict(zip(fields, values, strict=True))
+        try:
+            checked(binding(**said))
+            is_right = True
+        except BadSetting:
+            is_right = False
+        try:
+            insert(raw, **{**said, "compact_prompt": said["compact_prompt"] or None})
+            raw.execute("DELETE FROM binding")
+            is_taken = True
+        except sqlite3.IntegrityError:
+            is_taken = False
+        assert is_taken == is_right, said
+        taken += is_taken
+    assert taken == 3 * (
+        1 + 1 + 2 * (1 + 2)
+    )  # Turns; none, remove, or compact with a prompt or without, in three ways.
 
 
 def test_every_constraint_of_a_binding_is_tried(raw: sqlite3.Connection) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from foveate.core.messages import user
+from foveate.core.runs import AgentRun, AgentRunStep
 from foveate.errors import FoveateError
 from foveate.ports import Head, Store
 from foveate.stores.memory import MemoryStore
@@ -102,6 +103,12 @@ class Machine(RuleBasedStateMachine):
         at = position % (head.position + 1), number % (head.number + 1)
         self.both(lambda store: store.save_snapshot(head, *at, body))
 
+    @rule(choice=ANY, run=st.sampled_from(["r", "s", ""]), number=st.integers(0, 4), output=st.sampled_from(["", LONG]))
+    def act(self, choice: int, run: str, number: int, output: str) -> None:
+        head = self.head(choice)
+        self.both(lambda store: store.put_run(head, AgentRun(run, "me", head.name, turns=number)))
+        self.both(lambda store: store.put_step(head, AgentRunStep(run, number, "action", output=output)))
+
     @rule()
     def close_and_open(self) -> None:
         self.sqlite.close()
@@ -113,6 +120,8 @@ class Machine(RuleBasedStateMachine):
         self.both(lambda store: store.messages(head, first, first + length))
         self.both(lambda store: store.pick(head, list(spread)))
         self.both(lambda store: store.records(head, after=length))
+        self.both(lambda store: store.runs(head))
+        self.both(lambda store: store.steps(head, "r", after=length % 4))
         self.both(lambda store: store.search(head, "x y " + "z" * 40))
         ids = [row.id for row in self.memory.messages(other, 1, other.position)]
         self.both(lambda store: store.locate(head, ids))

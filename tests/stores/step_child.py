@@ -1,0 +1,34 @@
+"""A process that keeps steps of a run until it is killed: run with the path of a database, an id of its own, a first
+number and a count.
+
+It writes every step twice, as an agent does, and prints what was acknowledged, a line at a time: `NUMBER STATE`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from foveate.core.runs import AgentRun, AgentRunStep
+from foveate.stores.sqlite import SqliteStore
+
+
+def output(number: int) -> str:
+    """What came of a step: its number tells it, so that a reader can tell a wrong one from a right one."""
+    return f"{number}: " + "it went on " * (number * 37 % 900)
+
+
+def main(path: str, run: str, first: int, count: int) -> None:
+    with SqliteStore(path) as store:
+        head = store.open("acme", "one")
+        store.put_run(head, AgentRun(run, "me", "one"))
+        for number in range(first, first + count):
+            step = AgentRunStep("shared", number, "action", "look", input=f'{{"n":{number}}}', begun=number)
+            store.put_step(head, step)
+            print(number, "running", flush=True)
+            ended = AgentRunStep("shared", number, "action", "look", "", step.input, output(number), "", "done")
+            store.put_step(head, ended)
+            print(number, "done", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
