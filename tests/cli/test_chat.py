@@ -266,7 +266,7 @@ def test_with_yes_nothing_is_asked_for(chat, folder):
 
 def test_a_limit_ends_the_answer_and_the_next_line_goes_on(chat):
     out = chat("tour", "hello", **{"limit-turns": 3})
-    assert "  Stopped: it has called the model as often as it may. Say something, and it goes on." in out
+    assert "  Stopped: it has called the model as often as it may. /resume goes on." in out
     assert "Hello!" in answers(out)[1]
 
 
@@ -359,6 +359,39 @@ def test_a_folder_that_there_is_not_is_refused(run, tmp_path, monkeypatch):
     code, _, err = run("chat", "--model", "demo", "--folder", tmp_path / "no", "--store", "memory:")
     assert code == 2
     assert "There is no folder" in err
+
+
+def test_what_settings_say_of_the_store_and_the_window_counts(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("hello\n"))
+    monkeypatch.setenv("FOVEATE_STORE", f"sqlite:///{tmp_path}/mine.db")
+    monkeypatch.setenv("FOVEATE_WINDOW", "9000")
+    code, out, _ = run("chat", "--model", "demo")
+    assert code == 0
+    assert f"kept in sqlite:///{tmp_path}/mine.db." in out
+    assert " of 9,000 (" in out
+
+
+def test_an_answer_that_was_stopped_is_gone_on_with(chat):
+    out = chat("tour", "/resume", "/history 3", **{"limit-turns": 3})
+    assert out.count("  Stopped: it has called the model as often as it may. /resume goes on.") == 2
+    assert out.count("A tour, then.") == 1
+    again = chat("/resume", "/resume")
+    assert "The last answer did not come to its end. /resume goes on with it." in again
+    assert "That was the tour: 6 files" in answers(again)[0]
+    assert "  * " not in answers(again)[1]
+
+
+def test_a_file_is_written_only_where_somebody_allows_it(folder, tmp_path):
+    from foveate.cli.chat import _tools
+
+    assert {tool.name: tool.needs_approval for tool in _tools("files,search,shell", folder)} == {
+        "list_files": False,
+        "read_file": False,
+        "write_file": True,
+        "edit_file": True,
+        "search_files": False,
+        "run_command": True,
+    }
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_a_call_that_the_conversation_answers_itself_is_told_of():
 
 def test_a_limit_and_a_failure_say_what_they_are():
     assert told(ended("stopped", "turns")) == (
-        "  Stopped: it has called the model as often as it may. Say something, and it goes on.\n"
+        "  Stopped: it has called the model as often as it may. /resume goes on.\n"
     )
     assert told(Said("Half"), ended("failed", "no answer")) == "Half\n  It did not get through: no answer\n"
 

@@ -116,8 +116,8 @@ def test_what_was_never_said_is_not_made_up(folder):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ("read nothing.md", "I could not read it: read_file failed: ToolFailed: There is no file"),
-        ("read ../secret", "I could not read it: read_file failed: ToolFailed: ../secret is outside"),
+        ("read nothing.md", "I could not read it: There is no file"),
+        ("read ../secret", "I could not read it: ../secret is outside"),
         ("find zebra", "No file in this folder says 'zebra'."),
         ("run false", "It printed:\n\n    [exit code 1"),
         ("show m99", "I could not have it back: "),

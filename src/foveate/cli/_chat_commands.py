@@ -178,6 +178,11 @@ def _model(talk: Talk, rest: str) -> str:
     return f"From now on {talk.model} answers, in a window of {talk.chat.budget.window:,} tokens."
 
 
+def _resume(talk: Talk, rest: str) -> str:
+    talk.say(None)
+    return ""
+
+
 def _help(talk: Talk, rest: str) -> str:
     told = [(f"/{one.name} {one.takes}".rstrip(), one.about) for one in COMMANDS]
     return f"{_table([*told, ('/quit', 'end; so does Ctrl-D')], 2)}\nA message is named by its number: 12 or m12."
@@ -197,6 +202,7 @@ COMMANDS = (
     Command("tools", "", "what the model may use", _tools),
     Command("history", "[COUNT]", "what was said, shown or not", _history),
     Command("model", "[NAME]", "let another model answer", _model),
+    Command("resume", "", "go on with an answer that broke off or was stopped", _resume),
     Command("help", "", "this", _help),
 )
 _OTHER_NAMES = {"exit": "quit", "q": "quit", "?": "help", "h": "help"}

@@ -154,6 +154,6 @@ _LIMITS = {
 
 def _of_end(state: str, reason: str) -> Iterator[Piece]:
     if state == "stopped":
-        yield Piece(f"  Stopped: {_LIMITS.get(reason, reason)}. Say something, and it goes on.\n", "yellow")
+        yield Piece(f"  Stopped: {_LIMITS.get(reason, reason)}. /resume goes on.\n", "yellow")
     elif state == "failed":
         yield Piece(f"  It did not get through: {reason}\n", "red")

@@ -90,8 +90,11 @@ class Talk:
         """Whether a call of this tool is asked for."""
         return tool.needs_approval and not self._opening.approves
 
-    def say(self, text: str) -> None:
-        """Say something, show what comes of it, and how the window stands then. Ctrl-C ends the reply, not the chat."""
+    def say(self, text: str | None) -> None:
+        """Say something, show what comes of it, and how the window stands then. None: go on with what broke off.
+
+        Ctrl-C ends the reply, not the chat.
+        """
         try:
             with closing(self._agent.stream(text)) as events:
                 for event in events:
@@ -101,14 +104,14 @@ class Talk:
         except KeyboardInterrupt:
             if not self._goes_on:
                 raise
-            self.note("Stopped. What was asked, and every result that came, is kept; say something, and it goes on.")
+            self.note("Stopped. /resume goes on with it; or say something else.")
         except BadSetting as error:  # A key that is not there, for example.
             if not self._goes_on:
                 raise
             self.note(str(error), "red")
         except Exception as error:  # Whatever an SDK raises: a key, the network, a refusal. The chat goes on.
             self.has_failed = True
-            self.note(f"{self.model} did not answer: {_sentence(error)}", "red")
+            self.note(f"{self.model} did not answer: {_sentence(error)}\n/resume asks again.", "red")
         for receipt in self.chat.receipts(self._told):  # What was changed once the reply was recorded.
             self.tell_receipt(receipt)
         self._screen.tell(self.context())

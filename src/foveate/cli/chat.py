@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ..errors import BadInput, BadSetting, FoveateError
+from ._options import settings_of
 
 if TYPE_CHECKING:
     from ..agents.tools import Tool
@@ -78,7 +79,7 @@ def chat(
     system
         The system prompt, or @FILE to read it from a file.
     yes
-        Allow what tools ask for, commands of the shell among it, without asking.
+        Allow whatever tools ask for, without asking: to write files, to run commands.
     limit_turns
         Calls of the model for one answer, at most (50).
     limit_tokens
@@ -95,7 +96,9 @@ def chat(
     from ..agents.limits import Limits
     from ._chat_talk import DEMO, Opening, Talk
 
-    place = store or _default_store()
+    settings = settings_of(policy)
+    is_set = settings.values["store"].source != "default"
+    place = store or (settings["store"] if is_set else _default_store())
     if list_:
         return _list(place)
     limits = Limits(turns=limit_turns, tokens=limit_tokens, money=limit_money, seconds=limit_seconds)
@@ -114,7 +117,7 @@ def chat(
         tools=_tools(tools, folder),
         system=_said(system),
         limits=limits,
-        window=window,
+        window=settings["window"] if window is None else window,
         policy=policy,
         approves=yes,
         pace=_PACE if is_person and who == DEMO else 0.0,
@@ -180,8 +183,9 @@ def _greet(talk: Talk, place: str, *, is_new: bool) -> None:
         if row is not None:
             text = shortened(said(row.message)[: 10 * _LAST], 6, 160).replace(", --full shows all", "")
             talk.note(f"{mark}{text}", "dim")
-    if chat.open_calls():
-        talk.note("It broke off in the middle of an answer; say something, and it goes on.", "yellow")
+    runs = chat.runs()
+    if runs and runs[-1].state != "done":
+        talk.note("The last answer did not come to its end. /resume goes on with it.", "yellow")
 
 
 # ------------------------------------------------------------------------------------------------- what was asked for
@@ -259,8 +263,12 @@ def _tools(names: str, folder: Path) -> tuple[Tool, ...]:
     asked = [name.strip() for name in names.split(",") if name.strip() and name.strip() != "none"]
     if unknown := [name for name in asked if name not in TOOLS]:
         raise BadSetting(f"There are no tools {', '.join(unknown)}. Known: {', '.join(TOOLS)} and none.")
-    made = {"files": toolbox.files, "search": toolbox.search, "shell": toolbox.shell}
-    return tuple(tool for name in dict.fromkeys(asked) for tool in made[name](folder))
+    made = {
+        "files": lambda: toolbox.files(folder, needs_approval=True),  # Whoever writes is asked for.
+        "search": lambda: toolbox.search(folder),
+        "shell": lambda: toolbox.shell(folder),
+    }
+    return tuple(tool for name in dict.fromkeys(asked) for tool in made[name]())
 
 
 def _said(system: str | None) -> str:

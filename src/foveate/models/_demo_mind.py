@@ -29,7 +29,7 @@ is real: I use the tools of this chat on the files that are really there.
   remember: the port is 8080
   what did I say about the port
   show m4                    (has back what was shrunk)
-  tour                       (about 40 calls of tools; watch the meter)
+  tour                       (about 40 calls of tools; see what is shrunk)
   count to 300               (something to stop with Ctrl-C)"""
 
 _SHOWN = 5

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ..core.messages import Message, Text
+from ..core.messages import Message, Text, ToolResult
 from ._demo_tools import Deed, Offered
 
 __all__ = ["Past", "Step", "handle_in", "past_of"]
@@ -20,6 +20,8 @@ _FAILED = re.compile(
     r"Error|\w+ (?:failed: |was not )|Nothing (?:here is called|that is not shown)|There is no tool|The user did not"
 )
 """What a result begins with that tells of a failure: not every format carries that apart."""
+_WRONG = re.compile(r"\b(?:no|not|outside|cannot|is a folder)\b")
+"""What stands in the one sentence of a tool that could not do something with a file or a folder."""
 _ENDS = 400
 """Characters at either end of a result in which the note stands that it was shrunk."""
 
@@ -77,7 +79,7 @@ def past_of(said: Sequence[Message], offered: Offered) -> Past:
     for place, message in enumerate(said):
         for call in message.calls:
             result = results.get(call.call_id)
-            text, failed = (result.text, _failed(result.state, result.text)) if result else ("", True)
+            text, failed = (result.text, _failed(result, offered.what(call))) if result else ("", True)
             steps.append((place, Step(offered.deed(call), offered.what(call), text, failed, message.text)))
     inputs = [_input(said[place]) for place in asked[:-1]]
     return Past(
@@ -103,5 +105,8 @@ def _input(message: Message) -> str:
     return next((text for text in texts if text and not _NOTE.match(text)), "")
 
 
-def _failed(state: str, text: str) -> bool:
-    return state != "ok" or bool(_FAILED.match(text))
+def _failed(result: ToolResult, what: str) -> bool:
+    """Whether a result tells of a failure: as its state, where the format carries that, or in words."""
+    text = result.text
+    is_told = what in text and "\n" not in text and text.endswith(".") and bool(_WRONG.search(text))
+    return result.state != "ok" or is_told or bool(_FAILED.match(text))

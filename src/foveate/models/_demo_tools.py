@@ -87,6 +87,6 @@ class Offered:
         about = next((one for one in _TAKES[want.deed] if one in takes), takes[0] if takes else "")
         if not name:
             return None
-        arguments = {about: want.what} if about and want.what else {}
+        arguments: dict[str, object] = {about: want.what} if about and want.what else {}
         arguments |= {key: value for key, value in want.beside if key in takes}
         return ToolCall(call_id, name, json.dumps(arguments, ensure_ascii=False))
