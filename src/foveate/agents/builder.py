@@ -302,6 +302,8 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         facts = [repr(self.model) if isinstance(self.model, str) else getattr(self.model, "name", "no model")]
         facts += [f"{name}={value!r:.60}" for name, value in self.said.items()]
         facts += [f"{name}={dict(told)!r:.80}" for name, told in self.mechanisms.items()]
+        kept = self.results_kept if self.results_kept is not None else self.results_kept_inside
+        facts += [] if kept is None else [f"results kept={kept}"]
         facts += [f"tools={[tool.name for tool in self.tools]}"] if self.tools else []
         return f"AgentBuilder({', '.join(facts)})"
 
@@ -332,15 +334,15 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         told = {name: dict(arguments) for name, arguments in self.mechanisms.items()}
         kept = self.results_kept if self.results_kept is not None else self.results_kept_inside
         if kept is not None or "filter" in told:
-            said = told.setdefault("filter", {})
-            said["keep"] = kept or 0
-            if not self.said.get("expand"):
-                said.setdefault("placeholder", _OMITTED)
-                if "max_multimodal" in said:
-                    said.setdefault("media_placeholder", _IMAGE_OMITTED)
+            told["filter"] = {"keep": kept or 0, **self._placeholders(), **told.get("filter", {})}
         if not told:
             return {}
         made: dict[str, Any] = {}
+        if not isinstance(self.said.get("policy", ""), str):
+            raise BadSetting(
+                "Policies of your own do not go with summarization and filtering as the builder says them. Put "
+                "checkpoint(...) and filter_tool_results(...) among yours, or name a preset."
+            )
         if "policy" not in self.said:
             made["policy"] = "none"
             if kind == "loop":  # Results of its actions expire, as in any other loop agent.
@@ -350,6 +352,13 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
             name = self.said.get("conversation") or self.said.get("name") or kind
             made["summarizer"] = summarizer_of(self.summary_tool, name)
         return made
+
+    def _placeholders(self) -> dict[str, str]:
+        """Those without a handle, where the model has no tool that takes one."""
+        if self.said.get("expand"):
+            return {}
+        has_media = "max_multimodal" in self.mechanisms.get("filter", {})
+        return {"placeholder": _OMITTED, **({"media_placeholder": _IMAGE_OMITTED} if has_media else {})}
 
 
 class _Each(Struct, frozen=True):
