@@ -1,0 +1,131 @@
+"""Many processes write one conversation, some are killed, and the server crashes: nothing is lost, nothing doubled."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import uuid
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+
+from foveate.core import wire
+from foveate.stores.postgres import PostgresStore
+
+HERE = Path(__file__).resolve().parent
+SRC = HERE.parent.parent / "src"
+
+
+class Writer:
+    """A child that writes, and what it acknowledged so far."""
+
+    def __init__(self, url: str, name: str, count: int) -> None:
+        self.name = name
+        self.lines: list[list[str]] = []
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SRC), str(HERE)])}
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "writing_child.py"), url, name, str(count)],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline() == "ready\n"
+        self._reader = threading.Thread(target=self._read)
+
+    def begin(self) -> None:
+        self._reader.start()
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.close()
+
+    def said(self) -> int:
+        """How many messages it acknowledged."""
+        return sum(line[0] == "said" for line in self.lines)
+
+    def end(self) -> int:
+        """Wait until it has ended. Its code."""
+        code = self.process.wait(timeout=120)
+        self._reader.join()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.endswith("\n"):  # What a killed one said last may be cut.
+                self.lines.append(line.split())
+
+
+def check(url: str, writers: list[Writer]) -> None:
+    """Everything acknowledged is there once, nothing is there twice, and each writer's words are in their order."""
+    with PostgresStore(url) as store:
+        head = store.open("acme", "one", create=False)
+        assert store.verify(head) == []
+        texts = [wire.decode_message(row.body).text for row in store.messages(head, 1, head.position)]
+        edits = [record.first for _, record in store.records(head)]
+    said = [tuple(text.split()[:2]) for text in texts]
+    assert [who for who, count in Counter(said).items() if count > 1] == []
+    for writer in writers:
+        turns = [int(turn) for name, turn in said if name == writer.name]
+        assert turns == list(range(len(turns)))
+        acknowledged = [int(line[2]) for line in writer.lines if line[0] == "said"]
+        assert len(turns) - len(acknowledged) in (0, 1)  # One more where it was killed before it could say so.
+    told = [int(line[1]) for writer in writers for line in writer.lines if line[0] == "edited"]
+    assert (len(told), set(told) - set(edits)) == (len(set(told)), set())
+
+
+def check_killed(url: str, count: int, each: int, kills: int, seed: int) -> None:
+    random = Random(seed)
+    writers = [Writer(url, f"w{n}", each) for n in range(count)]
+    for writer in writers:
+        writer.begin()
+    for writer in writers[:kills]:
+        enough = random.randrange(1, each // 2)
+        while writer.said() < enough and writer.process.poll() is None:
+            threading.Event().wait(0.002)
+        writer.process.kill()
+    codes = [writer.end() for writer in writers]
+    assert codes[kills:] == [0] * (count - kills)
+    assert [line for writer in writers for line in writer.lines if line[0] == "failed"] == []
+    assert [writer.said() for writer in writers[kills:]] == [each] * (count - kills)
+    check(url, writers)
+
+
+def test_processes_write_one_conversation_and_one_is_killed(postgres_url: str) -> None:
+    check_killed(postgres_url, count=3, each=30, kills=1, seed=1)
+
+
+@pytest.mark.slow
+def test_eight_processes_write_one_conversation_and_half_of_them_are_killed(postgres_url: str) -> None:
+    check_killed(postgres_url, count=8, each=250, kills=4, seed=2)
+
+
+@pytest.mark.slow
+def test_a_server_that_crashes_in_the_middle_of_load_loses_nothing_it_acknowledged(postgres: Any) -> None:
+    server = type(postgres).shared(Path(postgres.folder).with_name(f"foveate-postgres-own-{uuid.uuid4().hex[:8]}"))
+    try:
+        url = server.url() + "?wait=30"
+        writers = [Writer(url, f"w{n}", 150) for n in range(4)]
+        for writer in writers:
+            writer.begin()
+        for goal in (20, 60, 100):
+            while min(writer.said() for writer in writers) < goal and writers[0].process.poll() is None:
+                threading.Event().wait(0.002)
+            server.crash()
+            server.start()
+        assert [writer.end() for writer in writers] == [0] * 4
+        assert [writer.said() for writer in writers] == [150] * 4
+        check(url, writers)
+    finally:
+        server.let_go()

@@ -1,0 +1,66 @@
+"""A process that writes one conversation together with others: run with a URL, its own name and how often.
+
+It prints what was acknowledged, a line at a time. Every failure is met as a caller should meet it: the conversation is
+opened again and looked at, and what is not there is written again.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from foveate import open_store
+from foveate.core.messages import user
+from foveate.errors import StalePlan, StoreError, TipMoved
+from foveate.ports import Head, Store
+from foveate.testing.rows import chain, record_after
+
+
+def say(store: Store, head: Head, text: str) -> Head:
+    """Append this text once, whoever else writes and whatever fails on the way."""
+    begun = head
+    while True:
+        try:
+            return store.append(head, chain([user(text)], head))
+        except StoreError as error:
+            head = reopened(store)
+            body = chain([user(text)])[0].body
+            # It may have been written although nobody said so; a refusal may come of one's own first try.
+            if any(row.body == body for row in store.messages(head, begun.position + 1, head.position)):
+                return head
+            if not isinstance(error, TipMoved):
+                print("failed", type(error).__name__, flush=True)
+
+
+def reopened(store: Store) -> Head:
+    for _ in range(100):
+        try:
+            return store.open("acme", "one")
+        except StoreError as error:
+            failure = error
+            print("failed", type(error).__name__, flush=True)
+    raise failure
+
+
+def main(url: str, name: str, count: int) -> None:
+    store = open_store(url)
+    head = reopened(store)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for turn in range(count):
+        head = say(store, head, f"{name} {turn}" + " and so on" * (turn * 37 % 900))
+        print("said", name, turn, flush=True)
+        if turn % 4 == 3:
+            try:
+                head = store.commit(head, *record_after(head))
+            except StalePlan:
+                head = reopened(store)
+            except StoreError as error:
+                print("failed", type(error).__name__, flush=True)
+                head = reopened(store)
+            else:
+                print("edited", head.number, flush=True)
+    store.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
