@@ -51,6 +51,8 @@ _AGAIN = (
 class _Past(Struct, frozen=True):
     """What is known of a step that was begun before."""
 
+    reply: str = ""
+    """Id of the reply that it is in; "" if it was not begun before."""
     messages: frozenset[str] = frozenset()
     """Steps that messages after the reply name."""
     steps: Mapping[str, AgentRunStep] = {}
@@ -151,7 +153,7 @@ class Looper:
             at = int(reply.stamp.step.rpartition("/")[2])
             steps: list[AgentRunStep] = yield Do(partial(self._chat.steps, run, at))
             told = frozenset(row.stamp.step for row in own if row.position > reply.position)
-            past = _Past(told, {step.call: step for step in steps if step.call})
+            past = _Past(reply.id, told, {step.call: step for step in steps if step.call})
             outcome = yield from self._carry_out(running, reply.message, at, past)
             if outcome is not None:
                 return outcome
@@ -271,7 +273,7 @@ class Looper:
             told = f"[Expanded message {name} to full content at agent's request]"
             yield from self._note(running, at, past, told)
         else:  # Nothing is said of it: the request goes to the model anew, with the message whole.
-            yield from self._hide_reply(running, at, name)
+            yield from self._hide_reply(running, at, past, name)
         yield from running.end_step(record, output=f"{name} is shown whole")
         return None
 
@@ -280,11 +282,14 @@ class Looper:
         named = [entry for entry in entries if name in (entry.handle, entry.id)]
         return bool(named) and not any(entry.shrunk for entry in named)
 
-    def _hide_reply(self, running: Running, at: int, name: str) -> Act[None]:
-        (step, *_) = yield Do(partial(self._chat.steps, running.run.id, at - 1))
-        if any(entry.id == step.message for entry in self._chat.view.entries):
+    def _hide_reply(self, running: Running, at: int, past: _Past, name: str) -> Act[None]:
+        id = past.reply
+        if not id:
+            (step, *_) = yield Do(partial(self._chat.steps, running.run.id, at - 1))
+            id = step.message
+        if any(entry.id == id for entry in self._chat.view.entries):
             why = f"The step was carried out: {name} is shown whole"
-            yield Do(partial(self._chat.edit, Hide(Target(step.message), OWN, why)))
+            yield Do(partial(self._chat.edit, Hide(Target(id), OWN, why)))
 
     # ------------------------------------------------------------------------------------------------------ sub-agents
 

@@ -1,0 +1,291 @@
+"""A run that broke off anywhere is taken up there: the same requests follow, and nothing is done twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveate import AsyncLoopAgent, BadInput, Lease, Limits, LoopAgent, open_store
+from foveate.agents import Replied, tool
+from foveate.errors import StoreError
+from foveate.ports import Database
+from foveate.testing import ScriptedModel
+from foveate.testing.faults import Countdown, FailingDatabase
+
+from .said import act, ask, done, expand, fail, hand, made, options, texts, think
+
+SCRIPT = [
+    act("look", "note"),
+    think("so"),
+    hand("reader", "Read."),
+    act("look"),
+    done("read"),
+    expand("m3"),
+    "no step",
+    act("note"),
+    done("all"),
+]
+
+
+class World:
+    """What an agent of these tests works on: a store that outlives it, actions that count, and a model."""
+
+    def __init__(self, store: Database | None = None, **more: Any) -> None:
+        self.store = store or open_store("memory:")
+        self.done: Counter[str] = Counter()
+        self.more = more
+        self.answered: dict[str, str] = {}
+        self.requests: list[dict[str, Any]] = []
+
+    def agent(self, store: Any, *, asynchronous: bool = False) -> Any:
+        """An agent whose model answers as the number of its answers before says: a call that is asked again is the
+        same.
+        """
+        counts = self.done
+
+        def look() -> str:
+            """Look."""
+            counts["look"] += 1
+            return "x" * 900
+
+        def note() -> str:
+            """Write a note."""
+            counts["note"] += 1
+            return "noted"
+
+        def play(request: dict[str, Any]) -> str:
+            key = json.dumps(request, sort_keys=True)
+            if key not in self.answered:
+                self.answered[key] = SCRIPT[len(self.answered)]
+                self.requests.append(request)
+            return self.answered[key]
+
+        actions = [tool(look, is_repeatable=True, lease=Lease(1, "compact")), tool(note, is_repeatable=True)]
+        kind = AsyncLoopAgent if asynchronous else LoopAgent
+        inner = kind(name="reader", actions=actions)
+        model = ScriptedModel(play, asynchronous=asynchronous)
+        return kind(model, actions=actions, sub_agents=[inner], **options(store=store, **self.more))
+
+
+def straight() -> World:
+    world = World()
+    with world.agent(world.store) as agent:
+        assert agent.run("Go.").text == "all"
+    return world
+
+
+def rest_of(agent: LoopAgent) -> Any:
+    """Go on until the run is done, from whatever is there."""
+    try:
+        return agent.resume()
+    except BadInput:
+        return agent.run("Go.")
+
+
+def check_every(stride: int, *, after: bool) -> None:
+    """The store fails its n-th operation; a new agent takes the run up from what was kept."""
+    expected = straight()
+    n = 2
+    while True:
+        world, countdown = World(), Countdown(n, after=after)
+        broken = world.agent(FailingDatabase(world.store, countdown))
+        with suppress(StoreError):
+            broken.run("Go.")
+        broken.close()
+        with world.agent(world.store) as agent:
+            outcome = rest_of(agent)
+            assert (n, outcome.text, outcome.run.state) == (n, "all", "done")
+        assert world.requests == expected.requests, f"the store failed at operation {n}"
+        if not countdown.is_used_up:
+            assert n > 90
+            return
+        n += stride
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_whichever_operation_of_the_store_fails_the_same_requests_follow(after: bool):
+    check_every(11, after=after)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True])
+def test_whichever_operation_of_the_store_fails_the_same_requests_follow_thoroughly(after: bool):
+    check_every(1, after=after)
+
+
+CHILD = """
+import os, signal, sys
+from pathlib import Path
+from foveate import LoopAgent
+from foveate.agents import tool
+from foveate.testing import ScriptedModel
+
+folder, step = Path(sys.argv[1]), sys.argv[2]
+
+def count(name):
+    with (folder / name).open("a") as file:
+        file.write("x")
+
+def write() -> str:
+    \"\"\"Write, and be killed.\"\"\"
+    count("write")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def look() -> str:
+    \"\"\"Look, and be killed.\"\"\"
+    count("look")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def note() -> str:
+    \"\"\"Note.\"\"\"
+    count("note")
+    return "noted"
+
+actions = [tool(note, together=False), tool(write, together=False), tool(look, is_repeatable=True, together=False)]
+LoopAgent(ScriptedModel([step]), name="sage", actions=actions, window=100_000, store=f"sqlite:///{folder}/chat.db").run("Go.")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
+@pytest.mark.parametrize(
+    ("killing", "told", "times"),
+    [
+        (
+            "write",
+            "Result of write (2 of 3), which failed:\nIt is not known whether write was carried out: the run broke off "
+            "while it was going on. Look what became of it before you call it again.",
+            1,
+        ),
+        ("look", "Result of look (2 of 3):\ndone again", 2),
+    ],
+)
+def test_a_process_that_is_killed_in_an_action_is_taken_up_by_another(
+    tmp_path: Path, killing: str, told: str, times: int
+):
+    step = act("note", killing, "note")
+    child = subprocess.run([sys.executable, "-c", CHILD, str(tmp_path), step], timeout=60)
+    assert child.returncode == -signal.SIGKILL
+
+    def again(name: str) -> str:
+        with (tmp_path / name).open("a") as file:
+            file.write("x")
+        return "done again"
+
+    def note() -> str:
+        """Note."""
+        return again("note")
+
+    def write() -> str:
+        """Write."""
+        return again("write")
+
+    def look() -> str:
+        """Look."""
+        return again("look")
+
+    actions = [tool(note, together=False), tool(write, together=False), tool(look, is_repeatable=True, together=False)]
+    agent, model = made([done()], actions=actions, store=f"sqlite:///{tmp_path}/chat.db")
+    with agent:
+        assert agent.resume().run.turns == 2
+    assert texts(model.requests[0])[2:] == [
+        "Result of note (1 of 3):\nnoted",
+        told,
+        "Result of note (3 of 3):\ndone again",
+    ]
+    assert len((tmp_path / killing).read_text()) == times
+    assert len((tmp_path / "note").read_text()) == 2
+
+
+def test_what_is_done_or_waits_is_told_again_and_nothing_is_called():
+    for last, state in ((done("all"), "done"), (ask("Which?"), "waiting")):
+        store = open_store("memory:")
+        agent, _ = made([last], store=store)
+        agent.run("Go.")
+        again, model = made([], store=store)
+        outcome = again.resume()
+        assert (outcome.run.state, outcome.text) == (state, {"done": "all", "waiting": "Which?"}[state])
+        assert model.requests == []
+
+
+def test_a_task_that_failed_fails_again_without_a_call():
+    store = open_store("memory:")
+    agent, _ = made([fail("no key")], store=store)
+    agent.run("Go.")
+    again, model = made([], store=store)
+    assert (again.resume().run.reason, model.requests) == ("no key", [])
+
+
+def test_after_a_limit_a_new_run_goes_on_with_the_task():
+    store = open_store("memory:")
+    agent, _ = made([think("a"), think("b")], store=store, limits=Limits(turns=2))
+    assert agent.run("Go.").run.reason == "turns"
+    again, model = made([done("all")], store=store, limits=Limits(turns=2), new_id=lambda: "other")
+    assert again.resume().text == "all"
+    assert texts(model.requests[0]) == ["Go.", think("a"), "Go on: a", think("b"), "Go on: b"]
+    assert [(run.id, run.state) for run in again.conversation.runs()] == [("r1", "stopped"), ("other", "done")]
+
+
+def test_an_error_of_the_provider_is_raised_and_the_run_can_be_taken_up():
+    store = open_store("memory:")
+    agent, _ = made([think("a"), RuntimeError("no line")], store=store)
+    with pytest.raises(RuntimeError, match="no line"):
+        agent.run("Go.")
+    assert agent.conversation.runs()[0].reason == "RuntimeError: no line"
+    again, model = made([done("all")], store=store)
+    assert again.resume().text == "all"
+    assert texts(model.requests[0]) == ["Go.", think("a"), "Go on: a"]
+
+
+def test_whoever_stops_listening_stops_the_run():
+    store = open_store("memory:")
+    agent, _ = made([think("a"), think("b"), done()], store=store)
+    stream = agent.stream("Go.")
+    for event in stream:
+        if isinstance(event, Replied) and event.turn == 2:
+            break
+    stream.close()  # type: ignore[attr-defined]
+    (run,) = agent.conversation.runs()
+    assert (run.state, run.reason) == ("stopped", "whoever listened went away")
+    again, model = made([done("all")], store=store)
+    assert again.resume().text == "all"
+    assert texts(model.requests[0])[-1] == "Go on: b"
+
+
+def test_another_task_closes_the_run_that_broke_off():
+    world = World()
+    broken = world.agent(FailingDatabase(world.store, Countdown(40)))
+    with pytest.raises(StoreError):
+        broken.run("Go.")
+    runs = broken.conversation.runs()
+    assert len(runs) == 1
+    agent, _ = made([done("other")], store=world.store, new_id=lambda: "other")
+    assert agent.run("Something else.").text == "other"
+    assert [(run.id, run.state) for run in agent.conversation.runs()] == [("r1", runs[0].state), ("other", "done")]
+
+
+def test_there_is_nothing_to_resume_before_a_run():
+    agent, _ = made([])
+    with agent, pytest.raises(BadInput, match="There is nothing to resume: sage has not run in 'sage'"):
+        agent.resume()
+
+
+def test_an_async_agent_takes_up_what_a_sync_one_left():
+    expected, world = straight(), World()
+    with pytest.raises(StoreError):
+        world.agent(FailingDatabase(world.store, Countdown(75))).run("Go.")
+
+    async def later() -> str:
+        async with world.agent(world.store, asynchronous=True) as agent:
+            return (await agent.resume()).text
+
+    assert asyncio.run(later()) == "all"
+    assert world.requests == expected.requests

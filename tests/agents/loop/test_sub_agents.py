@@ -1,0 +1,198 @@
+"""Sub-agents: their own conversation and window, their result with a lease of its own, their limits within the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from foveate import AsyncLoopAgent, BadSetting, Lease, Limits, LoopAgent, open_conversation, open_store
+from foveate.agents import Answered, Called, Ended, tool
+from foveate.core.catalog import Action, Binding
+from foveate.stores.memory import MemoryStore
+from foveate.testing import ScriptedModel
+
+from .said import act, ask, done, expand, fail, hand, made, options, run_both, texts, think
+
+
+def look() -> str:
+    """Look around."""
+    return "x" * 900
+
+
+def reader(**more: Any) -> LoopAgent:
+    return LoopAgent(name="reader", description="Reads files.", **more)
+
+
+def test_a_sub_agent_does_its_task_in_a_conversation_of_its_own():
+    store = open_store("memory:")
+    script = [hand("reader", "Read a.py."), act("look"), done("It is empty."), done("All read.")]
+    agent, model = made(script, store=store, sub_agents=[reader(actions=[look])])
+    with agent:
+        events = list(agent.stream("Read."))
+        run = agent.conversation.runs()[0]
+        steps = agent.conversation.steps(run.id)
+    assert [type(event) for event in events if isinstance(event, Called | Answered | Ended)] == [
+        Called,
+        Answered,
+        Ended,
+    ]
+    assert texts(model.requests[1]) == ["Read a.py."]
+    assert texts(model.requests[3]) == ["Read.", script[0], "Result of the sub-agent reader:\nIt is empty."]
+    assert [(step.number, step.kind, step.name, step.input, step.output) for step in steps] == [
+        (1, "model", "anthropic:scripted", "", ""),
+        (2, "sub-agent", "reader", "Read a.py.", "It is empty."),
+        (3, "model", "anthropic:scripted", "", ""),
+    ]
+    inner = open_conversation("sage/r1/2", store=store, format="anthropic")
+    (its_run,) = inner.runs()
+    assert (its_run.agent, its_run.parent, its_run.task, its_run.state) == ("reader", "r1/2", "Read a.py.", "done")
+    assert [step.kind for step in inner.steps(its_run.id)] == ["model", "action", "model"]
+
+
+def test_sync_and_async_agree():
+    script = [hand("reader", "Read."), act("look"), done("Empty."), hand("reader", "Again."), done("Empty."), done()]
+    outcome, _ = run_both(script, sub_agents=[reader(actions=[look])])
+    assert outcome.is_done
+
+
+def test_only_agents_with_sub_agents_are_told_of_them():
+    agent, _ = made([], sub_agents=[reader()], actions=[look])
+    assert "# Sub-Agents\n\n## reader\n\nReads files." in agent.system
+    assert "# Actions\n\n## look" in agent.system
+    assert "Sub-Agent" not in agent._looping.sub_agents["reader"].system
+    assert "Actions" not in agent._looping.sub_agents["reader"].system
+
+
+@pytest.mark.parametrize(("lease", "gone"), [(None, False), (Lease(1, "remove"), True)])
+def test_its_result_has_a_lifecycle_of_its_own(lease: Lease | None, gone: bool):
+    script = [hand("reader", "Read."), done("x" * 900), think(), done()]
+    outcome, model = run_both(script, sub_agents=[reader(result_lease=lease)], policy="balanced")
+    assert outcome.is_done
+    assert any("Result of the sub-agent" in text for text in texts(model.requests[2]))
+    assert any("Result of the sub-agent" in text for text in texts(model.requests[3])) == (not gone)
+
+
+def test_an_override_counts_for_the_results_of_sub_agents_and_within_them():
+    script = [hand("reader", "Read."), act("look"), think(), expand("m3"), done("y" * 900), think(), done()]
+    agent, model = made(
+        script, sub_agents=[reader(actions=[look])], message_expiration_override=Lease(1, "compact", "first_chars", 100)
+    )
+    with agent:
+        agent.run("Go.")
+    assert [len(texts(request)[2]) for request in model.requests[2:5]] == [916, 193, 916]
+    assert [len(texts(request)[2]) for request in model.requests[5:]] == [932, 193]
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        ([fail("no key")], "Result of the sub-agent reader, which failed:\nreader gave up: no key"),
+        (
+            [ask("Which?")],
+            "Result of the sub-agent reader:\nreader asks: Which?\nHand it the task again, with the answer.",
+        ),
+        (
+            [RuntimeError("no line")],
+            "Result of the sub-agent reader, which failed:\nreader failed: RuntimeError: no line",
+        ),
+        (
+            [think("hm"), think("hm")],
+            "Result of the sub-agent reader, which failed:\nreader reached the limit of turns before it was done. Its "
+            f"last words: {think('hm')}",
+        ),
+    ],
+)
+def test_what_a_sub_agent_does_not_bring_to_an_end_is_a_result(answers: list[Any], told: str):
+    script = [hand("reader", "Read."), *answers, done()]
+    outcome, model = run_both(script, sub_agents=[reader(limits=Limits(turns=2))])
+    assert outcome.is_done
+    assert texts(model.requests[-1])[-1] == told
+
+
+def test_a_sub_agent_that_there_is_not_is_told():
+    outcome, model = run_both([hand("writer", "Write."), done()], sub_agents=[reader()])
+    assert outcome.is_done
+    assert texts(model.requests[1])[-1] == (
+        "Result of the sub-agent writer, which failed:\nThere is no sub-agent 'writer'. Those you have: reader."
+    )
+
+
+def test_what_sub_agents_use_counts_for_the_limits_of_the_agent_around_them():
+    writer = LoopAgent(name="writer", description="Writes.")
+    editor = LoopAgent(name="editor", description="Edits.", sub_agents=[writer])
+    script = [hand("editor", "1"), hand("writer", "2"), think(), think(), done("2"), done("1"), think(), think()]
+    agent, model = made([*script, done()], sub_agents=[editor], limits=Limits(turns=7))
+    with agent:
+        outcome = agent.run("Go.")
+    assert (outcome.run.state, outcome.run.reason, outcome.run.turns) == ("stopped", "turns", 2)
+    assert len(model.requests) == 7
+
+
+def test_a_sub_agent_never_has_more_than_is_left():
+    script = [think(), hand("reader", "Read."), *[think()] * 9]
+    agent, model = made(script, sub_agents=[reader(limits=Limits(turns=50))], limits=Limits(turns=5))
+    with agent:
+        assert agent.run("Go.").run.reason == "turns"
+    assert len(model.requests) == 5
+
+
+def test_a_sub_agent_has_the_bindings_of_its_own_name():
+    store = open_store("memory:")
+    assert isinstance(store, MemoryStore)
+    store.put_action("", Action("look"))
+    store.put_binding("", Binding("reader", "look", 1, "remove"))
+    script = [act("look"), hand("reader", "Read."), act("look"), think(), done("x"), done()]
+    agent, model = made(script, store=store, actions=[look], sub_agents=[reader(actions=[look])])
+    with agent:
+        agent.run("Go.")
+    assert [len(texts(request)) for request in model.requests] == [1, 3, 1, 3, 4, 5]
+
+
+def test_a_sub_agent_may_have_a_model_of_its_own():
+    own = ScriptedModel([done("Read.")], "openai")
+    agent, model = made([hand("reader", "Read."), done()], sub_agents=[LoopAgent(own, name="reader", window=50_000)])
+    with agent:
+        assert agent.run("Go.").is_done
+    assert (len(own.requests), len(model.requests)) == (1, 2)
+
+
+def test_names_that_a_model_could_not_tell_apart_are_refused():
+    with pytest.raises(BadSetting, match="Two helpers are called 'look'"):
+        made([], actions=[look], sub_agents=[LoopAgent(name="look")])
+    with pytest.raises(BadSetting, match="Two helpers are called 'reader'"):
+        made([], sub_agents=[reader(), reader()])
+
+
+def test_a_sync_agent_refuses_sub_agents_that_must_be_awaited():
+    async def wait() -> str:
+        """Wait."""
+        return "waited"
+
+    with pytest.raises(BadSetting, match="awaited"):
+        made([], sub_agents=[AsyncLoopAgent(name="waiter", actions=[tool(wait)])])
+
+
+def test_an_interrupt_in_the_midst_of_a_sub_agent_stops_both_runs_and_they_are_taken_up():
+    store = open_store("memory:")
+
+    def agent_of(script: list[Any]) -> tuple[LoopAgent, ScriptedModel]:
+        def play(request: Any) -> Any:
+            if not script:
+                raise KeyboardInterrupt
+            return script.pop(0)
+
+        model = ScriptedModel(play)
+        return LoopAgent(model, sub_agents=[reader(actions=[look])], **options(store=store)), model
+
+    agent, _ = agent_of([hand("reader", "Read."), act("look")])
+    with pytest.raises(KeyboardInterrupt):
+        agent.run("Go.")
+    assert [run.state for run in agent.conversation.runs()] == ["stopped"]
+    inner = open_conversation("sage/r1/2", store=store, format="anthropic")
+    assert [run.state for run in inner.runs()] == ["stopped"]
+    again, model = agent_of([done("Read."), done()])
+    assert again.resume().is_done
+    assert [len(texts(request)) for request in model.requests] == [3, 3]
+    inner.refresh()
+    assert [run.state for run in inner.runs()] == ["done"]
