@@ -292,13 +292,14 @@ def _append(running: Running, calling: Calling, opened: Sequence[_Open]) -> Act[
             continue
         if not one.is_kept or one.step is None:
             return
-        result = ToolResult(one.call.call_id, one.content, one.state, one.call.name)
+        name = one.tool.name if one.tool else ""  # A provider refuses names that no tool could have.
+        result = ToolResult(one.call.call_id, one.content, one.state, name)
         plain = (Message("tool", (result,)), one.tool.lease if one.tool else None)
         said = calling.told(result) if calling.told else plain
         if said is not None:
             message, lease = said
-            name = step_name(one.step.run, one.step.number)
-            ids = yield Do(partial(running.conversation.append, message, lease=lease, step=name))
+            step = step_name(one.step.run, one.step.number)
+            ids = yield Do(partial(running.conversation.append, message, lease=lease, step=step))
             yield from running.link_step(one.step, ids[-1])
         one.is_appended = True
         yield Answered(one.call, result, one.seconds)

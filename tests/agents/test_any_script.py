@@ -1,0 +1,178 @@
+"""Whatever a model says and tools do: requests are legal, each call has one result, and steps hold all of it in full.
+
+The scripted model refuses what a provider would. With and without asyncio the requests and the records are the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foveate import AsyncChatAgent, ChatAgent, Limits, Media, Text, ToolCall, tool
+from foveate.agents.results import kept
+from foveate.core.messages import Message, assistant
+from foveate.testing import ScriptedModel
+
+from .acting import plain
+
+
+def good(text: str = "x", times: int = 1) -> str:
+    """Say it."""
+    return text * times
+
+
+def fails(text: str = "x") -> None:
+    raise ValueError(text)
+
+
+def odd(kind: int = 0) -> object:
+    """Return something odd."""
+    return [object(), None, "", {"a": {1}}, [Text("see"), Media("image/png", "base64", "aGk=")], "\ud83d", b"\xff"][
+        kind % 7
+    ]
+
+
+@tool(timeout=0.001)
+def hangs() -> None:
+    """Take too long."""
+    threading.Event().wait(0.02)
+
+
+def tools(together: bool) -> list[Any]:
+    return [tool(good, together=together), fails, tool(odd, needs_approval=True), hangs, tool(long, is_repeatable=True)]
+
+
+def long(words: int = 1) -> str:
+    """Say much."""
+    return "word " * min(words, 3_000)
+
+
+ARGUMENTS = [
+    "{}",
+    "",
+    '{"text":"hi","times":"2"}',
+    '{"times":"x"}',
+    "{",
+    "[]",
+    '{"kind":4}',
+    '{"kind":5}',
+    '{"words":2999}',
+    '{"a":1}',
+]
+NAMES = ["good", "fails", "odd", "long", "hangs", "nope", "expand", "", "a b"]
+one_call = st.tuples(st.sampled_from(NAMES), st.sampled_from(ARGUMENTS))
+one_reply = st.tuples(st.sampled_from(["", "Well.", "  "]), st.lists(one_call, max_size=4))
+scripts = st.lists(one_reply, max_size=6)
+
+
+def script_of(replies: list[tuple[str, list[tuple[str, str]]]], provider: str) -> list[Message]:
+    said = []
+    for place, (text, asked) in enumerate(replies):
+        calls = [
+            ToolCall(f"c{place}_{n}", name or "x", said_by(provider, arguments))
+            for n, (name, arguments) in enumerate(asked)
+        ]
+        said.append(assistant(text if calls else text or "Hm.", *calls))
+    return [*said, assistant("Done.")]
+
+
+def said_by(provider: str, arguments: str) -> str:
+    """Of Anthropic's models arguments are JSON objects, whatever else is wrong with them."""
+    return arguments if provider == "openai" or arguments.endswith("}") else "{}"
+
+
+def approve(call: ToolCall) -> bool | str:
+    return len(call.arguments) % 3 == 0 or (len(call.arguments) % 3 == 1 and "Not now.")
+
+
+def options_of(provider: str, together: bool, expand: bool, turns: int) -> dict[str, Any]:
+    return plain(
+        tools=tools(together),
+        approve=approve,
+        expand=expand,
+        limits=Limits(turns=turns),
+        policy="keep-last-2",
+        window=12_000,
+        clock=lambda: 1,
+        at_most=3,
+    )
+
+
+Facts = tuple[list[dict[str, Any]], list[Any], list[Any], list[Any]]
+
+
+def played(script: list[Message], provider: str, options: dict[str, Any]) -> Facts:
+    """Everything that is on record of three sends; the model's requests first."""
+    model = ScriptedModel([*script, *[assistant("Yes.")] * 3], provider)
+    with ChatAgent(model, **options) as one:
+        for text in ("Go.", "Go on.", "And?"):
+            if len(model.requests) < len(script) + 2:
+                one.send(text)
+        chat = one.conversation
+        runs = chat.runs()
+        return model.requests, chat.history(), runs, [step for run in runs for step in chat.steps(run.id)]
+
+
+def played_async(script: list[Message], provider: str, options: dict[str, Any]) -> Facts:
+    async def play() -> Facts:
+        model = ScriptedModel([*script, *[assistant("Yes.")] * 3], provider, asynchronous=True)
+        async with AsyncChatAgent(model, **options) as one:
+            for text in ("Go.", "Go on.", "And?"):
+                if len(model.requests) < len(script) + 2:
+                    await one.send(text)
+            chat = one.conversation
+            runs = await chat.runs()
+            return model.requests, await chat.history(), runs, [s for run in runs for s in await chat.steps(run.id)]
+
+    return asyncio.run(play())
+
+
+@given(scripts, st.sampled_from(["anthropic", "openai"]), st.booleans(), st.booleans(), st.sampled_from([2, 50]))
+def test_any_script_gives_legal_requests_and_whole_records(
+    replies: Any, provider: str, together: bool, expand: bool, turns: int
+):
+    script = script_of(replies, provider)
+    requests, history, runs, steps = played(script, provider, options_of(provider, together, expand, turns))
+
+    asked = [call.call_id for row in history for call in row.message.calls]
+    results = [row.message.result for row in history if row.message.result]
+    assert Counter(result.call_id for result in results) == Counter(asked)
+    answers = {f"{step.run}/{step.number}": step for step in steps}
+    for row in history:
+        if row.message.result and row.stamp.step:
+            step = answers[row.stamp.step]
+            assert step.output == kept(row.message.result.content)
+            assert (step.call, step.message) == (row.message.result.call_id, row.id)
+            assert (step.state == "failed") == (row.message.result.state == "error")
+    own = [row.message.result.call_id for row in history if row.message.result and row.stamp.expanded]
+    assert [step.call for step in steps if step.kind == "action"] == [id for id in asked if id not in own]
+    assert {step.state for step in steps} <= {"done", "failed"}
+    assert {run.state for run in runs} <= {"done", "stopped"}
+    assert sum(run.turns for run in runs) == len(requests)
+
+    same = played_async(script, provider, options_of(provider, together, expand, turns))
+    assert same[0] == requests
+    assert [row.message for row in same[1]] == [row.message for row in history]
+    assert same[2] == runs
+    assert [without_traces(step) for step in same[3]] == [without_traces(step) for step in steps]
+
+
+def without_traces(step: Any) -> Any:
+    """A trace names the lines it went through, which are others under asyncio."""
+    return (
+        step.run,
+        step.number,
+        step.kind,
+        step.name,
+        step.call,
+        step.input,
+        step.output,
+        bool(step.error),
+        step.state,
+        step.message,
+    )
