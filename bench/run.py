@@ -308,7 +308,17 @@ def importing(folder: Path, quick: bool) -> Iterator[Figure]:
     )
 
 
-BENCHES = {bench.__name__: bench for bench in (turn, append, resume, disk, search, digesting, prompt, importing)}
+def databases(folder: Path, quick: bool) -> Iterator[Figure]:
+    """SQLite and PostgreSQL side by side, in wall-clock time (`databases.py`)."""
+    from databases import measured
+
+    for fields in measured(folder, quick):
+        yield Figure(*fields)
+
+
+BENCHES = {
+    bench.__name__: bench for bench in (turn, append, resume, disk, search, digesting, prompt, importing, databases)
+}
 
 
 def main() -> None:
