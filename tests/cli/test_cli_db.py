@@ -333,6 +333,19 @@ def test_a_run_that_goes_on_says_what_is_known(db, chat):
     assert lines[-1] == "It has no steps."
 
 
+def test_a_step_of_a_sub_agent_leads_to_its_own_conversation(db, chat):
+    with SqliteStore("chat.db") as store:
+        head = store.open("", "support-456")
+        for number in (5, 6):
+            store.put_step(head, AgentRunStep("7f3a", number, "sub-agent", "reader", output="read"))
+        store.open("", "support-456/7f3a/5")
+    lines = db("run", "show", "support-456", "7f3a").splitlines()
+    assert [line for line in lines if "its own steps" in line] == [
+        "  its own steps: foveate db run list support-456/7f3a/5"
+    ]
+    assert db("run", "list", "support-456/7f3a/5") == "No agent ran in support-456/7f3a/5.\n"
+
+
 @pytest.mark.parametrize(
     ("id", "answer"),
     [

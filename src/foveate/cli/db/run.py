@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
-from ...core.runs import AgentRun, AgentRunStep
-from ...errors import BadSetting
+from ...core.runs import AgentRun, AgentRunStep, step_name
+from ...errors import BadSetting, NoSuchConversation
 from ...ports import Database, Head
 from ...replay.numbers import plural
 from .._said import shortened
@@ -68,10 +69,11 @@ def show(conversation: str, run: str, /, *, full: bool = False, as_json: AsJson 
         found = _run_of(store, head, run)
         steps = store.steps(head, found.id)
         places = store.locate(head, [step.message for step in steps if step.message])
+        inner = {step.number: name for step in steps if (name := _inner(store, tenant, found, step))}
     if as_json:
         print_json([_named(found), *steps])
     else:
-        _print(found, steps, places, full)
+        _print(found, steps, places, inner, full)
     return 0
 
 
@@ -86,7 +88,18 @@ def _run_of(store: Database, head: Head, id: str) -> AgentRun:
     raise BadSetting(f"There is no run {id!r} in {head.name!r}; see: foveate db run list {head.name}")
 
 
-def _print(run: AgentRun, steps: Sequence[AgentRunStep], places: dict[str, int], full: bool) -> None:
+def _inner(store: Database, tenant: str, run: AgentRun, step: AgentRunStep) -> str:
+    """The conversation that a sub-agent had of its own; "" where there is none."""
+    name = f"{run.conversation}/{step_name(run.id, step.number)}"
+    if step.kind == "sub-agent":
+        with suppress(NoSuchConversation):
+            return store.open(tenant, name, create=False).name
+    return ""
+
+
+def _print(
+    run: AgentRun, steps: Sequence[AgentRunStep], places: dict[str, int], inner: dict[int, str], full: bool
+) -> None:
     from .._print import heading, say
 
     heading(f"run {run.id}", f"{run.agent} in {run.conversation}")
@@ -109,6 +122,8 @@ def _print(run: AgentRun, steps: Sequence[AgentRunStep], places: dict[str, int],
         _print_text("in", step.input, full)
         _print_text("out", step.output, full)
         _print_text("error", step.error, full)
+        if step.number in inner:
+            say(f"  its own steps: foveate db run list {inner[step.number]}")
     if not steps:
         say("It has no steps.")
 
