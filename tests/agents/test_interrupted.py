@@ -164,6 +164,45 @@ def test_a_store_that_fails_once_does_not_keep_the_same_agent_from_going_on(afte
     assert n > 40
 
 
+def reading(request: dict[str, Any]) -> Any:
+    done = len(results_in(request))
+    return calls(call(f"c{done}", "look", at=f"{done}"), call(f"d{done}", "look", at="b")) if done < 8 else "All done."
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_after_a_death_the_next_request_is_the_one_that_would_have_been_sent(after: bool):
+    """Byte for byte, in a window that has no room for all that was read."""
+
+    def options(store: Any) -> dict[str, Any]:
+        @tool(is_repeatable=True)
+        def look(at: str) -> str:
+            """Look."""
+            return f"{at}: {'word ' * 300}"
+
+        return plain(tools=[look], store=store, window=3_000, policy="prune")
+
+    with ChatAgent(whole := ScriptedModel(reading), **options(MemoryStore())) as one:
+        one.send("Go.")
+        assert one.conversation.receipts()
+    n, is_dead = 1, True
+    while is_dead:
+        kept = MemoryStore()
+        store, countdown = dying(kept, n, after=after)
+        try:
+            with ChatAgent(first := ScriptedModel(reading), **options(store)) as one:
+                one.send("Go.")
+        except StoreError:
+            pass
+        with ChatAgent(second := ScriptedModel(reading), **options(kept)) as two:
+            two.resume() if len(two.conversation) else two.send("Go.")
+        replied = len(whole.requests) - len(second.requests)
+        assert whole.requests[: len(first.requests)] == first.requests
+        assert whole.requests[replied:] == second.requests
+        assert replied in (len(first.requests), len(first.requests) - 1)  # The last reply may not have been recorded.
+        n, is_dead = n + 3, countdown.is_dead
+    assert n > 40
+
+
 def test_calls_that_somebody_else_left_open_are_answered_honestly():
     world = World()
     with agent(["Fine."], tools=world.tools()) as one:
