@@ -1,0 +1,142 @@
+"""Which lease a result has: an override above the binding in the catalog above what the action says itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from foveate import BadSetting, Lease, Media, Text, open_store
+from foveate.agents.actions import Leases, leases_of, one_message, result_message
+from foveate.agents.tools import Tool, tool
+from foveate.core.catalog import Action, Binding, Prompt
+from foveate.ports import Database
+
+from .said import act, done, made, texts, think
+
+
+def look() -> str:
+    """Look."""
+    return "x" * 900
+
+
+REMOVE = Lease(5, "remove")
+ROW = Binding("sage", "look", 2, "compact", "first_chars", 300)
+NAMED = {"message_type": "action-result", "action_id": "look"}
+
+
+def of(
+    *,
+    override: Lease | None = None,
+    row: Binding | None = None,
+    own: Lease | None = None,
+    action: str = "",
+    **more: Any,
+) -> Lease:
+    """The lease of a result of `look`, but for what it is called."""
+    bindings = {row.action: row} if row else {}
+    leases = Leases(override, bindings, {"look": Action("look", default_compact_prompt=action)}, **more)
+    found = leases.of_action("look", tool(look, lease=own))
+    assert (found.message_type, found.action_id) == ("action-result", "look")
+    assert found.agent_action_id == ("sage/look" if row else "")
+    return replace(found, message_type="", action_id="", agent_action_id="")
+
+
+def test_the_highest_level_that_says_something_counts_field_by_field():
+    assert of() == Lease()
+    assert of(own=REMOVE) == REMOVE
+    assert of(own=REMOVE, row=ROW) == Lease(2, "compact", "first_chars", 300)
+    assert of(override=Lease(1), own=REMOVE) == Lease(1, "remove")
+    assert of(override=Lease(1, "remove"), row=ROW) == Lease(1, "remove", "first_chars", 300)
+    assert of(override=Lease(compact_length=9), row=ROW) == Lease(2, "compact", "first_chars", 9)
+    assert of(override=Lease(disable_expiration=True), row=ROW).disable_expiration
+    assert of(override=Lease(1, "compact"), row=Binding("sage", "look")) == Lease(1, "compact")
+
+
+def test_a_row_that_names_no_turns_says_never():
+    assert of(row=Binding("sage", "look", None, "remove"), own=REMOVE).expiration_mode == "none"
+
+
+@pytest.mark.parametrize(
+    ("override", "row", "action", "known", "found"),
+    [
+        ("a", "b", "c", None, "a"),
+        (None, "b", "c", None, "b"),
+        (None, "", "c", None, "c"),
+        ("gone", "b", "c", ["B", "c"], "b"),
+        ("gone", "gone", "c", ["c"], "c"),
+        ("gone", "gone", "gone", [], None),
+        (None, "", "Compact Agent Message", [], "Compact Agent Message"),
+    ],
+)
+def test_the_prompt_is_looked_for_from_the_override_down_to_the_action(
+    override: str | None, row: str, action: str, known: list[str] | None, found: str | None
+):
+    binding = Binding("sage", "look", 2, "compact", "summary", None, row)
+    lease = of(override=Lease(compact_prompt_id=override), row=binding, action=action, prompts=known)
+    assert lease == Lease(2, "compact", "summary", compact_prompt_id=found)
+
+
+def test_a_catalog_says_what_there_is(tmp_path: Path):
+    for url in ("memory:", f"sqlite:///{tmp_path}/chat.db"):
+        store: Database = open_store(url)
+        store.put_prompt("t", Prompt("short", "{{ text }}"))
+        store.put_action("t", Action("look", default_compact_prompt="short"))
+        store.put_binding("t", Binding("sage", "look", 2, "compact", "summary"))
+        store.put_binding("t", Binding("other", "look", 9, "remove"))
+        found = leases_of("sage", store, "t", None).of_action("look", None)
+        assert found == Lease(2, "compact", "summary", None, "short", **NAMED, agent_action_id="sage/look")
+        assert leases_of("sage", store, "", None).of_action("look", None) == Lease(**NAMED)
+        store.close()
+
+
+def test_a_catalog_may_lie_elsewhere_or_nowhere():
+    store = open_store("memory:")
+    store.put_action("", Action("look"))
+    store.put_binding("", Binding("sage", "look", 1, "compact", "first_chars", 100))
+    for catalog, is_short in ((store, True), (False, False), (True, False)):
+        agent, model = made([act("look"), think(), done()], actions=[look], catalog=catalog, policy="balanced")
+        with agent:
+            agent.run("Go.")
+        assert (len(texts(model.requests[2])[2]) < 300) == is_short
+
+
+def test_what_the_preset_says_of_all_results_counts_where_nothing_else_is_said():
+    agent, model = made([act("look"), think(), think(), done()], actions=[look], policy="expire")
+    with agent:
+        agent.run("Go.")
+    assert [len(texts(request)[2]) for request in model.requests[1:]] == [916, 916, 593]
+
+
+def test_wrong_leases_are_refused():
+    with pytest.raises(BadSetting, match="message_expiration_override: compact_length is 0"):
+        Leases(Lease(compact_length=0))
+
+
+def test_what_a_result_is_told_as():
+    image = Media("image/png", "base64", "aGk=")
+    assert result_message("look", [Text("a")]).parts == (Text("Result of look:\na"),)
+    assert result_message("look", [Text("a"), image], "error", 2, 3).parts == (
+        Text("Result of look (2 of 3), which failed:\na"),
+        image,
+    )
+    assert result_message("look", [image]).parts == (Text("Result of look:"), image)
+    assert result_message("look", []).parts == (Text("Result of look:\nnothing"),)
+
+
+def test_results_in_one_message_of_which_nothing_is_said_stay_with_the_policy():
+    messages = [result_message("look", [Text("a")], "ok", n, 2) for n in (1, 2)]
+    said = Lease(**NAMED)
+    message, lease = one_message(messages, [said, said], 1)
+    assert message.text == "1 of 2 failed:\n\nResult of look (1 of 2):\na\n\nResult of look (2 of 2):\na"
+    assert lease == said
+
+
+def test_an_action_may_be_a_tool_by_hand():
+    by_hand = Tool(name="look", call=look, lease=Lease(1, "remove"))
+    agent, model = made([act("look"), think(), done()], actions=[by_hand])
+    with agent:
+        agent.run("Go.")
+    assert [len(texts(request)) for request in model.requests] == [1, 3, 4]
