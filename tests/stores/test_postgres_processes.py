@@ -129,3 +129,38 @@ def test_a_server_that_crashes_in_the_middle_of_load_loses_nothing_it_acknowledg
         check(url, writers)
     finally:
         server.let_go()
+
+
+FORK = """
+import os, sys
+from foveate.errors import StoreError
+from foveate.stores.postgres import PostgresStore
+
+store = PostgresStore(sys.argv[1])
+head = store.open("acme", "one")
+child = os.fork()
+if child == 0:
+    try:
+        store.append(head, [])
+    except StoreError as error:
+        print("was opened before this process was forked" in str(error), flush=True)
+    store.close()
+    with PostgresStore(sys.argv[1]) as own:
+        print("its own:", own.names("acme"), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+print(store.names("acme"))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_store_is_not_carried_across_a_fork_and_is_closed_when_python_ends(postgres_url: str) -> None:
+    child = subprocess.run(
+        [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", FORK, postgres_url],
+        env={**os.environ, "PYTHONPATH": str(SRC)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert child.stdout.splitlines() == ["True", "its own: ['one']", "['one']"]
+    assert (child.stderr, child.returncode) == ("", 0)

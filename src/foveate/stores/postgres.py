@@ -42,9 +42,8 @@ _WRITE = b"BEGIN ISOLATION LEVEL READ COMMITTED"
 _COMMIT = b"COMMIT"
 
 _TABLES = "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = current_schema()"
-_ALONE = """
-    SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true),
-    pg_advisory_xact_lock(hashtextextended('foveate ' || current_schema(), 0))"""
+_PATIENT = "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)"
+_ALONE = "SELECT pg_advisory_xact_lock(hashtextextended('foveate ' || current_schema(), 0))"
 
 _CONFLICTS_MAX = 12
 """How often a write is begun that others get in the way of."""
@@ -199,5 +198,6 @@ class _Session:
 
     def tables(self) -> set[str]:
         if self._writes:  # Who asks this in order to make some is alone with it until its transaction ends.
+            self.rows(_PATIENT)
             self.rows(_ALONE)
         return {name for (name,) in self.rows(_TABLES)}
