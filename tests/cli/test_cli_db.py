@@ -333,6 +333,12 @@ def test_a_run_that_goes_on_says_what_is_known(db, chat):
     assert lines[-1] == "It has no steps."
 
 
+def test_a_whole_id_counts_though_another_begins_with_it(db, chat):
+    with SqliteStore("chat.db") as store:
+        store.put_run(store.open("", "support-456"), AgentRun("7f", "short", "support-456"))
+    assert db("run", "show", "support-456", "7f").splitlines()[0] == "run 7f  short in support-456"
+
+
 def test_a_step_of_a_sub_agent_leads_to_its_own_conversation(db, chat):
     with SqliteStore("chat.db") as store:
         head = store.open("", "support-456")
