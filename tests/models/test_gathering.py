@@ -102,13 +102,13 @@ def test_numbered_parts_of_thoughts_are_joined_by_their_number_and_come_back():
         chunk(reasoning_details=[{"type": "reasoning.text", "text": "Let me ", "index": 0}]),
         chunk(reasoning_details=[{"type": "reasoning.text", "text": "think.", "index": 0, "signature": None}]),
         chunk(reasoning_details=[{"type": "reasoning.text", "signature": "s1", "index": 0}], content="So."),
-        chunk(reasoning_details=[{"type": "reasoning.encrypted", "data": "xyz", "index": 1}]),
+        chunk(reasoning_details=[{"type": "reasoning.encrypted", "data": "xyz", "index": 0}]),
         chunk("stop"),
     )
     [wire] = get_format("openai").render([message])
     assert wire["reasoning_details"] == [
         {"type": "reasoning.text", "text": "Let me think.", "index": 0, "signature": "s1"},
-        {"type": "reasoning.encrypted", "data": "xyz", "index": 1},
+        {"type": "reasoning.encrypted", "data": "xyz", "index": 0},
     ]
 
 
@@ -132,6 +132,16 @@ def test_a_refusal_is_text_and_usage_and_fields_of_the_server_stay_with_the_resp
         ],
     }
     assert "".join(piece.text for piece in pieces) == "I won't."
+
+
+def test_what_a_chunk_leaves_empty_takes_nothing_back():
+    gatherer = OpenAIGatherer()
+    gatherer.add({**chunk(content="", tool_calls=[call("a", "look", "{}", index=0)]), "usage": {"prompt_tokens": 7}})
+    gatherer.add({**chunk("tool_calls", content=None), "usage": None, "service_tier": None})
+    whole = gatherer.whole()
+    assert whole is not None
+    assert (whole["usage"], whole["service_tier"]) == ({"prompt_tokens": 7}, None)
+    assert whole["choices"][0]["message"]["content"] is None
 
 
 def test_content_that_turns_from_text_to_parts_is_kept_whole():
@@ -224,6 +234,9 @@ def test_blocks_that_nobody_here_knows_are_kept_as_they_came_and_as_they_grew():
         {**blocks[3], "colour": "red"},
         {"type": "text", "text": "So.", "citations": [{"cited_text": "a"}, {"cited_text": "b"}]},
     ]
+    gatherer = AnthropicGatherer()
+    pieces = [piece for event in events(blocks, deltas) for piece in gatherer.add(event)]
+    assert pieces == [Delta("text", "So.")]  # What the provider's own tools are called with is no call of the caller's.
 
 
 def test_arguments_that_end_in_the_middle_are_no_call_that_could_be_carried_out():

@@ -101,6 +101,15 @@ def test_a_server_that_knows_the_length_by_the_other_word_is_told_it_by_that_fro
     assert lengths == [["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]]
 
 
+def test_a_length_that_is_too_large_is_no_word_that_a_server_does_not_know():
+    sdk = pytest.importorskip("openai")
+    said = "'max_tokens' or 'max_completion_tokens' is too large: 8192. The maximum context length is 4096 tokens."
+    with serving([Fails(400, message=said)], "openai") as (server, model):
+        with pytest.raises(sdk.BadRequestError, match="too large"):
+            model.complete(BODY)
+        assert len(server.received) == 1
+
+
 @BOTH
 def test_what_the_sdk_raises_is_raised(provider: str):
     sdk = pytest.importorskip(provider)

@@ -41,6 +41,15 @@ def test_a_server_of_the_table_is_asked_at_its_address_with_its_own_key(name: st
     client.close()
 
 
+@pytest.mark.parametrize("name", ["anthropic", *SERVERS])
+def test_the_client_of_any_server_tries_again_as_often_as_is_said(name: str):
+    pytest.importorskip("anthropic")
+    pytest.importorskip("openai")
+    model: Any = open_model(f"{name}:m", max_retries=7, api_key="k")
+    assert model._client().max_retries == 7
+    model.close()
+
+
 def test_the_first_variable_that_is_set_holds_the_key(monkeypatch):
     monkeypatch.setenv("GOOGLE_API_KEY", "second")
     monkeypatch.setenv("GEMINI_API_KEY", "first")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from foveate import BrokenStream, Message, Reasoning, Text, ToolCall, open_model
 from foveate.formats import get_format
+from foveate.models.anthropic import anthropic_model
+from foveate.models.openai import openai_model
 from foveate.ports import Delta, Whole
 from foveate.testing import Cut, Fails, ScriptedModel, Slow
 from foveate.testing.server import StubServer
@@ -127,6 +130,64 @@ def test_closing_an_async_stream_ends_the_request_too(provider: str):
                 return joined([piece async for piece in model.stream(BODY)], "text")
 
     assert asyncio.run(run()) == "whole"
+
+
+@BOTH
+@pytest.mark.parametrize("ends", ["early", "late"])
+def test_however_a_stream_is_left_its_connection_is_let_go(provider: str, ends: str):
+    pytest.importorskip(provider)
+    closed: list[str] = []
+
+    class Events:
+        def __iter__(self) -> Any:
+            yield {"type": "message_start", "message": {"role": "assistant"}}
+            yield {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "one"}}
+            yield {"choices": [{"delta": {"content": "one"}}]}
+
+        async def __aiter__(self) -> Any:
+            for event in self:
+                yield event
+
+        def close(self) -> Any:
+            closed.append("sync")
+
+        async def aclose(self) -> None:
+            closed.append("async")
+
+    class Later(Events):
+        close = Events.aclose
+
+    class Client:
+        def __init__(self, send: Any) -> None:
+            self.messages = SimpleNamespace(create=send)
+            self.chat = SimpleNamespace(completions=self.messages)
+
+    class AsyncClient(Client):
+        async def __aenter__(self) -> None: ...
+
+    async def send(**said: Any) -> Events:
+        return Later()
+
+    made: Any = anthropic_model if provider == "anthropic" else openai_model
+    pieces = made("m", Client(lambda **said: Events())).stream(BODY)
+    assert next(pieces).text == "one"
+    if ends == "early":
+        pieces.close()
+    else:
+        with pytest.raises(BrokenStream):
+            next(pieces)
+
+    async def run() -> None:
+        later = made("m", AsyncClient(send)).stream(BODY)
+        assert (await anext(later)).text == "one"
+        if ends == "early":
+            await later.aclose()
+        else:
+            with pytest.raises(BrokenStream):
+                await anext(later)
+
+    asyncio.run(run())
+    assert closed == ["sync", "async"]
 
 
 @BOTH

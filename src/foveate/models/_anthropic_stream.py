@@ -53,7 +53,7 @@ class AnthropicGatherer:
         for index, text in self._arguments.items():
             if text:
                 self._blocks[index]["input"] = _opened(text)
-        return {**self._message, "content": [self._blocks[index] for index in sorted(self._blocks)]}
+        return {**self._message, "content": list(self._blocks.values())}
 
     def _grown(self, index: int, delta: dict[str, Any]) -> list[Delta]:
         block = self._blocks[index]
