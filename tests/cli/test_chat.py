@@ -246,7 +246,7 @@ def test_a_line_that_ends_with_a_backslash_goes_on_in_the_next(chat, tmp_path):
 
 def test_a_command_of_the_shell_is_shown_and_asked_for(chat, folder):
     out = chat("run touch made", "y", "run touch other", "never do that", "run touch third", "", tools="shell")
-    assert "  ? run_command touch made\n    allow it? [y/N, or why not] y\n  * run_command touch made" in out
+    assert "  ? run_command touch made\n    allow it? [y/N/always, or why not] y\n  * run_command touch made" in out
     assert "  ! run_command touch other  The user did not allow this call of run_command: never do that" in out
     assert "  ! run_command touch third  The user did not allow this call" in out
     assert (folder / "made").exists()
@@ -301,9 +301,20 @@ def test_json_is_one_object_a_line(chat):
 
 def test_a_question_is_told_to_a_program_too(chat):
     lines = [json.loads(line) for line in chat("run true", "y", tools="shell", json=True).splitlines()]
-    assert [line["text"] for line in lines if line["event"] == "question"] == [
-        "? run_command true\n    allow it? [y/N, or why not]"
-    ]
+    questions = [(line["name"], line["arguments"]) for line in lines if line["event"] == "question"]
+    assert questions == [("run_command", '{"command": "true"}')]
+
+
+def test_what_is_always_allowed_is_asked_for_once(chat, folder):
+    out = chat("run touch one", "always", "run touch two", "/tools", tools="shell")
+    assert out.count("allow it?") == 1
+    assert (folder / "two").exists()
+    assert "you are asked first" not in out
+
+
+def test_what_is_asked_for_is_shown_whole_however_long_it_is(chat):
+    hidden = "true " + "# nothing to see " * 60 + "; rm -rf everything"
+    assert hidden in chat(f"run {hidden}", "n", tools="shell")
 
 
 def test_without_a_name_a_new_conversation_is_begun(run, tmp_path, monkeypatch):

@@ -46,5 +46,5 @@ def typed(printed: str) -> list[str]:
     """What was typed in a session, answers to questions among it. The last line of what was said before is none."""
     lines = printed.split("\n")
     begins = 1 if printed.startswith("{") else next((i for i, line in enumerate(lines) if not line), len(lines))
-    found = [re.match(r"> (.*)|    allow it\? \[y/N, or why not\] (.*)", line) for line in lines[begins:]]
+    found = [re.match(r"> (.*)|    allow it\? \[y/N/always, or why not\] (.*)", line) for line in lines[begins:]]
     return [one[1] or one[2] for one in found if one]

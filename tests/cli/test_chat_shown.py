@@ -10,7 +10,7 @@ from foveate import Hide, Message, Receipt, Target, Text, ToolCall, ToolResult, 
 from foveate.agents.events import Answered, Called, Changed, Ended, Outcome, Replied, Said, Thought
 from foveate.cli._chat_meter import bar, cost_table, kind_table, status
 from foveate.cli._chat_screen import Pipe
-from foveate.cli._chat_shown import Notice, Shown, Told, asked_for, shown
+from foveate.cli._chat_shown import Notice, Question, Shown, Told, asked_for, shown
 from foveate.core.context import Context
 from foveate.core.runs import AgentRun
 from foveate.core.view import Prices
@@ -121,6 +121,14 @@ def test_what_is_beside_the_answer_is_dim_and_what_failed_is_red():
     assert styles(Notice("Hear, hear.", "yellow")) == [("Hear, hear.\n", "yellow")]
 
 
+def test_a_question_shows_every_argument_and_says_what_it_leaves_out():
+    ask = Question(ToolCall("c", "write_file", '{"path":"a.md","content":"one\\ntwo"}'))
+    assert told(ask) == "  ? write_file \n      path: a.md\n      content: one\n      two\n"
+    long = told(Question(ToolCall("c", "run_command", '{"command":"' + "a" * 3_000 + "b" * 3_000 + '"}')))
+    assert "[... 2,000 characters are left out here ...]" in long
+    assert (long.count("a" * 100), long.endswith("b" * 2_000 + "\n")) == (20, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -187,6 +195,7 @@ NASTY = "\x1b]0;owned\x07\x1b[2J\r\x08\x9b31m\u202egnp.exe\ud83d\x7f"
         Answered(ToolCall("c", NASTY, f'{{"a": "{NASTY}"}}'), ToolResult("c", (Text(NASTY),), "error"), 1.0),
         Answered(ToolCall("c", "t", NASTY), ToolResult("c", (Text(NASTY),)), 1.0),
         ended("failed", NASTY),
+        Question(ToolCall("c", NASTY, NASTY)),
     ],
     ids=lambda event: type(event).__name__,
 )

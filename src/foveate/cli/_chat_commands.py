@@ -139,6 +139,8 @@ def _fork(talk: Talk, rest: str) -> str:
 def _cost(talk: Talk, rest: str) -> str:
     context = talk.context()
     note = "Saved: against sending everything whole, with a warm cache both ways; summaries by a model are not in it."
+    if context.dollars is not None:
+        note += f" All at the price of {talk.model}."
     return f"{_table(cost_table(context), 1)}\n{note}"
 
 

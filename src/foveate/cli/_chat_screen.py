@@ -17,7 +17,7 @@ from rich.text import Text
 from ..agents.events import Answered, Called, Changed, Ended, Replied, Said, Thought
 from ..core.context import Context
 from ..core.wire import encode_message
-from ._chat_shown import Notice, Piece, Shown, Told, shown
+from ._chat_shown import Notice, Piece, Question, Shown, Told, shown
 from ._print import console, encodable
 from ._said import printable
 
@@ -95,8 +95,6 @@ class JsonScreen:
         print(msgspec.json.encode(_plain(told)).decode(), flush=True)
 
     def read(self, prompt: str) -> str | None:
-        if prompt.startswith(" "):  # A question, not the wait for what comes next.
-            self.tell(Notice(prompt.strip(), "question"))
         line = sys.stdin.readline()
         return line.rstrip("\r\n") if line else None
 
@@ -147,8 +145,10 @@ def _plain(told: Told) -> dict[str, Any]:
             cost = {"cost": round(told.cost), "saved": round(told.saved), "dollars": told.dollars}
             more = {"whole": told.tokens_whole, "cached": told.cached, "dollars_saved": told.dollars_saved}
             return {"event": "context", **held, **more, **cost}
-        case Notice(text, style):
-            return {"event": "question" if style == "question" else "notice", "text": text}
+        case Notice(text):
+            return {"event": "notice", "text": text}
+        case Question(call):
+            return {"event": "question", "id": call.call_id, "name": call.name, "arguments": call.arguments}
 
 
 def _usage(usage: Any) -> dict[str, int | None]:

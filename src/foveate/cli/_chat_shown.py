@@ -20,7 +20,11 @@ from ..core.receipts import Receipt
 from ..expansion.tool import NAMES
 from ._chat_meter import status
 
-__all__ = ["Notice", "Piece", "Shown", "Told", "asked_for", "brief", "shown"]
+__all__ = ["Notice", "Piece", "Question", "Shown", "Told", "asked_for", "brief", "shown"]
+
+
+_JUDGED = 4_000
+"""Characters of a call that are shown to whoever is asked for it."""
 
 
 class Piece(Struct, frozen=True):
@@ -37,7 +41,13 @@ class Notice(Struct, frozen=True):
     style: str = ""
 
 
-Told = AgentEvent | Context | Notice
+class Question(Struct, frozen=True):
+    """Whether a call may be made. Whoever reads answers with the next line."""
+
+    call: ToolCall
+
+
+Told = AgentEvent | Context | Notice | Question
 """All that a chat tells."""
 
 
@@ -77,6 +87,8 @@ def shown(before: Shown, told: Told) -> tuple[Shown, list[Piece]]:
             return _block(before, *(Piece(text, style) for text, style in status(told)), Piece("\n"))
         case Notice(text, style):
             return _block(before, Piece(f"{text}\n", style))
+        case Question(call):
+            return _block(before, Piece(f"  ? {call.name}", "yellow"), Piece(f" {_whole(call)}\n"))
 
 
 def asked_for(call: ToolCall, width: int = 72) -> str:
@@ -97,6 +109,25 @@ def brief(text: str, width: int = 72) -> str:
     """The beginning of a text, on one line."""
     line = " ".join(text[: 8 * width].split())
     return line if len(line) <= width else f"{line[: width - 1]}…"
+
+
+def _whole(call: ToolCall) -> str:
+    """All that a call is about, to be judged: nothing of it is left out unseen."""
+    try:
+        given = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        given = None
+    match given:
+        case {**items} if len(items) == 1:
+            text = _value(next(iter(items.values())))
+        case {**items}:
+            text = "".join(f"\n{name}: {_value(value)}" for name, value in items.items())
+        case _:
+            text = call.arguments
+    if len(text) > _JUDGED:
+        left_out = len(text) - _JUDGED
+        text = f"{text[: _JUDGED // 2]}\n[... {left_out:,} characters are left out here ...]\n{text[-_JUDGED // 2 :]}"
+    return text.replace("\n", "\n      ")
 
 
 def _value(value: object) -> str:

@@ -27,7 +27,7 @@ from ..models.prices import cost_of
 from ..ports import Cost, Model
 from ..wiring import open_model
 from ._chat_screen import Screen
-from ._chat_shown import Notice, asked_for
+from ._chat_shown import Notice, Question
 
 __all__ = ["DEMO", "Opening", "Talk"]
 
@@ -62,6 +62,8 @@ class Talk:
         else that ends the chat.
         """
         self._opening, self._screen, self._goes_on = opening, screen, goes_on
+        self._allowed: set[str] = set()
+        """Tools that nobody is asked for any more."""
         self._agent = self._opened(opening)
         self._told = self.chat.head.number
         """The newest edit that was told of."""
@@ -88,7 +90,7 @@ class Talk:
 
     def asks(self, tool: Tool) -> bool:
         """Whether a call of this tool is asked for."""
-        return tool.needs_approval and not self._opening.approves
+        return tool.needs_approval and not self._opening.approves and tool.name not in self._allowed
 
     def say(self, text: str | None) -> None:
         """Say something, show what comes of it, and how the window stands then. None: go on with what broke off.
@@ -173,13 +175,19 @@ class Talk:
 
     def _approve(self, call: ToolCall) -> bool | str:
         """Ask whether a call may be made. An answer that is neither yes nor no is told to the model."""
-        if self._opening.approves:
+        if self._opening.approves or call.name in self._allowed:
             return True
-        answer = self._screen.read(f"  ? {call.name} {asked_for(call, 400)}\n    allow it? [y/N, or why not] ")
-        said = (answer or "").strip()
-        if said.lower() in ("y", "yes"):
-            return True
-        return False if said.lower() in ("", "n", "no") else said
+        self._screen.tell(Question(call))
+        said = (self._screen.read("    allow it? [y/N/always, or why not] ") or "").strip()
+        match said.lower():
+            case "y" | "yes":
+                return True
+            case "always":
+                self._allowed.add(call.name)
+                return True
+            case "" | "n" | "no":
+                return False
+        return said
 
 
 def _cost(model: str) -> Cost | None:
