@@ -18,7 +18,7 @@ from postgres_schemas import emptied, execute
 from store_states import state
 from test_store_failures import run, states_along_the_way
 
-from foveate import open_async_conversation
+from foveate import open_async_conversation, open_conversation
 from foveate.core.messages import user
 from foveate.errors import StoreError, TipMoved
 from foveate.stores.postgres import PostgresStore
@@ -223,9 +223,17 @@ def test_a_connection_that_is_lost_while_committing_leaves_it_open_whether_it_wa
         armed.append(True)
         with pytest.raises(StoreError, match=r"not known whether this was written: all of it, or nothing"):
             store.append(head, rows)
-        with pytest.raises(TipMoved):  # What a caller does: the same again, and it is there.
+        with pytest.raises(TipMoved):
             store.append(head, rows)
         assert store.messages(store.open("acme", "one"), 1, 9) == rows
+        # What the caller of a conversation does: the same again after the same tip.
+        chat = open_conversation("two", store=store, policy="off")
+        first = chat.append("hi")
+        armed.append(True)
+        with pytest.raises(StoreError, match="not known"):
+            chat.append("ho", after=first[-1])
+        second = chat.append("ho", after=first[-1])
+        assert [row.id for row in chat.history(1, 9)] == [*first, *second]
 
 
 @pytest.mark.parametrize("state", ["40001", "40P01", "23505"])

@@ -65,9 +65,8 @@ def unknown_outcome(place: str, error: Exception) -> StoreError:
     """For a connection that was lost between asking to commit and hearing that it was done."""
     return StoreError(
         f"The connection to {place} was lost while it was committing ({_first_line(error)}), so it is not known "
-        f"whether this was written: all of it, or nothing. Open the conversation again and see where it ends, then "
-        f"retry if it is not there. Appending to the old head again is safe: it is refused if the first try was "
-        f"written."
+        f"whether this was written: all of it, or nothing. Open the conversation again and see where it ends; or "
+        f"append the same again, after= the tip as it was before: what is there already is not added twice."
     )
 
 
