@@ -266,8 +266,29 @@ def test_an_agent_that_cannot_be_is_refused(wrong: dict[str, Any]):
 
 
 def test_an_unknown_keyword_is_refused():
-    with pytest.raises(TypeError, match="windw"):
-        ChatAgent(ScriptedModel([]), windw=3)
+    for kind in (ChatAgent, AsyncChatAgent):
+        with pytest.raises(TypeError, match=rf"{kind.__name__}\(\) got an unexpected keyword argument 'windw'"):
+            kind(ScriptedModel([]), windw=3)
+
+
+def test_a_model_in_a_conversation_of_another_format_is_refused(tmp_path: Path):
+    options = {"format": "openai", "window": 10_000, "store": f"sqlite:///{tmp_path}/chat.db"}
+    with pytest.raises(BadSetting, match="anthropic:scripted speaks the format anthropic, and the conversation 'chat'"):
+        ChatAgent(ScriptedModel([]), **options)
+    with pytest.raises(BadSetting, match="Leave format= out"):
+        asyncio.run(AsyncChatAgent(ScriptedModel([]), **options).open())
+
+
+def test_a_model_that_cannot_stream_is_told_in_one_piece():
+    class Plain:
+        name, format = "anthropic:plain", "anthropic"
+
+        def __init__(self) -> None:
+            self.complete = ScriptedModel(["Hello there."]).complete
+
+    with ChatAgent(Plain(), **plain()) as one:
+        assert [event.text for event in one.stream("Hi.") if isinstance(event, Said)] == ["Hello there."]
+        assert not [event for event in one.stream() if isinstance(event, Said)]
 
 
 def test_options_are_said_with_every_request():

@@ -97,6 +97,7 @@ def play(n: int, after: bool, *, again: int = 0) -> bool:
                 step = there[row.stamp.step]
                 assert (step.call, step.output) == (row.message.result.call_id, row.message.result.text)
                 assert step.state == ("done" if row.message.result.state == "ok" else "failed")
+                assert step.message == row.id
         assert [run.state for run in chat.runs()] == ["done"]
         assert chat.runs()[0].turns == 3
         assert chat.verify() == []
@@ -221,6 +222,17 @@ def test_calls_that_somebody_else_left_open_are_answered_honestly():
         ]
         assert [(run.state, run.task) for run in one.conversation.runs()] == [("done", ""), ("done", "And?")]
     assert world.done == {"look a": 1}
+
+
+def test_a_fork_with_an_open_call_takes_its_result_from_the_step_it_was_kept_in():
+    store, world = MemoryStore(), World()
+    with agent(asks, tools=world.tools(), store=store) as one:
+        one.send("Go.")
+        one.conversation.fork("other", at=2).close()
+    with agent(asks, tools=world.tools(), store=store, conversation="other", new_id=lambda: "z") as two:
+        assert two.resume().text == "All done."
+        assert [run.id for run in two.conversation.runs()] == ["z"]
+    assert world.done == {"look a": 1, "send x": 1, "send y": 2, "look b": 2}
 
 
 def test_resume_after_a_limit_begins_a_run_of_its_own():

@@ -110,8 +110,10 @@ def _steps_since(running: Running, reply: str, turn: int) -> Act[list[AgentRunSt
     chat, (first, _) = running.conversation, step_of(reply)
     runs: list[AgentRun] = yield Do(chat.runs)
     ids = [run.id for run in runs]
+    # Of a fork the first run is kept under the name of the conversation it came from.
+    later = ids[ids.index(first) + 1 :] if first in ids else ids
     found: list[AgentRunStep] = []
-    for id in ids[ids.index(first) if first in ids else 0 :]:
+    for id in [first, *later]:
         found += yield Do(partial(chat.steps, id))
     return [step for step in found if step.kind == "action" and step.turn == turn]
 

@@ -6,6 +6,7 @@ is told in `talking.py`.
 
 from __future__ import annotations
 
+import inspect
 import threading
 import time
 import uuid
@@ -23,6 +24,7 @@ from ..ports import Clock, Cost, Model
 from ..wiring import cost_of, open_async_conversation, open_conversation, open_model
 from .acts import Act, perform, perform_async
 from .answers import Wanted
+from .batches import later
 from .calling import Approve, Calling
 from .events import AgentEvent, Ended, Outcome
 from .limits import Limits
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncFace", "Face"]
 
+_OPENING = frozenset(inspect.signature(open_conversation).parameters) - {"name"}
 _BUSY = "This agent is at work: it does one thing at a time. Wait until that has ended, or make a second agent."
 
 
@@ -106,8 +109,14 @@ class Face:
         self._chat: Conversation = (
             open_conversation(made.conversation, **made.opening) if self._owns else made.conversation
         )
-        self._talker = Talker(made.talking, self._chat)
+        self._model = made.talking.model if isinstance(model, str) else None
+        """The model, if this agent opened it."""
         self._busy = threading.Lock()
+        try:
+            self._talker = Talker(made.talking, self._chat)
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def conversation(self) -> Conversation:
@@ -124,9 +133,10 @@ class Face:
         return self._outcome(self._talker.resume(streams=False))
 
     def close(self) -> None:
-        """Close the conversation, if this agent opened it. What was said and done is in its store already."""
+        """Close conversation and model, if this agent opened them. What was said and done is in the store already."""
         if self._owns:
             self._chat.close()
+        _closed(self._model)
 
     def _said(self, said: object) -> Outcome:
         return self._outcome(self._talker.send(said, streams=False))
@@ -201,6 +211,8 @@ class AsyncFace:
             new_id=new_id,
             opening=opening,
         )
+        self._model = self._made.talking.model if isinstance(model, str) else None
+        """The model, if this agent opened it."""
         self._talker: Talker | None = None
         self._chat: AsyncConversation | None = None
         self._is_busy = False
@@ -217,10 +229,14 @@ class AsyncFace:
         if self._chat is None:
             named = self._made.conversation
             chat = await open_async_conversation(named, **self._made.opening) if isinstance(named, str) else named
-            if self._chat is None:
-                self._chat, self._talker = chat, Talker(self._made.talking, chat)
-            elif isinstance(named, str):  # Two were opening it at once.
-                await chat.close()
+            try:
+                if self._chat is None:
+                    self._talker = Talker(self._made.talking, chat)
+                    self._chat = chat
+            finally:
+                if self._chat is not chat and isinstance(named, str):  # Two were opening it at once, or it is refused.
+                    await chat.close()
+        assert self._chat is not None, "It was opened here, or elsewhere meanwhile."
         return self._chat
 
     async def resume(self) -> Outcome:
@@ -228,9 +244,10 @@ class AsyncFace:
         return await self._outcome(lambda talker: talker.resume(streams=False))
 
     async def close(self) -> None:
-        """Close the conversation, if this agent opened it."""
+        """Close conversation and model, if this agent opened them."""
         if self._chat is not None and isinstance(self._made.conversation, str):
             await self._chat.close()
+        await later(_closed(self._model))
 
     async def _said(self, said: object) -> Outcome:
         return await self._outcome(lambda talker: talker.send(said, streams=False))
@@ -291,6 +308,9 @@ def _made(
     """Look at everything before anything is opened."""
     given.text("name=", name)
     name = name or kind._name
+    for keyword in opening:
+        if keyword not in _OPENING:
+            raise TypeError(f"{kind.__name__}() got an unexpected keyword argument {keyword!r}")
     if not isinstance(conversation, str):
         given.like("conversation=", conversation, ("append", "prompt", "record"), "a name or an open conversation")
         if opening:
@@ -332,7 +352,15 @@ def _model(model: str | Model, *, asynchronous: bool) -> Model:
     if isinstance(model, str):
         return open_model(model, asynchronous=asynchronous)
     given.like("model=", model, ("complete",), "a name such as anthropic:claude-haiku-4-5, or a Model")
+    for field in ("name", "format"):
+        given.instance(f"model.{field}", getattr(model, field, None), str, "a string")
     return model
+
+
+def _closed(model: Model | None) -> object:
+    """Let go of a model's connections; to be awaited if it is."""
+    close = getattr(model, "close", None)
+    return close() if callable(close) else None
 
 
 def _following(model: Model) -> dict[str, Any]:

@@ -21,12 +21,13 @@ from ..core.stamps import Usage
 from ..errors import BadSetting
 from ..ports import Clock, Cost, Model, StreamingModel
 from .acts import Act, Do, Hear, Left
-from .events import Changed, Ended, Outcome, Replied
+from .events import Changed, Ended, Outcome, Replied, Said
 from .limits import Limits, added
 
 if TYPE_CHECKING:
     from ..async_conversation import AsyncConversation
     from ..conversation import Conversation
+    from ..shell import Historic
 
 __all__ = ["Running", "begun", "word"]
 
@@ -52,8 +53,8 @@ class Running:
         streams: bool = True,
         options: Mapping[str, Any] | None = None,
     ) -> None:
-        """`streams`: whether pieces of replies are told as they come, where the model can. `options`: said to the model
-        with every request, such as `{"temperature": 0}`.
+        """`streams`: whether pieces of replies are told as they come, or all in one piece where the model cannot.
+        `options`: said to the model with every request, such as `{"temperature": 0}`.
         """
         if limits.money is not None and cost is None:
             raise BadSetting(f"limits.money needs the price of {model.name}, which is not known. Hand in cost=.")
@@ -64,6 +65,7 @@ class Running:
         self.clock = clock
         self._cost = cost
         self._streams = streams and hasattr(model, "stream")
+        self._tells = streams and not self._streams
         self._options = dict(options or {})
         self._number = 0
         self._since = run.begun
@@ -105,6 +107,8 @@ class Running:
         self._count(usage)
         yield from self.end_step(step, message=id)
         yield from self.keep()
+        if self._tells and message.text:
+            yield Said(message.text)
         yield Replied(message, id, usage, self.run.turns, time.monotonic() - begun_at)
         return message
 
@@ -185,17 +189,18 @@ class Running:
         """
         chat, run = self.conversation, self.run
         steps: list[AgentRunStep] = yield Do(partial(chat.steps, run.id))
-        rows = yield Do(chat.history)
-        replies = {row.stamp.step: row for row in rows if row.message.role == "assistant" and row.stamp.step}
+        rows: list[Historic] = yield Do(chat.history)
+        led_to = {row.stamp.step: row for row in rows if row.stamp.step}
         self.run = replace(run, state="running", reason="", ended=0, turns=0, usage=Usage(), cost=None)
         for step in steps:
-            row = replies.get(step_name(run.id, step.number))
-            if row is not None:
+            row = led_to.get(step_name(run.id, step.number))
+            if row is not None and step.kind == "model":
                 self._count(row.stamp.usage or Usage())
             if step.kind == "model" and step.state == "running":
-                yield from self.end_step(
-                    step, message=row.id if row else "", error="" if row else "The run broke off before it answered."
-                )
+                error = "" if row else "The run broke off before the model had answered."
+                yield from self.end_step(step, message=row.id if row else "", error=error)
+            elif row is not None and not step.message:
+                yield from self.link_step(step, row.id)
         self._number = max((step.number for step in steps), default=0)
         self._since = self.clock()
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..core.messages import Message
 from ..core.runs import AgentRun, step_of
-from ..errors import BadInput
+from ..errors import BadInput, BadSetting
 from ..ports import Clock, Cost, Model
 from ..shell import Historic
 from .acts import Act, Do
@@ -57,6 +57,12 @@ class Talker:
     """One agent in one conversation."""
 
     def __init__(self, talking: Talking, conversation: Conversation | AsyncConversation) -> None:
+        """Raises BadSetting where the model speaks another format than the conversation."""
+        if conversation.format.name != talking.model.format:
+            raise BadSetting(
+                f"{talking.model.name} speaks the format {talking.model.format}, and the conversation "
+                f"{conversation.name!r} was opened with {conversation.format.name}. Leave format= out."
+            )
         self._talking = talking
         self._chat = conversation
         self._tools = [tool.wire(conversation.format.name) for tool in talking.calling.tools.values()]
