@@ -24,6 +24,7 @@ from ..policies.presets.said import nearest
 from ..ports import Catalog, Clock, Cost, Model
 from ..wiring import open_conversation
 from .acts import Act, perform, perform_async
+from .batches import later
 from .calling import Approve, Calling
 from .events import AgentEvent, Ended, Outcome
 from .lifecycle import Lifecycle, MessageLifecycleEvent
@@ -284,7 +285,8 @@ class AsyncLoopAgent(_Agent):
         """See `LoopAgent.close`."""
         if self._opened is not None:
             await self.conversation.close()
-        self._house.close()
+        for waiting in self._house.close():
+            await later(waiting)
 
     async def __aenter__(self) -> AsyncLoopAgent:
         return self

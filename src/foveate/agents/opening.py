@@ -116,10 +116,12 @@ class House:
         opened = open_async_conversation if self._asynchronous else open_conversation
         return _made(opened(name, **said), lambda chat: Opened(chat, leases, its_model, cost))
 
-    def close(self) -> None:
-        """Let go of the store, if it was opened here."""
+    def close(self) -> list[object]:
+        """Let go of the store and of the models, if they were opened here. To be awaited: what can be."""
         if self._owns_store:
             self._store.close()
+        closes = [getattr(model, "close", None) for model in self._models.values()]
+        return [close() for close in closes if callable(close)]
 
     def _model(self, model: Model | str) -> Model:
         if not isinstance(model, str):

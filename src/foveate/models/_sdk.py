@@ -81,7 +81,7 @@ class SdkModel:
         with self._lock:
             client, self._own = self._own, None
         if self.asynchronous:
-            return _closed(client)
+            return _closed(client, self._loop)
         if client is not None:
             client.close()
         return None
@@ -190,8 +190,8 @@ class SdkModel:
         return error if is_told else broken(self.name, error)
 
 
-async def _closed(client: Any) -> None:
-    if client is not None:
+async def _closed(client: Any, loop: object) -> None:
+    if client is not None and loop is _running():  # Those of an event loop that is over went with it.
         await client.close()
 
 
