@@ -102,7 +102,7 @@ def _compact(talk: Talk, rest: str) -> str:
 def _undo(talk: Talk, rest: str) -> str:
     what: Receipt | int
     if rest:
-        if not rest.isdigit():
+        if not _COUNT.fullmatch(rest):
             raise BadInput("/undo takes the number of an edit, as /why tells it, or nothing for the newest change.")
         what = int(rest)
     else:
@@ -162,7 +162,7 @@ def _tools(talk: Talk, rest: str) -> str:
 
 
 def _history(talk: Talk, rest: str) -> str:
-    if rest and not rest.isdigit():
+    if rest and not _COUNT.fullmatch(rest):
         raise BadInput("/history takes how many messages to show, such as /history 50.")
     rows = talk.chat.history(max(1, len(talk.chat) - int(rest or _RECENT) + 1))
     shown = {entry.id for entry in talk.chat.view if not entry.shrunk and entry.span is None}
@@ -208,6 +208,7 @@ COMMANDS = (
     Command("help", "", "this", _help),
 )
 _OTHER_NAMES = {"exit": "quit", "q": "quit", "?": "help", "h": "help"}
+_COUNT = re.compile(r"[1-9]\d{0,8}")
 _NUMBER = re.compile(r"m?(\d+)((?:\.\d+)*)(?:-m?(\d+))?")
 
 

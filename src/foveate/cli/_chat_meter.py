@@ -37,8 +37,10 @@ def status(context: Context) -> Iterator[Styled]:
     yield "] ", "dim"
     share = f" of {context.window:,} ({_percent(context.tokens / context.window)})" if context.window else ""
     largest = sorted(context.kinds.items(), key=lambda item: -item[1])[:3]
-    told = ", ".join(f"{kind} {tokens:,}" for kind, tokens in largest)
-    yield f"{context.tokens:,}{share}" + (f": {told}" if told else ""), "dim"
+    yield f"{context.tokens:,}{share}", "dim"
+    for place, (kind, tokens) in enumerate(largest):
+        yield ", " if place else ": ", "dim"
+        yield f"{kind} {tokens:,}", COLOURS[kind]
     if context.cached is not None:
         yield f" | cache {_percent(context.cached)}", "dim"
     if context.totals.calls_billed:

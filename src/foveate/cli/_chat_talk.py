@@ -154,7 +154,7 @@ class Talk:
         window = opening.window
         model: Model
         if opening.model == DEMO:
-            model, window = demo_model(pace=opening.pace), window or _DEMO_WINDOW
+            model, window = demo_model(pace=opening.pace), _DEMO_WINDOW if window is None else window
         else:
             model = open_model(opening.model)
         if window is None and window_of(opening.model.partition(":")[2]) is None:

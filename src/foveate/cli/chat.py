@@ -96,6 +96,8 @@ def chat(
     from ..agents.limits import Limits
     from ._chat_talk import DEMO, Opening, Talk
 
+    if name is not None and not name.strip():
+        raise BadSetting("The conversation has an empty name. Give it one, or none, and it gets one.")
     settings = settings_of(policy)
     is_set = settings.values["store"].source != "default"
     place = store or (settings["store"] if is_set else _default_store())
