@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from make_golden import BOUND, LONG, OUTPUT
 from msgspec import structs
 
 from foveate.core import wire
@@ -21,7 +22,6 @@ from foveate.stores.sqlite import SqliteDriver, SqliteStore
 from foveate.stores.sqlite_file import SqliteFile
 from foveate.testing.rows import chain
 
-GOLDEN = Path(__file__).parent / "golden"
 SCHEMAS = {
     "0001_conversations": "6f7194a313a5065d5cbd03b65f862eb1998193ac",
     "0002_words": "788e1ae906a47619bf5f3c3ef5bc19dfae2dcba5",
@@ -170,24 +170,26 @@ def test_an_older_database_is_brought_up_to_date_and_keeps_what_it_has(tmp_path:
     assert head.position == 0
 
 
-@pytest.mark.parametrize("file", sorted(GOLDEN.glob("*.sql")), ids=lambda path: path.stem)
-def test_a_database_that_an_older_foveate_made_is_opened_and_goes_on(tmp_path: Path, file: Path) -> None:
-    """Each file is what the foveate of that schema wrote, dumped: two conversations, the second a fork of the first."""
+@pytest.mark.parametrize("schema", range(1, NEXT))
+def test_a_database_that_an_older_foveate_made_is_opened_and_goes_on(tmp_path: Path, schema: int) -> None:
+    """Each file is what the foveate of that schema wrote, dumped (`make_golden.py`): two conversations, the second a
+    fork of the first; a run with a step, and a catalog, where there was such a thing.
+    """
     path = tmp_path / "chat.db"
     connection = sqlite3.connect(path)
-    connection.executescript(file.read_text("utf-8"))
+    connection.executescript((Path(__file__).parent / "golden" / f"schema_{schema}.sql").read_text("utf-8"))
     connection.close()
     with SqliteStore(path) as store:
         one, two = store.open("acme", "one", create=False), store.open("acme", "two", create=False)
         assert (store.verify(one), store.verify(two)) == ([], [])
-        said = [wire.decode_message(row.body).text for row in store.messages(one, 1, 9)]
-        assert said == ["rain?", "No, wind.", "long: " + " ".join(str(k * k % 7919) for k in range(2000))]
+        assert [wire.decode_message(row.body).text for row in store.messages(one, 1, 9)] == ["rain?", "No, wind.", LONG]
         assert wire.decode_message(store.messages(two, 3, 3)[0].body).text == "and here?"
         assert [record.first for _, record in store.records(one)] == [1]
         assert store.snapshot(one) == (2, 0, b"a view")
         assert [found.position for found in store.search(one, "wind")] == [2]
-        assert [run.id for run in store.runs(two)] == (["r1"] if file.stem >= "schema_3" else [])
-        assert [len(step.output) for step in store.steps(two, "r1")] == ([4800] if file.stem >= "schema_3" else [])
+        assert [run.id for run in store.runs(two)] == (["r1"] if schema >= 3 else [])
+        assert [step.output for step in store.steps(two, "r1")] == ([OUTPUT] if schema >= 3 else [])
+        assert store.bindings("acme") == ([BOUND] if schema >= 4 else [])
         store.put_run(one, AgentRun("r2", "me", "one"))
         store.put_action("acme", Action("look"))
         one = store.append(one, chain([user("more")], one))
