@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import foveate
@@ -63,7 +63,6 @@ STEPS: dict[str, tuple[Callable[[AgentBuilder], AgentBuilder], dict[str, Any]]] 
 }
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.permutations(list(STEPS)), st.integers(0, len(STEPS)))
 def test_every_step_is_a_keyword_whatever_the_order_and_no_builder_ever_changes(order: list[str], count: int):
     names = ["model", *[name for name in order[:count] if name != "model"]]
@@ -405,6 +404,17 @@ def test_an_object_of_the_documents_shape_is_handed_json_and_returns_json():
     made: Any = summarizer_of(SummaryTool(), "support-456")
     assert (made.name, made(request(previous="Before."))) == ("my_summaries", '{"summary": "They saw a cat."}')
     assert asked == [{"conversation_id": "support-456", **FACTS, "previous_summary": "Before."}]
+
+
+def test_what_the_policy_says_of_its_question_is_handed_on():
+    facts = {**FACTS, "from_turn": 90, "to_turn": 99, "original_message_count": 10}
+
+    class SummaryTool:
+        def invoke(self, arguments: str) -> Any:
+            return arguments
+
+    made: Any = summarizer_of(SummaryTool(), "c")
+    assert json.loads(made(request(facts=facts))) == {"conversation_id": "c", **facts, "previous_summary": ""}
 
 
 def test_a_tool_is_called_with_the_values_that_it_takes():

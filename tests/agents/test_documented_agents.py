@@ -196,7 +196,7 @@ def test_5_4_09_a_call_and_its_results_are_covered_together_or_not_at_all(provid
     assert check(chat.view, profile=chat.profile) == []
 
 
-@pytest.mark.parametrize("pairs", [60, 110])
+@pytest.mark.parametrize("pairs", [60, 110, pytest.param(200, marks=pytest.mark.slow)])
 def test_5_4_10_every_message_is_in_the_store_exactly_once_and_in_order(pairs: int, tmp_path):
     store = f"sqlite:///{tmp_path / 'chat.db'}"
     agent, _ = built(store=store)
@@ -324,7 +324,7 @@ def test_the_tokens_of_a_request_shrink_as_the_document_says():
 # ------------------------------------------------------------------------------------------------ whatever is said
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(st.lists(st.integers(0, 4), min_size=10, max_size=30), st.sampled_from(PROVIDERS), st.integers(0, 3))
 def test_whatever_is_said_every_request_is_legal_and_nothing_is_lost_or_told_twice(
     places: list[int], provider: str, keep: int

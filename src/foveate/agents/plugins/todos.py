@@ -34,7 +34,8 @@ class Todo(Struct, frozen=True):
 class TodoList:
     """A plugin for agents: the tool `update_todos`, and a policy that keeps the newest list in sight.
 
-    It adds nothing to messages. `tool_name`: what models call the tool by.
+    For agents that call tools as the provider has it (chat and ReAct agents); a loop agent's steps are no calls. It
+    adds nothing to messages. `tool_name`: what models call the tool by.
     """
 
     name = "todos"
