@@ -37,7 +37,7 @@ def check(url: str, examples: int) -> None:
 
 
 def test_postgres_does_as_memory_does(postgres_url: str) -> None:
-    check(postgres_url, 8)
+    check(postgres_url, 5)
 
 
 @pytest.mark.slow

@@ -39,14 +39,8 @@ class Connections:
         self._pid = os.getpid()
         self._reason: list[Exception] = []
         """Why the newest connection that failed did so."""
-        kind = _telling(connection, self._reason)
-        try:
-            with kind.connect(told.conninfo, autocommit=True) as first:
-                _check(first, told)
-        except psycopg.OperationalError as error:
-            raise unreachable(told.place, told.wait, error) from error
-        except psycopg.Error as error:
-            raise explain(error, told.place) from error
+        first = [_first(told, connection)]
+        kind = _telling(connection, self._reason, first)
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             told.conninfo,
             connection_class=kind,
@@ -61,7 +55,7 @@ class Connections:
             reconnect_timeout=told.wait,
         )
         self._pool.open()
-        self._finish = weakref.finalize(self, _finish, self._pool, self._pid)
+        self._finish = weakref.finalize(self, _finish, self._pool, first, self._pid)
 
     def borrow(self) -> Connection:
         """A connection with no transaction. It must be given back."""
@@ -92,12 +86,33 @@ class Connections:
         self._finish()
 
 
-def _telling(kind: type[Connection], reason: list[Exception]) -> type[Connection]:
-    """The class of connections, remembering why one failed: the pool tells its borrowers only that they waited."""
+def _first(told: Told, kind: type[Connection]) -> Connection:
+    """A connection to a database that foveate can use. Raises StoreError."""
+    try:
+        connection = kind.connect(told.conninfo, autocommit=True)
+    except psycopg.Error as error:
+        raise unreachable(told.place, told.wait, error) from error
+    try:
+        _check(connection, told)
+    except BaseException as error:
+        connection.close()
+        if isinstance(error, psycopg.Error):
+            raise explain(error, told.place) from error
+        raise
+    return connection
+
+
+def _telling(kind: type[Connection], reason: list[Exception], first: list[Connection]) -> type[Connection]:
+    """The class of connections, remembering why one failed: the pool tells its borrowers only that they waited.
+
+    The one in `first`, which was made to look at the database, is handed out before another is made.
+    """
 
     class Telling(kind):  # type: ignore[valid-type, misc]
         @classmethod
         def connect(cls, *arguments: Any, **keywords: Any) -> Any:
+            if first:
+                return first.pop()
             try:
                 return super().connect(*arguments, **keywords)
             except psycopg.Error as error:
@@ -135,7 +150,13 @@ def _check(connection: Connection, told: Told) -> None:
         )
 
 
-def _finish(pool: ConnectionPool[Connection], pid: int) -> None:
+def _drain(connections: list[Connection]) -> None:
+    while connections:
+        connections.pop().close()
+
+
+def _finish(pool: ConnectionPool[Connection], first: list[Connection], pid: int) -> None:
     """Close everything: on `close`, when a store is forgotten, and when Python ends."""
     if pid == os.getpid():  # In a forked child these connections are the parent's.
+        _drain(first)
         pool.close()
