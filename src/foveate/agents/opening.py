@@ -98,6 +98,8 @@ class House:
             raise BadSetting(f"The agent {looping.name} has no model. Say model=, such as anthropic:claude-haiku-4-5.")
         said.setdefault("format", its_model.format)
         said.setdefault("model", its_model.name.partition(":")[2] or its_model.name)
+        if isinstance(window := getattr(its_model, "window", None), int):
+            said.setdefault("window", window)
         merged = _merged(said)
         if self._store is None:
             self._owns_store = isinstance(merged["store"], str)

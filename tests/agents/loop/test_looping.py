@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from foveate import AsyncLoopAgent, BadInput, BadSetting, Lease, Limits, LoopAgent, expire_results
+from foveate import AsyncLoopAgent, BadInput, BadSetting, Lease, Limits, LoopAgent, expire_results, open_store
 from foveate.agents import Answered, Called, Ended, Replied, Said, tool
 from foveate.testing import ScriptedModel
 
@@ -255,7 +255,7 @@ def test_an_agent_without_a_model_says_so():
         ({"actions": [look, look]}, "Two tools are called look"),
         ({"actions": "look"}, "actions"),
         ({"sub_agents": [look]}, "sub_agents= is a list of loop agents"),
-        ({"limits": 5}, "limits= is Limits"),
+        ({"limits": 5}, "limits= is a Limits"),
         ({"message_expiration_override": 3}, "message_expiration_override"),
         ({"message_expiration_override": Lease(-1)}, "expiration_turns is -1"),
         ({"result_lease": Lease(compact_length=0)}, "compact_length is 0"),
@@ -286,3 +286,78 @@ def test_a_task_is_text():
     agent, _ = made([])
     with agent, pytest.raises(BadInput, match="A task is a string"):
         agent.run(5)  # type: ignore[arg-type]
+
+
+def test_an_agent_does_one_thing_at_a_time():
+    agent, _ = made([done(), done()])
+    with agent:
+        stream = agent.stream("Go.")
+        next(stream)
+        with pytest.raises(BadInput, match="This agent is at work"):
+            agent.run("Something else.")
+        stream.close()
+        assert agent.run("Something else.").is_done
+
+
+def test_cancelling_stops_a_run_and_it_is_taken_up():
+    store = open_store("memory:")
+    is_waiting = asyncio.Event()
+
+    async def wait() -> str:
+        """Wait for good."""
+        is_waiting.set()
+        await asyncio.Event().wait()
+        return "never"
+
+    def made_async(script: list[Any]) -> tuple[AsyncLoopAgent, ScriptedModel]:
+        model = ScriptedModel(script, asynchronous=True)
+        return AsyncLoopAgent(model, actions=[look, wait], **options(store=store)), model
+
+    async def cancelled() -> str:
+        agent, _ = made_async([act("look"), act("wait")])
+        running = asyncio.ensure_future(agent.run("Go."))
+        await is_waiting.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        (run,) = await agent.conversation.runs()
+        return run.state
+
+    async def resumed() -> list[str]:
+        agent, model = made_async([done()])
+        assert (await agent.resume()).is_done
+        return texts(model.requests[0])
+
+    assert asyncio.run(cancelled()) == "stopped"
+    assert asyncio.run(resumed())[2:] == [
+        "Result of look:\nnothing at here",
+        act("wait"),
+        "Result of wait, which failed:\nIt is not known whether wait was carried out: the run broke off while it was "
+        "going on. Look what became of it before you call it again.",
+    ]
+
+
+def test_a_stream_without_a_task_goes_on_with_the_run():
+    store = open_store("memory:")
+    agent, _ = made([think("a"), ConnectionError("no line")], store=store)
+    with pytest.raises(ConnectionError):
+        agent.run("Go.")
+    again, _ = made([done("all")], store=store)
+    events = list(again.stream())
+    assert isinstance(events[-1], Ended)
+    assert events[-1].outcome.text == "all"
+
+
+def test_what_plugins_bring_are_actions_too():
+    class Notes:
+        name = "notes"
+        tools = (look,)
+
+        def __call__(self, content: Any) -> None:
+            return None
+
+    agent, model = made([act("look"), done()], plugins=[Notes()])
+    with agent:
+        assert agent.run("Go.").is_done
+    assert texts(model.requests[1])[-1] == "Result of look:\nnothing at here"
+    assert "## look" in agent.system
