@@ -126,8 +126,21 @@ def test_a_slow_answer_is_given_up_when_the_server_closes():
     with StubServer(ScriptedModel([Slow("x", 60)])) as server:
         connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=10)
         connection.request("POST", PATHS["anthropic"], json.dumps(HI))
-    assert json.loads(connection.getresponse().read())["content"][0]["text"] == "x"
+    with pytest.raises(ConnectionError):
+        connection.getresponse()
     connection.close()
+
+
+def test_a_connection_is_kept_for_the_next_request():
+    with StubServer(ScriptedModel(["one", "two"], "openai")) as server:
+        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=10)
+        sockets = set()
+        for body in ({**HI, "stream": True}, HI):
+            connection.request("POST", PATHS["openai"], json.dumps(body))
+            sockets.add(connection.sock)
+            assert connection.getresponse().read()
+        assert len(sockets) == 1
+        connection.close()
 
 
 def test_models_stand_at_their_paths_and_nobody_at_others():

@@ -10,8 +10,10 @@ goes over HTTP: whole or as server-sent events, with the status and the words th
 from __future__ import annotations
 
 import json
+import socket
 import threading
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
@@ -53,6 +55,7 @@ class StubServer:
         self.received: list[Received] = []
         self.illegal: list[IllegalRequest] = []
         self._over = threading.Event()
+        self._open: set[socket.socket] = set()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=lambda: self._server.serve_forever(poll_interval=0.02), daemon=True)
@@ -68,9 +71,12 @@ class StubServer:
         return self
 
     def close(self) -> None:
-        """Answer nobody any more. What it was slow about is said at once."""
+        """Answer nobody any more, and end all connections."""
         self._over.set()
         self._server.shutdown()
+        for connection in list(self._open):  # Those that clients keep for their next request.
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
         self._server.server_close()
         self._thread.join()
 
@@ -81,8 +87,9 @@ class StubServer:
         self.close()
 
     def wait(self, seconds: float) -> None:
-        """Let so much time pass, or what is left of this server's."""
-        self._over.wait(seconds)
+        """Let so much time pass. Raises ConnectionError where the server is closed before."""
+        if seconds and self._over.wait(seconds):
+            raise ConnectionError("The server was closed.")
 
     def model_at(self, path: str) -> ScriptedModel:
         """Who answers there. Raises ProviderError, with status 404, if nobody does."""
@@ -113,9 +120,18 @@ class StubServer:
 def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # A piece is sent when it is said.
+
+        def setup(self) -> None:
+            super().setup()
+            stub._open.add(self.connection)
+
+        def finish(self) -> None:
+            stub._open.discard(self.connection)
+            with suppress(OSError):  # The client went away.
+                super().finish()
 
         def do_POST(self) -> None:
-            self.close_connection = True
             body = self.rfile.read(int(self.headers["Content-Length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
             request = Received(self.path, headers, body)
@@ -123,13 +139,14 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
                 self._say(request, stub.answer(request))
             except ProviderError as error:
                 self._whole(error.status_code, error.body, error.headers)
-            except ConnectionError:
-                pass  # The script ends the connection, or the client went away.
+            except ConnectionError:  # The script ends the connection, or the client went away.
+                self.close_connection = True
 
         def _say(self, request: Received, answered: Answered) -> None:
             said = request.said
             if not said.get("stream"):
                 stub.wait(answered.seconds)
+                self.close_connection = answered.cut is not None
                 if not answered.cut:
                     self._whole(200, answered.response)
                 return
@@ -148,7 +165,8 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
             elif cut.why is not None:
                 error = stub.model_at(request.path).cut(cut)
                 self._chunks([error_event(getattr(error, "body", {}))])
-            if cut is None or cut.politely or cut.why is not None:
+            self.close_connection = cut is not None and not cut.politely and cut.why is None
+            if not self.close_connection:
                 self.wfile.write(b"0\r\n\r\n")
 
         def _whole(self, status: int, said: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
@@ -160,7 +178,7 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
 
         def _begin(self, status: int, headers: Mapping[str, str]) -> None:
             self.send_response(status)
-            for name, value in {**headers, "Connection": "close"}.items():
+            for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
 
