@@ -152,6 +152,15 @@ def test_compact_and_undo_say_what_they_did_and_undo_goes_back_step_by_step(chat
         assert all(entry.span is None for entry in talk.view)
 
 
+def test_what_is_changed_once_an_answer_is_there_is_told_too(chat, tmp_path):
+    policy = tmp_path / "mine.toml"
+    policy.write_text("summarizer = 'digest'\n[checkpoint]\ntrigger_at = 12\nkeep_recent = 5\n", encoding="utf-8")
+    out = answers(chat(*["count to 200"] * 6, policy=policy))
+    assert ["  ~ " in one for one in out] == [False] * 5 + [True]
+    assert "\n  ~ checkpoint: 2 edits, " in out[5]
+    assert "written by digest; /undo takes it back" in out[5]
+
+
 def test_undo_takes_the_number_of_an_edit(chat):
     chat("read chapter_0.md", "/pin 1", "/pin 2")
     out = answers(chat("/undo 1", "/undo one", "/undo 99"))

@@ -77,6 +77,15 @@ def test_a_copy_at_the_end_is_shown_again_and_was_not_said_again():
     assert chat.context().tokens_whole == before
 
 
+def test_what_could_not_be_shown_again_is_a_result_as_any_other():
+    chat = opened(expand=True)
+    chat.append("Have it back.")
+    chat.settle()
+    chat.record(assistant("", ToolCall("x", "expand", '{"handle":"m99"}')))
+    assert "expanded" not in told(chat)
+    assert told(chat)["results"] > 10
+
+
 def test_a_summary_is_a_kind_of_its_own():
     chat = opened(summarizer=lambda request: "They talked about the weather.")
     for number in range(12):
@@ -143,6 +152,14 @@ def test_saved_is_what_was_not_read_less_what_was_written_again():
 
 def test_saved_is_told_as_the_provider_counts():
     assert context_of(view(2.0), TOTALS, messages=0).saved == pytest.approx(2 * (0.1 * 30_000 - 1.15 * 1_000))
+
+
+def test_what_was_said_is_told_as_the_provider_counts():
+    context = context_of(view(2.0), Totals(tokens_said=300), messages=0, cost=dollars)
+    assert context.tokens_whole == 600
+    doubled = context_of(view(2.0), TOTALS, messages=0, cost=dollars)
+    assert doubled.dollars_saved == pytest.approx(doubled.saved * 3 / 1_000_000)
+    assert doubled.dollars == pytest.approx(3.0)  # What was billed was counted by the provider already.
 
 
 def test_edits_that_cost_more_than_they_saved_are_told_so():
