@@ -45,7 +45,7 @@ def carry_out(running: Running, looping: Looping, leases: Leases, step: Actions,
         return record is not None and past.has_told(run, record.number)
 
     places = [place for place in range(len(calls)) if not is_told(place)]
-    calling = Calling(looping.actions, looping.approve, at_most=looping.at_most, told=tell)
+    calling = Calling(looping.actions, looping.approve, at_most=looping.at_most, told=tell, noun="action")
     earlier = {n: found[place] for n, place in enumerate(places) if found[place] is not None}
     yield from answer_calls(running, calling, [calls[place] for place in places], earlier)
     if looping.one_message and told:

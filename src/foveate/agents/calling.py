@@ -50,6 +50,8 @@ class Calling(Struct, frozen=True):
     """Calls that go on at once."""
     told: Telling | None = None
     """By default in a message of role tool, with the lease of the tool."""
+    noun: str = "tool"
+    """What the model knows tools as."""
 
     def needs_approval(self, tool: Tool) -> bool:
         """Whether somebody is asked before a call of this tool."""
@@ -210,7 +212,7 @@ def _look(one: _Open, calling: Calling) -> None:
     one.tool = calling.tools.get(one.call.name)
     if one.tool is None:
         known = ", ".join(calling.tools) or "none"
-        one.refuse(f"There is no tool {one.call.name[:80]!r}. The tools you have: {known}.")
+        one.refuse(f"There is no {calling.noun} {one.call.name[:80]!r}. The {calling.noun}s you have: {known}.")
         return
     try:
         one.arguments = one.tool.arguments(one.call.arguments)

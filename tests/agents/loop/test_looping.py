@@ -9,8 +9,20 @@ from typing import Any
 
 import pytest
 
-from foveate import AsyncLoopAgent, BadInput, BadSetting, Lease, Limits, LoopAgent, expire_results, open_store
+from foveate import (
+    AsyncLoopAgent,
+    BadInput,
+    BadSetting,
+    Lease,
+    Limits,
+    LoopAgent,
+    Media,
+    Text,
+    expire_results,
+    open_store,
+)
 from foveate.agents import Answered, Called, Ended, Replied, Said, tool
+from foveate.core.catalog import Prompt
 from foveate.testing import ScriptedModel
 
 from .said import act, ask, done, expand, fail, made, next_step, options, run_both, texts, think
@@ -81,7 +93,7 @@ def test_what_goes_wrong_with_an_action_is_its_result():
     assert outcome.is_done
     assert texts(model.requests[1])[2:] == [
         "Result of broken (1 of 4), which failed:\nbroken failed: ValueError: it is broken",
-        "Result of fly (2 of 4), which failed:\nThere is no tool 'fly'. The tools you have: look, broken.",
+        "Result of fly (2 of 4), which failed:\nThere is no action 'fly'. The actions you have: look, broken.",
         "Result of look (3 of 4), which failed:\nlook was not called, for its arguments are wrong: Object contains "
         "unknown field `plaice`. Call it again with a JSON object; it takes place (optional).",
         "Result of look (4 of 4):\nnothing at here",
@@ -361,3 +373,50 @@ def test_what_plugins_bring_are_actions_too():
         assert agent.run("Go.").is_done
     assert texts(model.requests[1])[-1] == "Result of look:\nnothing at here"
     assert "## look" in agent.system
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+def test_images_and_parts_of_a_result_are_shown(provider: str):
+    image = Media("image/png", "base64", "aGk=")
+
+    def photo() -> list[Text | Media]:
+        """Take a photo."""
+        return [Text("here"), image]
+
+    agent, model = made([act("photo"), think(), done()], actions=[photo], provider=provider)
+    with agent:
+        run = agent.run("Go.").run
+        message = agent.conversation.history()[2].message
+        (step,) = [step for step in agent.conversation.steps(run.id) if step.kind == "action"]
+    assert message.parts == (Text("Result of photo:\nhere"), image)
+    assert "aGk=" in step.output
+    assert "aGk=" in str(model.requests[1])
+
+
+def test_a_summary_that_fails_is_replaced_by_the_beginning_and_the_run_goes_on():
+    def broken(request: Any) -> str:
+        raise ConnectionError("no line")
+
+    long = tool(lambda: "x" * 900, name="look", lease=Lease(1, "compact", "summary"))
+    agent, model = made([act("look"), think(), think(), done()], actions=[long], summarizer=broken)
+    with agent:
+        assert agent.run("Go.").is_done
+    assert [text[2][-44:] for text in map(texts, model.requests[2:])] == [
+        " characters. Agent can request expansion if needed.]"[-44:]
+    ] * 2
+
+
+def test_a_summarizer_by_name_knows_the_prompts_of_the_catalog(monkeypatch: pytest.MonkeyPatch):
+    opened: list[tuple[str, Any]] = []
+
+    def opening_summarizer(name: str, *, prompts: Any = None) -> Any:
+        opened.append((name, prompts))
+        return lambda request: "short"
+
+    monkeypatch.setattr("foveate.agents.opening.open_summarizer", opening_summarizer)
+    store = open_store("memory:")
+    store.put_prompt("", Prompt("Mine", "Sum up: {{ text }}"))
+    agent, _ = made([done()], store=store, summarizer="anthropic:claude-haiku-4-5")
+    with agent:
+        agent.run("Go.")
+    assert opened == [("anthropic:claude-haiku-4-5", {"Mine": "Sum up: {{ text }}"})]
