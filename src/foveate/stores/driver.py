@@ -30,7 +30,9 @@ class Session(Protocol):
         ...
 
     def tables(self) -> set[str]:
-        """The names of the tables there are."""
+        """The names of the tables there are. Asked in a write, no other write that asks it goes on until this one ends:
+        who makes tables looks first.
+        """
         ...
 
 
@@ -57,7 +59,10 @@ class Driver(Protocol):
     """Its index of words; None where it can have none, or is to have none."""
 
     def read(self, work: Callable[[Session], T]) -> T:
-        """What `work` returns, run on one consistent state of the database. Any thread may call it."""
+        """What `work` returns, run on one consistent state of the database. Any thread may call it.
+
+        It may be run a second time, where the connection to a database was lost.
+        """
         ...
 
     def write(self, work: Callable[[Session], T]) -> T:
