@@ -111,6 +111,7 @@ def test_the_example_of_the_document_is_these_keywords():
     ],
 )
 def test_a_provider_is_used_with_the_key_of_the_environment_or_with_one_that_is_never_shown(use: str, name: str):
+    pytest.importorskip("anthropic" if use == "use_anthropic" else "openai")
     plain = getattr(AgentBuilder(), use)("m")
     assert plain.keywords() == {"model": name}
     keyed = getattr(AgentBuilder(), use)("m", "s3cret")
@@ -123,6 +124,7 @@ def test_a_provider_is_used_with_the_key_of_the_environment_or_with_one_that_is_
 
 
 def test_google_and_xai_are_reached_at_their_openai_compatible_addresses(monkeypatch):
+    pytest.importorskip("openai")
     for use, host in (("use_google", "generativelanguage.googleapis.com"), ("use_xai", "api.x.ai")):
         model = getattr(AgentBuilder(), use)("m", "k").keywords()["model"]
         assert isinstance(model, OpenAIModel)
