@@ -1,6 +1,7 @@
 """A PostgreSQL server to try things on: made in a folder, run by an unprivileged user, gone when nobody needs it.
 
     python tools/postgres_server.py            # prints the URL, and serves until Ctrl-C
+    python tools/postgres_server.py --check    # whether one can be run here, and from where
 
 Tests and benchmarks share one server per run through `Server.shared`. Each of their processes holds a shared lock on a
 file; a keeper, this same file run as a program, waits for the exclusive one and so notices when the last process is
@@ -291,7 +292,14 @@ def main() -> None:
     if sys.argv[1:2] == ["--keep"]:
         _be_keeper(Path(sys.argv[2]))
         return
-    server = Server.shared(Path(tempfile.gettempdir()) / f"foveate-postgres-{os.getpid()}")
+    try:
+        server = Server.shared(Path(tempfile.gettempdir()) / f"foveate-postgres-{os.getpid()}")
+    except NoServer as error:
+        sys.exit(str(error))
+    if sys.argv[1:2] == ["--check"]:
+        print(f"PostgreSQL runs here, from {server.binaries}")
+        server.let_go()
+        return
     print(server.url(), flush=True)
     with contextlib.suppress(KeyboardInterrupt):
         signal.pause()
