@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -17,6 +18,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from foveate import Limits, Message, ReActAgent, Text, ToolCall
 from foveate.agents.toolbox import files, search, shell, sqlite
@@ -106,7 +109,7 @@ def opened(provider: str, folder: Path, turns: int, *, kill: int = 0, where: str
             os.kill(os.getpid(), signal.SIGKILL)
         return plan(turn) if turn <= turns else "I am done: notes.md says what I found."
 
-    tools = [*files(project), *search(project), *shell(project), *sqlite(project / "stock.db")]
+    tools = [*files(project), *search(project), *map(_timeless, shell(project)), *sqlite(project / "stock.db")]
     if kill and where == "tool":
         tools = [_deadly(one, lambda: _answered(agent) == kill) for one in tools]
     agent = ReActAgent(
@@ -136,10 +139,18 @@ def _answered(agent: ReActAgent) -> int:
     return agent.conversation.view.turn - 1
 
 
+def _timeless(one: Any) -> Any:
+    """A shell that does not say how long a command took, so that two runs can be compared."""
+    inner = one.call
+
+    def call(command: str) -> str:
+        return re.sub(r", [0-9.]+ s\]$", "]", str(inner(command=command)))
+
+    return replace(one, call=call)
+
+
 def _deadly(one: Any, is_now: Callable[[], bool]) -> Any:
     """A tool in whose middle the process is killed."""
-    from msgspec.structs import replace
-
     inner = one.call
 
     def call(**arguments: Any) -> object:
