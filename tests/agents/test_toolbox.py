@@ -104,9 +104,10 @@ def test_a_pipe_is_not_waited_for_and_a_circle_of_links_is_told(home: Path):
 
 def test_what_git_would_run_is_not_written(home: Path):
     answer = answering(files(home))
-    said = answer("write_file", path=".git/hooks/pre-commit", content="rm -rf /")
-    assert said.startswith("! .git/hooks/pre-commit belongs to git")
-    assert not (home / ".git").exists()
+    for path in (".git/hooks/pre-commit", "src/.GIT/config"):  # Some file systems take them for one.
+        said = answer("write_file", path=path, content="rm -rf /")
+        assert said.startswith(f"! {path} belongs to git")
+    assert sorted(p.name for p in home.rglob("*")) == ["a.py", "notes.txt", "src"]
 
 
 # ---------------------------------------------------------------------------------------------------------------- files
@@ -251,7 +252,7 @@ def test_a_search_tells_file_line_and_text(home: Path):
     (home / "a.bin").write_bytes(b"def \0")
     answer = answering(search(home))
     assert answer("search_files", pattern=r"def (f|g)\(") == (
-        "src/a.py:1: def f():\nsrc/a.py:5: def g():\n[1 files passed over: no text, or too large]"
+        "src/a.py:1: def f():\nsrc/a.py:5: def g():\n[1 file passed over: no text, or too large]"
     )
     assert answer("search_files", pattern="TWO", ignore_case=True, files="*.txt") == "notes.txt:2: two"
     assert answer("search_files", pattern="^return", path="src") == "(no line matches)"

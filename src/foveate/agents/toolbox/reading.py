@@ -69,7 +69,7 @@ def files(folder: str | os.PathLike[str], *, read_only: bool = False, needs_appr
         is_new = not place.exists()
         if not is_new:
             place = home.file(path)
-        _write(place, path, content)
+        _write(home, place, path, content)
         lines = len(lines_of(content))
         return f"{'Made' if is_new else 'Wrote'} {path}: {lines:,} line{'s' * (lines != 1)}."
 
@@ -94,7 +94,7 @@ def files(folder: str | os.PathLike[str], *, read_only: bool = False, needs_appr
             )
         if old == new:
             raise ToolFailed("Old and new are the same text.")
-        _write(home.file(path), path, text.replace(old, new))
+        _write(home, home.file(path), path, text.replace(old, new))
         if len(places) > 1:
             return f"Replaced {len(places)} places in {path}."
         first = _line(text, places[0])
@@ -144,9 +144,9 @@ def _read(text: str, path: str, start_line: int, end_line: int | None) -> str:
     return "\n".join(shown)
 
 
-def _write(place: Path, path: str, text: str) -> None:
+def _write(home: Folder, place: Path, path: str, text: str) -> None:
     """All of a file, or nothing: whoever reads it meanwhile, or after a crash, sees the old or the new one."""
-    if ".git" in place.parts:
+    if ".git" in home.name_of(place).lower().split("/"):
         raise ToolFailed(f"{path} belongs to git, which runs what is written there. Use git's own commands.")
     beside = place.with_name(f".{secrets.token_hex(8)}.part")
     try:

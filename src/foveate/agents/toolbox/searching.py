@@ -115,7 +115,8 @@ class _Looked:
 
     def told(self) -> list[str]:
         if self.passed_over:
-            self.notes.append(f"{self.passed_over} files passed over: no text, or too large")
+            files = "1 file" if self.passed_over == 1 else f"{self.passed_over} files"
+            self.notes.append(f"{files} passed over: no text, or too large")
         return [f"[{note}]" for note in self.notes]
 
 
