@@ -299,10 +299,9 @@ def test_the_system_prompt_is_said_or_read_from_a_file(chat, tmp_path):
 def test_json_is_one_object_a_line(chat):
     lines = [json.loads(line) for line in chat("read chapter_0.md", "/why 1", "/nope", json=True).splitlines()]
     kinds = [line["event"] for line in lines]
-    assert kinds[:4] == ["notice", "replied", "called", "answered"]
-    assert kinds[4] == "said"
+    assert kinds[:6] == ["notice", "waiting", "replied", "called", "answered", "said"]
     assert kinds[-5:] == ["replied", "ended", "context", "notice", "notice"]
-    assert lines[3] | {"text": "", "seconds": 0, "id": ""} == {
+    assert lines[4] | {"text": "", "seconds": 0, "id": ""} == {
         "event": "answered",
         "id": "",
         "name": "read_file",

@@ -10,7 +10,7 @@ from foveate import Hide, Message, Receipt, Target, Text, ToolCall, ToolResult, 
 from foveate.agents.events import Answered, Called, Changed, Ended, Outcome, Replied, Said, Thought
 from foveate.cli._chat_meter import bar, cost_table, kind_table, status
 from foveate.cli._chat_screen import Pipe
-from foveate.cli._chat_shown import Notice, Question, Shown, Told, asked_for, shown
+from foveate.cli._chat_shown import Notice, Question, Shown, Told, Waiting, asked_for, shown, waits_for
 from foveate.core.context import Context
 from foveate.core.runs import AgentRun
 from foveate.core.view import Prices
@@ -99,6 +99,13 @@ def test_an_answer_that_streamed_is_not_shown_twice():
 def test_a_call_that_the_conversation_answers_itself_is_told_of():
     call = ToolCall("c", "expand", '{"handle":"m12"}')
     assert told(Said("I look."), replied(assistant("I look.", call))) == "I look.\n  * expand m12\n"
+
+
+def test_what_is_waited_for_is_known_and_is_no_part_of_what_is_told():
+    waited = [Waiting(), Called(READ), Answered(READ, ToolResult("c1"), 0.1), Changed(RECEIPT)]
+    assert [waits_for(event) for event in waited] == ["...", "read_file a.md start_line=3 ...", "...", "..."]
+    assert [waits_for(event) for event in (Said("a"), replied(assistant("a")), ended(), Notice("a"))] == [""] * 4
+    assert told(Waiting(), Called(READ), Waiting()) == ""
 
 
 def test_a_limit_and_a_failure_say_what_they_are():

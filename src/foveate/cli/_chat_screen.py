@@ -17,7 +17,7 @@ from rich.text import Text
 from ..agents.events import Answered, Called, Changed, Ended, Replied, Said, Thought
 from ..core.context import Context
 from ..core.wire import encode_message
-from ._chat_shown import Notice, Piece, Question, Shown, Told, shown
+from ._chat_shown import Notice, Piece, Question, Shown, Told, Waiting, brief, shown, waits_for
 from ._print import console, encodable
 from ._said import printable
 
@@ -25,6 +25,8 @@ __all__ = ["PROMPT", "JsonScreen", "Pipe", "Screen", "Terminal"]
 
 PROMPT = "> "
 """What stands before what the user says to the model."""
+_ERASED = "\r\x1b[K"
+"""To the beginning of the line, and nothing on it any more."""
 
 
 class Screen(Protocol):
@@ -72,8 +74,19 @@ class Terminal(Pipe):
         with suppress(ImportError):  # Not everywhere; without it lines can be typed all the same.
             import readline  # noqa: F401
         self._console = console()
+        self._is_waiting = False
+        """Whether the line that the cursor is on says what is waited for."""
+
+    def tell(self, told: Told) -> None:
+        self._end_waiting()
+        super().tell(told)
+        if (what := waits_for(told)) and not self._shown.open and not self._console.is_dumb_terminal:
+            self._put(Piece(f"  {brief(what, max(20, self._console.width - 6))}", "dim"))
+            sys.stdout.flush()
+            self._is_waiting = True
 
     def read(self, prompt: str) -> str | None:
+        self._end_waiting()
         try:
             self._put(Piece(_apart(prompt).removesuffix(prompt)))
             return input(_safe(prompt))
@@ -83,6 +96,11 @@ class Terminal(Pipe):
 
     def _put(self, piece: Piece) -> None:
         self._console.print(Text(_safe(piece.text), style=piece.style), end="")
+
+    def _end_waiting(self) -> None:
+        if self._is_waiting:
+            sys.stdout.write(_ERASED)
+            self._is_waiting = False
 
 
 class JsonScreen:
@@ -147,6 +165,8 @@ def _plain(told: Told) -> dict[str, Any]:
             return {"event": "context", **held, **more, **cost}
         case Notice(text):
             return {"event": "notice", "text": text}
+        case Waiting():
+            return {"event": "waiting"}
         case Question(call):
             return {"event": "question", "id": call.call_id, "name": call.name, "arguments": call.arguments}
 

@@ -20,7 +20,7 @@ from ..core.receipts import Receipt
 from ..expansion.tool import NAMES
 from ._chat_meter import status
 
-__all__ = ["Notice", "Piece", "Question", "Shown", "Told", "asked_for", "brief", "shown"]
+__all__ = ["Notice", "Piece", "Question", "Shown", "Told", "Waiting", "asked_for", "brief", "shown", "waits_for"]
 
 
 _JUDGED = 4_000
@@ -47,7 +47,11 @@ class Question(Struct, frozen=True):
     call: ToolCall
 
 
-Told = AgentEvent | Context | Notice | Question
+class Waiting(Struct, frozen=True):
+    """The model is asked, and nothing has come of it yet."""
+
+
+Told = AgentEvent | Context | Notice | Question | Waiting
 """All that a chat tells."""
 
 
@@ -75,7 +79,7 @@ def shown(before: Shown, told: Told) -> tuple[Shown, list[Piece]]:
                 if call.name in NAMES:
                     pieces += [Piece(f"  * {call.name}", "cyan"), Piece(f" {asked_for(call)}\n")]
             return Shown(), pieces
-        case Called():
+        case Called() | Waiting():
             return before, []
         case Changed(receipt):
             return _block(before, Piece(f"{_of_receipt(receipt)}\n", "dim"))
@@ -89,6 +93,16 @@ def shown(before: Shown, told: Told) -> tuple[Shown, list[Piece]]:
             return _block(before, Piece(f"{text}\n", style))
         case Question(call):
             return _block(before, Piece(f"  ? {call.name}", "yellow"), Piece(f" {_whole(call)}\n"))
+
+
+def waits_for(told: Told) -> str:
+    """What the chat waits for once this has happened; "" where it waits for nothing, or for the user."""
+    match told:
+        case Called(call):
+            return f"{call.name} {asked_for(call)} ...".replace("  ", " ")
+        case Waiting() | Answered() | Changed():
+            return "..."
+    return ""
 
 
 def asked_for(call: ToolCall, width: int = 72) -> str:

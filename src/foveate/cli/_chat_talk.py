@@ -27,7 +27,7 @@ from ..models.prices import cost_of
 from ..ports import Cost, Model
 from ..wiring import open_model
 from ._chat_screen import Screen
-from ._chat_shown import Notice, Question
+from ._chat_shown import Notice, Question, Waiting
 
 __all__ = ["DEMO", "Opening", "Talk"]
 
@@ -97,6 +97,7 @@ class Talk:
 
         Ctrl-C ends the reply, not the chat.
         """
+        self._screen.tell(Waiting())
         try:
             with closing(self._agent.stream(text)) as events:
                 for event in events:
