@@ -65,7 +65,7 @@ PACKAGES: dict[str, set[str]] = {
     "models": {"anthropic", "openai", "genai_prices"},
     "telemetry": {"opentelemetry"},
     "agents": {"jinja2"},
-    "replay": {"genai_prices", "jinja2"},
+    "replay": {"jinja2"},
     "inspector": {"jinja2"},
     "cli": {"cyclopts", "rich", "jinja2", "genai_prices"},
     "testing": {"hypothesis", "pytest"},
