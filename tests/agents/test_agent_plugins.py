@@ -21,7 +21,7 @@ from foveate import (
 from foveate.agents.plugins import Todo, TodoList, WorkingDirectory
 from foveate.agents.plugins.git import git_state
 from foveate.agents.toolbox import ToolFailed
-from foveate.testing import answer, call, say
+from foveate.testing import answer, call, say, user
 from foveate.testing.bodies import check_body
 
 ASKED = (Text("Go."),)
@@ -134,11 +134,43 @@ def test_lines_are_bounded_and_a_giant_folder_is_looked_at_from_the_top(home: Pa
     )
 
 
+def test_what_programs_leave_and_what_gitignore_names_is_left_out(home: Path):
+    for name in (
+        "chat.db",
+        "chat.db-wal",
+        "a.pyc",
+        "x.log",
+        "keep.log",
+        "dist/b.py",
+        "src/dist",
+        "src/deep/o.tmp",
+        "o.tmp",
+    ):
+        (home / name).parent.mkdir(exist_ok=True, parents=True)
+        (home / name).touch()
+    (home / ".gitignore").write_text("# made\n\n*.log\n!keep.log\ndist/\n/o.tmp\nsrc/*.py\n")
+    assert told(WorkingDirectory(home, ignore=["*.db"])) == (
+        "home\n.gitignore 47\nREADME.md 7\nkeep.log 0\nsrc/\nsrc/deep/\nsrc/dist 0\nsrc/deep/o.tmp 0"
+    )
+
+
+def test_the_store_of_the_conversation_in_the_folder_is_no_news(home: Path):
+    plugin = WorkingDirectory(home, after_tools=True)
+    with open_conversation("c", store=f"sqlite:///{home / 'chat.db'}", window=9_000, plugins=[plugin]) as chat:
+        for n in range(3):
+            chat.append([user(f"Question {n}"), call(f"c{n}", "look"), answer(f"c{n}", "x" * 5_000)])
+            chat.settle()
+            chat.record(say("Yes."))
+        assert [row.stamp.origin for row in chat.history()].count("plugin") == 1
+
+
 def test_what_is_wrong_is_refused_when_it_is_made(home: Path):
     with pytest.raises(BadSetting, match="There is no folder"):
         WorkingDirectory(home / "gone")
     with pytest.raises(BadSetting, match="save_to_history="):
         WorkingDirectory(home, save="2")  # type: ignore[arg-type]
+    with pytest.raises(BadSetting, match="ignore="):
+        WorkingDirectory(home, ignore="*.log")
     with pytest.raises(BadSetting, match="most="):
         WorkingDirectory(home, most=0)
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from ... import given
 from ...core.enrich import AdditionalContent
 from ...core.messages import Part
+from ...errors import BadSetting
 from ..toolbox.folders import SKIPPED, Folder
 from .git import git_state
+from .ignored import Ignored
 
 __all__ = ["WorkingDirectory"]
 
@@ -30,7 +32,8 @@ class WorkingDirectory:
     nothing while nothing did, so what was sent is never changed. False: whole, at the coming call alone, with all that
     the user says. A number: whole, for so many later calls, and told anew when they are over or something changed.
     `after_tools`: also tell what changed when tools have answered; else with what the user says next. `most`: lines at
-    most. One plugin tells one conversation. Raises BadSetting where there is no such folder.
+    most. `ignore`: patterns of names that are left out, beside those of the folder's `.gitignore` and what programs
+    leave behind. One plugin tells one conversation. Raises BadSetting where there is no such folder.
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class WorkingDirectory:
         save: bool | int = True,
         after_tools: bool = False,
         most: int = 60,
+        ignore: Sequence[str] = (),
         name: str = "working directory",
     ) -> None:
         AdditionalContent("", save_to_history=save)  # Refuses what is no time.
@@ -47,7 +51,9 @@ class WorkingDirectory:
         given.instance("after_tools=", after_tools, bool, "True or False")
         self.name = name
         self._home = Folder(folder)
-        self._save, self._after_tools, self._most = save, after_tools, most
+        if isinstance(ignore, str) or not all(isinstance(one, str) for one in ignore):
+            raise BadSetting(f"ignore= is a list of patterns, such as ['*.log'], not {ignore!r:.60}.")
+        self._save, self._after_tools, self._most, self._ignore = save, after_tools, most, tuple(ignore)
         self._told: _Look | None = None
         self._inputs = 0
         """User inputs since it was told whole."""
@@ -55,7 +61,7 @@ class WorkingDirectory:
     def __call__(self, content: tuple[Part, ...], /) -> AdditionalContent | None:
         if not content and not self._after_tools:
             return None
-        look, told = _look(self._home), self._told
+        look, told = _look(self._home, Ignored(self._home.root, self._ignore)), self._told
         self._inputs += bool(content)
         text = self._news(look, told)
         if not text:
@@ -85,16 +91,16 @@ class _Look(NamedTuple):
     git: str
 
 
-def _look(home: Folder) -> _Look:
+def _look(home: Folder, ignored: Ignored) -> _Look:
     at = time.time_ns() - _CLOCKS_APART
-    found = dict(islice(_walk(str(home.root)), _MOST_LOOKED_AT + 1))
+    found = dict(islice(_walk(str(home.root), ignored), _MOST_LOOKED_AT + 1))
     is_all = len(found) <= _MOST_LOOKED_AT
     if not is_all:
         found.popitem()
     return _Look(found, is_all, at, git_state(home.root))
 
 
-def _walk(root: str) -> Iterator[tuple[str, tuple[int, int]]]:
+def _walk(root: str, ignored: Ignored) -> Iterator[tuple[str, tuple[int, int]]]:
     """Breadth first, so that what is on top is told even where there is too much; by name. Links are not followed."""
     waiting = deque([""])
     while waiting:
@@ -106,10 +112,12 @@ def _walk(root: str) -> Iterator[tuple[str, tuple[int, int]]]:
         for one in inside:
             path = f"{folder}{one.name}"
             try:
-                if one.is_dir(follow_symlinks=False):
-                    if one.name not in SKIPPED:
-                        waiting.append(f"{path}/")
-                        yield f"{path}/", (-1, 0)
+                is_folder = one.is_dir(follow_symlinks=False)
+                if ignored(path, is_folder) or (is_folder and one.name in SKIPPED):
+                    continue
+                if is_folder:
+                    waiting.append(f"{path}/")
+                    yield f"{path}/", (-1, 0)
                 else:
                     about = one.stat(follow_symlinks=False)
                     yield path, (about.st_size, about.st_mtime_ns)
