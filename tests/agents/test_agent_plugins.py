@@ -135,7 +135,8 @@ def test_lines_are_bounded_and_a_giant_folder_is_looked_at_from_the_top(home: Pa
 
 
 def test_what_programs_leave_and_what_gitignore_names_is_left_out(home: Path):
-    for name in "chat.db chat.db-wal a.pyc x.log keep.log dist/b.py src/dist src/deep/o.tmp o.tmp".split():
+    left_out = ["chat.db", "chat.db-wal", "a.pyc", "x.log", "dist/b.py", "o.tmp"]
+    for name in [*left_out, "keep.log", "src/dist", "src/deep/o.tmp"]:
         (home / name).parent.mkdir(exist_ok=True, parents=True)
         (home / name).touch()
     (home / ".gitignore").write_text("# made\n\n*.log\n!keep.log\ndist/\n/o.tmp\nsrc/*.py\n")
