@@ -14,10 +14,11 @@ from functools import partial
 from msgspec.structs import replace
 
 from ..core.edits import Hide, Target
+from ..core.handles import parse_handle
 from ..core.messages import Message, user
 from ..core.runs import AgentRun, AgentRunStep, step_name
 from ..core.stamps import Lease
-from ..errors import BadInput
+from ..errors import BadInput, MissingExtra
 from ..shell import Historic
 from .acting import carry_out
 from .acts import Act, Do
@@ -35,6 +36,7 @@ __all__ = ["Looper"]
 _log = logging.getLogger("foveate")
 _BY_LIMIT = ("turns", "tokens", "money", "time")
 _NOTE = Lease(message_type="retry-context")
+_PART = Lease(message_type="action-result", action_id="expand-message")
 _AGAIN = (
     "Your answer could not be carried out: {why}. Answer again, with one JSON object as your instructions describe it."
 )
@@ -205,19 +207,33 @@ class Looper:
         if record is None:
             record = yield from running.begin_step("expand", name, call=f"{at}.1", input=step.reason)
         try:
-            yield Do(partial(self._chat.expand, step.message, reason=step.reason))
-        except BadInput as error:
+            if step.part:
+                output = yield from self._show_part(running, step, record, past)
+            else:
+                output = f"{name} is shown whole"
+                yield Do(partial(self._chat.expand, step.message, reason=step.reason))
+        except (BadInput, MissingExtra) as error:
             if not (is_again and self._is_whole(step.message)):
                 yield from running.end_step(record, error=str(error))
                 return (yield from self._refuse(running, at, past, str(error)))
         self._wrong, self._expanded = 0, self._expanded + 1
-        if looping.tells_expansions:
+        if looping.tells_expansions and not step.part:
             told = f"[Expanded message {name} to full content at agent's request]"
             yield from self._note(running, at, past, told)
-        else:  # Nothing is said of it: the request goes to the model anew, with the message whole.
+        elif not step.part:  # Nothing is said of it: the request goes to the model anew, with the message whole.
             yield from self._hide_reply(running, at, past, name)
-        yield from running.end_step(record, output=f"{name} is shown whole")
+        yield from running.end_step(record, output=output)
         return None
+
+    def _show_part(self, running: Running, step: ExpandMessage, record: AgentRunStep, past: Past) -> Act[str]:
+        """Tell the model a part of a message. It expires like the message that it is of."""
+        excerpt = yield Do(partial(self._chat.expand, step.message, **step.part))
+        if not past.has_told(running.run.id, record.number):
+            place = parse_handle(excerpt.handle).first
+            (row,) = yield Do(partial(self._chat.history, place, place))
+            name = step_name(record.run, record.number)
+            yield Do(partial(self._chat.append, user(str(excerpt)), lease=row.stamp.lease or _PART, step=name))
+        return str(excerpt)
 
     def _is_whole(self, name: str | int) -> bool:
         entries = self._chat.view.entries

@@ -7,6 +7,7 @@ is meant without doubt is taken. What is not is told in words for the model. Kno
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn, TypeVar
 
@@ -71,6 +72,17 @@ class ExpandMessage(Struct, frozen=True):
     message: str | int
     """A handle such as `m5`, a message's id, or its index, from 0, in what the model was shown."""
     reason: str = ""
+    lines: str = ""
+    """Such as `1-40`: only these of it."""
+    items: str = ""
+    """The same for elements, rows or records."""
+    pattern: str = ""
+    """A regular expression: only what it matches."""
+
+    @property
+    def part(self) -> dict[str, str]:
+        """What of it is wanted, by its kind; nothing: all of it."""
+        return {kind: said for kind in ("lines", "items", "pattern") if (said := getattr(self, kind))}
 
 
 class Retry(Struct, frozen=True):
@@ -119,13 +131,16 @@ _NAMES = {
     name.lower(): name
     for name in (
         *("taskComplete", "message", "reasoning", "nextStep", "type", "step", "actions", "subAgent", "name", "params"),
-        *("messageIndex", "messageId", "handle", "reason", "task", "action"),
+        *("messageIndex", "messageId", "handle", "reason", "task", "lines", "items", "pattern"),
     )
-} | {"parameters": "params", "arguments": "params", "agent": "name"}
+} | {"parameters": "params", "arguments": "params", "agent": "name", "itemrange": "items", "linerange": "lines"}
 """Names of fields, as they are written here, by what models make of them."""
 _SURE = {"taskComplete", "nextStep"}
 _MARKS = _SURE | {"step", "type"}
 """An object with one of these is meant as a step."""
+
+
+_Range = str | int | tuple[int, int]
 
 
 class _Call(Struct):
@@ -152,6 +167,9 @@ class _Next(Struct, rename="camel"):
     message_id: str | int | None = None
     handle: str | None = None
     reason: str | None = None
+    lines: _Range | None = None
+    items: _Range | None = None
+    pattern: str | None = None
 
 
 class _Answer(Struct, rename="camel"):
@@ -226,16 +244,31 @@ def _sub_agent(next: _Next, said: str) -> SubAgent:
 
 def _expansion(next: _Next) -> ExpandMessage:
     for named in (next.message_index, next.message_id, next.handle, next.message):
-        match named:
-            case float() if named.is_integer() and abs(named) < 2**53:
-                return ExpandMessage(int(named), next.reason or "")
-            case float() | None | "":
-                continue
-            case str() if named.strip().lstrip("-").isdecimal() and len(named) < 20:
-                return ExpandMessage(int(named), next.reason or "")
-            case _:
-                return ExpandMessage(named, next.reason or "")
+        if named is None or named == "" or (isinstance(named, float) and not named.is_integer()):
+            continue
+        message = int(named) if isinstance(named, float) else named
+        if isinstance(message, str):
+            message = _handle(message.strip())
+        parts = (_range(next.lines), _range(next.items), next.pattern or "")
+        return ExpandMessage(message, next.reason or "", *parts)
     raise BadStep('a step of type expand-message needs messageIndex, a whole number, or message, a handle such as "m5"')
+
+
+def _handle(said: str) -> str | int:
+    """A handle, bare or as it stands in a note, `expand("m5")`; a number is an index."""
+    if found := re.fullmatch(r"expand\(\s*[\"']?([^\"',)]+)[\"']?.*\)", said):
+        return found[1].strip()
+    return int(said) if re.fullmatch(r"-?[0-9]{1,18}", said) else said
+
+
+def _range(said: _Range | None) -> str:
+    match said:
+        case None:
+            return ""
+        case (first, last):
+            return f"{first}-{last}"
+        case _:
+            return str(said)
 
 
 def _text(said: str | int | None) -> str:

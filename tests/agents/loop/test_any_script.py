@@ -14,7 +14,7 @@ from foveate import AsyncLoopAgent, Lease, Limits, LoopAgent
 from foveate.agents import Outcome, tool
 from foveate.testing import ScriptedModel
 
-from .said import act, ask, done, expand, fail, hand, options, texts, think
+from .said import act, ask, done, expand, fail, hand, next_step, options, texts, think
 
 LEASES = st.none() | st.builds(
     Lease,
@@ -38,6 +38,7 @@ STEPS = st.one_of(
     st.sampled_from(
         [think(), think(""), "?", "", "{", '{"taskComplete": 1}', hand("helper", "Help."), hand("none", "x")]
     ),
+    st.integers(0, 9).map(lambda place: next_step(type="expand-message", message=f"m{place}", lines="1-2")),
     st.sampled_from([done(), fail("no"), ask("What?")]),
 )
 

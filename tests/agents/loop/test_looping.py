@@ -420,3 +420,39 @@ def test_a_summarizer_by_name_knows_the_prompts_of_the_catalog(monkeypatch: pyte
     with agent:
         agent.run("Go.")
     assert opened == [("anthropic:claude-haiku-4-5", {"Mine": "Sum up: {{ text }}"})]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"lines": "2-3"}, "[m3: lines 2-3 of 3,001]\nline 0\nline 1\n"),
+        ({"pattern": "line 2999"}, "[m3: matches 1 of 1]\n2999-line 2997\n3000-line 2998\n3001:line 2999"),
+    ],
+)
+def test_a_part_of_a_large_message_is_told_and_expires_like_the_message(asked: dict[str, Any], told: str):
+    def big() -> str:
+        """Read a big file."""
+        return "\n".join(f"line {n}" for n in range(3_000))
+
+    script = [act("big"), think(), next_step(type="expand-message", message="m3", **asked), think(), think(), done()]
+    agent, model = made(script, actions=[tool(big, lease=Lease(1, "remove"))])
+    with agent:
+        agent.run("Go.")
+        row = agent.conversation.history()[6]
+    assert (row.message.text, row.stamp.origin) == (told, "tool")
+    assert row.stamp.lease == Lease(1, "remove", message_type="action-result", action_id="big")
+    assert [told in texts(request) for request in model.requests] == [False, False, False, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [({"lines": "9-1"}, "lines"), ({"lines": "1-2", "items": "1-2"}, "Expand one of"), ({"pattern": "("}, "pattern")],
+)
+def test_a_part_that_there_is_not_is_refused(asked: dict[str, Any], told: str):
+    long = tool(lambda: "x\n" * 900, name="look", lease=Lease(1, "compact"))
+    script = [act("look"), think(), next_step(type="expand-message", message="m3", **asked), done()]
+    outcome, model = run_both(script, actions=[long])
+    assert outcome.is_done
+    refused = texts(model.requests[3])[-1]
+    assert refused.startswith("Your answer could not be carried out: ")
+    assert told in refused

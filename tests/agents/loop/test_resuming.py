@@ -21,7 +21,7 @@ from foveate.ports import Database
 from foveate.testing import ScriptedModel
 from foveate.testing.faults import Countdown, FailingDatabase
 
-from .said import act, ask, done, expand, fail, hand, made, options, texts, think
+from .said import act, ask, done, expand, fail, hand, made, next_step, options, texts, think
 
 SCRIPT = [
     act("look", "note"),
@@ -29,6 +29,7 @@ SCRIPT = [
     hand("reader", "Read."),
     act("look"),
     done("read"),
+    next_step(type="expand-message", message="m3", lines="1"),
     expand("m3"),
     "no step",
     act("note"),

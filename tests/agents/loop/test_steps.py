@@ -59,6 +59,14 @@ def next_step(**fields: Any) -> str:
         (next_step(type="expand_message", message_id="m5-m7"), ExpandMessage("m5-m7")),
         (next_step(step="expand-message", handle="m5.1"), ExpandMessage("m5.1")),
         ('{"step": "ExpandMessage", "messageIndex": 5, "reason": "item 47"}', ExpandMessage(5, "item 47")),
+        ('{"step": "ExpandMessage", "messageIndex": 5, "itemRange": [40, 50]}', ExpandMessage(5, items="40-50")),
+        (next_step(type="expand-message", message="m5", lines="1-40"), ExpandMessage("m5", lines="1-40")),
+        (
+            next_step(type="expand-message", message="m5", lines=7, pattern="a.b"),
+            ExpandMessage("m5", "", "7", "", "a.b"),
+        ),
+        (next_step(type="expand-message", message='expand("m5")'), ExpandMessage("m5")),
+        (next_step(type="expand-message", message="expand('m5', lines='1-40')"), ExpandMessage("m5")),
     ],
 )
 def test_a_step_is_read_in_any_of_its_spellings(said: str, meant: NextStep):
