@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from foveate.testing import ScriptedModel, call, say
-from foveate.testing.model import ProviderError
+from foveate.testing import ProviderError, ScriptedModel, call, say
 from foveate.testing.server import StubServer
 
 

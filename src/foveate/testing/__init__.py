@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from .bodies import BodyChecker, Refusal, check_body
 from .builders import agent_run, answer, call, calls, chat, say, system, text_of, thought, user
-from .model import Cut, Fails, IllegalRequest, ProviderError, ScriptedModel, Slow, StubAnthropic, StubOpenAI
+from .model import ScriptedModel
+from .script import Cut, Fails, IllegalRequest, ProviderError, Slow
+from .stubs import StubAnthropic, StubOpenAI
 
 __all__ = [
     "BodyChecker",

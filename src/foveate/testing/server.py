@@ -17,7 +17,8 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from .model import Answered, IllegalRequest, ProviderError, ScriptedModel
+from .model import ScriptedModel
+from .script import Answered, Fails, IllegalRequest, ProviderError, failure
 from .sse import anthropic_events, error_event, openai_events
 
 __all__ = ["Received", "StubServer"]
@@ -100,7 +101,7 @@ class StubServer:
             if path.startswith(start) and path.endswith(_PATHS[model.provider])
         ]
         if not fitting:
-            raise ProviderError(404, _error(path, 404, f"Nobody answers at {path}."))
+            raise _refusal(path, 404, f"Nobody answers at {path}.")
         return max(fitting, key=lambda one: one[0])[1]
 
     def answer(self, request: Received) -> Answered:
@@ -112,9 +113,9 @@ class StubServer:
             return model.answer(request.said)
         except IllegalRequest as illegal:
             self.illegal.append(illegal)
-            raise ProviderError(400, _error(path, 400, "; ".join(map(str, illegal.refusals)))) from illegal
+            raise _refusal(path, 400, "; ".join(map(str, illegal.refusals))) from illegal
         except AssertionError as over:  # Of the script: not to be tried again.
-            raise ProviderError(400, _error(path, 400, str(over))) from over
+            raise _refusal(path, 400, str(over)) from over
 
 
 def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
@@ -193,8 +194,7 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _error(path: str, status: int, message: str) -> dict[str, Any]:
-    kind = "not_found_error" if status == 404 else "invalid_request_error"
-    if path.endswith(_PATHS["anthropic"]):
-        return {"type": "error", "error": {"type": kind, "message": message}}
-    return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+def _refusal(path: str, status: int, message: str) -> ProviderError:
+    """An error in the words of whoever's path this looks like."""
+    provider = "anthropic" if path.endswith(_PATHS["anthropic"]) else "openai"
+    return failure(provider, Fails(status, message=message))
