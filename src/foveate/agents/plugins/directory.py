@@ -20,7 +20,7 @@ from .ignored import Ignored
 __all__ = ["WorkingDirectory"]
 
 _MOST_LOOKED_AT = 5_000
-"""Files and folders: about 20 ms."""
+"""Files and folders: some 50 ms."""
 _CLOCKS_APART = 10_000_000
 """Nanoseconds by which a file system's clock may be behind."""
 
