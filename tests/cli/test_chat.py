@@ -432,6 +432,16 @@ def test_a_missing_key_is_one_clear_sentence(chat, monkeypatch, model, variable)
     assert len(err.splitlines()) == 1
 
 
+@pytest.mark.parametrize("package", ["anthropic", "openai"])
+def test_a_package_that_is_not_installed_is_one_clear_sentence(chat, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    model = {"anthropic": "anthropic:claude-haiku-4-5", "openai": "openai:gpt-4.1"}[package]
+    err = chat("hello", model=model, code=2)
+    assert f"foveate[{package}]" in err
+    assert len(err.splitlines()) == 1
+    assert f"foveate[{package}]" in answers(chat("hello", f"/model {model}"))[1]
+
+
 def test_conversations_are_kept_where_the_user_keeps_data(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -199,6 +199,32 @@ def test_a_session_through_a_pipe_is_plain_text_and_is_taken_up_by_the_next(env,
     assert "\n\n> what did I say about the port\nYou said: remember: the port is 8080\n" in out
 
 
+def test_ctrl_c_ends_a_script_and_leaves_a_conversation_that_goes_on(env, tmp_path):
+    process = subprocess.Popen(
+        command("--tools", "shell", "--yes"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=env,
+        cwd=tmp_path,
+    )
+    assert process.stdin
+    process.stdin.write(b"run touch begun; sleep 20\nhello\n")
+    process.stdin.flush()
+    end = time.monotonic() + PATIENCE
+    while not (tmp_path / "begun").exists():
+        assert time.monotonic() < end
+        select.select([], [], [], 0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, err) == (130, b"Stopped.\n")
+    assert b"Hello!" not in out
+    code, out_again, err_again = piped(env, tmp_path, "hello\n")
+    assert (code, err_again) == (0, "")
+    assert "/resume goes on with it." in out_again
+    assert "\nHello!" in out_again
+
+
 def test_bytes_that_are_no_text_do_not_end_a_chat(env, tmp_path):
     done = subprocess.run(
         command(), input=b"hello \xff\xfe\n/nope \x1b[31m\n", capture_output=True, env=env, cwd=tmp_path, timeout=60
