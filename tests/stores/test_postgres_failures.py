@@ -274,18 +274,36 @@ def test_reading_sees_one_state_whoever_writes_meanwhile(postgres_url: str) -> N
         assert store.names("acme") == ["one", "two"]
 
 
-def test_work_that_swallows_an_error_of_the_database_is_not_taken_for_written(postgres_url: str) -> None:
+@pytest.mark.parametrize("and_goes_on", [False, True])
+def test_work_that_swallows_an_error_of_the_database_is_not_taken_for_written(
+    postgres_url: str, and_goes_on: bool
+) -> None:
+    """PostgreSQL answers ROLLBACK, and no error, to those who commit what failed."""
     with PostgresStore(postgres_url) as store:
 
         def work(session: Any) -> None:
             session.rows("INSERT INTO tree (tenant, root, branches) VALUES ('acme', 1, 1)")
             with contextlib.suppress(psycopg.Error):
                 session.rows("SELECT 1 / 0")
+            if and_goes_on:
+                with contextlib.suppress(psycopg.Error):
+                    session._connection._pipeline.sync()
 
-        with pytest.raises(StoreError):
+        with pytest.raises(StoreError, match="undid a transaction" if and_goes_on else "failed"):
             store._driver.write(work)
         assert execute(postgres_url, "SELECT * FROM tree") == []
         assert store.open("acme", "one").position == 0
+
+
+def test_a_refusal_leaves_the_connection_as_it_was(postgres_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The pool would mend it, and warn."""
+    with PostgresStore(postgres_url + "&pool=1") as store:
+        head = store.open("acme", "one")
+        store.append(head, chain([user("hi")], head))
+        with pytest.raises(TipMoved):
+            store.append(head, chain([user("ho")], head))
+        assert store.open("acme", "one").position == 1
+    assert caplog.records == []
 
 
 def test_who_began_the_same_conversation_at_the_same_moment_gets_the_other_s(postgres_url: str) -> None:

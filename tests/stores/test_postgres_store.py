@@ -12,8 +12,10 @@ pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra 
 import psycopg
 from postgres_schemas import emptied
 
+from foveate.core.messages import user
 from foveate.stores.postgres import PostgresStore
 from foveate.testing.catalog_contract import CatalogContract
+from foveate.testing.rows import chain
 from foveate.testing.store_contract import StoreContract
 
 
@@ -37,3 +39,9 @@ class TestPostgresStore(StoreContract, CatalogContract):
     def reopen(self, store: Any) -> PostgresStore:
         store.close()
         return PostgresStore(self.url)
+
+    def test_nothing_stands_in_a_row_from_the_words_into_their_humps(self, store: PostgresStore) -> None:
+        head = store.open("acme", "one")
+        head = store.append(head, chain([user("call fooBar")], head))
+        found = {query: len(store.search(head, f'"{query}"')) for query in ("call foobar", "foo bar", "foobar foo")}
+        assert found == {"call foobar": 1, "foo bar": 1, "foobar foo": 0}
