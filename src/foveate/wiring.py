@@ -25,12 +25,15 @@ from .limits import Limits
 from .patterns import find as find_pattern
 from .plugins import Plugin, listed, policies_of
 from .policies import DEFAULT, FLOOR, check_together, in_use, named, named_summarizer, own_policies
-from .ports import Background, Clock, Cost, Database, Format, Store, StreamingModel, Summarizer, TokenCounter
+from .ports import Background, Clock, Cost, Database, Format, Store, Summarizer, TokenCounter
 from .stores import place_of
 
 if TYPE_CHECKING:
     from .async_conversation import AsyncConversation
     from .background.tasks import Tasks
+    from .models.anthropic import AnthropicModel
+    from .models.demo import DemoModel
+    from .models.openai import OpenAIModel
 
 __all__ = [
     "cost_of",
@@ -184,7 +187,7 @@ def open_model(
     max_retries: int | None = None,
     options: Mapping[str, Any] | None = None,
     api_key: str | None = None,
-) -> StreamingModel:
+) -> AnthropicModel | OpenAIModel | DemoModel:
     """The model of this name, through its provider's official SDK: `anthropic:claude-haiku-4-5`, `openai:gpt-4.1-mini`,
     `google:gemini-2.5-flash`, `xai:grok-4.7`, ... (`foveate.models.PROVIDERS`).
 

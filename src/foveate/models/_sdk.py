@@ -68,8 +68,9 @@ class SdkModel:
             return self._answered_later(body, streams=False)
         return self._answered(body, streams=False)
 
-    def stream(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole] | AsyncIterator[Delta | Whole]:
-        """The answer in pieces, and last the whole of it, as plain values; by `async for` if the client is async.
+    def stream(self, body: Mapping[str, Any]) -> Any:
+        """The answer in pieces, each a Delta, and last, in a Whole, all of it as plain values; an iterator, or one for
+        `async for` if the client is async.
 
         The request is sent when the first piece is asked for. Raises what the SDK raises, and BrokenStream where the
         answer ends before it is whole. Closing the iterator ends the request.

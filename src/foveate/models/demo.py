@@ -70,6 +70,9 @@ class DemoModel:
             self._wait()
         yield Whole(self._response(message, usage, mark))
 
+    def close(self) -> None:
+        """Nothing to let go of: it is here because other models have it."""
+
     def _wait(self) -> None:
         if self.pace:
             time.sleep(self.pace)

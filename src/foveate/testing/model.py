@@ -63,7 +63,7 @@ class ScriptedModel:
         """The response to a request as the SDK's object, a Reply; to be awaited if this model is asynchronous."""
         return self._later(body) if self._asynchronous else shown(self.reply(body))
 
-    def stream(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole] | AsyncIterator[Delta | Whole]:
+    def stream(self, body: Mapping[str, Any]) -> Any:
         """The same in pieces, and last the whole of it. Of an answer that is cut, half the pieces, then
         BrokenStream, or what the provider says.
         """
