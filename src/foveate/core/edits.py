@@ -69,6 +69,8 @@ class Replace(Struct, frozen=True, gc=False, tag="replace", omit_defaults=True):
     """Who wrote the content, where a summarizer did and said so."""
     refused: tuple[str, ...] = ()
     """Why summarizers that were asked before did not do, each as `who: why`."""
+    erased: str = ""
+    """Hash of content, reason and refusals where they were erased with the message they stood for."""
 
 
 class Hide(Struct, frozen=True, gc=False, tag="hide", omit_defaults=True):
@@ -96,6 +98,8 @@ class Summarize(Struct, frozen=True, gc=False, tag="summarize", omit_defaults=Tr
     """Who wrote the text, where a summarizer did and said so."""
     refused: tuple[str, ...] = ()
     """Why summarizers that were asked before did not do, each as `who: why`."""
+    erased: str = ""
+    """Hash of text, reason and refusals where they were erased with a message they told of."""
 
 
 class Restore(Struct, frozen=True, gc=False, tag="restore", omit_defaults=True):

@@ -11,6 +11,7 @@ from ..core import ids, wire
 from ..core.counting import tokens_of
 from ..core.enrich import own_message
 from ..core.messages import Message
+from ..core.outlines import outline_of_stamp
 from ..core.snapshots import Row
 from ..core.stamps import Expanded, Kept, Lease, Origin, Retention, Stamp, Usage
 from ..errors import BadInput, TipMoved
@@ -178,7 +179,7 @@ class Appending(State):
             )
             digest = ids.body_hash(body)
             parent = ids.message_id(parent, digest)
-            link = ids.seal(link, parent, wire.encode_stamp(stamp))
+            link = ids.seal(link, parent, outline_of_stamp(stamp))
             position += 1
             rows.append(Appended(position, parent, link, stamp, body, digest))
         return rows

@@ -14,6 +14,7 @@ from ..core import ids, wire
 from ..core.edits import Edit, Restore, Task, named_by
 from ..core.journal import Record
 from ..core.messages import Message
+from ..core.outlines import outline_of_record
 from ..core.planner import Policy, Rung
 from ..core.profiles import Profile
 from ..core.projection import Projection
@@ -175,7 +176,7 @@ class State:
             after.bytes,
             author,
         )
-        record_id = ids.record_id(self.head.record, wire.encode_record(record))
+        record_id = ids.record_id(self.head.record, outline_of_record(record))
         self.head = yield partial(self.store.commit, self.head, record, record_id)
         self.projection = draft
         draft.number = record.last

@@ -23,7 +23,8 @@ class MessageLink(Struct, frozen=True):
     position: int
     id: str
     seal: str
-    stamp: bytes
+    stamps: tuple[bytes, ...]
+    """What the seal may be made of: the stamp's outline, or, where it is older than outlines, its bytes."""
     body_hash: str
     """The recorded hash, or that of the body as it is now; "" where neither can be had."""
     problems: tuple[str, ...] = ()
@@ -38,6 +39,8 @@ class JournalLink(Struct, frozen=True):
     """0 where the record cannot be read."""
     id: str
     body: bytes
+    outline: bytes
+    """What its id is made of, if it is not older than outlines."""
     problems: tuple[str, ...] = ()
 
 
@@ -55,7 +58,9 @@ def audit_messages(links: Iterable[MessageLink], head: Head) -> Iterator[Finding
         made = {ids.message_id(tip, link.body_hash) for tip in tips} if known and link.body_hash else set()
         if made and link.id not in made and not link.problems:
             yield Finding(where, "its id does not follow from its body and the message before it")
-        sealed = {ids.seal(seal, tip, link.stamp) for seal in seals for tip in made | {link.id}} if known else set()
+        sealed = {
+            ids.seal(seal, tip, stamp) for seal in seals for tip in made | {link.id} for stamp in link.stamps if known
+        }
         if sealed and link.seal not in sealed and not link.problems:
             yield Finding(where, "its stamp does not match its seal")
         position, known = link.position, bool(link.id)
@@ -80,7 +85,9 @@ def audit_journal(links: Iterable[JournalLink], head: Head) -> Iterator[Finding]
             yield _missing("edit", number + 1, link.first - 1)
             known = False
         yield from (Finding(where, problem) for problem in link.problems)
-        made = {ids.record_id(tip, link.body) for tip in tips} if known and link.body else set()
+        made = {ids.record_id(tip, link.outline) for tip in tips} if known and link.body else set()
+        if made and link.id not in made and link.id in {ids.early_record_id(tip, link.body) for tip in tips}:
+            made = {link.id}
         if made and link.id not in made and not link.problems:
             yield Finding(where, "its id does not follow from its content and the record before it")
         number, known = link.last or None, bool(link.id)

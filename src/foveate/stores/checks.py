@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from ..core import ids, wire
 from ..core.journal import Record
+from ..core.outlines import outline_of_record, outline_of_stamp
 from ..core.runs import AgentRun, AgentRunStep
 from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, TipMoved
 from ..ports import Appended, Head
@@ -81,7 +82,7 @@ def check_rows(head: Head, rows: Sequence[Appended]) -> None:
             problem = "its body has another hash than it says"
         elif ids.message_id(tip, row.body_hash) != row.id:
             problem = "its id does not follow from its body and the message before it"
-        elif ids.seal(seal, row.id, wire.encode_stamp(row.stamp)) != row.seal:
+        elif ids.seal(seal, row.id, outline_of_stamp(row.stamp)) != row.seal:
             problem = "its seal does not follow from its stamp and the seal before it"
         if problem:
             raise BadInput(f"Message {position} of {head.name!r} cannot be appended: {problem}. Nothing was written.")
@@ -96,7 +97,7 @@ def check_record(head: Head, record: Record, record_id: str) -> bytes:
         problem = "it holds no edit"
     elif record.first != head.number + 1:
         problem = f"its first edit is numbered {record.first}, and the next number is {head.number + 1}"
-    elif ids.record_id(head.record, body) != record_id:
+    elif ids.record_id(head.record, outline_of_record(record)) != record_id:
         problem = "its id does not follow from its content and the record before it"
     if problem:
         raise BadInput(f"A record cannot be added to the journal of {head.name!r}: {problem}. Nothing was written.")

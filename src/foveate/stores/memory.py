@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from ..core import ids, wire
 from ..core.journal import Record
+from ..core.outlines import outline_of_record, outline_of_stamp
 from ..core.runs import AgentRun, AgentRunStep
 from ..errors import BadSetting, NoSuchConversation, StoreError
 from ..ports import Appended, Finding, Found, Head
@@ -194,12 +195,13 @@ class MemoryStore(MemoryCatalog):
             branch, now = self._current(head)
             messages = [
                 MessageLink(
-                    row.position, row.id, row.seal, wire.encode_stamp(row.stamp), row.body_hash, _body_problems(row)
+                    row.position, row.id, row.seal, (outline_of_stamp(row.stamp),), row.body_hash, _body_problems(row)
                 )
                 for row in branch.rows
             ]
             journal = [
-                JournalLink(record.first, record.last, id, wire.encode_record(record)) for id, record in branch.journal
+                JournalLink(record.first, record.last, id, wire.encode_record(record), outline_of_record(record))
+                for id, record in branch.journal
             ]
             end = branch.rows[head.position - 1] if 0 < head.position <= len(branch.rows) else None
             record = next((id for id, record in branch.journal if record.last == head.number), "")

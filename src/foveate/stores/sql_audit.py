@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..core import ids, wire
+from ..core.outlines import outline_of_record, outline_of_stamp
 from ..errors import Damaged, NoSuchConversation
 from ..ports import Finding, Head
 from . import statements as sql
@@ -57,7 +58,7 @@ def _messages(session: Session, now: Head, lineage: Lineage) -> Iterator[Message
 def _message_link(row: Row) -> MessageLink:
     position, id, seal, stamp, digest, stored = row
     if not are_bytes(id, seal, stamp):
-        return MessageLink(position, "", "", b"", "", ("its row cannot be read",))
+        return MessageLink(position, "", "", (), "", ("its row cannot be read",))
     problems, recorded = [], digest.hex() if are_bytes(digest) else ""
     try:
         _, hash = body_of(digest, stored)
@@ -67,27 +68,29 @@ def _message_link(row: Row) -> MessageLink:
     except DamagedBody as error:
         problems.append(str(error))
         hash = recorded
+    stamps: tuple[bytes, ...] = (stamp,)
     try:
-        wire.decode_stamp(stamp)
+        outline = outline_of_stamp(wire.decode_stamp(stamp))
+        stamps = (outline,) if outline == stamp else (outline, stamp)
     except UNREADABLE as error:
         problems.append(f"its stamp cannot be read ({error})")
-    return MessageLink(position, id.hex(), seal.hex(), stamp, hash, tuple(problems))
+    return MessageLink(position, id.hex(), seal.hex(), stamps, hash, tuple(problems))
 
 
 def _journal(session: Session, now: Head, lineage: Lineage) -> Iterator[JournalLink]:
     for part in record_ranges(lineage, now.branch, 1, now.number):
         for first, id, stored in session.rows(sql.RECORDS, (*key(now, part.branch), part.first, part.last)):
             if not are_bytes(id, stored):
-                yield JournalLink(first, 0, "", b"", ("its row cannot be read",))
+                yield JournalLink(first, 0, "", b"", b"", ("its row cannot be read",))
                 continue
             try:
                 body = unpack(stored)
                 record = wire.decode_record(body)
             except (DamagedBody, *UNREADABLE) as error:
-                yield JournalLink(first, 0, id.hex(), b"", (str(error),))
+                yield JournalLink(first, 0, id.hex(), b"", b"", (str(error),))
                 continue
             problems = () if record.first == first else (f"it says its first edit is numbered {record.first}",)
-            yield JournalLink(first, record.last, id.hex(), body, problems)
+            yield JournalLink(first, record.last, id.hex(), body, outline_of_record(record), problems)
 
 
 def _strays(session: Session, now: Head, lineage: Lineage) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ import msgspec
 
 from ..core import ids, wire
 from ..core.journal import Record
+from ..core.outlines import outline_of_record, outline_of_stamp
 from ..errors import Damaged, NoSuchConversation
 from ..ports import Appended, Head
 from . import statements as sql
@@ -127,7 +128,9 @@ def _message(head: Head, row: Row, parent: str, parent_seal: str) -> Appended:
         raise _damaged(head, f"Message {position}", str(error)) from error
     if ids.message_id(parent, hash) != id:
         raise _damaged(head, f"Message {position}", "its id does not follow from its body and the message before it")
-    if ids.seal(parent_seal, id, packed) != seal:
+    if ids.seal(parent_seal, id, packed) != seal and (
+        not stamp.metadata or ids.seal(parent_seal, id, outline_of_stamp(stamp)) != seal
+    ):
         raise _damaged(head, f"Message {position}", "its stamp does not match its seal")
     return Appended(position, id, seal, stamp, body, hash)
 
@@ -152,7 +155,7 @@ def read_records(session: Session, head: Head, lineage: Lineage, after: int) -> 
             id = raw_id.hex()
             if first != last + 1:
                 raise _damaged(head, f"Edit {last + 1}", "its record is missing")
-            if ids.record_id(tip, body) != id:
+            if id != ids.record_id(tip, outline_of_record(record)) and id != ids.early_record_id(tip, body):
                 raise _damaged(
                     head, f"Record {first}", "its id does not follow from its content and the record before it"
                 )
