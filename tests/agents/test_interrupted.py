@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from foveate import BadInput, ChatAgent, StoreError, tool
+from foveate.agents.events import Answered, Called
 from foveate.agents.limits import Limits
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel, call, calls
@@ -251,3 +253,117 @@ def test_resume_after_a_limit_begins_a_run_of_its_own():
 def test_there_is_nothing_to_resume_where_nothing_was_begun():
     with agent([]) as one, pytest.raises(BadInput, match="nothing to resume"):
         one.resume()
+
+
+def test_a_result_that_was_kept_is_appended_without_a_call():
+    """The process died between keeping what the tool said and telling the model."""
+    found: list[tuple[str, str]] = []
+    n = 1
+    while ("c1", "done") not in found:
+        kept, world, n = MemoryStore(), World(), n + 1
+        store, _ = dying(kept, n, after=False)
+        with suppress(StoreError), ChatAgent(ScriptedModel(asks), tools=world.tools(), store=store, **plain()) as one:
+            one.send("Go.")
+        with agent([], store=kept) as two:
+            found = [(call_id, state) for _, call_id, state, _ in steps(two.conversation)]
+            assert "tool" not in [role for role, _ in told(two.conversation)]
+    with agent(asks, tools=world.tools(), store=kept) as two:
+        events = list(two.stream())
+        called = [event.call.call_id for event in events if isinstance(event, Called)]
+        answered = [event.call.call_id for event in events if isinstance(event, Answered)]
+    assert called == ["c2", "c3", "c4", "c5"]
+    assert answered == ["c1", "c2", "c3", "c4", "c5"]
+    assert world.done["look a"] == 1
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_an_id_that_a_model_uses_again_is_another_call(after: bool):
+    """Some servers number the calls of each reply anew."""
+    n, is_dead = 1, True
+    while is_dead:
+        done: list[int] = []
+
+        def count(done: list[int] = done) -> int:
+            """Count."""
+            done.append(1)
+            return len(done)
+
+        counting = tool(lambda: count(), name="count")
+        kept = MemoryStore()
+        store, countdown = dying(kept, n, after=after)
+
+        def script(request: dict[str, Any]) -> Any:
+            return call("c1", "count") if len(results_in(request)) < 3 else "Done."
+
+        try:
+            with ChatAgent(ScriptedModel(script, "anthropic"), tools=[counting], store=store, **plain()) as one:
+                one.send("Count.")
+        except StoreError:
+            pass
+        with ChatAgent(ScriptedModel(script), tools=[counting], store=kept, **plain()) as two:
+            two.resume() if len(two.conversation) else two.send("Count.")
+            said = [text for role, text in told(two.conversation) if role == "tool"]
+        known = [text for text in said if not text.startswith("It is not known")]
+        assert len(said) == 3
+        assert known == sorted(set(known))
+        assert len(done) <= 3
+        n, is_dead = n + 1, countdown.is_dead
+    assert n > 30
+
+
+def test_what_others_of_a_batch_came_to_is_kept_though_one_could_not_be():
+    n, failed = 1, True
+    while failed:
+        countdown = Countdown()
+        tools = [tool(lambda: "did a", name="a"), tool(lambda: "did b", name="b"), tool(lambda: "did c", name="c")]
+
+        def script(request: dict[str, Any]) -> Any:
+            return "Done." if results_in(request) else calls(call("c1", "a"), call("c2", "b"), call("c3", "c"))
+
+        store = FailingStore(MemoryStore(), countdown)
+        with ChatAgent(ScriptedModel(script), tools=tools, store=store, **plain()) as one:
+            countdown.start(n)
+            try:
+                one.send("Go.")
+            except StoreError:
+                one.resume() if len(one.conversation) else one.send("Go.")
+            failed = countdown.is_used_up
+            countdown.start(0)
+            said = [text for role, text in told(one.conversation) if role == "tool"]
+        assert len(said) == 3
+        assert len([text for text in said if text.startswith("It is not known")]) < 3
+        n += 1
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_call_of_expand_is_the_affair_of_the_conversation_wherever_a_run_dies(after: bool):
+    def long() -> str:
+        """Say much."""
+        return "word " * 2_000
+
+    def script(request: dict[str, Any]) -> Any:
+        match len(results_in(request)):
+            case 0:
+                return call("c1", "long")
+            case 1:
+                return call("c2", "long")
+            case 2:
+                return calls(call("c3", "expand", search="word"), call("c4", "long"))
+            case 4:
+                return "Done."
+        raise AssertionError("No request shows a part of the results of a reply.")
+
+    options = plain(tools=[tool(long, is_repeatable=True)], expand=True, policy="keep-last-1")
+    n, is_dead = 1, True
+    while is_dead:
+        kept = MemoryStore()
+        store, countdown = dying(kept, n, after=after)
+        with suppress(StoreError), ChatAgent(ScriptedModel(script), store=store, **options) as one:
+            one.send("Go.")
+        with ChatAgent(ScriptedModel(script), store=kept, **options) as two:
+            two.resume() if len(two.conversation) else two.send("Go.")
+            results = {row.message.result.call_id: row for row in two.conversation.history() if row.message.result}
+        assert sorted(results) == ["c1", "c2", "c3", "c4"]
+        assert results["c3"].stamp.expanded
+        n, is_dead = n + 2, countdown.is_dead
+    assert n > 30
