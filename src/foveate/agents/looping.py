@@ -18,7 +18,7 @@ from ..core.handles import parse_handle
 from ..core.messages import Message, user
 from ..core.runs import AgentRun, AgentRunStep, step_name
 from ..core.stamps import Lease
-from ..errors import BadInput, MissingExtra
+from ..errors import BadEdit, BadInput, MissingExtra
 from ..shell import Historic
 from .acting import carry_out
 from .acts import Act, Do
@@ -29,7 +29,8 @@ from .opening import OWN, Looping, Opened
 from .past import Past
 from .results import sendable
 from .running import Running, begun
-from .steps import Actions, BadStep, Chat, ExpandMessage, Failed, NextStep, Retry, SubAgent, Success, read_step
+from .step_form import BadStep, read_step
+from .steps import Actions, Chat, ExpandMessage, Failed, NextStep, Retry, SubAgent, Success
 
 __all__ = ["Looper"]
 
@@ -206,22 +207,20 @@ class Looper:
         is_again = record is not None
         if record is None:
             record = yield from running.begin_step("expand", name, call=f"{at}.1", input=step.reason)
+        output = f"{name} is shown whole"
         try:
             if step.part:
                 output = yield from self._show_part(running, step, record, past)
             else:
-                output = f"{name} is shown whole"
                 yield Do(partial(self._chat.expand, step.message, reason=step.reason))
         except (BadInput, MissingExtra) as error:
-            if not (is_again and self._is_whole(step.message)):
+            if step.part or not (is_again and self._is_whole(step.message)):
                 yield from running.end_step(record, error=str(error))
                 return (yield from self._refuse(running, at, past, str(error)))
         self._wrong, self._expanded = 0, self._expanded + 1
-        if looping.tells_expansions and not step.part:
-            told = f"[Expanded message {name} to full content at agent's request]"
-            yield from self._note(running, at, past, told)
-        elif not step.part:  # Nothing is said of it: the request goes to the model anew, with the message whole.
-            yield from self._hide_reply(running, at, past, name)
+        # Where nothing is said of it, the request goes to the model anew, with the message whole.
+        if not step.part and (looping.tells_expansions or not (yield from self._has_hidden(running, at, past, name))):
+            yield from self._note(running, at, past, f"[Expanded message {name} to full content at agent's request]")
         yield from running.end_step(record, output=output)
         return None
 
@@ -236,18 +235,24 @@ class Looper:
         return str(excerpt)
 
     def _is_whole(self, name: str | int) -> bool:
-        entries = self._chat.view.entries
-        named = [entry for entry in entries if name in (entry.handle, entry.id)]
+        named = [
+            entry for index, entry in enumerate(self._chat.view.entries) if name in (index, entry.handle, entry.id)
+        ]
         return bool(named) and not any(entry.shrunk for entry in named)
 
-    def _hide_reply(self, running: Running, at: int, past: Past, name: str) -> Act[None]:
+    def _has_hidden(self, running: Running, at: int, past: Past, name: str) -> Act[bool]:
+        """Hide the reply that asked. Whether that could be done."""
         id = past.reply
         if not id:
             (step, *_) = yield Do(partial(self._chat.steps, running.run.id, at - 1))
             id = step.message
         if any(entry.id == id for entry in self._chat.view.entries):
             why = f"The step was carried out: {name} is shown whole"
-            yield Do(partial(self._chat.edit, Hide(Target(id), OWN, why)))
+            try:
+                yield Do(partial(self._chat.edit, Hide(Target(id), OWN, why)))
+            except BadEdit:  # Somebody has pinned it.
+                return False
+        return True
 
 
 def _told(step: NextStep) -> str:

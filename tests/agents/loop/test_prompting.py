@@ -11,7 +11,7 @@ import pytest
 
 from foveate import BadSetting, LoopAgent, MissingExtra
 from foveate.agents.prompting import Helper, system_prompt
-from foveate.agents.steps import read_step
+from foveate.agents.step_form import read_step
 from foveate.agents.tools import tool
 
 from .said import act, done, made, think

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foveate.agents.step_form import BadStep, read_step
 from foveate.agents.steps import (
     ActionCall,
     Actions,
-    BadStep,
     Chat,
     ExpandMessage,
     Failed,
@@ -20,7 +20,6 @@ from foveate.agents.steps import (
     Retry,
     SubAgent,
     Success,
-    read_step,
 )
 
 
