@@ -18,7 +18,7 @@ __all__ = ["Limits"]
 
 _TOO_LONG = re.compile(
     r"too (?:long|large)|too many (?:\w+ )?tokens|(?:context|prompt).{0,10}(?:length|window|size|limit)"
-    r"|maximum.{0,20}tokens|tokens exceed",
+    r"|maximum.{0,20}tokens|(?:input|prompt) tokens exceed",
     re.IGNORECASE,
 )
 _NOT_THE_PROMPT = re.compile(r"(?:string|array|name|image|max\w*tokens\W*(?:is)?) too (?:long|large)", re.IGNORECASE)

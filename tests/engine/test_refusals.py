@@ -75,6 +75,7 @@ def test_a_limit_is_learnt_from_the_providers_words(status, text, window, reserv
         (400, "max_tokens is too large: 100000. This model supports at most 16384 completion tokens."),
         (400, "Invalid 'tools': array too long. Expected an array with maximum length 128, but got 200."),
         (400, "Invalid 'messages[1].tool_calls[0].id': string too long. Expected maximum length 40, but got 4500."),
+        (400, "max_tokens exceeds what this model answers at most: 4096."),
         (529, "Overloaded"),
     ],
 )

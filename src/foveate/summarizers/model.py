@@ -46,7 +46,7 @@ _LEAST = 2_000
 """Characters of the smallest part that is worth a request."""
 _TOO_LONG = re.compile(
     r"too (?:long|large)|too many (?:\w+ )?tokens|(?:context|prompt).{0,10}(?:length|window|size|limit)"
-    r"|maximum.{0,20}tokens|tokens exceed",
+    r"|maximum.{0,20}tokens|(?:input|prompt) tokens exceed",
     re.IGNORECASE,
 )
 _Steps = Generator[Mapping[str, Any], object, Summary]
