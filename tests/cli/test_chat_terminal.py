@@ -161,7 +161,7 @@ def test_ctrl_c_stops_a_reply_and_the_conversation_goes_on(session, tmp_path):
 
 def test_ctrl_c_while_a_command_runs_leaves_a_conversation_that_goes_on(session, tmp_path):
     session.until("\n> ")
-    session.type("run touch begun; sleep 20\n")
+    session.type("run touch begun; sleep 20; touch ended\n")
     session.until("allow it? [y/N/always, or why not] ")
     session.type("y\n")
     end = time.monotonic() + PATIENCE
@@ -199,6 +199,16 @@ def test_a_session_through_a_pipe_is_plain_text_and_is_taken_up_by_the_next(env,
     assert "\n\n> what did I say about the port\nYou said: remember: the port is 8080\n" in out
 
 
+def is_alive(pid: int) -> bool:
+    """Whether a process runs, and goes on to run for a while: one that was just killed may take a moment to end."""
+    for _ in range(200):
+        state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
+        if not state or state.startswith("Z"):
+            return False
+        select.select([], [], [], 0.01)
+    return True
+
+
 def test_ctrl_c_ends_a_script_and_leaves_a_conversation_that_goes_on(env, tmp_path):
     process = subprocess.Popen(
         command("--tools", "shell", "--yes"),
@@ -209,16 +219,17 @@ def test_ctrl_c_ends_a_script_and_leaves_a_conversation_that_goes_on(env, tmp_pa
         cwd=tmp_path,
     )
     assert process.stdin
-    process.stdin.write(b"run touch begun; sleep 20\nhello\n")
+    process.stdin.write(b"run echo $$ > begun; sleep 20\nhello\n")
     process.stdin.flush()
     end = time.monotonic() + PATIENCE
-    while not (tmp_path / "begun").exists():
+    while not (tmp_path / "begun").exists() or not (tmp_path / "begun").read_text():
         assert time.monotonic() < end
         select.select([], [], [], 0.01)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (130, b"Stopped.\n")
     assert b"Hello!" not in out
+    assert not is_alive(int((tmp_path / "begun").read_text()))
     code, out_again, err_again = piped(env, tmp_path, "hello\n")
     assert (code, err_again) == (0, "")
     assert "/resume goes on with it." in out_again

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ..agents.chat import ChatAgent
 from ..agents.events import Changed
 from ..agents.limits import Limits
+from ..agents.toolbox import stop_commands
 from ..agents.tools import Tool
 from ..conversation import Conversation
 from ..core.context import Context
@@ -105,6 +106,7 @@ class Talk:
                     if isinstance(event, Changed):
                         self._told = max(self._told, event.receipt.last)
         except KeyboardInterrupt:
+            stop_commands()
             if not self._goes_on:
                 raise
             self.note("Stopped. /resume goes on with it; or say something else.")

@@ -15,6 +15,6 @@ from ..tools import ToolFailed
 from .databases import sqlite
 from .reading import files
 from .searching import search
-from .shells import shell
+from .shells import shell, stop_commands
 
-__all__ = ["ToolFailed", "files", "search", "shell", "sqlite"]
+__all__ = ["ToolFailed", "files", "search", "shell", "sqlite", "stop_commands"]

@@ -16,13 +16,15 @@ from ..tools import Tool, ToolFailed, tool
 from .bounded import head_and_tail
 from .folders import Folder
 
-__all__ = ["shell"]
+__all__ = ["shell", "stop_commands"]
 
 _MOST_CHARACTERS = 16_000
 _LONGEST_TIMEOUT = 3_600
 _PIECE = 65_536
 _TAIL = 64
 """Pieces at the end of an output that are held while it comes: what is between the first and these is dropped."""
+_going_on: set[subprocess.Popen[bytes]] = set()
+"""Commands that run now, in this program."""
 _SECRET = ("API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY")
 
 
@@ -61,6 +63,13 @@ def shell(
     return (tool(run_command, needs_approval=needs_approval, together=False),)
 
 
+def stop_commands() -> None:
+    """Kill the commands that go on now in this program, with what they started: whoever waited for them is gone."""
+    for process in list(_going_on):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
 def _run(command: str, home: Folder, timeout: float, environment: Mapping[str, str]) -> str:
     if "\0" in command or not command.strip():
         raise ToolFailed("There is no command.")
@@ -77,6 +86,7 @@ def _run(command: str, home: Folder, timeout: float, environment: Mapping[str, s
         )
     except (OSError, ValueError) as error:  # Too long a command, or the folder is gone.
         raise ToolFailed(f"The command could not be started: {error}.") from error
+    _going_on.add(process)
     output = _Output(process)
     try:
         code: int | None = process.wait(timeout)
@@ -84,6 +94,7 @@ def _run(command: str, home: Folder, timeout: float, environment: Mapping[str, s
         code = None
     finally:
         _kill(process)
+        _going_on.discard(process)
     said = head_and_tail(output.text(), _MOST_CHARACTERS, "; write it to a file and look at parts of it")
     if code is None:
         end = f"[killed after {timeout:g} seconds, with all that it had started]"
