@@ -178,6 +178,12 @@ def test_a_fork_goes_its_own_way_and_leaves_the_other_as_it_was(chat, tmp_path):
         assert (len(talk), len(other)) == (2, 4)
 
 
+def test_a_conversation_in_memory_goes_over_to_another_model_and_another_name(chat):
+    out = answers(chat("remember: one", "/model demo", "/fork other", "/fork third", "/history", store="memory:"))
+    assert out[4].splitlines()[0] == "   m1  user       remember: one"
+    assert out[3] == "This is third now, with all that was said; other stays as it is."
+
+
 def test_search_finds_what_is_not_shown_whole(chat):
     chat("read chapter_0.md", "read chapter_1.md", policy="keep-last-1")
     out = answers(chat("read chapter_2.md", "/search Chapter 0", "/search zebra", "/search", policy="keep-last-1"))

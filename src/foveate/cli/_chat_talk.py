@@ -25,7 +25,7 @@ from ..core.receipts import Receipt
 from ..errors import BadSetting
 from ..models.demo import demo_model
 from ..models.prices import cost_of
-from ..ports import Cost, Model
+from ..ports import Cost, Model, Store
 from ..wiring import open_model
 from ._chat_screen import Screen
 from ._chat_shown import Notice, Question, Waiting
@@ -42,7 +42,8 @@ class Opening(Struct, frozen=True):
 
     name: str
     model: str
-    store: str
+    store: Store
+    """Where the conversation is kept; whoever opened it closes it."""
     folder: Path
     tools: tuple[Tool, ...]
     system: str

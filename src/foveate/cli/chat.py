@@ -19,6 +19,7 @@ from ._options import settings_of
 
 if TYPE_CHECKING:
     from ..agents.tools import Tool
+    from ..ports import Store
     from ._chat_screen import Screen
     from ._chat_talk import Talk
 
@@ -94,6 +95,7 @@ def chat(
         Write one JSON object a line for everything that happens, for programs.
     """
     from ..agents.limits import Limits
+    from ..wiring import open_store
     from ._chat_talk import DEMO, Opening, Talk
 
     if name is not None and not name.strip():
@@ -101,34 +103,37 @@ def chat(
     settings = settings_of(policy)
     is_set = settings.values["store"].source != "default"
     place = store or (settings["store"] if is_set else _default_store())
-    if list_:
-        return _list(place)
     limits = Limits(turns=limit_turns, tokens=limit_tokens, money=limit_money, seconds=limit_seconds)
-    called, is_new, last_model = _found(place, name)
-    who = model or last_model
-    if not who:
-        raise BadSetting("Which model is to answer? Say --model anthropic:claude-haiku-4-5, or --model demo: no key.")
-    screen = _screen(json_)
-    is_person = sys.stdin.isatty()
-    goes_on = is_person or json_
-    opening = Opening(
-        name=called,
-        model=who,
-        store=place,
-        folder=folder,
-        tools=_tools(tools, folder),
-        system=_said(system),
-        limits=limits,
-        window=settings["window"] if window is None else window,
-        policy=policy,
-        approves=yes,
-        pace=_PACE if is_person and who == DEMO else 0.0,
-    )
-    with closing(Talk(opening, screen, goes_on=goes_on)) as talk:
-        _greet(talk, place, is_new=is_new)
-        while not _is_over(talk, screen, goes_on=goes_on):
-            pass
-        return 1 if talk.has_failed and not goes_on else 0
+    with closing(open_store(place)) as database:
+        if list_:
+            return _list(database, place)
+        called, is_new, last_model = _found(database, name)
+        who = model or last_model
+        if not who:
+            raise BadSetting(
+                "Which model is to answer? Say --model anthropic:claude-haiku-4-5, or --model demo: no key."
+            )
+        screen = _screen(json_)
+        is_person = sys.stdin.isatty()
+        goes_on = is_person or json_
+        opening = Opening(
+            name=called,
+            model=who,
+            store=database,
+            folder=folder,
+            tools=_tools(tools, folder),
+            system=_said(system),
+            limits=limits,
+            window=settings["window"] if window is None else window,
+            policy=policy,
+            approves=yes,
+            pace=_PACE if is_person and who == DEMO else 0.0,
+        )
+        with closing(Talk(opening, screen, goes_on=goes_on)) as talk:
+            _greet(talk, place, is_new=is_new)
+            while not _is_over(talk, screen, goes_on=goes_on):
+                pass
+            return 1 if talk.has_failed and not goes_on else 0
 
 
 def _is_over(talk: Talk, screen: Screen, *, goes_on: bool) -> bool:
@@ -216,45 +221,37 @@ def _default_store() -> str:
     return f"sqlite:///{place}"
 
 
-def _found(place: str, name: str | None) -> tuple[str, bool, str]:
+def _found(store: Store, name: str | None) -> tuple[str, bool, str]:
     """The name of the conversation, whether it is new, and the model that answered in it last."""
-    from ..wiring import open_conversation, open_store
+    from ..wiring import open_conversation
 
-    store = open_store(place)
-    try:
-        there = store.names("")
-        if name is None:
-            number = next(number for number in range(1, len(there) + 2) if f"chat-{number}" not in there)
-            return f"chat-{number}", True, ""
-        if name not in there:
-            return name, True, ""
-        with closing(open_conversation(name, store=store, policy="off")) as chat:
-            steps = (step for run in reversed(chat.runs()) for step in reversed(chat.steps(run.id)))
-            return name, not len(chat), next((step.name for step in steps if step.kind == "model"), "")
-    finally:
-        store.close()
+    there = store.names("")
+    if name is None:
+        number = next(number for number in range(1, len(there) + 2) if f"chat-{number}" not in there)
+        return f"chat-{number}", True, ""
+    if name not in there:
+        return name, True, ""
+    with closing(open_conversation(name, store=store, policy="off")) as chat:
+        steps = (step for run in reversed(chat.runs()) for step in reversed(chat.steps(run.id)))
+        return name, not len(chat), next((step.name for step in steps if step.kind == "model"), "")
 
 
-def _list(place: str) -> int:
+def _list(store: Store, place: str) -> int:
     """Name the conversations of a store: how long each is, and what was said last."""
     from ..replay.numbers import plural
-    from ..wiring import open_conversation, open_store
+    from ..wiring import open_conversation
     from ._print import print_table, say
     from ._said import beginning
 
-    store = open_store(place)
-    try:
-        names = store.names("")
-        say(f"{place}: {plural(len(names), 'conversation')}")
-        rows: list[tuple[str, str, str]] = []
-        for name in names:
-            with closing(open_conversation(name, store=store, policy="off")) as chat:
-                newest = chat.history(max(1, len(chat)))
-                rows.append((name, f"{len(chat):,}", beginning(newest[-1].message, 60) if newest else ""))
-        if rows:
-            print_table(("name", "messages", "the last one"), rows, left=3)
-    finally:
-        store.close()
+    names = store.names("")
+    say(f"{place}: {plural(len(names), 'conversation')}")
+    rows: list[tuple[str, str, str]] = []
+    for name in names:
+        with closing(open_conversation(name, store=store, policy="off")) as chat:
+            newest = chat.history(max(1, len(chat)))
+            rows.append((name, f"{len(chat):,}", beginning(newest[-1].message, 60) if newest else ""))
+    if rows:
+        print_table(("name", "messages", "the last one"), rows, left=3)
     return 0
 
 
