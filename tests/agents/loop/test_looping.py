@@ -17,7 +17,10 @@ from foveate import (
     Limits,
     LoopAgent,
     Media,
+    Pin,
+    Target,
     Text,
+    View,
     expire_results,
     open_store,
 )
@@ -469,3 +472,4 @@ def test_where_the_step_cannot_be_taken_out_of_sight_the_expansion_is_told_of():
     outcome, model = run_both(script, actions=[long], policy=[expire_results(), pin_replies])
     assert outcome.is_done
     assert len(texts(model.requests[3])[2]) == 916
+    assert texts(model.requests[3])[-2:] == [script[2], "[Expanded message m3 to full content at agent's request]"]
