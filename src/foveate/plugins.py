@@ -153,7 +153,10 @@ def listed(plugins: Sequence[Plugin]) -> tuple[Plugin, ...]:
         given.callable_("A plugin", plugin)
         name = getattr(plugin, "name", None)
         if not isinstance(name, str) or not name.strip():
-            raise BadSetting(f"A plugin has a name, a text that is not blank; {plugin!r:.100} has {name!r:.60}.")
+            raise BadSetting(
+                f"A plugin has a name, a text that is not blank; {plugin!r:.100} has {name!r:.60}. "
+                "plugin() makes one of a function."
+            )
         if name in names:
             raise BadSetting(f"There are two plugins of the name {name!r}; each needs its own.")
         names.add(name)

@@ -123,6 +123,15 @@ def test_a_provider_is_used_with_the_key_of_the_environment_or_with_one_that_is_
     model.close()
 
 
+def test_a_builder_shows_what_was_said_and_no_password():
+    builder = AgentBuilder().use(MODEL).with_window(9_000).add_tool(ADD).with_tool_result_filtering(3)
+    assert repr(builder.with_history("postgresql://ada:s3cret@db/chats")) == (
+        "AgentBuilder('anthropic:claude-haiku-4-5', window=9000, store='postgresql:...', filter={}, "
+        "tool results kept=3, tools=['add'])"
+    )
+    assert "store='sqlite:///chat.db'" in repr(builder.with_history("sqlite:///chat.db"))
+
+
 def test_google_and_xai_are_reached_at_their_openai_compatible_addresses(monkeypatch):
     pytest.importorskip("openai")
     for use, host in (("use_google", "generativelanguage.googleapis.com"), ("use_xai", "api.x.ai")):

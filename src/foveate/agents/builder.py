@@ -6,7 +6,6 @@ never changes, so one may be kept, shared, and built on.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,12 +18,11 @@ from ..core.events import Event
 from ..core.planner import Policy
 from ..errors import BadSetting
 from ..plugins import Plugin
-from ..policies.checkpoint import checkpoint
 from ..ports import Model, Store
 from ..wiring import open_model
 from .calling import Approve
 from .limits import Limits
-from .summary_tools import summarizer_of
+from .shrinking import Shrinking
 from .tools import Tool, tools_of
 
 if TYPE_CHECKING:
@@ -34,9 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["AgentBuilder"]
 
-_OMITTED = "[Omitted]"
-_IMAGE_OMITTED = "[Image omitted]"
-"""Placeholders without a handle: without `with_expanding` there is no tool that would take one."""
 _KEYS = ("sk-", "xai-", "AIza", "gsk_")
 """How keys begin: whoever says them in the place of a model would find them in an error, or in a log."""
 
@@ -62,12 +57,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
     tools: tuple[Tool, ...] = ()
     plugins: tuple[Plugin | PluginMaker, ...] = ()
     listeners: tuple[Callable[[Event], object], ...] = ()
-    mechanisms: Mapping[str, Mapping[str, Any]] = {}
-    """What is said of summarization and filtering: settings, by mechanism."""
-    results_kept: int | None = None
-    results_kept_inside: int | None = None
-    """The same, said inside of summarization."""
-    summary_tool: object = None
+    shrinking: Shrinking = Shrinking()
 
     # ----------------------------------------------------------------------------------------------------- the model
 
@@ -140,22 +130,8 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         `retrigger="trigger_at"`. Raises BadSetting for `keep_recent` of `trigger_at` or more, and where filtering is
         told another number. The agent warns when it is built with `keep_recent` below 5.
         """
-        given.instance("enabled=", enabled, bool, "True or False")
-        numbers = {"trigger_at": trigger_at, "keep_recent": keep_recent}
-        for what, number in numbers.items():
-            given.whole(f"{what}= (messages)", number, 1)
-        if keep_recent >= trigger_at:
-            raise BadSetting(
-                f"keep_recent={keep_recent} is not less than trigger_at={trigger_at}: there would be nothing to "
-                "summarise."
-            )
-        builder = self._filtering(inside=tool_results_keep_recent)
-        if not enabled:
-            others = {name: told for name, told in self.mechanisms.items() if name != "checkpoint"}
-            return replace(builder, mechanisms=others, summary_tool=None)
-        _tried({**numbers, **more})
-        writer = "digest" if tool is None else tool
-        return replace(builder._told("checkpoint", {**numbers, **more}), summary_tool=writer)
+        shrinking = self.shrinking.summarized(trigger_at, keep_recent, tool, enabled, tool_results_keep_recent, more)
+        return replace(self, shrinking=shrinking)
 
     def with_tool_result_filtering(self, keep_recent: int = 5, **more: Any) -> AgentBuilder:
         """Keep the newest `keep_recent` tool results whole (0: all of them), and show a placeholder for the others.
@@ -164,11 +140,11 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         `foveate.filter_tool_results`, such as `batch=10` or `placeholder=`, by default `[Omitted]`. Raises BadSetting
         where summarization is told another number.
         """
-        return self._filtering(outside=given.whole("keep_recent= (tool results)", keep_recent))._told("filter", more)
+        return replace(self, shrinking=self.shrinking.filtered(keep_recent, more))
 
     def with_max_multimodal_messages(self, most: int, **more: Any) -> AgentBuilder:
         """Keep images and documents in the newest `most` messages that have some (0: in none)."""
-        return self._told("filter", {"max_multimodal": given.whole("most= (messages)", most), **more})
+        return replace(self, shrinking=self.shrinking.with_media(most, more))
 
     def with_history_retention(self, *args: object, **keywords: object) -> AgentBuilder:
         """Gone: it dropped messages. Raises BadSetting that names what came in its place."""
@@ -258,7 +234,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
             made["plugins"] = [one() if isinstance(one, type | partial) else one for one in self.plugins]
         if self.listeners:
             made["on_event"] = self.listeners[0] if len(self.listeners) == 1 else _Each(self.listeners)
-        made |= self._shrinking(kind)
+        made |= self.shrinking.keywords(self.said, kind)
         return made if kind != "loop" else _of_a_loop(made)
 
     def build_chat_agent(self) -> ChatAgent:
@@ -298,12 +274,10 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         return AsyncLoopAgent(**self.keywords("loop", asynchronous=True))
 
     def __repr__(self) -> str:
-        """What was said, but for the key."""
+        """What was said, but for keys and passwords."""
         facts = [repr(self.model) if isinstance(self.model, str) else getattr(self.model, "name", "no model")]
-        facts += [f"{name}={value!r:.60}" for name, value in self.said.items()]
-        facts += [f"{name}={dict(told)!r:.80}" for name, told in self.mechanisms.items()]
-        kept = self.results_kept if self.results_kept is not None else self.results_kept_inside
-        facts += [] if kept is None else [f"results kept={kept}"]
+        facts += [f"{name}={_shown(name, value)}" for name, value in self.said.items()]
+        facts += [str(self.shrinking)] if str(self.shrinking) else []
         facts += [f"tools={[tool.name for tool in self.tools]}"] if self.tools else []
         return f"AgentBuilder({', '.join(facts)})"
 
@@ -312,53 +286,12 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
     def _with(self, **said: Any) -> AgentBuilder:
         return replace(self, said={**self.said, **said})
 
-    def _told(self, mechanism: str, arguments: Mapping[str, Any]) -> AgentBuilder:
-        told = {**self.mechanisms.get(mechanism, {}), **arguments}
-        return replace(self, mechanisms={**self.mechanisms, mechanism: told})
 
-    def _filtering(self, *, inside: int | None = None, outside: int | None = None) -> AgentBuilder:
-        """With the number of results to keep, wherever it was said. Raises BadSetting where that was done twice."""
-        if inside is not None:
-            given.whole("tool_results_keep_recent= (tool results)", inside)
-        inner = self.results_kept_inside if inside is None else inside
-        outer = self.results_kept if outside is None else outside
-        if inner is not None and outer is not None and inner != outer:
-            raise BadSetting(
-                f"with_summarization(tool_results_keep_recent={inner}) and "
-                f"with_tool_result_filtering(keep_recent={outer}) say two numbers for one thing. Say one, once."
-            )
-        return replace(self, results_kept=outer, results_kept_inside=inner)
-
-    def _shrinking(self, kind: Kind) -> dict[str, Any]:
-        """The keywords of summarization and filtering."""
-        told = {name: dict(arguments) for name, arguments in self.mechanisms.items()}
-        kept = self.results_kept if self.results_kept is not None else self.results_kept_inside
-        if kept is not None or "filter" in told:
-            told["filter"] = {"keep": kept or 0, **self._placeholders(), **told.get("filter", {})}
-        if not told:
-            return {}
-        made: dict[str, Any] = {}
-        if not isinstance(self.said.get("policy", ""), str):
-            raise BadSetting(
-                "Policies of your own do not go with summarization and filtering as the builder says them. Put "
-                "checkpoint(...) and filter_tool_results(...) among yours, or name a preset."
-            )
-        if "policy" not in self.said:
-            made["policy"] = "none"
-            if kind == "loop":  # Results of its actions expire, as in any other loop agent.
-                told["expire"] = {}
-        made["settings"] = {**self.said.get("settings", {}), **told}
-        if self.summary_tool is not None:
-            name = self.said.get("conversation") or self.said.get("name") or kind
-            made["summarizer"] = summarizer_of(self.summary_tool, name)
-        return made
-
-    def _placeholders(self) -> dict[str, str]:
-        """Those without a handle, where the model has no tool that takes one."""
-        if self.said.get("expand"):
-            return {}
-        has_media = "max_multimodal" in self.mechanisms.get("filter", {})
-        return {"placeholder": _OMITTED, **({"media_placeholder": _IMAGE_OMITTED} if has_media else {})}
+def _shown(name: str, value: object) -> str:
+    """A value in a few characters; of a store that is a server only its kind, since its URL may hold a password."""
+    if name == "store" and isinstance(value, str) and not value.startswith(("sqlite:", "memory:")):
+        return f"'{value.partition(':')[0]}:...'"
+    return f"{value!r:.60}"
 
 
 class _Each(Struct, frozen=True):
@@ -375,16 +308,6 @@ class _Each(Struct, frozen=True):
                 failed = failed or error
         if failed is not None:
             raise failed  # The conversation logs it.
-
-
-def _tried(arguments: Mapping[str, Any]) -> None:
-    """Refuse at once what the policy would refuse."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # The conversation warns when it is opened.
-            checkpoint(**arguments)
-    except TypeError as error:
-        raise BadSetting(f"Summarization cannot be told this: {error}.") from error
 
 
 def _of_a_loop(made: dict[str, Any]) -> dict[str, Any]:
