@@ -17,6 +17,7 @@ from foveate import (
     BadInput,
     BadSetting,
     ChatAgent,
+    DoesNotFit,
     Limits,
     ReActAgent,
     Usage,
@@ -211,6 +212,14 @@ def test_messages_may_be_said_too():
         image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}}
         one.send({"role": "user", "content": [{"type": "text", "text": "What is it?"}, image]})
         assert one.conversation.runs()[0].task == "What is it?"
+
+
+def test_what_fits_into_no_window_is_raised_and_what_is_said_next_is_answered():
+    with agent(["Fine."], window=2_000) as one:
+        with pytest.raises(DoesNotFit):
+            one.send("word " * 10_000)
+        assert one.send("Sorry.").text == "Fine."
+        assert [(run.state, len(run.task)) for run in one.conversation.runs()] == [("failed", 2_003), ("done", 6)]
 
 
 def test_two_things_at_once_are_refused():

@@ -93,6 +93,10 @@ def test_the_decorator_takes_the_options_of_a_tool():
     assert said == ("rm", True, True, False, 3, Lease(2))
 
 
+def test_a_tool_can_be_called_as_the_function_it_was():
+    assert tool(read_file)("a", lines=3) == "a 3 text"
+
+
 def test_arguments_are_converted_to_the_types_of_the_function():
     def f(
         count: int,

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["Talker", "Talking"]
 
 _BY_LIMIT = {"turns", "tokens", "money", "time"}
+_LONGEST_TASK = 2_000
+"""Characters of what was said that a run's record repeats; the whole of it is in the history."""
 _TRIES = 3
 """Answers of a wanted type that are tried to be read."""
 
@@ -193,6 +195,7 @@ class Talker:
 
     def _begun(self, task: str) -> AgentRun:
         talking = self._talking
+        task = task if len(task) <= _LONGEST_TASK else f"{task[:_LONGEST_TASK]}..."
         return begun(talking.name, self._chat.name, task, id=talking.new_id(), now=talking.clock())
 
     def _running(self, run: AgentRun, streams: bool) -> Running:

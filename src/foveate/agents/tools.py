@@ -66,7 +66,7 @@ class Tool(Struct, frozen=True, kw_only=True):
         if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
             raise BadSetting(
                 f"{self.name!r:.80} cannot be the name of a tool: providers take 1 to 64 letters, digits, _ and -. "
-                "Say name=."
+                'Give it another one: tool(function, name="...").'
             )
         given.text(f"The description of the tool {self.name}", self.description)
         given.callable_(f"The call of the tool {self.name}", self.call)
@@ -88,6 +88,10 @@ class Tool(Struct, frozen=True, kw_only=True):
             raise BadSetting(f"timeout= of the tool {self.name} is seconds, more than 0, not {self.timeout!r:.60}.")
         if self.lease is not None:
             given.lease(self.lease)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the function as it was called before it became a tool: nothing is checked or kept."""
+        return self.call(*arguments, **named)
 
     @property
     def is_async(self) -> bool:
@@ -216,7 +220,10 @@ def tools_of(tools: Iterable[object]) -> tuple[Tool, ...]:
     made = tuple(one if isinstance(one, Tool) else tool(cast(Any, one)) for one in tools)
     names = [one.name for one in made]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise BadSetting(f"Two tools are called {', '.join(twice)}; a model could not tell them apart. Say name=.")
+        raise BadSetting(
+            f"Two tools are called {', '.join(twice)}; a model could not tell them apart. Name one of them anew: "
+            'tool(function, name="...").'
+        )
     return made
 
 
