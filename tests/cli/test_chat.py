@@ -411,7 +411,8 @@ def test_an_answer_that_was_stopped_is_gone_on_with(chat):
     again = chat("/resume", "/resume")
     assert "The last answer did not come to its end. /resume goes on with it." in again
     assert "That was the tour: 6 files" in answers(again)[0]
-    assert "  * " not in answers(again)[1]
+    assert answers(again)[1] == "There is nothing to go on with: the last answer came to its end."
+    assert answers(chat("/resume", name="new")) == [answers(again)[1]]
 
 
 def test_a_file_is_written_only_where_somebody_allows_it(folder, tmp_path):

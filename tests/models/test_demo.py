@@ -131,6 +131,12 @@ def test_what_cannot_be_done_is_said(folder, asked, said):
     assert Talk(folder).ask(asked).startswith(said)
 
 
+def test_a_tour_with_files_alone_reads_them(folder):
+    talk = Talk(folder, kinds=(files,))
+    assert talk.ask("tour").startswith("That was the tour: 8 files")
+    assert {call.name for call in talk.calls} <= {"list_files", "read_file", "expand"}
+
+
 def test_without_tools_it_says_which_it_would_need(tmp_path):
     talk = Talk(tmp_path, kinds=(lambda folder: (),))
     assert talk.ask("read a.md") == "I was not given a tool for that. Start the chat with --tools files."

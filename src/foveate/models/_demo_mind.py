@@ -41,10 +41,10 @@ def answer_to(said: Sequence[Message], offered: Offered, mark: str) -> Message:
     past = past_of(said, offered)
     text, wants = _reply(past)
     calls = [offered.call(want, f"call_{mark}_{number}") for number, want in enumerate(wants, 1)]
-    missing = [want.deed for want, call in zip(wants, calls, strict=True) if call is None]
-    if missing:
-        return assistant(_without(missing[0]))
-    return assistant(text, *(call for call in calls if call is not None))
+    made = [call for call in calls if call is not None]
+    if wants and not made:
+        return assistant(_without(wants[0].deed))
+    return assistant(text, *made)
 
 
 def _reply(past: Past) -> Reply:
