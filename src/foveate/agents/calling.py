@@ -109,13 +109,12 @@ def answer_open(running: Running, calling: Calling) -> Act[None]:
 
 def _steps_since(running: Running, reply: str, turn: int) -> Act[list[AgentRunStep]]:
     """The steps that answer the calls of a reply: of the run that the reply came from, and of later ones."""
-    chat, (first, _) = running.conversation, step_of(reply)
+    chat, (first, number) = running.conversation, step_of(reply)
     runs: list[AgentRun] = yield Do(chat.runs)
     ids = [run.id for run in runs]
+    found: list[AgentRunStep] = yield Do(partial(chat.steps, first, number))
     # Of a fork the first run is kept under the name of the conversation it came from.
-    later = ids[ids.index(first) + 1 :] if first in ids else ids
-    found: list[AgentRunStep] = []
-    for id in [first, *later]:
+    for id in ids[ids.index(first) + 1 :] if first in ids else ids:
         found += yield Do(partial(chat.steps, id))
     return [step for step in found if step.kind == "action" and step.turn == turn]
 

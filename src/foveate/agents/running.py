@@ -127,7 +127,7 @@ class Running:
     def _failed(self, step: AgentRunStep, error: BaseException) -> Act[None]:
         """Write down that a step failed. Why it did counts for more than that this could not be written down."""
         try:
-            yield from self.end_step(step, error=f"{type(error).__name__}: {error}")
+            yield from self.end_step(step, error=_said(error))
         except Exception as other:
             _log.warning("%s: how step %d ended could not be kept: %s", self.run.id, step.number, other)
 
@@ -214,7 +214,7 @@ class Running:
             raise
         except BaseException as error:
             is_stopped = not isinstance(error, Exception)
-            yield from self._broken_off("stopped" if is_stopped else "failed", f"{type(error).__name__}: {error}")
+            yield from self._broken_off("stopped" if is_stopped else "failed", _said(error))
             raise
 
     def _broken_off(self, state: RunState, reason: str) -> Act[None]:
@@ -230,6 +230,10 @@ class Running:
 def begun(agent: str, conversation: str, task: str, *, id: str, now: int, parent: str = "") -> AgentRun:
     """The record of a run that begins. `now`: milliseconds since 1970."""
     return AgentRun(id, agent, conversation, task, parent, begun=now, usage=Usage())
+
+
+def _said(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".rstrip(": ")
 
 
 def word(text: str) -> str:

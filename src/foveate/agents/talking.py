@@ -21,7 +21,7 @@ from ..ports import Clock, Cost, Model
 from ..shell import Historic
 from .acts import Act, Do
 from .answers import Wanted, Wrong, with_instruction
-from .calling import Calling, answer_open, open_calls
+from .calling import Calling, answer_calls, answer_open, open_calls
 from .events import Ended, Outcome
 from .limits import Limits
 from .running import Running, begun
@@ -122,14 +122,17 @@ class Talker:
         return outcome
 
     def _loop(self, running: Running) -> Act[Outcome]:
-        said, tries = "", 0
+        said, tries, calling = "", 0, self._talking.calling
+        yield from answer_open(running, calling)
         while True:
-            yield from answer_open(running, self._talking.calling)
             if reason := running.reached():
                 return (yield from running.end("stopped", said, reason))
             reply: Message = yield from running.call_model(system=self._system, tools=self._tools)
             said = reply.text or said
-            if not reply.calls:
+            if reply.calls:
+                calls = yield from open_calls(self._chat, calling)
+                yield from answer_calls(running, calling, calls)
+            else:
                 tries += 1
                 if outcome := (yield from self._final(running, reply.text, tries)):
                     return outcome
