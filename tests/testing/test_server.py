@@ -156,6 +156,35 @@ def test_models_stand_at_their_paths_and_nobody_at_others():
     assert [one.path for one in server.received][-1] == "/v1/messages"
 
 
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (b"no json", "JSONDecodeError: "),
+        (b"[1]", "ValueError: the body is not a JSON object"),
+        (b"", "JSONDecodeError: "),
+    ],
+)
+def test_a_body_that_is_no_json_object_is_refused(body: bytes, says: str):
+    with StubServer(ScriptedModel(["x"])) as server:
+        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=10)
+        connection.request("POST", PATHS["anthropic"], body)
+        response = connection.getresponse()
+        assert response.status == 400
+        assert json.loads(response.read())["error"]["message"].startswith(says)
+        connection.close()
+
+
+def test_a_script_that_fails_is_told_and_one_that_ends_the_connection_ends_it():
+    def fails(request: dict[str, Any]) -> str:
+        raise KeyError("city")
+
+    with StubServer({"/a": ScriptedModel(fails), "/b": ScriptedModel([ConnectionError()])}) as server:
+        status, _, body = ask(server, "/a/v1/messages", HI)
+        assert (status, json.loads(body)["error"]["message"]) == (400, "KeyError: 'city'")
+        with pytest.raises(http.client.RemoteDisconnected):
+            ask(server, "/b/v1/messages", HI)
+
+
 def test_a_script_that_is_over_is_told_and_is_not_to_be_tried_again():
     with StubServer(ScriptedModel([])) as server:
         status, _, body = ask(server, PATHS["anthropic"], HI)

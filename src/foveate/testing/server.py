@@ -37,8 +37,10 @@ class Received(NamedTuple):
 
     @property
     def said(self) -> dict[str, Any]:
-        """The body as values."""
-        values: dict[str, Any] = json.loads(self.body)
+        """The body as values. Raises ValueError where it is no JSON object."""
+        values = json.loads(self.body)
+        if not isinstance(values, dict):
+            raise ValueError("the body is not a JSON object")
         return values
 
 
@@ -105,7 +107,10 @@ class StubServer:
         return max(fitting, key=lambda one: one[0])[1]
 
     def answer(self, request: Received) -> Answered:
-        """What the script says to a request. Raises ProviderError, and what else the script raises."""
+        """What the script says to a request. Raises ProviderError, and ConnectionError where the script does.
+
+        Whatever else goes wrong in a script is told as a request that is refused.
+        """
         self.received.append(request)
         path = request.path
         model = self.model_at(path)
@@ -114,8 +119,11 @@ class StubServer:
         except IllegalRequest as illegal:
             self.illegal.append(illegal)
             raise _refusal(path, 400, "; ".join(map(str, illegal.refusals))) from illegal
-        except AssertionError as over:  # Of the script: not to be tried again.
-            raise _refusal(path, 400, str(over)) from over
+        except (ProviderError, ConnectionError):
+            raise
+        except Exception as error:  # Of the script, which is over or fails: not to be tried again.
+            kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
+            raise _refusal(path, 400, f"{kind}{error}") from error
 
 
 def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
@@ -133,7 +141,7 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
                 super().finish()
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
             request = Received(self.path, headers, body)
             try:
