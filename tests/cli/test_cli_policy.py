@@ -155,3 +155,13 @@ def test_wrong_settings_are_refused_before_anything_is_done(run, here, recording
     code, out, err = run(command, recording)
     assert (code, out) == (2, "")
     assert "Did you mean FOVEATE_PRUNE_PROTECT?" in err
+
+
+def test_the_password_of_a_database_is_not_shown(run, here, monkeypatch):
+    monkeypatch.setenv("FOVEATE_STORE", "postgresql://ann:secret@host/db?sslpassword=secret")
+    for options in ((), ("--json",)):
+        shown = run("policy", "show", *options)[1]
+        assert ("ann:***@host" in shown, "secret" in shown) == (True, False)
+    monkeypatch.setenv("FOVEATE_STORE", "postgresql+x://ann:secret@host/db")
+    code, _, said = run("policy", "show")
+    assert (code != 0, "ann:***@host" in said, "secret" in said) == (True, True, False)

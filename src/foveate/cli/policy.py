@@ -82,7 +82,13 @@ def list_(*, as_json: Annotated[bool, Parameter(name="--json")] = False) -> int:
 
 
 def _listed(settings: Mapping[str, Setting]) -> list[dict[str, object]]:
-    return [{"name": name, "value": one.value, "source": one.source} for name, one in settings.items()]
+    return [{"name": name, "value": _open(name, one), "source": one.source} for name, one in settings.items()]
+
+
+def _open(name: str, setting: Setting) -> object:
+    """What may be shown of a value."""
+    is_url = name == "store" and isinstance(setting.value, str)
+    return without_password(setting.value) if is_url else setting.value
 
 
 def _print(settings: Settings) -> None:
@@ -90,10 +96,7 @@ def _print(settings: Settings) -> None:
 
     heading(f"policy {settings['policy']}", settings.description)
     say()
-    values = {name: (one.value, one.source) for name, one in settings.values.items()}
-    if isinstance(url := values["store"][0], str):
-        values["store"] = without_password(url), values["store"][1]
-    rows = [(name, _value(value), source) for name, (value, source) in values.items()]
+    rows = [(name, _value(_open(name, one)), one.source) for name, one in settings.values.items()]
     print_table(("setting", "value", "where it comes from"), rows, left=3)
     steps = [*settings.steps, *(["the hard floor"] if settings["floor"] else [])]
     say(f"Runs in this order: {', '.join(steps)}." if steps else "Nothing runs by itself.")
