@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import foveate
-from foveate.cli import chat as command
+from foveate.cli import _chat_opening as opening
 from foveate.cli._chat_commands import COMMANDS
 
 Chat = Callable[..., str]
@@ -416,9 +416,7 @@ def test_an_answer_that_was_stopped_is_gone_on_with(chat):
 
 
 def test_a_file_is_written_only_where_somebody_allows_it(folder, tmp_path):
-    from foveate.cli.chat import _tools
-
-    assert {tool.name: tool.needs_approval for tool in _tools("files,search,shell", folder)} == {
+    assert {tool.name: tool.needs_approval for tool in opening.tools_named("files,search,shell", folder)} == {
         "list_files": False,
         "read_file": False,
         "write_file": True,
@@ -452,7 +450,7 @@ def test_a_package_that_is_not_installed_is_one_clear_sentence(chat, monkeypatch
 def test_conversations_are_kept_where_the_user_keeps_data(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(command.sys, "platform", "linux")
-    assert command._default_store() == f"sqlite:///{tmp_path}/.local/share/foveate/chats.db"
-    monkeypatch.setattr(command.sys, "platform", "darwin")
-    assert command._default_store() == f"sqlite:///{tmp_path}/Library/Application Support/foveate/chats.db"
+    monkeypatch.setattr(opening.sys, "platform", "linux")
+    assert opening.default_store() == f"sqlite:///{tmp_path}/.local/share/foveate/chats.db"
+    monkeypatch.setattr(opening.sys, "platform", "darwin")
+    assert opening.default_store() == f"sqlite:///{tmp_path}/Library/Application Support/foveate/chats.db"

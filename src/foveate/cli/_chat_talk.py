@@ -66,7 +66,8 @@ class Talk:
         self._opening, self._screen, self._goes_on = opening, screen, goes_on
         self._allowed: set[str] = set()
         """Tools that nobody is asked for any more."""
-        self._agent = self._opened(opening)
+        self._model = self._opened_model(opening)
+        self._agent = self._opened(opening, self._model)
         self._told = self.chat.head.number
         """The newest edit that was told of."""
         self.has_failed = False
@@ -111,6 +112,8 @@ class Talk:
             if not self._goes_on:
                 raise
             self.note("Stopped. /resume goes on with it; or say something else.")
+        except BrokenPipeError:  # Nobody reads any more.
+            raise
         except BadSetting as error:  # A key that is not there, for example.
             if not self._goes_on:
                 raise
@@ -145,22 +148,25 @@ class Talk:
         self._reopen(replace(self._opening, model=model))
 
     def close(self) -> None:
-        """Let go of the conversation. All that was said is in the store."""
+        """Let go of the conversation and the model. All that was said is in the store."""
         self._agent.close()
+        if (close := getattr(self._model, "close", None)) is not None:
+            close()
 
     def _reopen(self, opening: Opening) -> None:
-        agent = self._opened(opening)  # First: where it cannot be opened, this one stays.
-        self._agent.close()
-        self._agent, self._opening = agent, opening
+        model = self._opened_model(opening)
+        agent = self._opened(opening, model)  # First: where it cannot be opened, this one stays.
+        self.close()
+        self._agent, self._model, self._opening = agent, model, opening
         self._told = self.chat.head.number
 
-    def _opened(self, opening: Opening) -> ChatAgent:
-        window = opening.window
-        model: Model
+    def _opened_model(self, opening: Opening) -> Model:
         if opening.model == DEMO:
-            model, window = demo_model(pace=opening.pace), _DEMO_WINDOW if window is None else window
-        else:
-            model = open_model(opening.model)
+            return demo_model(pace=opening.pace)
+        return open_model(opening.model)
+
+    def _opened(self, opening: Opening, model: Model) -> ChatAgent:
+        window = _DEMO_WINDOW if opening.window is None and opening.model == DEMO else opening.window
         if window is None and window_of(opening.model.partition(":")[2]) is None:
             raise BadSetting(f"How large is the window of {opening.model}? Say --window 128000 (tokens).")
         return ChatAgent(

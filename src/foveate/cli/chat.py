@@ -1,12 +1,11 @@
 """`foveate chat`: a conversation with a model, in the terminal or through a pipe.
 
-Reads the options and the lines; what a line leads to is `_chat_talk.py` and `_chat_commands.py`, how it looks
-`_chat_shown.py`.
+Reads the lines; what the options mean is `_chat_opening.py`, what a line leads to `_chat_talk.py` and
+`_chat_commands.py`, how it looks `_chat_shown.py`.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -14,25 +13,17 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ..errors import BadInput, BadSetting, FoveateError
+from ..errors import BadSetting, FoveateError
 from ._options import settings_of
 
 if TYPE_CHECKING:
-    from ..agents.tools import Tool
-    from ..ports import Store
     from ._chat_screen import Screen
     from ._chat_talk import Talk
 
 __all__ = ["chat"]
 
-TOOLS = ("files", "search", "shell")
-"""Names that --tools takes, beside none."""
-
-_SYSTEM = (
-    "You talk with somebody at a terminal. Answer in plain text, briefly. Where tools are offered, use them to look "
-    "before you answer; paths are relative to the folder you were started in."
-)
 _PACE = 0.01
+"""Seconds between two words of the demo, where a person reads along."""
 _LAST = 400
 """Characters of the last exchange that are told when a conversation is taken up."""
 
@@ -96,24 +87,26 @@ def chat(
     """
     from ..agents.limits import Limits
     from ..wiring import open_store
+    from ._chat_opening import default_store, found, listed, screen_of, system_prompt, tools_named
     from ._chat_talk import DEMO, Opening, Talk
 
     if name is not None and not name.strip():
         raise BadSetting("The conversation has an empty name. Give it one, or none, and it gets one.")
     settings = settings_of(policy)
     is_set = settings.values["store"].source != "default"
-    place = store or (settings["store"] if is_set else _default_store())
+    place = store or (settings["store"] if is_set else default_store())
     limits = Limits(turns=limit_turns, tokens=limit_tokens, money=limit_money, seconds=limit_seconds)
     with closing(open_store(place)) as database:
         if list_:
-            return _list(database, place)
-        called, is_new, last_model = _found(database, name)
+            listed(database, place)
+            return 0
+        called, is_new, last_model = found(database, name)
         who = model or last_model
         if not who:
             raise BadSetting(
                 "Which model is to answer? Say --model anthropic:claude-haiku-4-5, or --model demo: no key."
             )
-        screen = _screen(json_)
+        screen = screen_of(json_)
         is_person = sys.stdin.isatty()
         goes_on = is_person or json_
         opening = Opening(
@@ -121,8 +114,8 @@ def chat(
             model=who,
             store=database,
             folder=folder,
-            tools=_tools(tools, folder),
-            system=_said(system),
+            tools=tools_named(tools, folder),
+            system=system_prompt(system),
             limits=limits,
             window=settings["window"] if window is None else window,
             policy=policy,
@@ -193,90 +186,3 @@ def _greet(talk: Talk, place: str, *, is_new: bool) -> None:
     runs = chat.runs()
     if runs and runs[-1].state != "done":
         talk.note("The last answer did not come to its end. /resume goes on with it.", "yellow")
-
-
-# ------------------------------------------------------------------------------------------------- what was asked for
-
-
-def _screen(is_json: bool) -> Screen:
-    from ._chat_screen import JsonScreen, Pipe, Terminal
-
-    if is_json:
-        return JsonScreen()
-    return Terminal() if sys.stdin.isatty() and sys.stdout.isatty() else Pipe()
-
-
-def _default_store() -> str:
-    """A file in the user's data folder, which is made if it is not there."""
-    home = Path.home()
-    if os.environ.get("XDG_DATA_HOME"):
-        data = Path(os.environ["XDG_DATA_HOME"])
-    else:
-        data = home / "Library" / "Application Support" if sys.platform == "darwin" else home / ".local" / "share"
-    place = data / "foveate" / "chats.db"
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadSetting(f"{place.parent} cannot be made ({error.strerror}). Say --store sqlite:///chat.db.") from error
-    return f"sqlite:///{place}"
-
-
-def _found(store: Store, name: str | None) -> tuple[str, bool, str]:
-    """The name of the conversation, whether it is new, and the model that answered in it last."""
-    from ..wiring import open_conversation
-
-    there = store.names("")
-    if name is None:
-        number = next(number for number in range(1, len(there) + 2) if f"chat-{number}" not in there)
-        return f"chat-{number}", True, ""
-    if name not in there:
-        return name, True, ""
-    with closing(open_conversation(name, store=store, policy="off")) as chat:
-        steps = (step for run in reversed(chat.runs()) for step in reversed(chat.steps(run.id)))
-        return name, not len(chat), next((step.name for step in steps if step.kind == "model"), "")
-
-
-def _list(store: Store, place: str) -> int:
-    """Name the conversations of a store: how long each is, and what was said last."""
-    from ..replay.numbers import plural
-    from ..wiring import open_conversation
-    from ._print import print_table, say
-    from ._said import beginning
-
-    names = store.names("")
-    say(f"{place}: {plural(len(names), 'conversation')}")
-    rows: list[tuple[str, str, str]] = []
-    for name in names:
-        with closing(open_conversation(name, store=store, policy="off")) as chat:
-            newest = chat.history(max(1, len(chat)))
-            rows.append((name, f"{len(chat):,}", beginning(newest[-1].message, 60) if newest else ""))
-    if rows:
-        print_table(("name", "messages", "the last one"), rows, left=3)
-    return 0
-
-
-def _tools(names: str, folder: Path) -> tuple[Tool, ...]:
-    """The tools of these names. Raises BadSetting for a name that there is not, and where there is no such folder."""
-    from ..agents import toolbox
-
-    asked = [name.strip() for name in names.split(",") if name.strip() and name.strip() != "none"]
-    if unknown := [name for name in asked if name not in TOOLS]:
-        raise BadSetting(f"There are no tools {', '.join(unknown)}. Known: {', '.join(TOOLS)} and none.")
-    made = {
-        "files": lambda: toolbox.files(folder, needs_approval=True),  # Whoever writes is asked for.
-        "search": lambda: toolbox.search(folder),
-        "shell": lambda: toolbox.shell(folder),
-    }
-    return tuple(tool for name in dict.fromkeys(asked) for tool in made[name]())
-
-
-def _said(system: str | None) -> str:
-    """The system prompt: as given, from a file, or our own."""
-    if system is None:
-        return _SYSTEM
-    if not system.startswith("@"):
-        return system
-    try:
-        return Path(system[1:]).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"The system prompt cannot be read from {system[1:]}: {error}.") from error
