@@ -21,6 +21,7 @@ from foveate.core.messages import ToolResult
 from foveate.core.summaries import SummaryRequest
 from foveate.models.openai import OpenAIModel
 from foveate.testing import ScriptedModel, answer, call, say, user
+from foveate.testing.server import StubServer
 
 MODEL = "anthropic:claude-haiku-4-5"
 
@@ -466,3 +467,23 @@ def test_nothing_warns_where_nothing_is_wrong():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         AgentBuilder().use("demo").with_summarization().build_chat_agent().close()
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_over_the_wire_the_sdk_sends_what_the_builder_was_told_with_its_key(provider: str, monkeypatch):
+    pytest.importorskip(provider)
+    model = ScriptedModel([call("c1", "add", a=2, b=3), "It is 5."], provider)
+    with StubServer(model) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
+        builder = getattr(AgentBuilder(), f"use_{provider}")("m", "s3cret")
+        builder = builder.with_system("Be brief.").with_window(9_000).add_tool(ADD).with_tool_result_filtering(1)
+        made = builder.keywords("react")
+        with ReActAgent(**made) as agent:
+            assert str(agent.run("What is 2 + 3?")) == "It is 5."
+            assert made["model"]._own is not None
+        assert made["model"]._own is None  # Who opened it for the agent cannot close it.
+        for received in server.received:
+            assert "s3cret" in (received.headers.get("authorization", "") + received.headers.get("x-api-key", ""))
+            assert (received.said["model"], b"s3cret" in received.body) == ("m", False)
+        assert server.illegal == []

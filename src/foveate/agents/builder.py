@@ -227,7 +227,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
             raise BadSetting('Say which model: .use("anthropic:claude-haiku-4-5"), .use_openai("gpt-4.1-mini"), ...')
         keyed = self.key is not None and isinstance(self.model, str)
         model = open_model(str(self.model), asynchronous=asynchronous, api_key=self.key) if keyed else self.model
-        made: dict[str, Any] = {"model": model, **self.said}
+        made: dict[str, Any] = {"model": model, **({"closes_model": True} if keyed else {}), **self.said}
         if self.tools:
             made["tools"] = list(self.tools)
         if self.plugins:

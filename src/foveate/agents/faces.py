@@ -73,6 +73,7 @@ class Face:
         cost: Cost | None = None,
         clock: Clock | None = None,
         new_id: Callable[[], str] | None = None,
+        closes_model: bool = False,
         **opening: Any,
     ) -> None:
         """An agent with a model, in a conversation.
@@ -84,9 +85,9 @@ class Face:
         returns True, False, or a sentence why not. `at_most`: calls that go on at once. `result_type`: the type of the
         final answer, if not text (`Outcome.value`). `options`: said to the model with every request, such as
         `{"temperature": 0}`. `cost`: dollars that tokens cost, where the price of the model is not known. `clock`:
-        milliseconds since 1970. `new_id`: makes the ids of runs. All other keywords are those of `open_conversation`;
-        format and window follow from the model where they are not said. Raises BadSetting for values that are not
-        allowed.
+        milliseconds since 1970. `new_id`: makes the ids of runs. `closes_model`: whether `close` closes a Model that
+        was handed in; one that was named is closed. All other keywords are those of `open_conversation`; format and
+        window follow from the model where they are not said. Raises BadSetting for values that are not allowed.
         """
         made = _made(
             type(self),
@@ -109,8 +110,8 @@ class Face:
         self._chat: Conversation = (
             open_conversation(made.conversation, **made.opening) if self._owns else made.conversation
         )
-        self._model = made.talking.model if isinstance(model, str) else None
-        """The model, if this agent opened it."""
+        self._model = made.talking.model if isinstance(model, str) or closes_model else None
+        """The model, if this agent closes it."""
         self._busy = threading.Lock()
         try:
             self._talker = Talker(made.talking, self._chat)
@@ -191,6 +192,7 @@ class AsyncFace:
         cost: Cost | None = None,
         clock: Clock | None = None,
         new_id: Callable[[], str] | None = None,
+        closes_model: bool = False,
         **opening: Any,
     ) -> None:
         """As for the agent without asyncio; tools, `approve` and the model may be awaited."""
@@ -211,8 +213,8 @@ class AsyncFace:
             new_id=new_id,
             opening=opening,
         )
-        self._model = self._made.talking.model if isinstance(model, str) else None
-        """The model, if this agent opened it."""
+        self._model = self._made.talking.model if isinstance(model, str) or closes_model else None
+        """The model, if this agent closes it."""
         self._talker: Talker | None = None
         self._chat: AsyncConversation | None = None
         self._is_busy = False

@@ -68,6 +68,7 @@ class _Agent:
         options: Mapping[str, Any] | None = None,
         clock: Clock | None = None,
         new_id: Callable[[], str] | None = None,
+        closes_model: bool = False,
         **keywords: Any,
     ) -> None:
         """`model`: a Model, or a name such as `anthropic:claude-haiku-4-5`; None: that of the agent it is handed to.
@@ -90,7 +91,8 @@ class _Agent:
         told to the model; at the next one the run has failed. `expansions`: that are carried out in a row with nothing
         else done. `verbose`: tell the logger `foveate` each step at level INFO. `options`: said to the model with every
         request, such as `{"temperature": 0}`. `cost`: dollars that tokens cost, where the price of the model is not
-        known. `clock`: milliseconds since 1970. `new_id`: makes ids of runs.
+        known. `clock`: milliseconds since 1970. `new_id`: makes ids of runs. `closes_model`: whether `close` closes a
+        Model that was handed in; those that were named are closed.
 
         The other keywords are those of `open_conversation`: `store`, `window`, `policy`, `settings`, `summarizer`,
         `plugins`, `on_event`, ... Policies by name, or by default, have `expire` switched on; name `expire_results()`
@@ -133,6 +135,8 @@ class _Agent:
         self._name = given.text("conversation=", conversation) or name
         self._new_id = new_id or _new_id
         self._house = House(asynchronous=self._asynchronous)
+        if closes_model and model is not None and not isinstance(model, str):
+            self._house.adopt(model)
         self._opened: Opened | None = None
         self._busy = threading.Lock()
 

@@ -118,6 +118,10 @@ class House:
         opened = open_async_conversation if self._asynchronous else open_conversation
         return _made(opened(name, **said), lambda chat: Opened(chat, leases, its_model, cost))
 
+    def adopt(self, model: Model) -> None:
+        """Close this model too."""
+        self._models[f"handed in as {model.name}"] = model
+
     def close(self) -> list[object]:
         """Let go of the store and of the models, if they were opened here. To be awaited: what can be."""
         if self._owns_store:
