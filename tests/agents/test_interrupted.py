@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
-from foveate import BadInput, ChatAgent, StoreError, tool
+from foveate import AsyncChatAgent, BadInput, ChatAgent, StoreError, tool
 from foveate.agents.events import Answered, Called
 from foveate.agents.limits import Limits
 from foveate.stores.memory import MemoryStore
@@ -367,3 +370,72 @@ def test_a_call_of_expand_is_the_affair_of_the_conversation_wherever_a_run_dies(
         assert results["c3"].stamp.expanded
         n, is_dead = n + 2, countdown.is_dead
     assert n > 30
+
+
+class Cancelling:
+    """A countdown that fails nothing: with the n-th operation of the store it cancels the task that sends."""
+
+    def __init__(self, n: int) -> None:
+        self.left = n
+        self.task: asyncio.Task[Any] | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    def run(self, operation: Callable[[], Any], failure: object) -> Any:
+        self.left -= 1
+        if self.left == 0 and self.loop and self.task:
+            self.loop.call_soon_threadsafe(self.task.cancel)
+        return operation()
+
+
+def test_a_send_that_is_cancelled_anywhere_is_taken_up_and_does_nothing_twice():
+    async def play(n: int) -> bool:
+        world, cancelling = World(), Cancelling(n)
+        store: Any = FailingStore(MemoryStore(), cast(Any, cancelling))
+        options = plain(tools=world.tools(), store=store)
+        async with AsyncChatAgent(ScriptedModel(asks, asynchronous=True), **options) as one:
+            await one.open()
+            cancelling.loop = asyncio.get_running_loop()
+            cancelling.task = asyncio.ensure_future(one.send("Go."))
+            with suppress(asyncio.CancelledError):
+                await cancelling.task
+            was_cancelled, chat = cancelling.task.cancelled(), one.conversation
+            outcome = await (one.resume() if len(chat) else one.send("Go."))
+            assert (outcome.text, outcome.run.state) == ("All done.", "done")
+            assert max(world.done["send x"], world.done["send y"]) <= 1
+            rows = [row for row in await chat.history() if row.message.result]
+            assert [row.message.result.call_id for row in rows if row.message.result] == ["c1", "c2", "c3", "c4", "c5"]
+            runs = await chat.runs()
+            made = {f"{run.id}/{step.number}": step for run in runs for step in await chat.steps(run.id)}
+            assert [made[row.stamp.step].output for row in rows] == [row.message.text for row in rows]
+            assert {run.state for run in runs} == {"done"}
+            return was_cancelled or cancelling.left <= 0
+
+    n = 1
+    while asyncio.run(play(n)):
+        n += 1
+    assert n > 30
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_stream_that_is_left_after_any_event_is_taken_up_and_does_nothing_twice(together: bool):
+    def tools(world: World) -> list[Any]:
+        return [replace(one, together=together, is_repeatable=False) for one in world.tools()]
+
+    with agent(asks, tools=tools(World())) as one:
+        heard = len(list(one.stream("Go.")))
+    for events in range(1, heard):
+        world = World()
+        with agent(asks, tools=tools(world)) as one:
+            stream = one.stream("Go.")
+            for _ in range(events):
+                next(stream)
+            stream.close()
+            run = one.conversation.runs()[0]
+            assert (run.state, run.reason) == ("stopped", "whoever listened went away")
+            assert one.resume().text == "All done."
+            assert max(world.done["send x"], world.done["send y"]) <= 1
+            results = [row.message.result for row in one.conversation.history() if row.message.result]
+            assert [result.call_id for result in results] == ["c1", "c2", "c3", "c4", "c5"]
+            unknown = [result.call_id for result in results if result.text.startswith("It is not known")]
+            assert unknown == [] or together  # What goes on beside the one that has answered is not heard any more.
+            assert "c1" not in unknown

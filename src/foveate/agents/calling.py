@@ -148,6 +148,9 @@ def _carry_out(running: Running, calling: Calling, batch: Sequence[_Open], opene
     """Carry out calls beside each other, and append what is known and comes next each time that one has ended."""
     for one in batch:
         if not one.is_kept:
+            yield Called(one.call)
+    for one in batch:  # After all of them were told: whoever leaves while he is told leaves none of them begun.
+        if not one.is_kept:
             yield from _begin(running, one)
             if one.is_known:
                 yield from _end(running, one)
@@ -251,8 +254,7 @@ def _ask(one: _Open, calling: Calling) -> Act[None]:
 
 
 def _begin(running: Running, one: _Open) -> Act[None]:
-    """Tell of it, and write down that it begins. A call that is carried out again keeps its step."""
-    yield Called(one.call)
+    """Write down that it begins. A call that is carried out again keeps its step."""
     if one.step is None:
         call = one.call
         one.step = yield from running.begin_step("action", call.name, call=call.call_id, input=call.arguments)
