@@ -15,6 +15,7 @@ from ..agents.tools import Tool
 from ..errors import BadInput, BadSetting
 from ..ports import Store
 from ..replay.numbers import plural
+from ..stores import without_password
 from ..wiring import open_conversation
 from ._chat_screen import JsonScreen, Pipe, Screen, Terminal
 from ._print import print_table, say
@@ -69,7 +70,7 @@ def found(store: Store, name: str | None) -> tuple[str, bool, str]:
 def listed(store: Store, place: str) -> None:
     """Name the conversations of a store: how long each is, and what was said last."""
     names = store.names("")
-    say(f"{place}: {plural(len(names), 'conversation')}")
+    say(f"{without_password(place)}: {plural(len(names), 'conversation')}")
     rows: list[tuple[str, str, str]] = []
     for name in names:
         with closing(open_conversation(name, store=store, policy="off")) as chat:

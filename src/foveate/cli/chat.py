@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ..errors import BadSetting, FoveateError
+from ..stores import without_password
 from ._options import settings_of
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def chat(
             pace=_PACE if is_person and who == DEMO else 0.0,
         )
         with closing(Talk(opening, screen, goes_on=goes_on)) as talk:
-            _greet(talk, place, is_new=is_new)
+            _greet(talk, without_password(place), is_new=is_new)
             while not _is_over(talk, screen, goes_on=goes_on):
                 pass
             return 1 if talk.has_failed and not goes_on else 0
