@@ -21,10 +21,11 @@ from ..ports import Clock, Cost, Model
 from ..shell import Historic
 from .acts import Act, Do
 from .answers import Wanted, Wrong, with_instruction
-from .calling import Calling, answer_calls, answer_open, open_calls
+from .calling import Calling, answer_calls
 from .events import Ended, Outcome
 from .limits import Limits
 from .running import Running, begun
+from .unanswered import answer_open, open_calls
 
 if TYPE_CHECKING:
     from ..async_conversation import AsyncConversation
