@@ -12,7 +12,9 @@ from foveate import Kept, Media, Prices, Reasoning, ToolCall, Totals, Usage, ass
 from foveate import tool_result as result
 from foveate.core.context import Context, context_of, kinds_of
 from foveate.core.view import Budget, Moment, View
+from foveate.testing import agent_run
 from foveate.testing.strategies import histories
+from foveate.testing.usage import Meter
 
 TOOLS = [{"name": "read", "description": "Reads.", "input_schema": {"type": "object"}}]
 
@@ -169,6 +171,25 @@ def test_edits_that_cost_more_than_they_saved_are_told_so():
 def dollars(usage: Usage) -> float:
     """Three dollars for a million tokens of input."""
     return ((usage.input or 0) + 0.1 * (usage.cache_read or 0) + 1.25 * (usage.cache_write or 0)) * 3 / 1_000_000
+
+
+def billed(policy: str, window: int) -> Context:
+    """The meter of a run of 60 calls under this policy, billed by a provider with a cache, as it would bill."""
+    chat, meter = opened(format="anthropic", policy=policy, window=window), Meter(marks=True)
+    for message in agent_run(60, seed=3):
+        if message.role == "assistant":
+            bill = meter.take(chat.prompt(system="You mend programs."))
+            chat.record(message, usage=Usage(bill.plain, bill.read, bill.written, 0))
+        else:
+            chat.append(message)
+    return chat.context()
+
+
+@pytest.mark.parametrize("policy", ["balanced", "frugal", "keep-last-5", "keep-last-1", "prune"])
+def test_what_the_meter_says_was_saved_is_what_a_provider_would_have_billed_less(policy):
+    whole, small = billed("off", 10**7), billed(policy, 20_000)
+    assert small.saved == pytest.approx(whole.cost - small.cost, rel=0.15)
+    assert (whole.saved, whole.totals.tokens_saved) == (0, 0)
 
 
 def test_in_dollars_saved_is_the_same_sum_at_the_prices_of_the_model():
