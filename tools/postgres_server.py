@@ -83,6 +83,8 @@ class Server:
                     server = cls(folder)
                 except BaseException:
                     held.close()
+                    if not (folder / "running").exists():
+                        shutil.rmtree(folder, ignore_errors=True)
                     raise
             server._held = held
             return server

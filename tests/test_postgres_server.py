@@ -1,0 +1,45 @@
+"""The server that tests and benchmarks share: one for all who ask, and gone when all of them are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import threading
+import uuid
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+ASK = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from postgres_server import Server
+print(Server.shared(Path(sys.argv[2])).port, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_server_is_shared_and_gone_when_the_last_who_asked_is_even_if_killed(postgres: Any) -> None:
+    folder = Path(tempfile.gettempdir()) / f"foveate-postgres-{uuid.uuid4().hex[:12]}"
+    ours = type(postgres).shared(folder)
+    other = subprocess.Popen(
+        [sys.executable, "-c", ASK, str(ROOT / "tools"), str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with other:
+        assert other.stdout is not None
+        assert other.stdout.readline().strip() == ours.port
+        ours.let_go()
+        again = type(postgres).shared(folder)  # Still there: the other one needs it.
+        assert (again.port, again.is_ready()) == (ours.port, True)
+        again.let_go()
+        other.kill()
+    for _ in range(500):
+        if not folder.exists():
+            break
+        threading.Event().wait(0.02)
+    assert (folder.exists(), ours.is_ready()) == (False, False)
