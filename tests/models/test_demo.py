@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable
 from itertools import pairwise
@@ -190,6 +191,20 @@ def test_a_note_in_the_place_of_the_user_is_not_taken_for_a_request():
     said = [user("hello"), assistant("Hello!"), user("count to 3"), user("[a plugin's note]")]
     reply = demo_model().complete({"messages": wire(said)})
     assert reply["choices"][0]["message"]["content"] == "1 2 3."
+
+
+def test_an_agent_is_made_of_its_name(folder):
+    with foveate.ChatAgent("demo", tools=files(folder), expand=True) as agent:
+        assert agent.send("read chapter_0.md").text.startswith("chapter_0.md has 301 lines.")
+        assert agent.conversation.budget.window == 16_000
+
+
+def test_an_agent_for_asyncio_is_made_of_it_too():
+    async def ask() -> str:
+        async with foveate.AsyncChatAgent("demo") as agent:
+            return (await agent.send("count to 3")).text
+
+    assert asyncio.run(ask()) == "1 2 3."
 
 
 @pytest.mark.parametrize("wrong", [{"format": "gemini"}, {"pace": -1}, {"pace": True}])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,8 +34,6 @@ from ._chat_shown import Notice, Question, Waiting
 __all__ = ["DEMO", "Opening", "Talk"]
 
 DEMO = "demo"
-_DEMO_WINDOW = 16_000
-"""Tokens: small, so that what foveate does is soon seen."""
 
 
 class Opening(Struct, frozen=True):
@@ -166,8 +165,8 @@ class Talk:
         return open_model(opening.model)
 
     def _opened(self, opening: Opening, model: Model) -> ChatAgent:
-        window = _DEMO_WINDOW if opening.window is None and opening.model == DEMO else opening.window
-        if window is None and window_of(opening.model.partition(":")[2]) is None:
+        said: dict[str, Any] = {} if opening.window is None else {"window": opening.window}
+        if not said and not hasattr(model, "window") and window_of(opening.model.partition(":")[2]) is None:
             raise BadSetting(f"How large is the window of {opening.model}? Say --window 128000 (tokens).")
         return ChatAgent(
             model,
@@ -178,7 +177,7 @@ class Talk:
             limits=opening.limits,
             approve=self._approve,
             cost=_cost(opening.model),
-            window=window,
+            **said,
             policy=opening.policy,
             expand=True,
         )

@@ -49,6 +49,9 @@ class DemoModel:
     cache, the rest is new.
     """
 
+    window = 16_000
+    """Tokens: small, so that it is soon seen what becomes of a conversation that outgrows it."""
+
     def __init__(self, format: str = "openai", pace: float = 0.0) -> None:
         self.name = "demo"
         self.format, self.pace = format, pace
