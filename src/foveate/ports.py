@@ -24,6 +24,7 @@ from .core.view import Entry, View
 __all__ = [
     "Appended",
     "Background",
+    "Branch",
     "Catalog",
     "Clock",
     "Cost",
@@ -251,6 +252,18 @@ class Head(Struct, frozen=True):
     """Id of the newest journal record."""
 
 
+class Branch(Struct, frozen=True):
+    """One conversation of a tree of forks, and where it left the one that it came from."""
+
+    head: Head
+    parent: int = 0
+    """The branch it came from; 0 where it began with nothing."""
+    position: int = 0
+    """The last message that the two have in common."""
+    number: int = 0
+    """The last edit that the two have in common."""
+
+
 class Finding(Struct, frozen=True):
     """One thing `verify` found wrong."""
 
@@ -326,6 +339,18 @@ class Store(Protocol):
     def repoint(self, head: Head, position: int, number: int, keep: str) -> Head:
         """Move this conversation to a new branch at `position`, keeping the old one under the name `keep`. One
         transaction.
+        """
+        ...
+
+    def branches(self, head: Head) -> list[Branch]:
+        """Every conversation of the tree of forks that this one belongs to, as they stand now, by branch: each after
+        the one it left.
+        """
+        ...
+
+    def rename(self, tenant: str, names: Mapping[str, str]) -> None:
+        """Give conversations other names, from old to new, all or none. Raises BadSetting where one is taken or given
+        twice, and NoSuchConversation. Whoever holds a head with an old name has to open it again.
         """
         ...
 

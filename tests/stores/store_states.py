@@ -57,6 +57,9 @@ def scenario() -> list[Step]:
     def repointing(store: Database, heads: dict[str, Head]) -> None:
         heads["one"] = store.repoint(heads["one"], 6, 0, "before")
 
+    def renaming(store: Database, heads: dict[str, Head]) -> None:
+        store.rename("acme", {"two": "second", "before": "former"})
+
     def saving(store: Database, heads: dict[str, Head]) -> None:
         store.save_snapshot(heads["one"], 2, 0, b"seen" * 50)
 
@@ -114,4 +117,5 @@ def scenario() -> list[Step]:
         unbinding,
         unacting,
         unprompting,
+        renaming,
     ]

@@ -97,6 +97,10 @@ class Machine(RuleBasedStateMachine):
         at = position % (head.position + 1), number % (head.number + 1)
         self.both(lambda store: store.repoint(head, *at, keep))
 
+    @rule(names=st.dictionaries(NAMES, st.text("abcd", min_size=1, max_size=2), min_size=1, max_size=2))
+    def rename(self, names: dict[str, str]) -> None:
+        self.both(lambda store: store.rename("", names))
+
     @rule(choice=ANY, position=ANY, number=ANY, body=st.binary(max_size=30))
     def save_snapshot(self, choice: int, position: int, number: int, body: bytes) -> None:
         head = self.head(choice)
@@ -120,6 +124,7 @@ class Machine(RuleBasedStateMachine):
         self.both(lambda store: store.messages(head, first, first + length))
         self.both(lambda store: store.pick(head, list(spread)))
         self.both(lambda store: store.records(head, after=length))
+        self.both(lambda store: store.branches(head))
         self.both(lambda store: store.runs(head))
         self.both(lambda store: store.steps(head, "r", after=length % 4))
         self.both(lambda store: store.search(head, "x y " + "z" * 40))

@@ -8,7 +8,7 @@ neither is taken on trust. Hashes and numbers only; nothing here knows where row
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..core import ids, wire
 from ..core.journal import Record
@@ -20,6 +20,7 @@ from ..ports import Appended, Head
 __all__ = [
     "CLOSED",
     "check_keys",
+    "check_names",
     "check_point",
     "check_record",
     "check_rows",
@@ -43,6 +44,14 @@ def check_keys(tenant: str, name: str) -> None:
     check_words("conversation", tenant=tenant, name=name)
     if not name:
         raise BadSetting("A conversation needs a name.")
+
+
+def check_names(tenant: str, names: Mapping[str, str]) -> None:
+    """Raises BadSetting where conversations cannot be renamed like this, whatever there is."""
+    for name in names.values():
+        check_keys(tenant, name)
+    if len({*names, *names.values()}) < 2 * len(names):
+        raise BadSetting("Each name can be given once, and not to a conversation while another one gives it up.")
 
 
 def check_words(whose: str, **words: str) -> None:
@@ -82,11 +91,18 @@ def check_rows(head: Head, rows: Sequence[Appended]) -> None:
             problem = "its body has another hash than it says"
         elif ids.message_id(tip, row.body_hash) != row.id:
             problem = "its id does not follow from its body and the message before it"
-        elif ids.seal(seal, row.id, outline_of_stamp(row.stamp)) != row.seal:
+        elif not _seals(seal, row):
             problem = "its seal does not follow from its stamp and the seal before it"
         if problem:
             raise BadInput(f"Message {position} of {head.name!r} cannot be appended: {problem}. Nothing was written.")
         tip, seal = row.id, row.seal
+
+
+def _seals(parent: str, row: Appended) -> bool:
+    """Whether the seal of a row is made of its stamp: of its outline, or of its bytes, as before there were outlines."""
+    if ids.seal(parent, row.id, outline_of_stamp(row.stamp)) == row.seal:
+        return True
+    return bool(row.stamp.metadata) and ids.seal(parent, row.id, wire.encode_stamp(row.stamp)) == row.seal
 
 
 def check_record(head: Head, record: Record, record_id: str) -> bytes:
@@ -97,7 +113,9 @@ def check_record(head: Head, record: Record, record_id: str) -> bytes:
         problem = "it holds no edit"
     elif record.first != head.number + 1:
         problem = f"its first edit is numbered {record.first}, and the next number is {head.number + 1}"
-    elif ids.record_id(head.record, outline_of_record(record)) != record_id:
+    elif record_id != ids.record_id(head.record, outline_of_record(record)) and (
+        record_id != ids.early_record_id(head.record, body)  # Imported, and older than outlines.
+    ):
         problem = "its id does not follow from its content and the record before it"
     if problem:
         raise BadInput(f"A record cannot be added to the journal of {head.name!r}: {problem}. Nothing was written.")

@@ -13,10 +13,13 @@ from typing import NamedTuple
 
 import msgspec
 
+from ..ports import Branch, Head
+
 __all__ = [
     "Lineage",
     "Range",
     "Shared",
+    "branch_of",
     "decode",
     "descend",
     "encode",
@@ -74,6 +77,11 @@ def descend(lineage: Lineage, branch: int, position: int, number: int) -> Lineag
         if cut.position > before.position or cut.number > before.number:
             kept.append(cut)
     return (*kept, Shared(branch, position, number))
+
+
+def branch_of(head: Head, lineage: Lineage) -> Branch:
+    """The branch of this head: the last of its ancestors is the one it left."""
+    return Branch(head, *lineage[-1]) if lineage else Branch(head)
 
 
 def position_ranges(lineage: Lineage, branch: int, first: int, last: int) -> Iterator[Range]:

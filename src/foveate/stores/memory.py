@@ -5,7 +5,7 @@ It is what the other stores are tested against. A fork copies lists here, where 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, field
 
@@ -14,12 +14,13 @@ from ..core.journal import Record
 from ..core.outlines import outline_of_record, outline_of_stamp
 from ..core.runs import AgentRun, AgentRunStep
 from ..errors import BadSetting, NoSuchConversation, StoreError
-from ..ports import Appended, Finding, Found, Head
+from ..ports import Appended, Branch, Finding, Found, Head
 from . import lineage
 from .audit import JournalLink, MessageLink, audit_given, audit_journal, audit_messages
 from .checks import (
     CLOSED,
     check_keys,
+    check_names,
     check_point,
     check_record,
     check_rows,
@@ -144,6 +145,30 @@ class MemoryStore(MemoryCatalog):
             self._names[head.tenant, head.name] = head.root, branch
             return self._head(head.tenant, head.root, branch)
 
+    def branches(self, head: Head) -> list[Branch]:
+        with self._lock:
+            self._current(head)
+            tree = sorted(number for owner, root, number in self._branches if (owner, root) == (head.tenant, head.root))
+            return [
+                lineage.branch_of(
+                    self._head(head.tenant, head.root, number), self._branches[head.tenant, head.root, number].lineage
+                )
+                for number in tree
+            ]
+
+    def rename(self, tenant: str, names: Mapping[str, str]) -> None:
+        check_names(tenant, names)
+        with self._lock:
+            self._check_open()
+            for old, new in names.items():
+                if (tenant, old) not in self._names:
+                    raise NoSuchConversation(old, "this memory")
+                if (tenant, new) in self._names:
+                    raise taken(new)
+            for old, new in names.items():
+                place = self._names[tenant, new] = self._names.pop((tenant, old))
+                self._branches[(tenant, *place)].name = new
+
     def snapshot(self, head: Head) -> tuple[int, int, bytes] | None:
         with self._lock:
             branch, _ = self._current(head)
@@ -194,9 +219,7 @@ class MemoryStore(MemoryCatalog):
         with self._lock:
             branch, now = self._current(head)
             messages = [
-                MessageLink(
-                    row.position, row.id, row.seal, (outline_of_stamp(row.stamp),), row.body_hash, _body_problems(row)
-                )
+                MessageLink(row.position, row.id, row.seal, _stamps(row), row.body_hash, _body_problems(row))
                 for row in branch.rows
             ]
             journal = [
@@ -262,6 +285,10 @@ class MemoryStore(MemoryCatalog):
             raise BadSetting(f"Edit {number} of {head.name!r} is in the middle of a record; fork where a record ends.")
         family = lineage.descend(old.lineage, head.branch, position, number)
         return self._new_branch(head.tenant, head.root, _Branch(name, old.rows[:position], journal, family))
+
+
+def _stamps(row: Appended) -> tuple[bytes, ...]:
+    return outline_of_stamp(row.stamp), wire.encode_stamp(row.stamp)
 
 
 def _body_problems(row: Appended) -> tuple[str, ...]:

@@ -10,16 +10,16 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from ..core import ids as identity
 from ..core.journal import Record
 from ..errors import BadSetting, Damaged, NoSuchConversation, StoreError
-from ..ports import Appended, Clock, Finding, Found, Head
+from ..ports import Appended, Branch, Clock, Finding, Found, Head
 from . import lineage, sql_audit
 from . import statements as sql
-from .checks import check_keys, check_point, check_record, check_rows, stale_plan, taken, tip_moved
+from .checks import check_keys, check_names, check_point, check_record, check_rows, stale_plan, taken, tip_moved
 from .codec import Codec, DamagedBody, pack, ready, unpack
 from .driver import Driver, Session
 from .lineage import Lineage
@@ -179,6 +179,30 @@ class SqlStore(SqlRuns, SqlCatalog):
             return fork
 
         return self._driver.write(work)
+
+    def branches(self, head: Head) -> list[Branch]:
+        def work(session: Session) -> list[Branch]:
+            self._now(session, head)
+            tree = session.rows(sql.TREE, (head.tenant, head.root))
+            heads = [Head(head.tenant, name, head.root, branch) for branch, name in tree]
+            return [lineage.branch_of(*self._branch(session, one)) for one in heads]
+
+        return self._driver.read(work)
+
+    def rename(self, tenant: str, names: Mapping[str, str]) -> None:
+        check_names(tenant, names)
+
+        def work(session: Session) -> None:
+            for old, new in sorted(names.items()):
+                found = session.rows(sql.DROP_NAME, (tenant, lineage.root_of(tenant, old), old))
+                if not found:
+                    raise NoSuchConversation(old, self._driver.place)
+                head = Head(tenant, new, *found[0])
+                _take_name(session, head)
+                if not session.rows(sql.SAY_NAME, (new, *key(head), old)):
+                    raise Damaged(f"The name {old!r} leads to a branch that has another one. Run `verify`.")
+
+        self._driver.write(work)
 
     def snapshot(self, head: Head) -> tuple[int, int, bytes] | None:
         def work(session: Session) -> tuple[int, int, bytes] | None:

@@ -16,6 +16,9 @@ TAKE_NAME = """
     ON CONFLICT (tenant, root, name) DO NOTHING RETURNING branch"""
 POINT_NAME = "UPDATE conversation SET branch = ? WHERE tenant = ? AND root = ? AND name = ? RETURNING branch"
 
+DROP_NAME = "DELETE FROM conversation WHERE tenant = ? AND root = ? AND name = ? RETURNING home, branch"
+SAY_NAME = f"UPDATE branch SET name = ? WHERE {_KEY} AND name = ? RETURNING branch"
+
 NEW_BRANCH = """
     INSERT INTO tree (tenant, root, branches) VALUES (?, ?, 1)
     ON CONFLICT (tenant, root) DO UPDATE SET branches = tree.branches + 1 RETURNING branches"""
@@ -23,6 +26,8 @@ ADD_BRANCH = """
     INSERT INTO branch (tenant, root, branch, name, lineage, position, tip, seal, number, record)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 BRANCH = f"SELECT name, lineage, position, tip, seal, number, record FROM branch WHERE {_KEY}"
+
+TREE = "SELECT branch, name FROM branch WHERE tenant = ? AND root = ? ORDER BY branch"
 
 # The three ways a branch changes. Each states what it expects to find; where it finds something else it changes
 # nothing.

@@ -9,7 +9,7 @@ is not used up: then every operation has failed once.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from ..core.catalog import Action, Binding, Prompt
 from ..core.journal import Record
 from ..core.runs import AgentRun, AgentRunStep
 from ..errors import StoreError
-from ..ports import Appended, Catalog, Database, Finding, Found, Head, Store
+from ..ports import Appended, Branch, Catalog, Database, Finding, Found, Head, Store
 
 __all__ = ["Countdown", "FailingDatabase", "FailingStore", "failing_connection"]
 
@@ -92,6 +92,12 @@ class FailingStore:
 
     def repoint(self, head: Head, position: int, number: int, keep: str) -> Head:
         return self._run("repoint", lambda: self._store.repoint(head, position, number, keep))
+
+    def branches(self, head: Head) -> list[Branch]:
+        return self._run("branches", lambda: self._store.branches(head))
+
+    def rename(self, tenant: str, names: Mapping[str, str]) -> None:
+        return self._run("rename", lambda: self._store.rename(tenant, names))
 
     def snapshot(self, head: Head) -> tuple[int, int, bytes] | None:
         return self._run("snapshot", lambda: self._store.snapshot(head))

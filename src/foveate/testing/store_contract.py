@@ -25,6 +25,7 @@ from ..ports import Appended, Head, Store
 from .rows import after, chain, erased, record_after
 from .run_contract import RunContract
 from .search_contract import SearchContract
+from .tree_contract import TreeContract
 
 __all__ = ["StoreContract", "talk"]
 
@@ -42,7 +43,7 @@ def talk(count: int, topic: str = "weather") -> list[Message]:
     return said[:count]
 
 
-class StoreContract(SearchContract, RunContract):
+class StoreContract(SearchContract, RunContract, TreeContract):
     """Subclass it in a test module, give it `make_store`, and pytest runs every test below on that store."""
 
     def make_store(self) -> Store:

@@ -1,0 +1,103 @@
+"""What every store must do with trees of forks as a whole, as tests: a part of `StoreContract`."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+
+from ..core import ids, wire
+from ..core.edits import Hide, Target
+from ..core.journal import Record
+from ..core.messages import user
+from ..core.stamps import Stamp
+from ..errors import BadSetting, NoSuchConversation, StoreError, TipMoved
+from ..ports import Appended, Branch, Head, Store
+from .rows import chain, record_after
+
+__all__ = ["TreeContract"]
+
+
+class TreeContract:
+    """Tests of `branches` and `rename`, and of chains that are older than outlines."""
+
+    def test_a_conversation_without_forks_is_the_only_branch(self, store: Store) -> None:
+        head = store.open("acme", "one")
+        store.open("acme", "other")
+        store.open("zeta", "one")
+        assert store.branches(head) == [Branch(head)]
+
+    def test_every_fork_tells_where_it_left(self, store: Store) -> None:
+        head = store.open("acme", "one")
+        head = store.append(head, chain([user(str(n)) for n in range(6)], head))
+        for _ in range(2):
+            head = store.commit(head, *record_after(head))
+        two = store.fork(head, "two", 4, 1)
+        two = store.append(two, chain([user("own")], two))
+        three = store.fork(two, "three", 2, 0)
+        now = store.repoint(head, 5, 2, "one~1")
+        kept = structs.replace(head, name="one~1")
+        expected = [
+            Branch(kept),
+            Branch(two, head.branch, 4, 1),
+            Branch(three, two.branch, 2, 0),
+            Branch(now, head.branch, 5, 2),
+        ]
+        for one in (head, two, three, now):
+            assert store.branches(one) == expected
+
+    def test_the_branches_of_nothing_are_refused(self, store: Store) -> None:
+        with pytest.raises(NoSuchConversation):
+            store.branches(Head("acme", "one", 7, 1))
+
+    def test_what_was_renamed_is_the_same_conversation(self, store: Store) -> None:
+        head = store.open("acme", "one")
+        head = store.append(head, chain([user("said")], head))
+        fork = store.fork(head, "two", 1, 0)
+        other = store.open("zeta", "one")
+        store.rename("acme", {"one": "uno", "two": "due"})
+        uno, due = structs.replace(head, name="uno"), structs.replace(fork, name="due")
+        assert store.names("acme") == ["due", "uno"]
+        assert [store.open("acme", name, create=False) for name in ("uno", "due")] == [uno, due]
+        assert store.open("zeta", "one") == other
+        assert store.verify(uno) == store.verify(due) == []
+        assert store.append(uno, chain([user("more")], uno)).position == 2
+        with pytest.raises(TipMoved, match="'uno'"):
+            store.append(head, chain([user("late")], head))
+        assert store.open("acme", "one").position == 0
+
+    @pytest.mark.parametrize(
+        ("names", "error"),
+        [
+            ({"one": "two"}, BadSetting),
+            ({"one": "one"}, BadSetting),
+            ({"one": "three", "two": "three"}, BadSetting),
+            ({"one": "two", "two": "one"}, BadSetting),
+            ({"one": ""}, BadSetting),
+            ({"one": "three", "nobody": "four"}, NoSuchConversation),
+            ({"one": "three", "two": "x" * 501}, BadSetting),
+        ],
+    )
+    def test_names_that_cannot_be_given_leave_all_as_it_was(
+        self, store: Store, names: dict[str, str], error: type[StoreError]
+    ) -> None:
+        heads = [store.open("acme", name) for name in ("one", "two")]
+        with pytest.raises(error):
+            store.rename("acme", names)
+        assert store.names("acme") == ["one", "two"]
+        assert [store.open("acme", name) for name in ("one", "two")] == heads
+
+    def test_links_from_before_there_were_outlines_are_taken_and_verified(self, store: Store) -> None:
+        """An import brings such chains along: their ids cannot be made anew without another history."""
+        head = store.open("acme", "one")
+        (row,) = chain([user("said")], head)
+        stamp = Stamp(1, 2, 3, "user", metadata='{"ticket":7}')
+        head = store.append(head, [_early(row, stamp)])
+        record = Record(1, (Hide(Target(head.tip), reason="to have an edit"),), 1, 1, head.tip, 1)
+        head = store.commit(head, record, ids.early_record_id("", wire.encode_record(record)))
+        assert store.messages(head, 1, 1) == [_early(row, stamp)]
+        assert store.records(head) == [(head.record, record)]
+        assert store.verify(head) == []
+
+
+def _early(row: Appended, stamp: Stamp) -> Appended:
+    return structs.replace(row, stamp=stamp, seal=ids.seal("", row.id, wire.encode_stamp(stamp)))
