@@ -223,6 +223,37 @@ def test_messages_may_be_said_too():
         assert one.conversation.runs()[0].task == "What is it?"
 
 
+def test_a_run_that_is_interrupted_from_the_keyboard_is_stopped_and_goes_on():
+    keys: list[BaseException | None] = [KeyboardInterrupt(), None]
+
+    def approve(_: object) -> bool:
+        if error := keys.pop(0):
+            raise error
+        return True
+
+    options: dict[str, Any] = {"tools": [add], "approve": approve, "approves_all": True}
+    with agent([call("c1", "add", a=1, b=1), "Two."], **options) as one:
+        with pytest.raises(KeyboardInterrupt):
+            one.send("1 + 1?")
+        run = one.conversation.runs()[0]
+        assert (run.state, run.reason) == ("stopped", "KeyboardInterrupt")
+        assert one.resume().text == "Two."
+
+
+def test_tools_that_plugins_bring_are_offered():
+    class Calculator:
+        name = "calculator"
+        tools = (add,)
+
+        def __call__(self, content: object) -> None: ...
+
+    with agent([call("c1", "add", a=1, b=1), "Two."], plugins=[Calculator()]) as one:
+        assert one.send("1 + 1?").text == "Two."
+        assert told(one.conversation)[2] == ("tool", "2")
+    with pytest.raises(BadSetting, match="Two tools are called add"):
+        agent([], plugins=[Calculator()], tools=[add])
+
+
 def test_what_fits_into_no_window_is_raised_and_what_is_said_next_is_answered():
     with agent(["Fine."], window=2_000) as one:
         with pytest.raises(DoesNotFit):
