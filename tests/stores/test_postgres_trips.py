@@ -1,0 +1,86 @@
+"""How often a client waits for the server: over a network that is what an operation costs."""
+
+from __future__ import annotations
+
+import select
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+
+from foveate.core.messages import user
+from foveate.stores.postgres import PostgresStore
+from foveate.testing.rows import chain, record_after
+from foveate.testing.store_contract import talk
+
+
+class Proxy:
+    """Carries bytes between one client after the other and the server, and counts how often the client spoke anew."""
+
+    def __init__(self, port: int) -> None:
+        self.trips = 0
+        self._to = port
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listening.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self) -> None:
+        self._listening.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client = self._listening.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=self._carry, args=(client,), daemon=True).start()
+
+    def _carry(self, client: socket.socket) -> None:
+        with client, socket.create_connection(("127.0.0.1", self._to)) as server:
+            for side in (client, server):
+                side.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            answered = True
+            while True:
+                for side in select.select([client, server], [], [])[0]:
+                    if not (said := side.recv(65536)):
+                        return
+                    if side is client:
+                        self.trips += answered
+                    answered = side is server
+                    (server if side is client else client).sendall(said)
+
+
+@pytest.fixture
+def proxy(postgres: Any) -> Iterator[Proxy]:
+    proxy = Proxy(int(postgres.port))
+    yield proxy
+    proxy.close()
+
+
+def test_an_append_and_a_commit_wait_for_the_server_twice_and_a_read_four_times(
+    postgres: Any, postgres_url: str, proxy: Proxy
+) -> None:
+    def trips(work: Callable[[], Any]) -> int:
+        before = proxy.trips
+        work()
+        return proxy.trips - before
+
+    url = postgres_url.replace(f":{postgres.port}/", f":{proxy.port}/") + "&search=off&sslmode=disable"
+    with PostgresStore(url) as store:
+        head = store.open("acme", "one")
+        for said in (talk(1), talk(40), [user("long " + "".join(map(chr, range(300, 9000))))]):
+            head = store.append(head, chain(said, head))  # Statements are prepared after some uses.
+        rows = chain(talk(1), head)
+        counted = {"append": trips(lambda: store.append(head, rows))}
+        head = store.open("acme", "one")
+        many = chain(talk(100), head)
+        counted["append of many"] = trips(lambda: store.append(head, many))
+        head = store.open("acme", "one")
+        counted["commit"] = trips(lambda: store.commit(head, *record_after(head)))
+        counted["open"] = trips(lambda: store.open("acme", "one"))
+        counted["read"] = trips(lambda: store.messages(head, 5, 20))
+    assert counted == {"append": 2, "append of many": 2, "commit": 2, "open": 3, "read": 4}
