@@ -1,4 +1,4 @@
-"""An agent of three hundred turns with real tools under a small window: nothing illegal, nothing lost, killed and gone on."""
+"""An agent of three hundred turns with real tools under a small window: legal, nothing lost, killed and gone on."""
 
 from __future__ import annotations
 
