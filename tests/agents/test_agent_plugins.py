@@ -70,6 +70,12 @@ def test_a_folder_is_told_whole_once_and_then_what_changed_and_nothing_while_not
     assert told(plugin) is None
 
 
+def test_it_is_told_whole_again_now_and_then_since_a_summary_may_have_swallowed_it(home: Path):
+    plugin = WorkingDirectory(home, whole_every=3, after_tools=True)
+    told_now = [[told(plugin), told(plugin, ())] for _ in range(7)]
+    assert told_now == [[WHOLE if n % 3 == 0 else None, None] for n in range(7)]
+
+
 def test_it_may_tell_what_tools_changed_before_the_next_call(home: Path):
     plugin = WorkingDirectory(home, after_tools=True)
     assert told(plugin) == WHOLE
@@ -164,6 +170,8 @@ def test_what_is_wrong_is_refused_when_it_is_made(home: Path):
         WorkingDirectory(home, ignore="*.log")
     with pytest.raises(BadSetting, match="most="):
         WorkingDirectory(home, most=0)
+    with pytest.raises(BadSetting, match="whole_every="):
+        WorkingDirectory(home, whole_every=0)
 
 
 def test_an_empty_folder_and_one_that_is_gone_later_do_not_break_a_call(tmp_path: Path):

@@ -28,8 +28,9 @@ _CLOCKS_APART = 10_000_000
 class WorkingDirectory:
     """A plugin that tells what is in a folder: names and sizes, and the branch and commit of git.
 
-    `save`: for how long that is shown. True (the default): for good; it is told whole once, and then what changed, and
-    nothing while nothing did, so what was sent is never changed. False: whole, at the coming call alone, with all that
+    `save`: for how long that is shown. True (the default): for good; it is told whole, and then what changed, and
+    nothing while nothing did, so what was sent is never changed; and whole again with every so many inputs of the user
+    (`whole_every`), since what was told may be summed up by then. False: whole, at the coming call alone, with all that
     the user says. A number: whole, for so many later calls, and told anew when they are over or something changed.
     `after_tools`: also tell what changed when tools have answered; else with what the user says next. `most`: lines at
     most. `ignore`: patterns of names that are left out, beside those of the folder's `.gitignore` and what programs
@@ -43,17 +44,20 @@ class WorkingDirectory:
         save: bool | int = True,
         after_tools: bool = False,
         most: int = 60,
+        whole_every: int = 50,
         ignore: Sequence[str] = (),
         name: str = "working directory",
     ) -> None:
         AdditionalContent("", save_to_history=save)  # Refuses what is no time.
         given.whole("most= (lines)", most, 1)
+        given.whole("whole_every= (user inputs)", whole_every, 1)
         given.instance("after_tools=", after_tools, bool, "True or False")
         self.name = name
         self._home = Folder(folder)
         if isinstance(ignore, str) or not all(isinstance(one, str) for one in ignore):
             raise BadSetting(f"ignore= is a list of patterns, such as ['*.log'], not {ignore!r:.60}.")
         self._save, self._after_tools, self._most, self._ignore = save, after_tools, most, tuple(ignore)
+        self._whole_every = whole_every
         self._told: _Look | None = None
         self._inputs = 0
         """User inputs since it was told whole."""
@@ -70,7 +74,7 @@ class WorkingDirectory:
         return AdditionalContent(text, save_to_history=self._save)
 
     def _news(self, look: _Look, told: _Look | None) -> str:
-        if self._save is True and told is not None:
+        if self._save is True and told is not None and self._inputs < self._whole_every:
             changes = list(_changes(told, look, self._home))
             return "\n".join(["Changed since you were last told:", *_cut(changes, self._most)]) if changes else ""
         is_over = isinstance(self._save, bool) or self._inputs > self._save
