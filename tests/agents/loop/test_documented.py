@@ -224,13 +224,23 @@ def test_1_4_19_a_callback_that_raises_changes_nothing():
         raise RuntimeError("mine")
 
     script = [act("search"), *[think()] * 3, expand(2), think(), done()]
-    requests = []
+    requests, told = [], []
     for listener in (failing, None):
-        agent, model = made(script, actions=[search], store=configured(COMPACT), on_message_lifecycle=listener)
+        kinds: list[str] = []
+        agent, model = made(
+            script,
+            actions=[search],
+            store=configured(COMPACT),
+            on_message_lifecycle=listener,
+            on_event=lambda event, kinds=kinds: kinds.append(event.kind),
+        )
         with agent:
             assert agent.run("Go.").is_done
         requests.append(model.requests)
+        told.append(kinds)
     assert requests[0] == requests[1]
+    assert told[0] == told[1]
+    assert "message-compacted" in told[0]
 
 
 def test_1_4_20_the_tokens_saved_are_those_before_less_those_after():

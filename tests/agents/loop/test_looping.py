@@ -320,9 +320,10 @@ def test_cancelling_stops_a_run_and_it_is_taken_up():
 
     async def wait() -> str:
         """Wait for good."""
-        is_waiting.set()
-        await asyncio.Event().wait()
-        return "never"
+        if not is_waiting.is_set():
+            is_waiting.set()
+            await asyncio.Event().wait()
+        return "again"
 
     def made_async(script: list[Any]) -> tuple[AsyncLoopAgent, ScriptedModel]:
         model = ScriptedModel(script, asynchronous=True)

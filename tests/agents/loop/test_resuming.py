@@ -246,6 +246,55 @@ def test_an_error_of_the_provider_is_raised_and_the_run_can_be_taken_up():
     assert texts(model.requests[0]) == ["Go.", think("a"), "Go on: a"]
 
 
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [act("look", "note")],
+        [act("look"), think(), expand("m3")],
+        [act("look"), think(), next_step(type="expand-message", message="m3", lines="1")],
+        [act("look"), expand("m99")],
+        [hand("reader", "Read."), done("read")],
+        ["no step"],
+        [think("so")],
+    ],
+    ids=["actions", "expand", "part", "refused", "sub-agent", "no step", "retry"],
+)
+@pytest.mark.parametrize("how", [{}, {"one_message": True, "tells_expansions": True}], ids=["plain", "told"])
+def test_after_a_broken_line_the_very_same_request_is_made(steps: list[str], how: dict[str, Any]):
+    def look() -> str:
+        """Look."""
+        return "x" * 900
+
+    def note() -> str:
+        """Note."""
+        return "noted"
+
+    store = open_store("memory:")
+    setup = {
+        "store": store,
+        "actions": [tool(look, lease=Lease(1, "compact")), note],
+        "sub_agents": [LoopAgent(name="reader")],
+        **how,
+    }
+    agent, model = made([*steps, ConnectionError("no line")], **setup)
+    with pytest.raises(ConnectionError):
+        agent.run("Go.")
+    again, other = made([done("all")], **setup)
+    assert again.resume().text == "all"
+    assert other.requests == [model.requests[-1]]
+
+
+def test_what_sub_agents_used_counts_after_a_run_was_taken_up():
+    store = open_store("memory:")
+    setup = {"store": store, "sub_agents": [LoopAgent(name="reader")], "limits": Limits(turns=5)}
+    agent, _ = made([hand("reader", "Read."), think(), think(), done("read"), ConnectionError("no line")], **setup)
+    with pytest.raises(ConnectionError):
+        agent.run("Go.")
+    again, model = made([think()] * 9, **setup)
+    assert again.resume().run.reason == "turns"
+    assert len(model.requests) == 1  # One of its own and three of the reader were used before.
+
+
 def test_whoever_stops_listening_stops_the_run():
     store = open_store("memory:")
     agent, _ = made([think("a"), think("b"), done()], store=store)
