@@ -34,6 +34,8 @@ __all__ = ["Running", "begun", "word"]
 _log = logging.getLogger("foveate")
 _REFUSALS = 5
 """How often a prompt is sent anew, smaller, because the provider said that it is too long."""
+_ROWS = 50
+"""Messages that are read at once, from the end of the history."""
 _WORD = 500
 """Characters of a name that a store keeps."""
 
@@ -183,17 +185,22 @@ class Running:
         yield from self.keep()
 
     def take_up(self) -> Act[None]:
-        """Take up a run that broke off, in this process or another: its counts are what the history holds of it.
+        """Take up a run that broke off, in this process or another: what its record does not count yet is counted.
 
         A call of the model that nobody heard the end of has failed; the reply is asked for again.
         """
-        chat, run = self.conversation, self.run
-        steps: list[AgentRunStep] = yield Do(partial(chat.steps, run.id))
-        rows: list[Historic] = yield Do(chat.history)
+        chat = self.conversation
+        steps: list[AgentRunStep] = yield Do(partial(chat.steps, self.run.id))
+        counted = [step for step in steps if step.kind == "model" and step.message][: self.run.turns]
+        rows: list[Historic] = []
+        if steps:
+            rows = yield from self._rows_since(counted[-1] if counted else steps[0])
         led_to = {row.stamp.step: row for row in rows if row.stamp.step}
-        self.run = replace(run, state="running", reason="", ended=0, turns=0, usage=Usage(), cost=None)
+        self.run = replace(self.run, state="running", reason="", ended=0)
         for step in steps:
-            row = led_to.get(step_name(run.id, step.number))
+            if counted and step.number <= counted[-1].number:
+                continue
+            row = led_to.get(step_name(self.run.id, step.number))
             if row is not None and step.kind == "model":
                 self._count(row.stamp.usage or Usage())
             if step.kind == "model" and step.state == "running":
@@ -201,8 +208,20 @@ class Running:
                 yield from self.end_step(step, message=row.id if row else "", error=error)
             elif row is not None and not step.message:
                 yield from self.link_step(step, row.id)
-        self._number = max((step.number for step in steps), default=0)
+        self._number = steps[-1].number if steps else 0
         self._since = self.clock()
+
+    def _rows_since(self, step: AgentRunStep) -> Act[list[Historic]]:
+        """The messages of the model call that a step belongs to and of later ones, read from the end: they are few."""
+        found: list[Historic] = []
+        last = len(self.conversation)
+        while last > 0:
+            rows: list[Historic] = yield Do(partial(self.conversation.history, max(1, last - _ROWS + 1), last))
+            found = [row for row in rows if row.stamp.turn >= step.turn] + found
+            if rows[0].stamp.turn < step.turn:
+                break
+            last -= _ROWS
+        return found
 
     def performed(self, act: Callable[[], Act[Outcome]]) -> Act[Outcome]:
         """A whole run: begun in the records, and ended in them, however it ends."""
