@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -44,6 +45,13 @@ class Received(NamedTuple):
         return values
 
 
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say what went wrong, but for a client that hung up between two requests, as those do that are closed."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class StubServer:
     """A server, that runs while its `with` block does. `received`: what came, in order, the illegal too.
 
@@ -59,7 +67,7 @@ class StubServer:
         self.illegal: list[IllegalRequest] = []
         self._over = threading.Event()
         self._open: set[socket.socket] = set()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server = _Server(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=lambda: self._server.serve_forever(poll_interval=0.02), daemon=True)
 
