@@ -20,6 +20,8 @@ from .tools import Tool
 
 __all__ = ["Leases", "leases_of", "one_message", "result_message"]
 
+_NAME = 80
+"""Characters of a name in a headline: models make up long ones."""
 _FIELDS = ("expiration_turns", "expiration_mode", "compact_mode", "compact_length", "preserve_original")
 
 
@@ -96,6 +98,7 @@ def result_message(
     `place`, from 1: among the `of` actions of its step. Text follows the headline in one part, so that what is kept of
     a long result begins with where it comes from.
     """
+    name = " ".join(name.split())[:_NAME]
     which = f" ({place} of {of})" if of > 1 else ""
     head = f"{what} {name}{which}:" if state == "ok" else f"{what} {name}{which}, which failed:"
     first, rest = (content[0], content[1:]) if content else (Text("nothing"), ())

@@ -170,7 +170,9 @@ class _Agent:
         looper = Looper(self._looping, opened, opener, self._new_id)
         if task is None:
             return looper.resume(streams=streams)
-        return looper.begin(given.text("A task", task), streams=streams)
+        if not given.text("A task", task).strip():
+            raise BadInput("A task says what is to be done; this one is blank.")
+        return looper.begin(task, streams=streams)
 
 
 class LoopAgent(_Agent):

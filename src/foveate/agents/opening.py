@@ -102,8 +102,9 @@ class House:
             said.setdefault("window", window)
         merged = _merged(said)
         if self._store is None:
-            self._owns_store = isinstance(merged["store"], str)
-            self._store = open_store(merged["store"]) if self._owns_store else merged["store"]
+            place = merged["store"]
+            self._store = open_store(place) if isinstance(place, str) else place
+            self._owns_store = isinstance(place, str)
         said["store"] = self._store
         tenant, summarizer = merged["tenant"], merged["summarizer"]
         catalog = self._store if looping.catalog is True else (looping.catalog or None)

@@ -303,6 +303,23 @@ def test_a_task_is_text():
         agent.run(5)  # type: ignore[arg-type]
 
 
+def test_a_blank_task_is_refused_and_leaves_nothing():
+    agent, _ = made([])
+    with agent:
+        with pytest.raises(BadInput, match="this one is blank"):
+            agent.run(" \n")
+        assert (agent.conversation.runs(), len(agent.conversation)) == ([], 0)
+
+
+def test_names_that_models_make_up_are_told_in_one_line():
+    outcome, model = run_both([act("a\nb" * 200), done()], actions=[look])
+    assert outcome.is_done
+    assert (
+        texts(model.requests[1])[-1].splitlines()[0]
+        == f"Result of {' '.join(['a', *['ba'] * 199])[:80]}, which failed:"
+    )
+
+
 def test_an_agent_does_one_thing_at_a_time():
     agent, _ = made([done(), done()])
     with agent:
