@@ -28,9 +28,15 @@ _MAKE = (
 )
 _IS_THERE = "SELECT to_regclass('said') IS NOT NULL"
 _ADD = "INSERT INTO said (place, position, words) VALUES (?, ?, ?) ON CONFLICT (place, position) DO NOTHING"
+_REMOVE = "DELETE FROM said WHERE place = ? AND position = ?"
+_HAS = "SELECT 1 FROM said WHERE place = ? AND position = ?"
+_BY_INDEX = "SET LOCAL enable_seqscan = off"
+"""The planner takes cutting a text into words for cheap, and would do it with every row rather than read the index of
+words. For the same reason the key is kept out of it (`position + 0`).
+"""
 _FIND = """
     SELECT position FROM said WHERE array_to_tsvector(string_to_array(words, ' ')) @@ CAST(? AS tsquery)
-    AND position BETWEEN ? AND ?"""
+    AND position + 0 BETWEEN ? AND ?"""
 _IN_A_ROW = " AND strpos(' ' || words || ' ', ?) > 0"
 _NEWEST = " ORDER BY position DESC LIMIT ?"
 
@@ -51,11 +57,24 @@ class PostgresWords:
         if added:
             session.each(_ADD, added)
 
+    def remove(self, session: Session, rows: Sequence[tuple[int, int, Said]]) -> bool:
+        session.each(_REMOVE, [(place, position) for place, position, _ in rows])
+        return True
+
+    def clear(self, session: Session) -> None:
+        session.rows("DELETE FROM said")
+
+    def holding(self, session: Session, rows: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+        if not session.rows(_IS_THERE)[0][0]:
+            return set()
+        return {(place, position) for place, position in rows if session.rows(_HAS, (place, position))}
+
     def find(self, session: Session, place: int, first: int, last: int, terms: Sequence[Term], limit: int) -> list[int]:
         words = dict.fromkeys(word for term in terms for word in term)
         query = " & ".join(f"'{place}:{word}'" for word in words)
         phrases = [_marked(place, term) for term in terms if len(term) > 1]
         statement = _FIND + _IN_A_ROW * len(phrases) + _NEWEST
+        session.rows(_BY_INDEX)
         return [position for (position,) in session.rows(statement, (query, first, last, *phrases, limit))]
 
 

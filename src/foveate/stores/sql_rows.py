@@ -93,7 +93,7 @@ def body_of(digest: Any, stored: Any) -> tuple[bytes, str]:
 def link_at(session: Session, head: Head, lineage: Lineage, position: int) -> tuple[str, str]:
     """The id and the seal of the message at a position; of nothing, at 0. Raises Damaged."""
     for part in position_ranges(lineage, head.branch, position, position):
-        for id, seal in session.rows(sql.LINK, (*key(head, part.branch), position)):
+        for id, seal in session.rows(sql.LINK, (*key(head, part.branch), position, position)):
             if are_bytes(id, seal):
                 return id.hex(), seal.hex()
     if position:

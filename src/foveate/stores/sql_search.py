@@ -71,7 +71,7 @@ class Searching:
 
         def is_there(position: int) -> bool:
             branch = next(part.branch for part in parts if part.first <= position <= part.last)
-            return bool(session.rows(sql.HAS_BODY, (*key(head, branch), position)))
+            return bool(session.rows(sql.HAS_BODY, (*key(head, branch), position, position)))
 
         return best(asked, limit, head.position, holding, is_there)
 

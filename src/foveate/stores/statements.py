@@ -48,11 +48,15 @@ ADD_MESSAGE = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 ADD_BODY = """
     INSERT INTO body (tenant, root, hash, body) VALUES (?, ?, ?, ?) ON CONFLICT (tenant, root, hash) DO NOTHING"""
-MESSAGES = """ SELECT message.position, message.id, message.seal, message.stamp, message.body_hash,
-COALESCE(message.body, body.body) FROM message LEFT JOIN body ON body.tenant = message.tenant AND body.root =
-message.root AND body.hash = message.body_hash WHERE message.tenant = ? AND message.root = ? AND message.branch = ?
-AND message.position BETWEEN ? AND ? ORDER BY message.position"""
-LINK = f"SELECT id, seal FROM message WHERE {_KEY} AND position = ?"
+# A large body is looked up, not joined: a planner that takes a tree for small would join all of its bodies to each row.
+_BODY = """COALESCE(message.body, (
+        SELECT body.body FROM body
+        WHERE body.tenant = message.tenant AND body.root = message.root AND body.hash = message.body_hash))"""
+MESSAGES = f"""
+    SELECT position, id, seal, stamp, body_hash, {_BODY}
+    FROM message WHERE {_KEY} AND position BETWEEN ? AND ? ORDER BY position"""
+# A range of one, in order: else such a planner may take the index of ids, and read all messages of the tree for one.
+LINK = f"SELECT id, seal FROM message WHERE {_KEY} AND position BETWEEN ? AND ? ORDER BY position"
 STRAY_MESSAGES = (
     f"SELECT position FROM message WHERE {_KEY} AND (position < ? OR position > ?) ORDER BY position LIMIT 100"
 )
@@ -75,10 +79,9 @@ SAVE_SNAPSHOT = """
 MARK = f"SELECT position, place FROM indexed WHERE {_KEY}"
 ADD_MARK = "INSERT INTO indexed (tenant, root, branch, position, place) VALUES (?, ?, ?, ?, ?)"
 MOVE_MARK = f"UPDATE indexed SET position = ? WHERE {_KEY}"
-HAS_BODY = """
-    SELECT 1 FROM message LEFT JOIN body ON body.tenant = message.tenant AND body.root = message.root
-    AND body.hash = message.body_hash WHERE message.tenant = ? AND message.root = ? AND message.branch = ?
-    AND message.position = ? AND length(COALESCE(message.body, body.body)) > 0"""
+HAS_BODY = f"""
+    SELECT position FROM message
+    WHERE {_KEY} AND position BETWEEN ? AND ? AND length({_BODY}) > 0 ORDER BY position"""
 
 # ---------------------------------------------------------------------------------------------------- runs and steps
 
