@@ -151,6 +151,8 @@ class Looper:
 
     def _carry_out(self, running: Running, reply: Message, at: int, past: Past) -> Act[Outcome | None]:
         """Carry out the step in a reply. `at`: the number of the step that the reply came from."""
+        if reply.calls and self._chat.expands and not reply.text.strip():
+            return None  # It used the tool `expand`, which the conversation has answered.
         try:
             step = read_step(reply.text)
         except BadStep as error:

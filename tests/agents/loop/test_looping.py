@@ -26,7 +26,7 @@ from foveate import (
 )
 from foveate.agents import Answered, Called, Ended, Replied, Said, tool
 from foveate.core.catalog import Prompt
-from foveate.testing import ScriptedModel
+from foveate.testing import ScriptedModel, call
 
 from .said import act, ask, done, expand, fail, made, next_step, options, run_both, texts, think
 
@@ -491,3 +491,13 @@ def test_where_the_step_cannot_be_taken_out_of_sight_the_expansion_is_told_of():
     assert outcome.is_done
     assert len(texts(model.requests[3])[2]) == 916
     assert texts(model.requests[3])[-2:] == [script[2], "[Expanded message m3 to full content at agent's request]"]
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "openai"])
+def test_a_model_may_use_the_tool_expand_instead_of_the_step_where_it_is_offered(provider: str):
+    long = tool(lambda: "x" * 900, name="look", lease=Lease(1, "compact"))
+    script = [act("look"), think(), call("c1", "expand", handle="m3"), done()]
+    outcome, model = run_both(script, actions=[long], expand=True, provider=provider)
+    assert outcome.is_done
+    assert "x" * 900 in str(model.requests[3])
+    assert "could not be carried out" not in str(model.requests[3])
