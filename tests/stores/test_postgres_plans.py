@@ -1,0 +1,84 @@
+"""How the server finds rows: by the key of what is looked for, whatever it believes of how much there is.
+
+A planner that never counted a table, or that takes tenant and root for independent of each other, believes that a tree
+has one message. It must not be led by that to read all of a tree for one row.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+
+import psycopg
+
+from foveate.core.messages import user
+from foveate.stores import statements as sql
+from foveate.stores.postgres import PostgresStore
+from foveate.stores.postgres_sql import rewritten
+from foveate.testing.rows import chain
+
+
+@pytest.mark.parametrize("is_counted", [False, True])
+def test_rows_are_found_by_their_keys(postgres_url: str, is_counted: bool) -> None:
+    with PostgresStore(postgres_url) as store:
+        for number in range(12 if is_counted else 1):
+            head = store.open(f"tenant {number}", "one")
+            head = store.append(head, chain([user(f"rain {n} " + "wind " * (n % 3)) for n in range(150)], head))
+        store.search(head, "rain")
+    tree = head.tenant, head.root, head.branch
+    with psycopg.connect(postgres_url.partition("?")[0], autocommit=True) as connection:
+        connection.execute(f"SET search_path = {postgres_url.partition('schema=')[2]}".encode())
+        if is_counted:
+            connection.execute("ANALYZE")
+        connection.execute("SET enable_seqscan = off")  # Which is right for tables as small as these.
+        plans = {
+            name: plan_of(connection, statement, values)
+            for name, statement, values in (
+                ("link", sql.LINK, (*tree, 40, 40)),
+                ("messages", sql.MESSAGES, (*tree, 40, 60)),
+                ("has body", sql.HAS_BODY, (*tree, 40, 40)),
+                ("branch", sql.BRANCH, tree),
+                ("records", sql.RECORDS, (*tree, 1, 5)),
+            )
+        }
+    for name, plan in plans.items():
+        table = {"branch": "branch", "records": "record"}.get(name, "message")
+        assert f"{table}_pkey" in plan, plan
+        assert "message_by_id" not in plan, plan
+    for name in ("messages", "has body"):
+        assert "(hash = message.body_hash)" in plans[name].partition("body_pkey")[2], plans[name]
+
+
+def plan_of(connection: psycopg.Connection[Any], statement: str, values: tuple[Any, ...]) -> str:
+    text = b"EXPLAIN (COSTS OFF) " + rewritten(statement).text
+    return "\n".join(line for (line,) in connection.execute(text, values))
+
+
+def test_a_search_reads_the_index_of_words_and_not_the_words_of_all(postgres_url: str) -> None:
+    with PostgresStore(postgres_url) as store:
+        head = store.open("acme", "one")
+        head = store.append(head, chain([user(f"rain {n}") for n in range(300)], head))
+        store.search(head, "rain")
+        store._driver.write(lambda session: session.rows("ANALYZE said"))
+        seen: list[str] = []
+
+        class Explaining:
+            """A session that asks how, instead of asking."""
+
+            def __init__(self, session: Any) -> None:
+                self._session = session
+
+            def rows(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+                if "SELECT" not in statement:
+                    return list(self._session.rows(statement))
+                # Rows are wanted, which the driver tells by the first word.
+                seen.extend(line for (line,) in self._session.rows(f"/* RETURNING */ EXPLAIN {statement}", values))
+                return []
+
+        words = store._driver.words
+        assert words is not None
+        store._driver.read(lambda session: words.find(Explaining(session), 1, 1, 300, [("rain",)], 20))  # type: ignore[arg-type]
+    assert any("Bitmap Index Scan on said_words" in line for line in seen), seen
