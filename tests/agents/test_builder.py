@@ -59,7 +59,7 @@ STEPS: dict[str, tuple[Callable[[AgentBuilder], AgentBuilder], dict[str, Any]]] 
     "approval": (lambda b: b.with_approval(approve, of_all=True), {"approve": approve, "approves_all": True}),
     "event": (lambda b: b.on_event(heard), {"on_event": heard}),
     "plugin": (lambda b: b.with_plugin(clock), {"plugins": [clock]}),
-    "expanding": (lambda b: b.with_expanding("tail"), {"expand": True, "expand_where": "tail"}),
+    "expanding": (lambda b: b.with_expanding(where="tail"), {"expand": True, "expand_where": "tail"}),
     "more": (lambda b: b.with_keywords(tenant="t"), {"tenant": "t"}),
 }
 
@@ -96,7 +96,7 @@ def test_the_example_of_the_document_is_these_keywords():
         "policy": "none",
         "settings": {
             "checkpoint": {"trigger_at": 100, "keep_recent": 10},
-            "filter": {"keep": 5, "placeholder": "[Omitted]"},
+            "filter": {"keep": 5},
         },
         "summarizer": written,
     }
@@ -192,7 +192,7 @@ def test_the_builder_and_the_keywords_make_agents_that_do_the_same_to_the_byte(p
                 policy="none",
                 settings={
                     "checkpoint": {"trigger_at": 12, "keep_recent": 5},
-                    "filter": {"keep": 1, "placeholder": "[Omitted]"},
+                    "filter": {"keep": 1},
                 },
                 summarizer=written,
                 plugins=[clock],
@@ -226,7 +226,7 @@ def test_a_loop_agent_has_instructions_and_actions_and_its_results_expire():
         "instructions": "Add.",
         "actions": [ADD],
         "policy": "none",
-        "settings": {"filter": {"keep": 3, "placeholder": "[Omitted]"}, "expire": {}},
+        "settings": {"filter": {"keep": 3}, "expire": {}},
     }
     assert isinstance(builder.use(ScriptedModel([])).with_window(9_000).build_loop_agent(), LoopAgent)
     with pytest.raises(BadSetting, match="not of all"):
@@ -245,7 +245,7 @@ def test_a_plugins_tool_is_offered_and_its_list_is_in_sight():
     model = ScriptedModel([call("c1", "update_todos", todos=todos), "Begun."])
     with AgentBuilder().use(model).with_window(9_000).with_plugin(TodoList()).build_chat_agent() as agent:
         agent.send("Add things.")
-        assert [one["name"] for one in model.requests[0]["tools"]] == ["update_todos"]
+        assert "update_todos" in [one["name"] for one in model.requests[0]["tools"]]
         assert agent.conversation.history()[2].message.text == "0 of 1 done. Now: add"
         assert [entry.handle for entry in agent.conversation.settle() if entry.pinned] == ["m2", "m3"]
 
@@ -316,20 +316,21 @@ def test_what_was_said_may_be_said_anew():
         "model": "demo",
         "window": 10_000,
         "policy": "none",
-        "settings": {"filter": {"keep": 1, "placeholder": "[Omitted]"}},
+        "settings": {"filter": {"keep": 1}},
     }
     assert builder.keywords()["settings"]["filter"]["keep"] == 5
 
 
-def test_images_alone_may_be_filtered_and_with_expanding_placeholders_name_a_handle():
+def test_images_alone_may_be_filtered_and_without_expanding_placeholders_name_no_handle():
     builder = AgentBuilder().use(MODEL).with_max_multimodal_messages(1)
-    assert builder.keywords()["settings"]["filter"] == {
+    assert builder.keywords()["settings"]["filter"] == {"keep": 0, "max_multimodal": 1}
+    assert builder.with_expanding(False).keywords()["settings"]["filter"] == {
         "keep": 0,
         "placeholder": "[Omitted]",
         "media_placeholder": "[Image omitted]",
         "max_multimodal": 1,
     }
-    assert builder.with_expanding().keywords()["settings"]["filter"] == {"keep": 0, "max_multimodal": 1}
+    assert "with_expanding() is True or False" in refused(lambda: builder.with_expanding("tail"))  # type: ignore[arg-type]
 
 
 def test_a_preset_may_lie_below_and_policies_of_ones_own_may_not():

@@ -68,6 +68,7 @@ def _is_answered(request: dict[str, Any]) -> bool:
 def built(provider: str = "openai", tool: Any = None, **more: Any) -> tuple[ChatAgent, ScriptedModel]:
     model = ScriptedModel(Mind(), provider)
     builder = AgentBuilder().use(model).with_window(1_000_000).add_tool(look).with_limits(turns=500)
+    builder = builder.with_expanding(False)  # As documented: [Omitted], and nothing to ask for it by.
     builder = builder.with_summarization(100, 10, tool or counting(), template="[Summary up to {turn}] {summary}")
     return builder.with_keywords(**more).build_chat_agent(), model
 
@@ -262,8 +263,8 @@ def searching(keep: int, count: int, provider: str) -> tuple[Any, ScriptedModel]
 
     script = [*[call(f"tc_{n}", "search", query=f"tc_{n}") for n in range(1, count + 1)], "Done."]
     model = ScriptedModel(script, provider)
-    builder = AgentBuilder().use(model).with_window(1_000_000).add_tool(search).with_tool_result_filtering(keep)
-    agent = builder.build_react_agent()
+    builder = AgentBuilder().use(model).with_window(1_000_000).add_tool(search).with_expanding(False)
+    agent = builder.with_tool_result_filtering(keep).build_react_agent()
     agent.run("Search for visa information")
     return agent, model
 
@@ -310,7 +311,7 @@ def test_5_4_15_so_many_results_stay_whole_and_the_others_are_placeholders(keep:
 def test_5_4_16_of_parallel_calls_the_last_ones_stay_whole():
     model = ScriptedModel(Mind())
     builder = AgentBuilder().use(model).with_window(1_000_000).add_tool(look).with_tool_result_filtering(2)
-    with builder.build_react_agent() as agent:
+    with builder.with_expanding(False).build_react_agent() as agent:
         agent.run("look at 3 places")
     assert [text[:9] for text in results(model.requests[-1]).values()] == ["[Omitted]", "tc_2: the", "tc_3: the"]
 

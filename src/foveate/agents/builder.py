@@ -137,8 +137,8 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         """Keep the newest `keep_recent` tool results whole (0: all of them), and show a placeholder for the others.
 
         Browsers want 1 to 3, agents with several tools 5 to 10. `more`: other arguments of
-        `foveate.filter_tool_results`, such as `batch=10` or `placeholder=`, by default `[Omitted]`. Raises BadSetting
-        where summarization is told another number.
+        `foveate.filter_tool_results`, such as `batch=10` or `placeholder=`. Raises BadSetting where summarization is
+        told another number.
         """
         return replace(self, shrinking=self.shrinking.filtered(keep_recent, more))
 
@@ -165,9 +165,12 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         said = {"window": given.whole("The window (tokens)", tokens, 1)}
         return self._with(**said, **({} if reserve is None else {"reserve": given.whole("reserve= (tokens)", reserve)}))
 
-    def with_expanding(self, where: str | None = None) -> AgentBuilder:
-        """Offer the model the tool `expand`, which brings back what was shortened."""
-        return self._with(expand=True, **({} if where is None else {"expand_where": where}))
+    def with_expanding(self, on: bool = True, *, where: str | None = None) -> AgentBuilder:
+        """Whether the model has the tool `expand`, which brings back what was shortened. If not, placeholders do not
+        name what it takes: `[Omitted]`.
+        """
+        given.instance("with_expanding()", on, bool, "True or False")
+        return self._with(expand=on, **({} if where is None else {"expand_where": where}))
 
     def with_plugin(self, plugin: Plugin | PluginMaker) -> AgentBuilder:
         """A context provider. A class, or a `functools.partial` of one, is called for each agent that is built."""

@@ -22,7 +22,7 @@ __all__ = ["Shrinking"]
 
 _OMITTED = "[Omitted]"
 _IMAGE_OMITTED = "[Image omitted]"
-"""Placeholders without a handle: where the model has no tool that would take one."""
+"""Placeholders without a handle, for where the model has no tool that would take one."""
 
 
 class Shrinking(Struct, frozen=True):
@@ -115,7 +115,7 @@ class Shrinking(Struct, frozen=True):
         return replace(self, kept=kept, kept_inside=inside)
 
     def _placeholders(self, said: Mapping[str, Any]) -> dict[str, str]:
-        if said.get("expand"):
+        if said.get("expand", True):
             return {}
         has_media = "max_multimodal" in self.mechanisms.get("filter", {})
         return {"placeholder": _OMITTED, **({"media_placeholder": _IMAGE_OMITTED} if has_media else {})}
