@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -169,14 +170,24 @@ class Looper:
             case ExpandMessage():
                 return (yield from self._expand(running, step, at, past))
             case Retry(reason):
+                yield from self._keep_step(running, "retry", reason, at, past)
                 yield from self._note(running, at, past, f"Go on: {reason}" if reason else "Go on.")
             case Chat(message):
+                yield from self._keep_step(running, "chat", message, at, past)
                 return (yield from running.end("waiting", message))
             case Success(message):
                 return (yield from running.end("done", message))
             case Failed(reason):
                 return (yield from running.end("failed", "", reason))
         return None
+
+    def _keep_step(self, running: Running, kind: Literal["chat", "retry"], said: str, at: int, past: Past) -> Act[None]:
+        """Write down a step that needs nothing to be done."""
+        record = past.steps.get(f"{at}.1")
+        if record is None:
+            record = yield from running.begin_step(kind, kind, call=f"{at}.1", input=said)
+        if record.state == "running":
+            yield from running.end_step(record)
 
     def _refuse(self, running: Running, at: int, past: Past, why: str) -> Act[Outcome | None]:
         """Tell the model what is wrong with its answer; give up after so many in a row."""

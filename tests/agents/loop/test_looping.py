@@ -501,3 +501,16 @@ def test_a_model_may_use_the_tool_expand_instead_of_the_step_where_it_is_offered
     assert outcome.is_done
     assert "x" * 900 in str(model.requests[3])
     assert "could not be carried out" not in str(model.requests[3])
+
+
+def test_every_kind_of_step_is_on_record():
+    script = [think("hm"), act("look"), expand("m99"), ask("Where?")]
+    agent, _ = made(script, actions=[look])
+    with agent:
+        steps = agent.conversation.steps(agent.run("Go.").run.id)
+    assert [(step.kind, step.name, step.input, step.state) for step in steps if step.kind != "model"] == [
+        ("retry", "retry", "hm", "done"),
+        ("action", "look", "{}", "done"),
+        ("expand", "m99", "it is needed", "failed"),
+        ("chat", "chat", "Where?", "done"),
+    ]
