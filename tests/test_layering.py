@@ -30,8 +30,10 @@ CONVERSATION = {
     "watching",
 }
 SHELL = INWARD | CONVERSATION | {"digest", "policies", "formats"}
-LEAVES = {"stores", "counters", "summarizers", "models", "telemetry", "patterns"}
-EVERYTHING = SHELL | LEAVES | {"wiring", "settings", "replay", "hosts", "agents", "proxy", "inspector", "foveate"}
+LEAVES = {"archive", "stores", "counters", "summarizers", "models", "telemetry", "patterns"}
+EVERYTHING = (
+    SHELL | LEAVES | {"wiring", "settings", "replay", "hosts", "agents", "proxy", "inspector", "worker", "foveate"}
+)
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
@@ -47,6 +49,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "settings": SHELL | LEAVES,
     "wiring": SHELL | LEAVES | {"settings"},
     **dict.fromkeys(["hosts", "agents", "proxy", "replay"], SHELL | {"wiring", "settings"}),
+    "worker": SHELL | {"wiring", "settings", "stores"},
     "inspector": EVERYTHING,
     "cli": EVERYTHING,
     "testing": INWARD | {"formats"},
@@ -60,12 +63,14 @@ EXCEPTIONS = {("cli", "foveate.testing.bodies")}
 
 PACKAGES: dict[str, set[str]] = {
     "patterns": {"regex"},
+    "archive": {"zstandard"},
     "stores": {"zstandard", "psycopg", "psycopg_pool"},
     "counters": {"toktok_rs"},
     "models": {"anthropic", "openai", "genai_prices"},
     "telemetry": {"opentelemetry"},
     "agents": {"jinja2"},
     "replay": {"jinja2"},
+    "worker": {"procrastinate", "psycopg"},
     "inspector": {"jinja2"},
     "cli": {"cyclopts", "rich", "jinja2", "genai_prices"},
     "testing": {"hypothesis", "pytest"},

@@ -1,0 +1,159 @@
+"""Follows the chains of one tree of an archive, line after line, and says what does not follow.
+
+Every id, seal and record id is computed again from what the lines say. Remembers a link only where a fork begins, or
+where somebody asked for one, so a conversation of any length is followed in little memory. Knows no store.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..core import ids, wire
+from ..core.outlines import outline_of_record, outline_of_stamp
+from .exporting import LARGE
+from .lines import Fork, MessageLine, RecordLine, TreeLine
+
+__all__ = ["Chains"]
+
+Point = tuple[int, int]
+"""A branch, and a position or an edit that is its own."""
+
+
+class Chains:
+    """One tree. Its methods raise ValueError, with a sentence, where a line does not follow from those before it."""
+
+    def __init__(self, tree: TreeLine) -> None:
+        self.forks = {fork.branch: fork for fork in tree.branches}
+        self.links: dict[Point, tuple[str, str]] = {}
+        """Id and seal of the messages that were asked for, and are there."""
+        self.records: dict[Point, str] = {}
+        """Ids of the records that end with the edits that were asked for."""
+        self._asked: set[Point] = set()
+        self._asked_edits: set[Point] = set()
+        self._large: dict[Point, str] = {}
+        self._branch = 0
+        self._position, self._tip, self._seal, self._number, self._record = 0, "", "", 0, ""
+        _check_tree(tree)
+        for fork in tree.branches:
+            self.ask(fork.parent, fork.after)
+            self.ask_edit(fork.parent, fork.after_edit)
+
+    def ask(self, branch: int, position: int) -> Point:
+        """Remember the link at this position of a branch, its own or shared; returns where it will stand."""
+        while branch and position <= self.forks[branch].after:
+            branch = self.forks[branch].parent
+        self._asked.add((branch, position))
+        return branch, position
+
+    def ask_edit(self, branch: int, number: int) -> Point:
+        """Remember the id of the record that ends with this edit; returns where it will stand."""
+        while branch and number <= self.forks[branch].after_edit:
+            branch = self.forks[branch].parent
+        self._asked_edits.add((branch, number))
+        return branch, number
+
+    def begin(self, branch: int) -> None:
+        """The lines of this branch begin."""
+        self._finish()
+        if branch != self._branch + 1 or branch not in self.forks:
+            raise ValueError(f"branch {branch} comes after branch {self._branch} of {len(self.forks)}")
+        fork = self.forks[branch]
+        self._branch, self._position, self._number = branch, fork.after, fork.after_edit
+        self._tip, self._seal, self._record = "", "", ""
+        if fork.after:
+            self._tip, self._seal = self.links[self.ask(fork.parent, fork.after)]
+        if fork.after_edit:
+            point = self.ask_edit(fork.parent, fork.after_edit)
+            if point not in self.records:
+                raise ValueError(f"{fork.name!r} leaves its parent in the middle of a record, at edit {point[1]}")
+            self._record = self.records[point]
+
+    def message(self, line: MessageLine) -> None:
+        """The next message of this branch."""
+        self._inside()
+        if line.position != self._position + 1:
+            raise ValueError(f"message {self._position + 1} is missing: the next is message {line.position}")
+        digest = self._digest(line)
+        if ids.message_id(self._tip, digest) != line.id:
+            raise ValueError(
+                f"the id of message {line.position} does not follow from what it says and the message before it"
+            )
+        stamps = outline_of_stamp(line.stamp), wire.encode_stamp(line.stamp)
+        if not any(ids.seal(self._seal, line.id, stamp) == line.seal for stamp in dict.fromkeys(stamps)):
+            raise ValueError(f"the stamp of message {line.position} does not match its seal")
+        self._position, self._tip, self._seal = line.position, line.id, line.seal
+        point = self._branch, line.position
+        if point in self._asked:
+            self.links[point] = line.id, line.seal
+
+    def record(self, line: RecordLine) -> None:
+        """The next record of this branch."""
+        self._inside()
+        body = bytes(line.record)
+        record = wire.decode_record(body)
+        if record.first != self._number + 1 or not record.edits:
+            raise ValueError(f"edit {self._number + 1} is missing: the next is edit {record.first}")
+        if line.id != ids.record_id(self._record, outline_of_record(record)) and line.id != ids.early_record_id(
+            self._record, body
+        ):
+            raise ValueError(
+                f"the id of the record with edit {record.first} does not follow from what it says and the record "
+                f"before it"
+            )
+        self._number, self._record = record.last, line.id
+        if (self._branch, record.last) in self._asked_edits:
+            self.records[self._branch, record.last] = line.id
+
+    def end(self) -> None:
+        """No lines of this tree's messages and edits follow."""
+        self._finish()
+        if self._branch != len(self.forks):
+            raise ValueError(f"the tree has {len(self.forks)} branches, and only {self._branch} are there")
+
+    def _digest(self, line: MessageLine) -> str:
+        if isinstance(line.message, msgspec.Raw):
+            body = bytes(line.message)
+            wire.decode_message(body)
+            digest = ids.body_hash(body)
+            if len(body) > LARGE:
+                self._large[self._branch, line.position] = digest
+            return digest
+        if isinstance(line.same, tuple):
+            if line.same not in self._large:
+                raise ValueError(f"message {line.position} is said to repeat a large message that is not above it")
+            return self._large[line.same]
+        if isinstance(line.erased, str):
+            return line.erased
+        raise ValueError(f"message {line.position} does not tell what it says")
+
+    def _inside(self) -> None:
+        if not self._branch:
+            raise ValueError("it belongs to no branch")
+
+    def _finish(self) -> None:
+        if not self._branch:
+            return
+        fork = self.forks[self._branch]
+        there = Fork(
+            *(fork.branch, fork.name, fork.parent, fork.after, fork.after_edit),
+            *(self._position, self._tip, self._seal, self._number, self._record),
+        )
+        if there != fork:
+            raise ValueError(
+                f"{fork.name!r} ends with message {self._position} and edit {self._number} here, and the tree says it "
+                f"ends with message {fork.position} and edit {fork.number}, or with others than these"
+            )
+
+
+def _check_tree(tree: TreeLine) -> None:
+    known: dict[int, Fork] = {}
+    for number, fork in enumerate(tree.branches, 1):
+        parent = known.get(fork.parent)
+        if fork.branch != number or (fork.parent and parent is None):
+            raise ValueError(f"branch {fork.branch} of the tree is out of order")
+        ends = (parent.position, parent.number) if parent else (0, 0)
+        if not (0 <= fork.after <= min(ends[0], fork.position) and 0 <= fork.after_edit <= min(ends[1], fork.number)):
+            raise ValueError(f"{fork.name!r} leaves its parent where that has nothing")
+        known[number] = fork
+    if not known or len({fork.name for fork in tree.branches}) < len(known):
+        raise ValueError("a tree has conversations, each with a name of its own")

@@ -1,0 +1,215 @@
+"""Looks at a whole archive before anything of it is imported: whether it is sound, and what of it there is already.
+
+Where a conversation of a name is there already, the archive's may be the same, or the one the beginning of the other;
+anything else is a conflict, which is refused, or decided by another name. Nothing is written here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..core.catalog import Action, Binding, Prompt, checked
+from ..errors import BadSetting, BadTranscript, FoveateError, NoSuchConversation
+from ..ports import Database, Head
+from .chains import Chains, Point
+from .exporting import records_of
+from .lines import (
+    ActionLine,
+    BindingLine,
+    BranchLine,
+    Ending,
+    Fork,
+    Line,
+    MessageLine,
+    Opening,
+    PromptLine,
+    RecordLine,
+    RunLine,
+    StepLine,
+    TreeLine,
+)
+from .reading import each_line
+
+__all__ = ["Conflicts", "check", "opened"]
+
+Conflicts = Literal["refuse", "rename"]
+
+_TRIES_MAX = 100
+"""Other names that are tried for one tree."""
+
+
+def check(
+    path: Path, store: Database, tenant: str, conflicts: Conflicts, on_line: Callable[[int], object]
+) -> dict[int, str]:
+    """What has to be added to the names of which trees, counted from 1; those that are not there keep their names.
+
+    Raises BadTranscript where the archive is not sound, naming the line, and BadSetting where something of it is there
+    already and differs.
+    """
+    checking = _Checking(store, tenant, conflicts)
+    for number, line in each_line(path):
+        try:
+            checking.take(line)
+        except FoveateError:
+            raise
+        except ValueError as error:
+            raise BadTranscript(str(path), number, f"{error}.", "Nothing was imported.") from error
+        on_line(number)
+    try:
+        checking.finish()
+    except FoveateError:
+        raise
+    except ValueError as error:
+        raise BadTranscript(str(path), 0, f"{error}.", "Nothing was imported.") from error
+    return checking.suffixes
+
+
+def opened(store: Database, tenant: str, name: str) -> Head | None:
+    """The conversation of this name, or None."""
+    try:
+        return store.open(tenant, name, create=False)
+    except NoSuchConversation:
+        return None
+
+
+class _Wanted(Struct, frozen=True):
+    """What the archive must say at some points, so that its tree may go under these names."""
+
+    suffix: str
+    links: tuple[tuple[Point, tuple[str, str], str], ...]
+    """Where, which id and seal, and what it says where they differ."""
+    records: tuple[tuple[Point, str, str], ...]
+
+    def problem(self, chains: Chains) -> str:
+        """What differs; "" if nothing."""
+        for point, link, said in self.links:
+            if chains.links.get(point) != link:
+                return said
+        for point, record, said in self.records:
+            if chains.records.get(point) != record:
+                return said
+        return ""
+
+
+class _Checking:
+    def __init__(self, store: Database, tenant: str, conflicts: Conflicts) -> None:
+        self.suffixes: dict[int, str] = {}
+        self._store, self._tenant, self._conflicts = store, tenant, conflicts
+        self._trees = 0
+        self._chains: Chains | None = None
+        self._wanted: list[_Wanted] = []
+        self._run = ""
+        self._over = False
+        """Whether the messages of this tree were all read."""
+
+    def take(self, line: Line) -> None:
+        match line:
+            case Opening() | Ending():
+                pass
+            case PromptLine(prompt=prompt):
+                self._new(prompt, self._store.prompts(self._tenant))
+            case ActionLine(action=action):
+                self._new(action, self._store.actions(self._tenant))
+            case BindingLine(binding=binding):
+                self._new(binding, self._store.bindings(self._tenant))
+            case TreeLine():
+                self.finish()
+                self._trees += 1
+                self._over, self._run = False, ""
+                self._chains = Chains(line)
+                self._wanted = self._candidates(line, self._chains)
+            case BranchLine(branch=branch):
+                self._tree().begin(branch)
+            case MessageLine():
+                self._tree().message(line)
+            case RecordLine():
+                self._tree().record(line)
+            case RunLine(run=run):
+                self.finish()
+                self._run = run.id
+            case StepLine(step=step):
+                if not self._over or step.run != self._run:
+                    raise ValueError(f"step {step.number} does not stand with its run")
+
+    def finish(self) -> None:
+        """The messages of the tree, if there is one, are all read."""
+        if self._chains is None or self._over:
+            return
+        self._over = True
+        self._chains.end()
+        problems = []
+        for wanted in self._wanted:
+            problem = wanted.problem(self._chains)
+            if not problem:
+                if wanted.suffix:
+                    self.suffixes[self._trees] = wanted.suffix
+                return
+            problems.append(problem)
+        raise BadSetting(
+            f"{problems[0]} Nothing was imported. Import it under another name (--on-conflict rename), or into another "
+            f"store."
+        )
+
+    def _tree(self) -> Chains:
+        if self._chains is None or self._over:
+            raise ValueError("it belongs to no conversation")
+        return self._chains
+
+    def _candidates(self, tree: TreeLine, chains: Chains) -> list[_Wanted]:
+        """Names for the tree, the best first, up to the first that nobody has."""
+        found: list[_Wanted] = []
+        for tried in range(_TRIES_MAX):
+            suffix = "" if not tried else "~imported" if tried == 1 else f"~imported{tried}"
+            there = [(fork, opened(self._store, self._tenant, fork.name + suffix)) for fork in tree.branches]
+            found.append(self._wanting(suffix, [(fork, head) for fork, head in there if head is not None], chains))
+            if self._conflicts == "refuse" or not any(head for _, head in there):
+                break
+        return found
+
+    def _wanting(self, suffix: str, there: Iterable[tuple[Fork, Head]], chains: Chains) -> _Wanted:
+        links, records = [], []
+        for fork, head in there:
+            said = f"There is a conversation {head.name!r} already, and its past is another one: "
+            position = min(fork.position, head.position)
+            if position:
+                link = self._link(head, position)
+                links.append((chains.ask(fork.branch, position), link, f"{said}message {position} is not the same."))
+            number = min(fork.number, head.number)
+            if number:
+                record = self._record(head, number)
+                records.append((chains.ask_edit(fork.branch, number), record, f"{said}edit {number} is not the same."))
+        return _Wanted(suffix, tuple(links), tuple(records))
+
+    def _link(self, head: Head, position: int) -> tuple[str, str]:
+        if position == head.position:
+            return head.tip, head.seal
+        (row,) = self._store.pick(head, [position])
+        return row.id, row.seal
+
+    def _record(self, head: Head, number: int) -> str:
+        if number == head.number:
+            return head.record
+        for id, record in records_of(self._store, replace(head, number=number), 0):
+            if record.last == number:
+                return id
+        return ""
+
+    def _new(self, value: Action | Binding | Prompt, known: Iterable[Action | Binding | Prompt]) -> None:
+        checked(value)
+        kind = type(value).__name__.lower()
+        for other in known:
+            if key_of(other) == key_of(value) and other != value:
+                raise BadSetting(
+                    f"There is a {kind} {'/'.join(key_of(value))!r} already, and it is another one. Nothing was "
+                    f"imported. Make them the same, or export without the catalog."
+                )
+
+
+def key_of(value: Action | Binding | Prompt) -> tuple[str, ...]:
+    """What a tenant has one of."""
+    return (value.agent, value.action) if isinstance(value, Binding) else (value.name,)

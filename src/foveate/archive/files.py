@@ -1,0 +1,134 @@
+"""Files that appear whole or not at all, and are read and written compressed where their name says so.
+
+`.gz` is gzip and `.zst` zstd, which needs Python 3.14 or the extra `zstd`; anything else is plain. What goes wrong with
+a file is told as BadSetting. Nothing here knows what is in them.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from ..errors import BadSetting, MissingExtra
+
+__all__ = ["UNREADABLE", "placed", "reading", "writing"]
+
+UNREADABLE = (OSError, EOFError, zlib.error)
+"""What reading a damaged or cut compressed file raises; zstd's own error comes out as OSError."""
+
+
+@contextmanager
+def placed(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
+    """The path of an empty file beside `path`, which takes its place once all is well, and is on the disk then.
+
+    Raises BadSetting where there is a file already, unless `overwrite`, and where nothing can be written there.
+    """
+    if path.is_dir():
+        raise BadSetting(f"{path} is a folder; name a file in it.")
+    if path.exists() and not overwrite:
+        raise BadSetting(f"There is a file {path} already. Name another one, or say that it is to be overwritten.")
+    if not path.parent.is_dir():
+        raise BadSetting(f"There is no folder {path.parent} to write {path.name} to.")
+    beside = None
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        os.close(handle)
+        beside = Path(name)
+        yield beside
+        _sync(beside)
+        if overwrite:
+            os.replace(beside, path)
+        else:
+            os.link(beside, path)  # Refused where somebody else made the file meanwhile.
+        _sync(path.parent)
+    except FileExistsError as error:
+        raise BadSetting(f"{path} was made by somebody else meanwhile. Name another file.") from error
+    except OSError as error:
+        raise BadSetting(f"{path} cannot be written: {error.strerror or error}.") from error
+    finally:
+        if beside is not None:
+            with suppress(OSError):
+                beside.unlink()
+
+
+@contextmanager
+def writing(path: Path, *, overwrite: bool = False) -> Iterator[BinaryIO]:
+    """A file to write to, compressed as its name says. Raises as `placed` does, and MissingExtra."""
+    zstd = _zstd() if path.suffix == ".zst" else None
+    with placed(path, overwrite=overwrite) as beside, open(beside, "wb") as raw:
+        if path.suffix == ".gz":
+            # Neither the name nor the time: the same content makes the same file.
+            with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=raw, mtime=0) as packed:
+                yield cast("BinaryIO", packed)
+        elif zstd is not None:
+            with zstd.open(raw, "wb") as packed:
+                yield packed
+        else:
+            yield raw
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[BinaryIO]:
+    """A file to read from, unpacked as its name says. Raises BadSetting where it cannot be opened, and MissingExtra.
+
+    What reading it raises where it is damaged is one of `UNREADABLE`.
+    """
+    try:
+        raw = open(path, "rb")  # noqa: SIM115 - closed below.
+    except OSError as error:
+        raise BadSetting(f"{path} cannot be read: {error.strerror or error}.") from error
+    with raw:
+        if path.suffix == ".gz":
+            with gzip.GzipFile(fileobj=raw) as packed:
+                yield cast("BinaryIO", packed)
+        elif path.suffix == ".zst":
+            with io.BufferedReader(_Unpacking(raw, _zstd()), 1 << 16) as buffered:
+                yield cast("BinaryIO", buffered)
+        else:
+            yield raw
+
+
+class _Unpacking(io.RawIOBase):
+    """A file as zstd unpacks it, with errors that do not depend on whose zstd it is."""
+
+    def __init__(self, raw: BinaryIO, zstd: Any) -> None:
+        self._error: type[Exception] = zstd.ZstdError
+        self._file = zstd.open(raw, "rb")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            piece: bytes = self._file.read(len(buffer))
+        except self._error as error:
+            raise OSError(str(error)) from error
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _zstd() -> Any:
+    """The standard library's zstd where Python has it, else the `zstandard` package."""
+    try:
+        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        try:
+            import zstandard as zstd  # type: ignore[import-not-found, unused-ignore]
+        except ImportError as error:
+            raise MissingExtra("A file that is compressed with zstd", "zstd") from error
+    return zstd

@@ -1,0 +1,94 @@
+"""Reads an archive line by line, and tells a whole one from one that was cut, changed or is something else.
+
+Knows the first line, the last, and what a line may be; not how lines have to follow each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import BadTranscript
+from . import lines
+from .files import UNREADABLE, reading
+from .lines import Ending, Line, Opening, Tally
+
+__all__ = ["each_line", "opening_of"]
+
+_LINE_MAX = 1 << 30
+"""Bytes of a line; what is longer is no archive."""
+
+
+def opening_of(path: Path) -> Opening:
+    """The first line of an archive. Raises BadTranscript where the file is none, or of a later version."""
+    for _, line in each_line(path):
+        if isinstance(line, Opening):
+            return line
+    raise BadTranscript(str(path), 0, "it is empty, and no archive of foveate.")
+
+
+def each_line(path: Path) -> Iterator[tuple[int, Line]]:
+    """Every line but the last, numbered from 1. Raises BadTranscript, naming the line, where one cannot be read.
+
+    Only who reads to the end knows that the file is whole.
+    """
+    tally, number, ended = Tally(), 0, False
+    with reading(path) as file:
+        while raw := _next(file, path, number + 1):
+            number += 1
+            if ended:
+                raise BadTranscript(str(path), number, "something follows the end of the archive.")
+            line = _line(raw, path, number)
+            if isinstance(line, Ending):
+                if line != tally.ending():
+                    raise BadTranscript(
+                        str(path),
+                        number,
+                        f"the file was changed: the lines above are not the {line.count.lines:,} that it ended with.",
+                        "Export again, or find an intact copy.",
+                    )
+                ended = True
+            else:
+                tally.add(line, raw)
+                yield number, line
+    if not number:
+        raise BadTranscript(str(path), 0, "it is empty, and no archive of foveate.")
+    if not ended:
+        raise _cut(path, number)
+
+
+def _next(file: object, path: Path, number: int) -> bytes:
+    try:
+        raw: bytes = file.readline(_LINE_MAX)  # type: ignore[attr-defined]
+    except UNREADABLE as error:
+        raise BadTranscript(
+            str(path), number, f"it cannot be unpacked from here on ({error}).", "It was cut off or damaged."
+        ) from error
+    if raw and not raw.endswith(b"\n"):
+        raise _cut(path, number)
+    return raw
+
+
+def _line(raw: bytes, path: Path, number: int) -> Line:
+    try:
+        line = lines.decode(raw)
+    except ValueError as error:
+        whole = "and so it is no archive of foveate." if number == 1 else "The file was damaged."
+        raise BadTranscript(str(path), number, f"it is no line of an archive ({error}),", whole) from error
+    if isinstance(line, Opening) != (number == 1):
+        problem = "an archive begins here, where another one goes on." if number > 1 else "no archive begins here."
+        raise BadTranscript(str(path), number, problem)
+    if isinstance(line, Opening) and line.format != lines.FORMAT:
+        raise BadTranscript(str(path), number, f"it is a {line.format!r} and no {lines.FORMAT!r}.")
+    if isinstance(line, Opening) and line.version != lines.VERSION:
+        raise BadTranscript(
+            str(path),
+            number,
+            f"the archive has version {line.version}, and this foveate reads version {lines.VERSION}.",
+            "Upgrade foveate.",
+        )
+    return line
+
+
+def _cut(path: Path, number: int) -> BadTranscript:
+    return BadTranscript(str(path), number, "the file ends here, before the end of the archive.", "It was cut off.")

@@ -1,0 +1,354 @@
+"""What an archive must be to be imported, and what happens to what is there already."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from worlds import LONG, TENANT, build, contents, furnish
+
+from foveate.archive import Count, Imported, export_archive, import_archive
+from foveate.archive.lines import Tally, decode, encode
+from foveate.core import ids, wire
+from foveate.core.catalog import Prompt
+from foveate.core.edits import Hide, Target
+from foveate.core.journal import Record
+from foveate.core.messages import user
+from foveate.core.runs import AgentRun, AgentRunStep
+from foveate.core.stamps import Stamp
+from foveate.errors import BadSetting, BadTranscript, Damaged, MissingExtra, NoSuchConversation, StoreError
+from foveate.ports import Appended, Head
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.rows import chain, erased, record_after
+
+MADE = [(0, 0, 4), (3, 0, 2), (1, 0, 3), (2, 0, 0), (3, 1, 0), (4, 0, 5), (2, 1, 0), (3, 1, 1), (7, 1, 2)]
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    store = MemoryStore()
+    build(store, MADE)
+    return store
+
+
+@pytest.fixture
+def path(store: MemoryStore, tmp_path: Path) -> Path:
+    export_archive(store, tmp_path / "all.jsonl", tenant=TENANT)
+    return tmp_path / "all.jsonl"
+
+
+def rewritten(path: Path, change: Callable[[list[dict[str, Any]]], object]) -> Path:
+    """The archive with its lines changed, its last line as if it had always been so."""
+    said = [json.loads(line) for line in path.read_bytes().splitlines()[:-1]]
+    change(said)
+    tally = Tally()
+    raws = [json.dumps(one, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for one in said]
+    for raw in raws:
+        try:
+            tally.add(decode(raw), raw)
+        except ValueError:
+            tally.add(decode(b'{"is":"branch","branch":1}'), raw)
+    path.write_bytes(b"".join([*raws, encode(tally.ending())]))
+    return path
+
+
+def first(said: list[dict[str, Any]], kind: str, nth: int = 0) -> int:
+    return [index for index, one in enumerate(said) if one["is"] == kind][nth]
+
+
+# ------------------------------------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("kind", "nth", "change", "problem"),
+    [
+        ("message", 2, {"message": {"role": "user", "parts": []}}, "the id of message 3 does not follow"),
+        ("message", 2, {"id": "ab" * 20}, "the id of message 3 does not follow"),
+        ("message", 2, {"seal": "ab" * 20}, "the stamp of message 3 does not match its seal"),
+        ("message", 2, {"stamp": [7, 7, 7, "user"]}, "the stamp of message 3 does not match its seal"),
+        ("message", 2, {"position": 4}, "message 3 is missing: the next is message 4"),
+        ("message", 2, {"same": [1, 1], "message": None}, "Expected `object`, got `null`"),
+        ("message", 2, {"message": 7}, "Expected `object`|no line"),
+        ("record", 0, {"id": "ab" * 20}, "the id of the record with edit 1 does not follow"),
+        ("branch", 1, {"branch": 1}, "branch 1 comes after branch 1 of 2"),
+        ("archive", 0, {"version": 2}, "has version 2, and this foveate reads version 1. Upgrade"),
+        ("archive", 0, {"format": "parquet"}, "it is a 'parquet' and no"),
+        ("tree", 0, {"branches": []}, "a tree has conversations"),
+        ("step", 0, {"is": "stop"}, "it is no line of an archive"),
+    ],
+)
+def test_a_line_that_was_changed_is_named(
+    path: Path, kind: str, nth: int, change: dict[str, Any], problem: str
+) -> None:
+    """Whoever changes a line can mend the hash of the whole; not the chains."""
+    where = []
+
+    def changing(said: list[dict[str, Any]]) -> None:
+        where.append(first(said, kind, nth))
+        said[where[0]].update(change)
+
+    store = MemoryStore()
+    with pytest.raises(BadTranscript, match=problem) as caught:
+        import_archive(store, rewritten(path, changing))
+    assert caught.value.line == where[0] + 1
+    assert store.names(TENANT) == []
+
+
+@pytest.mark.parametrize("kind", ["message", "record", "branch"])
+def test_lines_that_are_dropped_doubled_or_exchanged_are_found(path: Path, kind: str) -> None:
+    archive = path.read_bytes()
+
+    def drop(said: list[dict[str, Any]]) -> None:
+        del said[first(said, kind, 1)]
+
+    def double(said: list[dict[str, Any]]) -> None:
+        index = first(said, kind, 1)
+        said.insert(index, said[index])
+
+    def exchange(said: list[dict[str, Any]]) -> None:
+        one, two = first(said, kind), first(said, kind, 1)
+        said[one], said[two] = said[two], said[one]
+
+    for change in (drop, double, exchange):
+        path.write_bytes(archive)
+        store = MemoryStore()
+        with pytest.raises(BadTranscript):
+            import_archive(store, rewritten(path, change))
+        assert store.names(TENANT) == []
+
+
+def test_a_changed_byte_is_found_wherever_it_is(path: Path) -> None:
+    archive = path.read_bytes()
+    for at in range(0, len(archive), len(archive) // 60):
+        path.write_bytes(archive[:at] + bytes([archive[at] ^ 1]) + archive[at + 1 :])
+        store = MemoryStore()
+        with pytest.raises(BadTranscript):
+            import_archive(store, path)
+        assert store.names(TENANT) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"hello\n", b"{}\n", b'[{"role":"user"}]', b"SQLite format 3\0"])
+def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.jsonl").write_bytes(content)
+    with pytest.raises(BadTranscript, match=r"x\.jsonl"):
+        import_archive(MemoryStore(), tmp_path / "x.jsonl")
+
+
+def test_what_follows_the_end_is_refused(path: Path) -> None:
+    path.write_bytes(path.read_bytes() * 2)
+    with pytest.raises(BadTranscript, match="something follows the end"):
+        import_archive(MemoryStore(), path)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(BadSetting, match=r"none\.jsonl cannot be read: No such file"):
+        import_archive(MemoryStore(), tmp_path / "none.jsonl")
+
+
+# --------------------------------------------------------------------------------------------- what is there already
+
+
+def test_an_import_tells_what_it_came_to(store: MemoryStore, path: Path) -> None:
+    other = MemoryStore()
+    assert import_archive(other, path) == Imported(2, 2, 12, 3)
+    assert import_archive(other, path) == Imported(2, 0, 0, 0)
+
+
+def test_it_can_become_another_tenants(store: MemoryStore, path: Path) -> None:
+    import_archive(store, path, tenant="zeta")
+    assert contents(store, "zeta") == contents(store, TENANT)
+
+
+def test_what_went_on_meanwhile_stays(store: MemoryStore, path: Path) -> None:
+    head = store.open(TENANT, "begun")
+    head = store.append(head, chain([user("later")], head))
+    head = store.commit(head, *record_after(head))
+    before = contents(store)
+    assert import_archive(store, path).messages == 0
+    assert contents(store) == before
+
+
+def test_another_past_under_the_same_name_is_refused_and_nothing_is_written(path: Path) -> None:
+    store = MemoryStore()
+    head = store.open(TENANT, "begun")
+    store.append(head, chain([user("something else")], head))
+    before = contents(store)
+    with pytest.raises(BadSetting, match="'begun' already, and its past is another one: message 1 is not the same"):
+        import_archive(store, path)
+    assert contents(store) == before
+
+
+def test_another_past_of_edits_is_refused(store: MemoryStore, path: Path, tmp_path: Path) -> None:
+    other = MemoryStore()
+    head = other.open(TENANT, "begun")
+    here = store.open(TENANT, "begun")
+    head = other.append(head, store.messages(here, 1, here.position))
+    other.commit(head, *record_after(head, Hide(Target(head.tip), reason="for another reason")))
+    with pytest.raises(BadSetting, match="edit 1 is not the same"):
+        import_archive(other, path)
+
+
+def test_another_name_is_found_for_it_and_found_again(path: Path) -> None:
+    store = MemoryStore()
+    for name in ("begun", "begun~imported"):
+        head = store.open(TENANT, name)
+        store.append(head, chain([user(f"something else in {name}")], head))
+    names = {"begun": "begun~imported2", "fork 5": "fork 5~imported2"}
+    assert import_archive(store, path, on_conflict="rename") == Imported(2, 2, 12, 3, names)
+    assert import_archive(store, path, on_conflict="rename") == Imported(2, 0, 0, 0, names)
+    assert store.names(TENANT) == ["begun", "begun~imported", "begun~imported2", "fork 5~imported2"]
+
+
+def test_what_was_erased_there_stays_erased(tmp_path: Path) -> None:
+    first, second = MemoryStore(), MemoryStore()
+    head = first.open(TENANT, "one")
+    rows = chain([user("a secret"), user("plain")], head)
+    first.append(head, rows)
+    head = second.open(TENANT, "one")
+    second.append(head, [erased(rows[0]), rows[1]])
+    export_archive(first, tmp_path / "a.jsonl", tenant=TENANT)
+    import_archive(second, tmp_path / "a.jsonl")
+    assert second.messages(second.open(TENANT, "one"), 1, 1) == [erased(rows[0])]
+
+
+def test_a_run_that_went_on_there_is_not_set_back(tmp_path: Path) -> None:
+    first, second = MemoryStore(), MemoryStore()
+    for store, state in ((first, "running"), (second, "done")):
+        head = store.open(TENANT, "one")
+        store.put_run(head, AgentRun("r", "me", "one", state=state))
+        store.put_step(head, AgentRunStep("r", 1, "action", state=state, output=state))
+    first.put_step(first.open(TENANT, "one"), AgentRunStep("r", 2, "action"))
+    for store, name in ((first, "first"), (second, "second")):
+        export_archive(store, tmp_path / f"{name}.jsonl", tenant=TENANT)
+    import_archive(second, tmp_path / "first.jsonl")
+    import_archive(first, tmp_path / "second.jsonl")
+    for store in (first, second):
+        head = store.open(TENANT, "one")
+        assert [run.state for run in store.runs(head)] == ["done"]
+        assert [(step.number, step.state) for step in store.steps(head, "r")] == [(1, "done"), (2, "running")]
+
+
+def test_a_catalog_comes_along_where_it_was_asked_for(tmp_path: Path) -> None:
+    first, second, third = MemoryStore(), MemoryStore(), MemoryStore()
+    furnish(first)
+    export_archive(first, tmp_path / "a.jsonl", tenant=TENANT, catalog=True)
+    import_archive(second, tmp_path / "a.jsonl")
+    assert second.bindings(TENANT) == first.bindings(TENANT)
+    third.put_prompt(TENANT, Prompt("short", "Another {{ text }}"))
+    with pytest.raises(BadSetting, match="There is a prompt 'short' already, and it is another one"):
+        import_archive(third, tmp_path / "a.jsonl")
+    assert third.actions(TENANT) == []
+    export_archive(first, tmp_path / "b.jsonl", tenant=TENANT)
+    import_archive(third, tmp_path / "b.jsonl")
+
+
+# -------------------------------------------------------------------------------------------------- what is exported
+
+
+def test_chains_from_before_there_were_outlines_come_along(tmp_path: Path) -> None:
+    first, second = MemoryStore(), MemoryStore()
+    head = first.open(TENANT, "one")
+    stamp = Stamp(1, 2, 3, "user", metadata='{"ticket":7}')
+    (row,) = chain([user("said")], head)
+    head = first.append(head, [replace(row, stamp=stamp, seal=ids.seal("", row.id, wire.encode_stamp(stamp)))])
+    record = Record(1, (Hide(Target(head.tip), reason="why"),), 1, 1, head.tip, 1)
+    first.commit(head, record, ids.early_record_id("", wire.encode_record(record)))
+    export_archive(first, tmp_path / "a.jsonl", tenant=TENANT)
+    import_archive(second, tmp_path / "a.jsonl")
+    assert contents(second) == contents(first)
+
+
+def test_a_large_message_is_written_once(tmp_path: Path) -> None:
+    store = MemoryStore()
+    head = store.open(TENANT, "one")
+    head = store.append(head, chain([user(LONG)] * 5, head))
+    fork = store.fork(head, "two", 2, 0)
+    store.append(fork, chain([user(LONG)] * 5, fork))
+    assert export_archive(store, tmp_path / "a.jsonl", tenant=TENANT) == Count(14, 2, 10)
+    assert (tmp_path / "a.jsonl").stat().st_size < 2 * len(LONG)
+
+
+def test_half_an_import_is_not_exported(store: MemoryStore, tmp_path: Path) -> None:
+    store.open(TENANT, "~importing 7-1")
+    assert export_archive(store, tmp_path / "a.jsonl", tenant=TENANT).conversations == 2
+
+
+def test_damage_stops_an_export_and_leaves_no_file(tmp_path: Path) -> None:
+    import sqlite3
+
+    with SqliteStore(tmp_path / "chat.db") as store:
+        build(store, MADE)
+        connection = sqlite3.connect(tmp_path / "chat.db")
+        with connection:
+            connection.execute("DELETE FROM message WHERE position = 3")
+        connection.close()
+        with pytest.raises(Damaged, match="Message 3"):
+            export_archive(store, tmp_path / "a.jsonl", tenant=TENANT)
+    assert [file.name for file in tmp_path.iterdir() if "jsonl" in file.name] == []
+
+
+def test_a_conversation_that_is_not_there_is_told(store: MemoryStore, tmp_path: Path) -> None:
+    with pytest.raises(NoSuchConversation):
+        export_archive(store, tmp_path / "a.jsonl", tenant=TENANT, conversation="nobody")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_there_is_only_overwritten_on_purpose(store: MemoryStore, path: Path) -> None:
+    before = path.read_bytes()
+    with pytest.raises(BadSetting, match="There is a file"):
+        export_archive(store, path, tenant="nobody")
+    assert path.read_bytes() == before
+    export_archive(store, path, tenant="nobody", overwrite=True)
+    assert path.read_bytes().count(b"\n") == 2
+
+
+@pytest.mark.parametrize("name", ["no/such/a.jsonl", "."])
+def test_a_place_where_nothing_can_be_written_is_told(store: MemoryStore, tmp_path: Path, name: str) -> None:
+    with pytest.raises(BadSetting):
+        export_archive(store, tmp_path / name, tenant=TENANT)
+
+
+# -------------------------------------------------------------------------------------------------------- compression
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_a_name_says_how_it_is_compressed(store: MemoryStore, path: Path, ending: str) -> None:
+    packed = path.with_name(path.name + ending)
+    try:
+        export_archive(store, packed, tenant=TENANT)
+    except MissingExtra as error:
+        pytest.skip(str(error))
+    assert packed.stat().st_size < path.stat().st_size / 4
+    other = MemoryStore()
+    import_archive(other, packed)
+    assert contents(other) == contents(store)
+    again = packed.read_bytes()
+    export_archive(store, packed, tenant=TENANT, overwrite=True)
+    assert packed.read_bytes() == again
+    for damaged in (again[:-20], again[: len(again) // 2], again[:200] + b"\xff" * 20 + again[220:], b"plain\n"):
+        packed.write_bytes(damaged)
+        with pytest.raises(BadTranscript):
+            import_archive(MemoryStore(), packed)
+
+
+def test_a_packed_archive_is_the_plain_one_packed(store: MemoryStore, path: Path) -> None:
+    packed = path.with_name("all.jsonl.gz")
+    export_archive(store, packed, tenant=TENANT)
+    assert gzip.decompress(packed.read_bytes()) == path.read_bytes()
+
+
+def test_somebody_else_who_writes_to_it_meanwhile_is_told(store: MemoryStore, path: Path) -> None:
+    class Meddled(MemoryStore):
+        def append(self, head: Head, rows: Any) -> Head:
+            now = super().append(head, rows)
+            more: list[Appended] = chain([user("me too")], now)
+            return super().append(now, more) if head.name.startswith("~importing ") and now.position > 8 else now
+
+    with pytest.raises(StoreError):
+        import_archive(Meddled(), path)

@@ -1,0 +1,142 @@
+"""What was exported and imported is the same, whatever it was and whichever database it came from and went to."""
+
+from __future__ import annotations
+
+import io
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from worlds import TENANT, build, contents, furnish, moves
+
+from foveate.archive import export_archive, import_archive
+from foveate.errors import BadTranscript, FoveateError
+from foveate.ports import Database
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.faults import Countdown, FailingDatabase
+
+SOME = settings(max_examples=max(10, settings.default.max_examples // 2))  # type: ignore[union-attr]
+
+
+def exported(store: Database, conversation: str | None = None, tenant: str = TENANT) -> bytes:
+    file = io.BytesIO()
+    export_archive(store, file, tenant=tenant, conversation=conversation, catalog=True)
+    return file.getvalue()
+
+
+def imported(store: Database, archive: bytes) -> None:
+    handle, path = tempfile.mkstemp(suffix=".jsonl")
+    with open(handle, "wb") as file:
+        file.write(archive)
+    try:
+        import_archive(store, path)
+    finally:
+        os.unlink(path)
+
+
+def around(made: list[tuple[int, int, int]], *openers: Callable[[], Database]) -> None:
+    """From memory through these stores, one after the other: the archive stays the same byte for byte."""
+    first = MemoryStore()
+    build(first, made)
+    furnish(first)
+    archive, whole = exported(first), contents(first)
+    for opener in openers:
+        store = opener()
+        try:
+            imported(store, archive)
+            assert exported(store) == archive
+            assert contents(store) == whole
+            assert (store.actions(TENANT), store.prompts(TENANT)) == (first.actions(TENANT), first.prompts(TENANT))
+            imported(store, archive)
+            assert exported(store) == archive
+            assert contents(store) == whole
+        finally:
+            store.close()
+
+
+@SOME
+@given(made=moves)
+def test_an_archive_stays_the_same_through_sqlite_and_memory(made: list[tuple[int, int, int]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        around(made, lambda: SqliteStore(Path(folder) / "a.db", synchronous="normal"), MemoryStore)
+
+
+def test_an_archive_stays_the_same_through_postgres(postgres_url: str) -> None:
+    from postgres_schemas import emptied
+
+    from foveate.stores.postgres import PostgresStore
+
+    PostgresStore(postgres_url).close()
+
+    @settings(max_examples=6)
+    @given(made=moves)
+    def check(made: list[tuple[int, int, int]]) -> None:
+        around(made, lambda: PostgresStore(emptied(postgres_url)))
+
+    check()
+
+
+@SOME
+@given(made=moves)
+def test_a_conversation_takes_its_whole_tree_along_and_nothing_else(made: list[tuple[int, int, int]]) -> None:
+    first, second = MemoryStore(), MemoryStore()
+    build(first, made)
+    for name in first.names(TENANT):
+        tree = {branch.head.name for branch in first.branches(first.open(TENANT, name))}
+        archive = exported(first, name)
+        imported(second, archive)
+        assert tree <= set(second.names(TENANT))
+        assert exported(second, name) == archive
+    assert contents(second) == contents(first)
+
+
+@SOME
+@given(made=moves, more=moves)
+def test_what_has_grown_is_imported_once_more(
+    made: list[tuple[int, int, int]], more: list[tuple[int, int, int]]
+) -> None:
+    """What was said and forked since comes along, as long as no name leads elsewhere."""
+    first, second = MemoryStore(), MemoryStore()
+    build(first, made)
+    imported(second, exported(first))
+    build(first, [(kind if kind != 5 else 0, a, b) for kind, a, b in more], tag=" later")
+    archive = exported(first)
+    imported(second, archive)
+    assert exported(second) == archive
+
+
+@pytest.mark.parametrize("made", [[(0, 1, 3), (3, 1, 1), (4, 0, 1), (2, 1, 0), (5, 0, 2), (7, 2, 2), (1, 0, 4)]])
+def test_an_import_that_breaks_off_anywhere_shows_nothing_and_goes_on(made: list[tuple[int, int, int]]) -> None:
+    first = MemoryStore()
+    build(first, made)
+    archive, names = exported(first), first.names(TENANT)
+    for fatal in range(1, 1000):
+        second = MemoryStore()
+        countdown = Countdown(fatal)
+        try:
+            imported(FailingDatabase(second, countdown), archive)
+        except FoveateError:
+            assert [name for name in second.names(TENANT) if not name.startswith("~importing ")] in ([], names)
+            imported(second, archive)
+            assert exported(second) == archive
+            assert second.names(TENANT) == names
+        else:
+            assert fatal > 20
+            return
+    pytest.fail("it never succeeded")
+
+
+@SOME
+@given(made=moves)
+def test_a_file_that_is_cut_anywhere_is_refused(made: list[tuple[int, int, int]]) -> None:
+    first, second = MemoryStore(), MemoryStore()
+    build(first, made)
+    archive = exported(first)
+    for end in {len(archive) - 1, len(archive) // 2, archive.rindex(b'{"is":"end"'), archive.index(b"\n") + 1, 0}:
+        with pytest.raises(BadTranscript):
+            imported(second, archive[:end])
+        assert second.names(TENANT) == []

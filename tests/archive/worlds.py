@@ -1,0 +1,96 @@
+"""Stores with made-up conversations in them: forks, edits, repetitions, erased messages, runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from foveate.core import ids
+from foveate.core.catalog import Action, Binding, Prompt
+from foveate.core.edits import Hide, Replace, Target
+from foveate.core.messages import Text, user
+from foveate.core.outlines import erased_edit, erased_stamp, outline_of_stamp
+from foveate.core.runs import AgentRun, AgentRunStep
+from foveate.core.stamps import Stamp
+from foveate.ports import Appended, Database, Head
+from foveate.testing.moves import TEXTS, history_of
+from foveate.testing.rows import chain, erased, record_after
+
+LONG = "All work and no play makes the model a dull one. " * 200
+TENANT = "acme"
+
+moves = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 40), st.integers(0, 40)), max_size=25)
+"""What `build` makes conversations of."""
+
+
+def build(store: Database, made: Iterable[tuple[int, int, int]], tenant: str = TENANT, tag: str = "") -> None:
+    """Conversations, by moves: each a kind and two numbers that colour it."""
+    names = ["begun"]
+    store.open(tenant, "begun")
+    for step, (kind, a, b) in enumerate(made):
+        head = store.open(tenant, names[a % len(names)])
+        match kind:
+            case 0 | 1:
+                said = history_of([(n % 23, a + n, b + n) for n in range(b % 5 + 1)])
+                store.append(head, chain(said, head))
+            case 2:
+                store.append(head, [erased(row) if n % 2 else row for n, row in enumerate(_long(head, a % 3 + 1))])
+            case 3:
+                edits = [Hide(Target(head.tip or "00" * 20), reason="made up")] * (b % 3 + 1)
+                if a % 3 == 0:
+                    edits = [erased_edit(Replace(Target(head.tip or "00" * 20), (Text(TEXTS[b % len(TEXTS)]),)))]
+                store.commit(head, *record_after(head, *edits))
+            case 4 | 5:
+                at = b % (head.position + 1), _edit(store, head, a)
+                name = f"{'fork' if kind == 4 else 'kept'} {step}{tag}"
+                store.fork(head, name, *at) if kind == 4 else store.repoint(head, *at, name)
+                names.append(name)
+            case 6:
+                names.append(f"new {step}{tag}")
+                store.open(tenant, names[-1])
+            case 7:
+                run = AgentRun(f"run {b % 4}", "me", head.name, task="half \ud83d" if a % 5 == 0 else LONG, cost=a / 7)
+                store.put_run(head, run)
+                for number in range(1, b % 3 + 1):
+                    store.put_step(head, AgentRunStep(run.id, number, "action", output=TEXTS[a % len(TEXTS)]))
+            case _:
+                store.append(head, _noted(head, f'{{"ticket":{a}}}', gone=bool(b % 2)))
+
+
+def furnish(store: Database, tenant: str = TENANT) -> None:
+    """A catalog."""
+    store.put_prompt(tenant, Prompt("short", "{{ text }}", "Cuts."))
+    store.put_action(tenant, Action("look", "Looks.", default_compact_prompt="short"))
+    store.put_binding(tenant, Binding("me", "look", 3, "compact", "summary", None, "short"))
+
+
+def contents(store: Database, tenant: str = TENANT) -> dict[str, Any]:
+    """All that can be read of a tenant, but for where it lies."""
+    found: dict[str, Any] = {}
+    for name in store.names(tenant):
+        head = store.open(tenant, name)
+        assert store.verify(head) == []
+        ends = head.position, head.tip, head.seal, head.number, head.record
+        runs = [(run, store.steps(head, run.id)) for run in store.runs(head)]
+        found[name] = ends, store.messages(head, 1, head.position), store.records(head), runs
+    return found
+
+
+def _edit(store: Database, head: Head, choice: int) -> int:
+    ends = [0, *(record.last for _, record in store.records(head))]
+    return ends[choice % len(ends)]
+
+
+def _long(head: Head, count: int) -> list[Appended]:
+    return chain([user(LONG)] * count, head)
+
+
+def _noted(head: Head, metadata: str, *, gone: bool) -> list[Appended]:
+    """A message with facts of the application's, which may have been erased."""
+    (row,) = chain([user("noted")], head)
+    stamp = Stamp(1, 2, 3, "user", metadata=metadata)
+    seal = ids.seal(head.seal, row.id, outline_of_stamp(stamp))
+    return [replace(row, stamp=erased_stamp(stamp) if gone else stamp, seal=seal)]
