@@ -18,6 +18,7 @@ from ..core.stamps import Lease
 from ..errors import BadInput, BadSetting
 from ..ports import Catalog, Clock, Cost, Model
 from .acts import Act, perform, perform_async
+from .batches import later
 from .calling import Approve
 from .events import AgentEvent, Ended, Outcome
 from .forming import formed
@@ -219,7 +220,7 @@ class LoopAgent(_Agent):
             self._busy.release()
 
     def close(self) -> None:
-        """Let go of the conversation and of the store. What was done is in it."""
+        """Let go of conversation, store and model, as far as it opened them. What was done is in the store already."""
         if self._opened is not None:
             cast("Conversation", self._opened.conversation).close()
         self._house.close()
@@ -281,10 +282,11 @@ class AsyncLoopAgent(_Agent):
             self._busy.release()
 
     async def close(self) -> None:
-        """Let go of the conversation and of the store."""
+        """Let go of the conversation, the store and the model, as far as it opened them."""
         if self._opened is not None:
             await self.conversation.close()
-        self._house.close()
+        for waiting in self._house.close():
+            await later(waiting)
 
     async def __aenter__(self) -> AsyncLoopAgent:
         await self.open()
