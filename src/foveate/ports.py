@@ -30,10 +30,12 @@ __all__ = [
     "Cost",
     "Database",
     "Delta",
+    "Elsewhere",
     "Fact",
     "Finding",
     "Format",
     "Found",
+    "Handed",
     "Head",
     "Job",
     "Model",
@@ -88,6 +90,33 @@ Background = Callable[[Callable[[], object]], Job]
 the conversation. Called by the conversation's own thread, one call at a time. With an attribute `eager` that is true,
 whatever the view fits without is begun there; else only what a policy asks for ahead.
 """
+
+
+class Handed(Struct, frozen=True):
+    """What a conversation wants to have summed up by somebody else. Names things, and holds nothing that was said."""
+
+    tenant: str
+    name: str
+    number: int = 0
+    """Of the newest edit, when it was wanted: a summary behind it may have done it already."""
+    policies: tuple[str, ...] = ()
+    """Names of the policies that ask."""
+    window: int | None = None
+    """The model's window in tokens, as far as it is known."""
+    reserve: int | None = None
+    format: str = ""
+
+
+class Elsewhere(Protocol):
+    """A background in another process, where a call cannot be sent: it opens the conversation and sums it up there.
+
+    What it did comes back through the journal. With an attribute `eager` that is true it is handed whatever the view
+    fits without; else only what a policy asks for ahead.
+    """
+
+    def hand_on(self, wanted: Handed) -> object:
+        """Take note of it. May wait for a database, not for the summary; whatever it raises is logged."""
+        ...
 
 
 class Model(Protocol):

@@ -25,7 +25,7 @@ from .limits import Limits
 from .patterns import find as find_pattern
 from .plugins import Plugin, listed, policies_of
 from .policies import DEFAULT, FLOOR, check_together, in_use, named, named_summarizer, own_policies
-from .ports import Background, Clock, Cost, Database, Format, Store, Summarizer, TokenCounter
+from .ports import Background, Clock, Cost, Database, Elsewhere, Format, Store, Summarizer, TokenCounter
 from .stores import place_of
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def open_conversation(
     plugins: Sequence[Plugin] = (),
     tenant: str | None = None,
     on_event: Callable[[Event], object] | None = None,
-    background: bool | Background | None = None,
+    background: bool | Background | Elsewhere | None = None,
     expand: bool | None = None,
     expand_where: Where | None = None,
 ) -> Conversation:
@@ -85,7 +85,8 @@ def open_conversation(
     the user says, and to tool results, what the model should know beside it, each for as long as it says. `on_event` is
     called with every Event; it can neither break nor change a run. `background`: whether summaries are written while
     the conversation goes on. None: those that a policy asks for ahead, from a model or a function; True: all that the
-    view fits without, so that nothing waits unless it must; False: none; or a Background of your own.
+    view fits without, so that nothing waits unless it must; False: none; or a Background of your own, or a
+    `foveate.worker.Queue`, which has other processes write them.
 
     `expand`: offer the model the tool `expand`, with a short instruction in the system prompt, and answer its calls
     (default: no). `expand_where`: whether an original comes back in its place (`view`), as the result of the call
@@ -131,7 +132,7 @@ async def open_async_conversation(
     plugins: Sequence[Plugin] = (),
     tenant: str | None = None,
     on_event: Callable[[Event], object] | None = None,
-    background: bool | Background | None = None,
+    background: bool | Background | Elsewhere | None = None,
     expand: bool | None = None,
     expand_where: Where | None = None,
 ) -> AsyncConversation:
@@ -268,7 +269,7 @@ class _Made(NamedTuple):
     counter: TokenCounter | None
     clock: Clock | None
     plugins: tuple[Plugin, ...]
-    background: bool | Background | None
+    background: bool | Background | Elsewhere | None
 
     def engine(self, own: type[Threads] | type[Tasks]) -> Engine:
         """An engine of these parts. `own`: makes what runs in the background where nothing is handed in for it.
@@ -301,7 +302,7 @@ class _Made(NamedTuple):
         """How the conversation expands."""
         return Expanding(self.told.expand, self.told.expand_where, find_pattern)
 
-    def _beside(self, own: type[Threads] | type[Tasks]) -> Background | None:
+    def _beside(self, own: type[Threads] | type[Tasks]) -> Background | Elsewhere | None:
         if isinstance(self.background, bool):
             return own(eager=True) if self.background else None
         if self.background is None:  # Without a model a summary is done before a thread has begun.
@@ -330,7 +331,8 @@ class _Made(NamedTuple):
             given.callable_("clock=", self.clock)
         if not isinstance(told.summarizer, str):
             given.callable_("summarizer=", told.summarizer)
-        if self.background is not None and not isinstance(self.background, bool):
+        is_own = self.background is not None and not isinstance(self.background, bool)
+        if is_own and not hasattr(self.background, "hand_on"):
             given.callable_("background=, if not True or False,", self.background)
         if self.counter is not None:
             given.callable_("counter=", self.counter)

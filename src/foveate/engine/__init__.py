@@ -9,6 +9,7 @@ only after the store has said yes: a failure anywhere leaves the conversation as
     Asking      whoever writes summaries is asked               asking.py
     Planning    policies and summaries make a plan              planning.py
     Compacting  a summary that was asked for                    compacting.py
+    Beside      summing up for others, no call being made       beside.py
     Editing     edits by hand, expanding, undoing               editing.py
     Engine      forks, other courses, views of earlier calls    here
 """
@@ -25,7 +26,7 @@ from ..core.view import View
 from ..errors import BadSetting
 from ..ports import Appended, Head
 from .appending import NOTHING_SAID, About, Addition
-from .compacting import Compacting
+from .beside import Beside
 from .editing import Editing
 from .state import in_order, row_of
 from .steps import Effect, Step
@@ -36,7 +37,7 @@ _STEM = 480
 """Characters of a name that the name of its former course begins with: stores take 500."""
 
 
-class Engine(Compacting, Editing):
+class Engine(Beside, Editing):
     """The state of one open conversation, and the steps that change it."""
 
     def fork(self, name: str, position: int | None = None) -> Step[Head]:

@@ -18,7 +18,7 @@ from ..core.planner import Plan, Question, resolved
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest
 from ..core.view import View
 from ..errors import CompactionFailed
-from ..ports import Background, Job
+from ..ports import Background, Elsewhere, Job
 from .stale import stale
 
 __all__ = ["Ahead", "Asked"]
@@ -106,8 +106,12 @@ def _name_of(needs: NeedsSummary) -> str:
 class Ahead:
     """The questions of one conversation that are in the background, or answered and not used yet."""
 
-    def __init__(self, background: Background | None) -> None:
+    def __init__(self, background: Background | Elsewhere | None) -> None:
         self._background, self._eager = background, getattr(background, "eager", False)
+        self.elsewhere: Elsewhere | None = background if hasattr(background, "hand_on") else None
+        """Who sums up in another process, if somebody does: nothing is begun here then."""
+        self.is_handed_on = False
+        """Whether something was handed on, so that the journal may have grown since."""
         self._asked: dict[str, Asked] = {}
         self._calm: dict[str, tuple[int, int]] = {}  # answers in a row that came to nothing, first call to ask again
 
@@ -162,7 +166,7 @@ class Ahead:
             self.put_off(question)
 
     def _begun(self, call: Callable[[], object]) -> Job | None:
-        assert self._background is not None, "only a background that is there takes questions"
+        assert callable(self._background), "only a background that is there takes questions"
         try:
             return self._background(call)
         except Exception as error:  # No thread is left, for example: the conversation goes on without.

@@ -15,15 +15,15 @@ from msgspec.structs import replace
 
 from ..core.edits import Task
 from ..core.journal import Record
-from ..core.planner import Plan
+from ..core.planner import Plan, Question
 from ..core.summaries import Answer, Summary, SummaryRequest, mended, read_answer
 from ..errors import NoSummary
-from ..ports import Summarizer
+from ..ports import Elsewhere, Handed, Summarizer
 from .ahead import Asked
 from .appending import Appending
 from .steps import Effect, Step
 
-__all__ = ["ROUNDS", "Asking", "Begun"]
+__all__ = ["ROUNDS", "Asking", "Begun", "answer_in"]
 
 _log = logging.getLogger("foveate")
 
@@ -89,15 +89,7 @@ class Asking(Appending):
         except Exception as error:  # Whatever a summarizer does, the conversation stays as it was.
             _log.warning("%s: the summarizer failed: %r", self.head.name, error)
             return Answer(error=mended(f"the summarizer raised {type(error).__name__}: {error}"))
-        if iscoroutine(text):
-            text.close()
-            return Answer(error="the summarizer must be awaited, which only an async conversation can do")
-        said = text if isinstance(text, Summary) else Summary(text) if isinstance(text, str) else None
-        if said is None:
-            return Answer(error=f"the summarizer returned {type(text).__name__}, not text")
-        written = read_answer(said.text)
-        nothing = "" if written else "the summarizer returned nothing"
-        return Answer(written, nothing, mended(said.by), tuple(map(mended, said.refused)))
+        return answer_in(text)
 
     # ------------------------------------------------------------------------------------------------ the background
 
@@ -139,10 +131,44 @@ class Asking(Appending):
                 failed = replace(asked.answer, text="", error=why)
                 answers.update((request.key, failed) for request in asked.asked_again(plan))
 
+    def _hand_on(self, elsewhere: Elsewhere, questions: Sequence[Question]) -> Step[None]:
+        """Have somebody else write these, in another process; what they do is found in the journal."""
+        policies = tuple(dict.fromkeys(question.needs.request.policy for question in questions))
+        budget = self.limits.budget()
+        head, is_known = self.head, self.limits.window is not None
+        wanted = Handed(
+            head.tenant,
+            head.name,
+            head.number,
+            policies,
+            budget.window if is_known else None,
+            budget.reserve if is_known else None,
+            self.format.name,
+        )
+        try:
+            yield partial(elsewhere.hand_on, wanted)
+        except Exception as error:  # The database of the queue is down, for example: the conversation goes on without.
+            _log.warning("%s: a summary could not be handed on: %s", head.name, error)
+        else:
+            self.ahead.is_handed_on = True
+
     def _drop(self, asked: Asked, why: str) -> Step[None]:
         _log.debug("%s: a summary for %s is dropped: %s", self.head.name, asked.needs.request.policy, why)
         yield from self._begin(asked.notes(why))
         self.ahead.dropped(asked, self.next_turn())
+
+
+def answer_in(text: object) -> Answer:
+    """What a summarizer returned, as an answer."""
+    if iscoroutine(text):
+        text.close()
+        return Answer(error="the summarizer must be awaited, which only an async conversation can do")
+    said = text if isinstance(text, Summary) else Summary(text) if isinstance(text, str) else None
+    if said is None:
+        return Answer(error=f"the summarizer returned {type(text).__name__}, not text")
+    written = read_answer(said.text)
+    nothing = "" if written else "the summarizer returned nothing"
+    return Answer(written, nothing, mended(said.by), tuple(map(mended, said.refused)))
 
 
 def _nobody(request: SummaryRequest) -> str:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ..core.budget import occupied
 from ..core.edits import Task
-from ..core.planner import Plan, Policy, Rung, draw_up
+from ..core.planner import Plan, Policy, Question, Rung, draw_up
 from ..core.projection import Projection
 from ..core.summaries import Answer
 from ..core.view import View
@@ -48,7 +48,7 @@ class Planning(Asking):
     def settle(self) -> Step[View]:
         """Plan, commit and check: the view for the next model call, which begins with it."""
         self._require_window()
-        yield from self._follow_head()
+        yield from (self.refresh() if self.ahead.is_handed_on else self._follow_head())
         answers: dict[str, Answer] = {}
         begun: Begun = {}
         for _ in range(ATTEMPTS):
@@ -64,6 +64,8 @@ class Planning(Asking):
         else:
             raise StalePlan(f"Other writers kept changing the view of {self.head.name!r}; plan again later.")
         plan = drawn.plan
+        if not plan.questions:  # What was handed on is done, or nobody wants it any more.
+            self.ahead.is_handed_on = False
         view = self.view() if plan else plan.before
         if all(entry.message.role == "system" for entry in view.entries):
             raise BadInput("There is nothing to send: append a message first.")
@@ -99,12 +101,19 @@ class Planning(Asking):
         for asked in drawn.prepared:
             self.ahead.used(asked)
         open = self.ahead.may_begin(plan)
-        coming = self._coming() if any(not question.is_due for question in open) else frozenset()
+        wanted = self._not_needless(open)
         for question in open:
-            if question.is_due or question.needs.request.policy in coming:
+            if question in wanted and self.ahead.elsewhere is None:
                 self.ahead.begin(question, self.head.branch, self._call(question.needs.request))
             else:
                 self.ahead.put_off(question)
+        if self.ahead.elsewhere and wanted:
+            yield from self._hand_on(self.ahead.elsewhere, wanted)
+
+    def _not_needless(self, questions: Sequence[Question]) -> list[Question]:
+        """Of these, what is due, and what is only coming but will come."""
+        coming = self._coming() if any(not question.is_due for question in questions) else frozenset()
+        return [question for question in questions if question.is_due or question.needs.request.policy in coming]
 
     def _coming(self) -> frozenset[str]:
         """Policies that would still ask for a summary if the view were full: others make then what they put off, and

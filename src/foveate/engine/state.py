@@ -22,7 +22,7 @@ from ..core.rules import Checker
 from ..core.snapshots import Row, Snapshot
 from ..core.view import Entry, Moment, Prices, View
 from ..limits import Limits
-from ..ports import Appended, Background, Clock, Format, Head, Store, Summarizer, TokenCounter
+from ..ports import Appended, Background, Clock, Elsewhere, Format, Head, Store, Summarizer, TokenCounter
 from .ahead import Ahead
 from .steps import Step
 
@@ -49,7 +49,7 @@ class State:
         prices: Prices,
         summarizer: Summarizer | None = None,
         spare: Summarizer | None = None,
-        background: Background | None = None,
+        background: Background | Elsewhere | None = None,
     ) -> None:
         self.store, self.format, self.profile, self.counter, self.clock = store, format, profile, counter, clock
         self.policies, self.floor, self.prices = tuple(policies), tuple(floor), prices

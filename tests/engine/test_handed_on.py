@@ -1,0 +1,242 @@
+"""Summaries that another process writes: what a conversation hands on, and what is done beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import pytest
+
+from foveate import Conversation, SummaryRequest, View, compact_on_overflow
+from foveate.core.edits import Summarize, Task
+from foveate.core.journal import Record
+from foveate.errors import BadSetting, NoSummary, StalePlan
+from foveate.ports import Handed
+from foveate.stores.memory import MemoryStore
+from foveate.testing import say, text_of
+from foveate.wiring import open_async_conversation
+
+from .shells import opened, texts
+
+COMPACT = compact_on_overflow(ahead=0.5, framing="{summary}")
+SIZE: dict[str, Any] = {"window": 11_000, "reserve": 1_000}
+
+
+class Desk:
+    """Takes note of what is handed on."""
+
+    def __init__(self, *, eager: bool = False, error: Exception | None = None) -> None:
+        self.eager, self.error = eager, error
+        self.notes: list[Handed] = []
+
+    def hand_on(self, wanted: Handed) -> None:
+        self.notes.append(wanted)
+        if self.error:
+            raise self.error
+
+
+def nobody(request: SummaryRequest) -> str:
+    raise AssertionError("the conversation asks in its own process")
+
+
+def ask(one: Conversation, number: int) -> View:
+    if number > 1:
+        one.record(say(f"a{number - 1} " + text_of(490, number)))
+    one.append(f"q{number} " + text_of(490, number))
+    return one.settle()
+
+
+def talk(one: Conversation, first: int, last: int) -> View:
+    for number in range(first, last):
+        ask(one, number)
+    return ask(one, last)
+
+
+def beside(one: Conversation, summarizer: Any = lambda request: "In short.", **options: Any) -> Conversation:
+    """The same conversation, as another process has it open."""
+    options = {"policy": (COMPACT,), **SIZE, **options}
+    return opened("c", store=one._engine.store, summarizer=summarizer, background=False, **options)
+
+
+def relieve(one: Conversation, since: int | None = None, *, is_wanted: bool = False, focus: str = "") -> Record | None:
+    return one._do(one._engine.relieve(since=since, is_wanted=is_wanted, focus=focus))
+
+
+def summaries(one: Conversation) -> list[str]:
+    one.refresh()
+    return [edit.text for record in one.records() for edit in record.edits if isinstance(edit, Summarize)]
+
+
+# --------------------------------------------------------------------------------------------------- handing it on
+
+
+def test_what_is_coming_is_handed_on_by_name_and_nothing_of_what_was_said() -> None:
+    desk = Desk()
+    one = opened(policy=(COMPACT,), summarizer=nobody, background=desk, **SIZE)
+    talk(one, 1, 7)
+    assert desk.notes == [Handed("", "c", 0, ("compact",), 11_000, 1_000, "openai")]
+    assert one.records() == []
+
+
+def test_what_another_process_did_is_in_the_next_view() -> None:
+    one = opened(policy=(COMPACT,), summarizer=nobody, background=Desk(), **SIZE)
+    talk(one, 1, 7)
+    assert relieve(beside(one)) is not None
+    assert texts(talk(one, 8, 8))[0] == "In short."
+    assert (one.verify(), summaries(one)) == ([], ["In short."])
+    assert not one._engine.ahead.is_handed_on
+
+
+def test_it_is_wanted_again_some_calls_later() -> None:
+    desk = Desk()
+    one = opened(policy=(COMPACT,), summarizer=nobody, background=desk, **SIZE)
+    talk(one, 1, 9)
+    assert len(desk.notes) == 2
+
+
+def test_what_the_view_does_not_fit_without_is_written_at_once() -> None:
+    desk = Desk(eager=True)
+    one = opened(
+        policy=(compact_on_overflow(framing="{summary}"),), summarizer=lambda r: "Here.", background=desk, **SIZE
+    )
+    assert texts(talk(one, 1, 11))[0] == "Here."
+    assert one.view.tokens <= 10_000
+
+
+def test_who_is_eager_is_handed_what_would_be_waited_for() -> None:
+    desk = Desk(eager=True)
+    policy = compact_on_overflow(threshold=0.5, framing="{summary}")
+    one = opened(policy=(policy,), summarizer=nobody, background=desk, **SIZE)
+    talk(one, 1, 7)
+    assert [wanted.policies for wanted in desk.notes] == [("compact",)]
+
+
+def test_a_queue_that_fails_is_told_of_in_the_log_and_the_conversation_goes_on(caplog: Any) -> None:
+    one = opened(policy=(COMPACT,), summarizer=nobody, background=Desk(error=OSError("no queue")), **SIZE)
+    with caplog.at_level(logging.WARNING, "foveate"):
+        assert talk(one, 1, 7).tokens > 5_000
+    assert [record.getMessage() for record in caplog.records] == ["c: a summary could not be handed on: no queue"]
+
+
+def test_an_async_conversation_hands_on_too() -> None:
+    desk = Desk()
+
+    async def main() -> None:
+        one = await open_async_conversation("c", policy=(COMPACT,), summarizer=nobody, background=desk, **SIZE)
+        for number in range(1, 8):
+            await one.append(f"q{number} " + text_of(490, number))
+            await one.settle()
+            await one.record(say(f"a{number} " + text_of(490, number)))
+        await one.close()
+
+    asyncio.run(main())
+    assert desk.notes == [Handed("", "c", 0, ("compact",), 11_000, 1_000, "openai")]
+
+
+def test_what_is_no_background_is_refused() -> None:
+    with pytest.raises(BadSetting, match="background="):
+        opened(background=object())
+
+
+# ---------------------------------------------------------------------------------------------- what is done beside
+
+
+def filled(store: MemoryStore | None = None, last: int = 7) -> Conversation:
+    one = opened(store=store or MemoryStore(), policy=(COMPACT,), summarizer=nobody, background=Desk(), **SIZE)
+    talk(one, 1, last)
+    return one
+
+
+def test_doing_it_twice_is_doing_it_once() -> None:
+    other = beside(filled())
+    assert (relieve(other) is None, relieve(other), relieve(other, 0, is_wanted=True)) == (False, None, None)
+    assert summaries(other) == ["In short."]
+
+
+def test_nothing_that_is_not_due_is_done() -> None:
+    assert relieve(beside(filled(last=3))) is None
+
+
+def test_a_reply_in_between_is_no_reason_to_do_nothing_where_it_was_wanted() -> None:
+    """A policy that acts before requests asks for nothing behind a reply, and a queue may come only then."""
+    one = filled()
+    one.record(say("a7 " + text_of(490, 7)))
+    assert relieve(beside(one)) is None
+    record = relieve(beside(one), 0, is_wanted=True)
+    assert record is not None
+    assert record.author == "compact"
+    assert summaries(one) == ["In short."]
+
+
+def test_a_focus_is_asked_for_by_hand() -> None:
+    asked: list[str] = []
+    relieve(beside(filled(), lambda request: asked.append(request.focus) or "In short."), focus="the API")
+    assert asked == ["the API"]
+
+
+def test_a_summarizer_that_fails_leaves_no_trace() -> None:
+    one = filled()
+    with pytest.raises(OSError, match="no quota"):
+        relieve(beside(one, failing))
+    assert one.records() == []
+
+
+def test_a_summary_that_cannot_be_taken_is_told_of_and_leaves_no_trace() -> None:
+    one = filled()
+    one.record(say("a7"))
+    said = "And so on. "
+    with pytest.raises(NoSummary, match="shorter than what it stands for"):
+        relieve(beside(one, lambda request: f"{request.required} " + said * 4_000, policy=(compact_on_overflow(digest=False),)), 0, is_wanted=True)
+    assert one.records() == []
+
+
+def test_a_summary_of_what_was_changed_meanwhile_is_dropped_and_another_one_made() -> None:
+    one = filled()
+
+    def meanwhile(request: SummaryRequest) -> str:
+        if len(asked) == 0:
+            one.pin("m3")
+        asked.append(request)
+        return f"Summary {len(asked)}."
+
+    asked: list[SummaryRequest] = []
+    relieve(beside(one, meanwhile))
+    assert (summaries(one), one.verify()) == (["Summary 2."], [])
+    assert "q2 " in "".join(texts(one.settle()))[:4_000]
+
+
+def test_a_conversation_that_came_first_is_not_overtaken() -> None:
+    one = filled()
+    first = beside(one, lambda request: "First.")
+
+    def late(request: SummaryRequest) -> str:
+        relieve(first)
+        return "Late."
+
+    assert relieve(beside(one, late), 0) is None
+    assert summaries(one) == ["First."]
+
+
+def test_others_who_are_always_first_are_given_way_to() -> None:
+    one, asked = filled(), [0]
+
+    def meddling(request: SummaryRequest) -> str:
+        asked[0] += 1
+        return "In short."
+
+    other = beside(one, meddling)
+    real = other._engine.store.commit
+
+    def refused(*arguments: Any) -> Any:
+        raise StalePlan("another was first")
+
+    other._engine.store.commit = refused  # type: ignore[method-assign]
+    with pytest.raises(StalePlan, match="kept changing"):
+        relieve(other)
+    other._engine.store.commit = real  # type: ignore[method-assign]
+    assert (asked[0], [edit for record in one.records() for edit in record.edits if isinstance(edit, Task)]) == (1, [])
+
+
+def failing(request: SummaryRequest) -> str:
+    raise OSError("no quota")
