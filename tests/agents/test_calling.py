@@ -356,7 +356,7 @@ def test_calls_of_expand_are_answered_by_the_conversation_and_the_agent_goes_on(
 
 
 def test_without_expand_a_call_of_it_is_a_call_of_a_tool_that_is_not_there():
-    assert answers([call("c1", "expand", handle="m1")], tools=[add])[0][1] == "error"
+    assert answers([call("c1", "expand", handle="m1")], tools=[add], expand=False)[0][1] == "error"
 
 
 def test_a_chat_agent_is_a_context_manager_that_closes_what_it_opened(tmp_path: Path):

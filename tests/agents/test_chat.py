@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from foveate import (
+    EXPAND_INSTRUCTION,
     AsyncChatAgent,
     AsyncReActAgent,
     BadInput,
@@ -47,7 +48,7 @@ def test_an_agent_answers_and_remembers():
         assert (outcome.text, outcome.is_done, outcome.run.turns) == ("You are Ada.", True, 1)
         last = requests(one)[-1]
         assert [message["role"] for message in last["messages"]] == ["user", "assistant", "user"]
-        assert last["system"][0]["text"] == "Be kind."
+        assert last["system"][0]["text"].startswith("Be kind.\n")
         runs = one.conversation.runs()
         assert [(run.id, run.agent, run.conversation, run.task, run.state, run.result) for run in runs] == [
             ("r1", "chat", "chat", "I am Ada.", "done", "Hello, Ada."),
@@ -361,7 +362,7 @@ def test_a_react_agent_works_on_a_task_until_it_is_done():
     model = ScriptedModel([calls(call("c1", "add", a=1, b=2), call("c2", "add", a=3, b=4)), "3 and 7."], "openai")
     with ReActAgent(model, tools=[add], **plain()) as one:
         assert one.run("Add 1 and 2, and 3 and 4.").text == "3 and 7."
-        assert model.requests[0]["messages"][0] == {"role": "system", "content": INSTRUCTION}
+        assert model.requests[0]["messages"][0]["content"] == f"{INSTRUCTION}\n\n{EXPAND_INSTRUCTION}"
         assert [event.outcome.text for event in one.stream() if isinstance(event, Ended)] == ["3 and 7."]
 
 

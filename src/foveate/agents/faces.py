@@ -69,7 +69,8 @@ class Face:
         `{"temperature": 0}`. `cost`: dollars that tokens cost, where the price of the model is not known. `clock`:
         milliseconds since 1970. `new_id`: makes the ids of runs. `closes_model`: whether `close` closes a Model that
         was handed in; one that was named is closed. All other keywords are those of `open_conversation`; format and
-        window follow from the model where they are not said. Raises BadSetting for values that are not allowed.
+        window follow from the model where they are not said, and the model has the tool `expand` unless `expand` is
+        False. Raises BadSetting for values that are not allowed.
         """
         made = made_of(
             type(self),

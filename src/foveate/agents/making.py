@@ -94,7 +94,8 @@ def made_of(
         wanted=wanted,
     )
     if isinstance(conversation, str):
-        opening = {**_following(opened), **opening, **({"clock": clock} if clock else {})}
+        # What mechanisms leave in a view names what `expand` takes.
+        opening = {"expand": True, **_following(opened), **opening, **({"clock": clock} if clock else {})}
     return Made(talking, conversation or name if isinstance(conversation, str) else conversation, opening)
 
 
