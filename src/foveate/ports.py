@@ -31,6 +31,7 @@ __all__ = [
     "Database",
     "Delta",
     "Elsewhere",
+    "Erased",
     "Fact",
     "Finding",
     "Format",
@@ -279,6 +280,8 @@ class Head(Struct, frozen=True):
     """Number of the newest edit."""
     record: str = ""
     """Id of the newest journal record."""
+    erased: int = 0
+    """Number of the newest erasure that was made in its tree: what was read before it may tell what is gone."""
 
 
 class Branch(Struct, frozen=True):
@@ -299,6 +302,28 @@ class Finding(Struct, frozen=True):
     where: str
     """For example `message 17` or `record 3`."""
     problem: str
+
+
+class Erased(Struct, frozen=True):
+    """What one erasure did, without a word of what is gone."""
+
+    number: int
+    """From 1, along the tree of forks; 0 where there was nothing left to erase, and nothing was written."""
+    time: int = 0
+    """Milliseconds since 1970, as the caller said."""
+    who: str = ""
+    reason: str = ""
+    name: str = ""
+    """The conversation it was asked of."""
+    handles: str = ""
+    """What was named, such as `m3` or `m3-m17`."""
+    messages: int = 0
+    """Rows of messages that say nothing any more, those on other branches and those that showed others again too."""
+    edits: int = 0
+    """Edits of the journal whose texts are gone."""
+    runs: int = 0
+    """Runs of agents of which a text is gone."""
+    steps: int = 0
 
 
 class Found(Struct, frozen=True):
@@ -413,6 +438,39 @@ class Store(Protocol):
 
     def verify(self, head: Head) -> list[Finding]:
         """Re-hash everything of this conversation: messages, stamps, journal, head. Nothing wrong: an empty list."""
+        ...
+
+    def erase(
+        self,
+        head: Head,
+        first: int,
+        last: int,
+        *,
+        runs: bool = False,
+        who: str = "",
+        reason: str = "",
+        time: int = 0,
+    ) -> Erased:
+        """Erase what the messages at positions first..last say, and everything in their tree of forks that was made of
+        it. One transaction; what is erased already is passed over.
+
+        What stays is a tombstone: position, id, seal, stamp and the body's hash, so that all chains verify. `runs`: the
+        texts of all runs that were kept under this conversation's name too. Writers who read before are told
+        (StalePlan). Raises BadSetting where there are no such positions, and StoreError where a record that is older
+        than outlines would have to change; nothing is erased then.
+        """
+        ...
+
+    def erasures(self, head: Head) -> list[Erased]:
+        """What was erased in this tree of forks, in order."""
+        ...
+
+    def leftovers(self, head: Head) -> tuple[int, list[Finding]]:
+        """How many messages of this conversation are erased, and whatever there still is that was made of them."""
+        ...
+
+    def vacuum(self) -> None:
+        """Give back the room of what is gone, for good: after it the files hold no byte of it. May take long."""
         ...
 
     def close(self) -> None:

@@ -95,6 +95,9 @@ def scenario() -> list[Step]:
         with pytest.raises(TipMoved):
             store.append(stale, chain([user("late")], stale))
 
+    def erasing(store: Database, heads: dict[str, Head]) -> None:
+        store.erase(heads["one"], 2, 3, runs=True, who="me", reason="asked for", time=7)
+
     return [
         opening,
         running,
@@ -118,4 +121,5 @@ def scenario() -> list[Step]:
         unacting,
         unprompting,
         renaming,
+        erasing,
     ]

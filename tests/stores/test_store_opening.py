@@ -27,6 +27,7 @@ SCHEMAS = {
     "0002_words": "788e1ae906a47619bf5f3c3ef5bc19dfae2dcba5",
     "0003_runs": "f41cbf3e82cec50e40648ae3a502748105e568a7",
     "0004_catalog": "3650048cf53d74862a604d6d731fc80e51fe7422",
+    "0005_erasures": "e97961a1a676efeb5b818f1d3d56c403d3ecf802",
 }
 """Every migration and its checksum."""
 NEXT = len(SCHEMAS) + 1

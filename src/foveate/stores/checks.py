@@ -14,7 +14,7 @@ from ..core import ids, wire
 from ..core.journal import Record
 from ..core.outlines import outline_of_record, outline_of_stamp
 from ..core.runs import AgentRun, AgentRunStep
-from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, TipMoved
+from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved
 from ..ports import Appended, Head
 
 __all__ = [
@@ -25,12 +25,14 @@ __all__ = [
     "check_record",
     "check_rows",
     "check_run",
+    "check_span",
     "check_step",
     "check_words",
     "no_branch",
     "stale_plan",
     "taken",
     "tip_moved",
+    "too_early",
 ]
 
 CLOSED = "This store was closed. Open it again."
@@ -132,6 +134,21 @@ def check_point(head: Head, position: int, number: int) -> None:
         raise BadSetting(f"{head.name!r} has edits 1 to {head.number}; there is no point after edit {number}.")
 
 
+def check_span(head: Head, first: int, last: int) -> None:
+    """Raises BadSetting where `head` has no such run of positions; (1, 0) names none."""
+    if not (1 <= first <= last <= head.position or (first, last) == (1, 0)):
+        raise BadSetting(f"{head.name!r} has messages 1 to {head.position}; there are no messages {first} to {last}.")
+
+
+def too_early(head: Head, what: str) -> StoreError:
+    """For what cannot be erased without breaking the chain that proves all else."""
+    return StoreError(
+        f"{what} written by a foveate whose chains are made of the texts themselves, so {head.name!r} could not be "
+        f"verified any more without them. Nothing was erased. Append what may stay to a conversation in a new "
+        f"database, and delete this one."
+    )
+
+
 def taken(name: str) -> BadSetting:
     return BadSetting(f"There already is a conversation {name!r}. Choose another name.")
 
@@ -155,6 +172,10 @@ def tip_moved(head: Head, now: Head) -> TipMoved:
 
 def stale_plan(head: Head, now: Head) -> StalePlan:
     """What to tell a planner whose head is not `now`, the current one."""
+    if now.erased != head.erased:
+        return StalePlan(
+            f"Something was erased in {head.name!r} since this plan was made. Nothing was written. Plan again."
+        )
     if now.name != head.name:
         return StalePlan(f"{head.name!r} was moved to another branch; this one is called {now.name!r} now. Plan again.")
     return StalePlan(

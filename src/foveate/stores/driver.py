@@ -29,6 +29,10 @@ class Session(Protocol):
         """Run a statement once for each tuple of values."""
         ...
 
+    def scrub(self) -> None:
+        """From here on overwrite what is deleted, where the database would only let go of it and can do so."""
+        ...
+
     def tables(self) -> set[str]:
         """The names of the tables there are. Asked in a write, no other write that asks it goes on until this one ends:
         who makes tables looks first.
@@ -41,6 +45,20 @@ class WordIndex(Protocol):
 
     def add(self, session: Session, place: int, rows: Sequence[tuple[int, Said]]) -> None:
         """Take in messages of one branch, by position. `place`: a number of the branch's own, from 1."""
+        ...
+
+    def remove(self, session: Session, rows: Sequence[tuple[int, int, Said]]) -> bool:
+        """Take out messages that were added, each with its place and its position. False where something is left of
+        one, because it was cut into other words then: only `clear` gets it out.
+        """
+        ...
+
+    def clear(self, session: Session) -> None:
+        """Take out everything."""
+        ...
+
+    def holding(self, session: Session, rows: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+        """Those of these places and positions of which any word is in the index. Reads all of it."""
         ...
 
     def find(self, session: Session, place: int, first: int, last: int, terms: Sequence[Term], limit: int) -> list[int]:
@@ -70,6 +88,10 @@ class Driver(Protocol):
 
         It may be run a second time after its first run was undone, so it keeps nothing between runs.
         """
+        ...
+
+    def vacuum(self) -> None:
+        """Leave no byte of what was deleted in the files, and give back their room. Others wait while it is done."""
         ...
 
     def close(self) -> None:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from msgspec import Struct, field
+from msgspec.structs import replace
 
 from ..core import ids, wire
 from ..core.journal import Record
 from ..core.outlines import outline_of_record, outline_of_stamp
 from ..core.runs import AgentRun, AgentRunStep
 from ..errors import BadSetting, NoSuchConversation, StoreError
-from ..ports import Appended, Branch, Finding, Found, Head
+from ..ports import Appended, Branch, Erased, Finding, Found, Head
 from . import lineage
 from .audit import JournalLink, MessageLink, audit_given, audit_journal, audit_messages
 from .checks import (
@@ -25,27 +25,19 @@ from .checks import (
     check_record,
     check_rows,
     check_run,
+    check_span,
     check_step,
+    check_words,
     no_branch,
     stale_plan,
     taken,
     tip_moved,
 )
+from .erasing import counted, left_over, named, reach
 from .memory_catalog import MemoryCatalog
-from .memory_words import MemoryWords
+from .memory_erasing import MemoryBranch, MemoryTree
 
 __all__ = ["MemoryStore"]
-
-
-class _Branch(Struct):
-    """One branch: everything it can see, its own or shared."""
-
-    name: str
-    rows: list[Appended]
-    journal: list[tuple[str, Record]]
-    lineage: lineage.Lineage = ()
-    snapshot: tuple[int, int, bytes] | None = None
-    words: MemoryWords = field(default_factory=MemoryWords)
 
 
 class MemoryStore(MemoryCatalog):
@@ -56,12 +48,14 @@ class MemoryStore(MemoryCatalog):
         self._open = True
         self._names: dict[tuple[str, str], tuple[int, int]] = {}
         """(tenant, name) to (root, branch)."""
-        self._branches: dict[tuple[str, int, int], _Branch] = {}
+        self._branches: dict[tuple[str, int, int], MemoryBranch] = {}
         """By (tenant, root, branch)."""
         self._runs: dict[tuple[str, int], dict[str, AgentRun]] = {}
         """By (tenant, root), then by id, oldest first."""
         self._steps: dict[tuple[str, int, str], dict[int, AgentRunStep]] = {}
         """By (tenant, root, id of the run), then by number."""
+        self._erasures: dict[tuple[str, int], list[Erased]] = {}
+        """By (tenant, root)."""
 
     def open(self, tenant: str, name: str, *, create: bool = True) -> Head:
         check_keys(tenant, name)
@@ -71,7 +65,7 @@ class MemoryStore(MemoryCatalog):
                 if not create:
                     raise NoSuchConversation(name, "this memory")
                 root = lineage.root_of(tenant, name)
-                self._names[tenant, name] = root, self._new_branch(tenant, root, _Branch(name, [], []))
+                self._names[tenant, name] = root, self._new_branch(tenant, root, MemoryBranch(name, [], []))
             return self._head(tenant, *self._names[tenant, name])
 
     def append(self, head: Head, rows: Sequence[Appended]) -> Head:
@@ -81,13 +75,14 @@ class MemoryStore(MemoryCatalog):
             if (now.name, now.position, now.tip, now.seal) != (head.name, head.position, head.tip, head.seal):
                 raise tip_moved(head, now)
             branch.rows.extend(rows)
-            return self._head(head.tenant, head.root, head.branch)
+            return replace(self._head(head.tenant, head.root, head.branch), erased=head.erased)
 
     def commit(self, head: Head, record: Record, record_id: str) -> Head:
         check_record(head, record, record_id)
         with self._lock:
             branch, now = self._current(head)
-            if (now.name, now.number, now.record) != (head.name, head.number, head.record):
+            expected = head.name, head.number, head.record, head.erased
+            if (now.name, now.number, now.record, now.erased) != expected:
                 raise stale_plan(head, now)
             branch.journal.append((record_id, record))
             return self._head(head.tenant, head.root, head.branch)
@@ -185,7 +180,9 @@ class MemoryStore(MemoryCatalog):
     def save_snapshot(self, head: Head, position: int, number: int, body: bytes) -> None:
         check_point(head, position, number)
         with self._lock:
-            self._current(head)[0].snapshot = position, number, body
+            branch, now = self._current(head)
+            if now.erased == head.erased:  # Else it may show what was erased since.
+                branch.snapshot = position, number, body
 
     def names(self, tenant: str) -> list[str]:
         with self._lock:
@@ -234,6 +231,40 @@ class MemoryStore(MemoryCatalog):
                 *audit_given(head, end.id if end else "", end.seal if end else "", record),
             ]
 
+    def erase(
+        self, head: Head, first: int, last: int, *, runs: bool = False, who: str = "", reason: str = "", time: int = 0
+    ) -> Erased:
+        check_span(head, first, last)
+        check_words("erasure", who=who, reason=reason)
+        with self._lock:
+            branch, now = self._current(head)
+            tree = self._tree(now)
+            found = reach(tree, {row.id for row in branch.rows[first - 1 : last]}, runs_of=now.name if runs else None)
+            if found.is_done:
+                return Erased(0)
+            tree.check(now, found)
+            number = now.erased + 1
+            done = counted(found, Erased(number, time, who, reason, now.name, named(first, last)))
+            tree.write(found)
+            self._erasures.setdefault((head.tenant, head.root), []).append(done)
+            return done
+
+    def erasures(self, head: Head) -> list[Erased]:
+        with self._lock:
+            self._current(head)
+            return list(self._erasures.get((head.tenant, head.root), ()))
+
+    def leftovers(self, head: Head) -> tuple[int, list[Finding]]:
+        with self._lock:
+            branch, now = self._current(head)
+            tree, gone = self._tree(now), [row.id for row in branch.rows if not row.body]
+            problem = "it was erased, and the index of words still has words of it"
+            words = [Finding(f"message {position}", problem) for position in tree.holding(now.branch)]
+            return len(gone), [*(left_over(reach(tree, gone)) if gone else ()), *words]
+
+    def vacuum(self) -> None:
+        """What is erased is gone already."""
+
     def close(self) -> None:
         self._open = False
 
@@ -249,7 +280,7 @@ class MemoryStore(MemoryCatalog):
         if not self._open:
             raise StoreError(CLOSED)
 
-    def _current(self, head: Head) -> tuple[_Branch, Head]:
+    def _current(self, head: Head) -> tuple[MemoryBranch, Head]:
         """The branch of a head, and its head as it is now."""
         self._check_open()
         if (head.tenant, head.root, head.branch) not in self._branches:
@@ -270,9 +301,16 @@ class MemoryStore(MemoryCatalog):
             seal=tip.seal if tip else "",
             number=record.last if record else 0,
             record=record_id,
+            erased=len(self._erasures.get((tenant, root), ())),
         )
 
-    def _new_branch(self, tenant: str, root: int, branch: _Branch) -> int:
+    def _tree(self, head: Head) -> MemoryTree:
+        tree = head.tenant, head.root
+        branches = {n: branch for (tenant, root, n), branch in self._branches.items() if (tenant, root) == tree}
+        steps = {run: steps for (tenant, root, run), steps in self._steps.items() if (tenant, root) == tree}
+        return MemoryTree(branches, self._runs.setdefault(tree, {}), steps)
+
+    def _new_branch(self, tenant: str, root: int, branch: MemoryBranch) -> int:
         number = sum(1 for owner, of, _ in self._branches if (owner, of) == (tenant, root)) + 1
         self._branches[tenant, root, number] = branch
         return number
@@ -284,7 +322,7 @@ class MemoryStore(MemoryCatalog):
         if number != (journal[-1][1].last if journal else 0):
             raise BadSetting(f"Edit {number} of {head.name!r} is in the middle of a record; fork where a record ends.")
         family = lineage.descend(old.lineage, head.branch, position, number)
-        return self._new_branch(head.tenant, head.root, _Branch(name, old.rows[:position], journal, family))
+        return self._new_branch(head.tenant, head.root, MemoryBranch(name, old.rows[:position], journal, family))
 
 
 def _stamps(row: Appended) -> tuple[bytes, ...]:

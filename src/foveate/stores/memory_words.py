@@ -33,6 +33,10 @@ class MemoryWords:
             for word in {*text.words, *text.humps}:
                 self._holders[word].append(row.position)
 
+    def holds(self, position: int) -> bool:
+        """Whether it has any word of a message."""
+        return position <= len(self._said) and bool(self._said[position - 1].words)
+
     def search(self, query: str, limit: int, last: int) -> list[Found]:
         """See `Store.search`; in positions 1..last."""
 

@@ -18,12 +18,13 @@ from ..ports import Clock
 from . import statements as sql
 from .driver import Driver, Session
 
-__all__ = ["Migration", "bring_up_to_date", "migrations"]
+__all__ = ["TABLES", "Migration", "Standing", "bring_up_to_date", "migrations", "standing"]
 
-_OURS = {
+TABLES = {
     *("conversation", "tree", "branch", "message", "body", "record", "snapshot", "indexed", "said"),
-    *("run", "step", "action", "binding", "prompt"),
+    *("run", "step", "action", "binding", "prompt", "erasure"),
 }
+"""The tables that foveate makes, but for the one of its migrations."""
 
 
 class Migration(Struct, frozen=True):
@@ -33,6 +34,25 @@ class Migration(Struct, frozen=True):
     name: str
     statements: tuple[str, ...]
     checksum: str
+
+
+class Standing(Struct, frozen=True):
+    """Which schema a database has."""
+
+    version: int
+    """Of the newest migration that it ran; 0 where it ran none."""
+    name: str
+    pending: tuple[str, ...]
+    """Names of the migrations that this package has and it has not run, in order."""
+
+
+def standing(driver: Driver) -> Standing:
+    """Which schema a database has; changes nothing. Raises StoreError as `bring_up_to_date` does."""
+    known = migrations()
+    done = driver.read(lambda session: _check(session, known, driver.place))
+    last = known[done - 1] if done else None
+    pending = tuple(migration.name for migration in known[done:])
+    return Standing(last.version if last else 0, last.name if last else "", pending)
 
 
 def migrations() -> list[Migration]:
@@ -58,9 +78,9 @@ def _check(session: Session, known: list[Migration], place: str) -> int:
     """How many migrations this database has run."""
     tables = session.tables()
     if "migration" not in tables:
-        if tables & _OURS:
+        if tables & TABLES:
             raise StoreError(
-                f"{place} has tables of something else ({', '.join(sorted(tables & _OURS))}) where foveate would make "
+                f"{place} has tables of something else ({', '.join(sorted(tables & TABLES))}) where foveate would make "
                 f"its own. Give foveate a database of its own."
             )
         return 0

@@ -25,6 +25,7 @@ from .driver import Driver, Session
 from .lineage import Lineage
 from .migrate import bring_up_to_date
 from .sql_catalog import SqlCatalog
+from .sql_erasing import SqlErasing
 from .sql_rows import are_bytes, key, link_at, message_values, read_branch, read_messages, read_records, record_at
 from .sql_runs import SqlRuns
 from .sql_search import Searching
@@ -38,7 +39,7 @@ _LOCATE_MAX = 200
 """Ids looked up by one statement."""
 
 
-class SqlStore(SqlRuns, SqlCatalog):
+class SqlStore(SqlErasing, SqlRuns, SqlCatalog):
     """Conversations in a SQL database. Safe to share between threads; a context manager that closes itself.
 
     `codec="zstd"` writes large bodies with zstd, which needs `compression.zstd` or the `zstandard` package; what was
@@ -87,7 +88,7 @@ class SqlStore(SqlRuns, SqlCatalog):
                 session.each(sql.ADD_BODY, bodies)
             session.each(sql.ADD_MESSAGE, messages)
             number, record = found[0]
-            return Head(head.tenant, head.name, head.root, head.branch, *ends, number, record.hex())
+            return Head(head.tenant, head.name, head.root, head.branch, *ends, number, record.hex(), head.erased)
 
         return self._driver.write(work)
 
@@ -96,13 +97,13 @@ class SqlStore(SqlRuns, SqlCatalog):
         id = bytes.fromhex(record_id)
 
         def work(session: Session) -> Head:
-            expected = head.name, head.number, bytes.fromhex(head.record)
+            expected = head.name, head.number, bytes.fromhex(head.record), head.erased
             found = session.rows(sql.COMMIT, (record.last, id, *key(head), *expected))
             if not found:
                 raise stale_plan(head, self._now(session, head))
             session.rows(sql.ADD_RECORD, (*key(head), record.first, id, stored))
             position, tip, seal = found[0]
-            ends = position, tip.hex(), seal.hex(), record.last, record_id
+            ends = position, tip.hex(), seal.hex(), record.last, record_id, head.erased
             return Head(head.tenant, head.name, head.root, head.branch, *ends)
 
         now = self._driver.write(work)
@@ -224,7 +225,8 @@ class SqlStore(SqlRuns, SqlCatalog):
 
         def work(session: Session) -> None:
             self._now(session, head)
-            session.rows(sql.SAVE_SNAPSHOT, (*key(head), position, number, *stored))
+            if session.rows(sql.HOLD, (*key(head), head.erased)):  # Else it may show what was erased since.
+                session.rows(sql.SAVE_SNAPSHOT, (*key(head), position, number, *stored))
 
         self._driver.write(work)
 
@@ -299,14 +301,14 @@ def _leave(session: Session, head: Head, family: Lineage, name: str, position: i
     if last != number:
         raise BadSetting(f"Edit {number} of {head.name!r} is in the middle of a record; fork where a record ends.")
     branch = session.rows(sql.NEW_BRANCH, (head.tenant, head.root))[0][0]
-    fork = Head(head.tenant, name, head.root, branch, position, tip, seal, number, record)
+    fork = Head(head.tenant, name, head.root, branch, position, tip, seal, number, record, head.erased)
     _add_branch(session, fork, lineage.descend(family, head.branch, position, number))
     return fork
 
 
 def _add_branch(session: Session, head: Head, family: Lineage) -> None:
     chains = head.position, bytes.fromhex(head.tip), bytes.fromhex(head.seal), head.number, bytes.fromhex(head.record)
-    session.rows(sql.ADD_BRANCH, (*key(head), head.name, lineage.encode(family), *chains))
+    session.rows(sql.ADD_BRANCH, (*key(head), head.name, lineage.encode(family), *chains, head.erased))
 
 
 def _take_name(session: Session, head: Head) -> None:

@@ -51,10 +51,10 @@ def read_branch(session: Session, head: Head, place: str) -> tuple[Head, Lineage
     found = session.rows(sql.BRANCH, key(head))
     if not found:
         raise NoSuchConversation(head.name, place)
-    name, lineage, position, tip, seal, number, record = found[0]
+    name, lineage, position, tip, seal, number, record, erased = found[0]
     if not are_bytes(tip, seal, record):
         raise Damaged(f"The branch of {head.name!r} cannot be read. Run `verify`.")
-    now = Head(head.tenant, name, head.root, head.branch, position, tip.hex(), seal.hex(), number, record.hex())
+    now = Head(head.tenant, name, head.root, head.branch, position, tip.hex(), seal.hex(), number, record.hex(), erased)
     try:
         return now, decode(lineage)
     except UNREADABLE as error:

@@ -20,7 +20,7 @@ from .codec import Codec, DamagedBody, pack, unpack
 from .driver import Driver, Row, Session
 from .sql_rows import are_bytes, read_branch
 
-__all__ = ["SqlRuns"]
+__all__ = ["SqlRuns", "read_runs", "read_steps"]
 
 T = TypeVar("T")
 
@@ -43,27 +43,25 @@ class SqlRuns:
 
     def put_run(self, head: Head, run: AgentRun) -> None:
         check_run(run)
-        said = run.id, run.agent, run.conversation, run.parent, run.state
-        texts = [self._packed(getattr(run, name)) for name in _RUN_TEXTS]
-        usage = msgspec.structs.astuple(run.usage)
-        tree = head.tenant, head.root
-        values = (*tree, *said, *texts, run.turns, *usage, run.cost, run.begun, run.ended, *tree)
-        self._put(head, sql.PUT_RUN, values)
+        self._put(head, sql.PUT_RUN, self._run_values(head, run))
 
     def put_step(self, head: Head, step: AgentRunStep) -> None:
         check_step(step)
-        said = step.run, step.number, step.kind, step.name, step.call, step.state
-        texts = [self._packed(getattr(step, name)) for name in _STEP_TEXTS]
-        values = (head.tenant, head.root, *said, *texts, step.message, step.turn, step.begun, step.ended)
-        self._put(head, sql.PUT_STEP, values)
+        self._put(head, sql.PUT_STEP, self._step_values(head, step))
 
     def runs(self, head: Head) -> list[AgentRun]:
-        rows = self._rows(head, sql.RUNS, (head.tenant, head.root))
-        return [_run(head, row) for row in rows]
+        def work(session: Session) -> list[AgentRun]:
+            read_branch(session, head, self._driver.place)
+            return read_runs(session, head)
+
+        return self._driver.read(work)
 
     def steps(self, head: Head, run: str, after: int = 0) -> list[AgentRunStep]:
-        rows = self._rows(head, sql.STEPS, (head.tenant, head.root, run, after))
-        return [_step(head, row) for row in rows]
+        def work(session: Session) -> list[AgentRunStep]:
+            read_branch(session, head, self._driver.place)
+            return read_steps(session, head, run, after)
+
+        return self._driver.read(work)
 
     def _put(self, head: Head, statement: str, values: Row) -> None:
         def work(session: Session) -> None:
@@ -72,16 +70,31 @@ class SqlRuns:
 
         self._driver.write(work)
 
-    def _rows(self, head: Head, statement: str, values: Row) -> list[Row]:
-        def work(session: Session) -> list[Row]:
-            read_branch(session, head, self._driver.place)
-            return list(session.rows(statement, values))
+    def _run_values(self, head: Head, run: AgentRun) -> Row:
+        said = run.id, run.agent, run.conversation, run.parent, run.state
+        texts = [self._packed(getattr(run, name)) for name in _RUN_TEXTS]
+        usage = msgspec.structs.astuple(run.usage)
+        tree = head.tenant, head.root
+        return (*tree, *said, *texts, run.turns, *usage, run.cost, run.begun, run.ended, *tree)
 
-        return self._driver.read(work)
+    def _step_values(self, head: Head, step: AgentRunStep) -> Row:
+        said = step.run, step.number, step.kind, step.name, step.call, step.state
+        texts = [self._packed(getattr(step, name)) for name in _STEP_TEXTS]
+        return (head.tenant, head.root, *said, *texts, step.message, step.turn, step.begun, step.ended)
 
     def _packed(self, text: str) -> bytes:
         # What a tool hands back may hold halves of surrogate pairs, such as the name of a file that is not UTF-8.
         return pack(text.encode("utf-8", "surrogatepass"), self._codec)
+
+
+def read_runs(session: Session, head: Head) -> list[AgentRun]:
+    """All runs of a tree, in the order in which they were begun."""
+    return [_run(head, row) for row in session.rows(sql.RUNS, (head.tenant, head.root))]
+
+
+def read_steps(session: Session, head: Head, run: str, after: int) -> list[AgentRunStep]:
+    """The steps of one of them behind a number."""
+    return [_step(head, row) for row in session.rows(sql.STEPS, (head.tenant, head.root, run, after))]
 
 
 def _run(head: Head, row: Row) -> AgentRun:

@@ -81,37 +81,49 @@ class Searching:
         if found is None:
             self._remember(key(head), head.position)
             return False
-        part, rows = found
+        part, rows, erased = found
         cut = [(position, said(body)) for position, body in rows]
-        self._driver.write(lambda session: self._add(session, head, part, cut))
-        if part.branch == head.branch:
+        is_added = self._driver.write(lambda session: self._add(session, head, part, cut, erased))
+        if part.branch == head.branch and is_added:
             self._remember(key(head), cut[-1][0])
         return True
 
-    def _behind(self, session: Session, head: Head, most: int) -> tuple[Range, list[tuple[int, bytes]]] | None:
-        """The first range whose messages are not all indexed, from there on, and some of those messages."""
+    def _behind(self, session: Session, head: Head, most: int) -> tuple[Range, list[tuple[int, bytes]], int] | None:
+        """The first range whose messages are not all indexed, from there on, some of those messages, and the newest
+        erasure that they were read after.
+        """
         for part in self._parts(session, head):
             mark = _mark(session, head, part)
             done = mark[0] if mark else part.first - 1
             if done < part.last:
-                return part._replace(first=done + 1), _bodies(session, head, part, done + 1, most)
+                lender = Head(head.tenant, head.name, head.root, part.branch)
+                erased = read_branch(session, lender, self._driver.place)[0].erased
+                return part._replace(first=done + 1), _bodies(session, head, part, done + 1, most), erased
         return None
 
-    def _add(self, session: Session, head: Head, part: Range, rows: Sequence[tuple[int, Said]]) -> None:
+    def _add(self, session: Session, head: Head, part: Range, rows: Sequence[tuple[int, Said]], erased: int) -> bool:
+        """Whether they were added."""
         last = rows[-1][0]
+        if not session.rows(sql.HOLD, (*key(head, part.branch), erased)):
+            return False  # Some of them may have been erased since they were read.
         before, place = _mark(session, head, part) or (part.first - 1, 0)
         if before != part.first - 1:
-            return  # Another process was here first.
+            return False  # Another process was here first.
         if place:
             session.rows(sql.MOVE_MARK, (last, *key(head, part.branch)))
         else:
             place = session.rows(sql.NEW_BRANCH, _COUNTER)[0][0]
             session.rows(sql.ADD_MARK, (*key(head, part.branch), last, place))
         self._words.add(session, place, rows)
+        return True
 
     def _parts(self, session: Session, head: Head) -> list[Range]:
         family: Lineage = read_branch(session, head, self._driver.place)[1]
         return list(lineage.position_ranges(family, head.branch, 1, head.position))
+
+    def forget(self) -> None:
+        """Look again how far each branch is indexed: the index was emptied."""
+        self._known.clear()
 
     def _remember(self, branch: tuple[str, int, int], position: int) -> None:
         if len(self._known) >= _KNOWN_MAX:

@@ -102,6 +102,25 @@ class SqliteDriver:
         except FAILURES as error:
             raise self._file.explain(error) from error
 
+    def vacuum(self) -> None:
+        self._check_open()
+        _drain(self._idle)
+        try:
+            connection = self._file.writing()
+            try:
+                connection.execute("VACUUM")
+                # What was overwritten is in the log until the file has taken it over and the log is cut.
+                (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                connection.close()
+        except FAILURES as error:
+            raise self._file.explain(error) from error
+        if is_busy:
+            raise StoreError(
+                f"{self.place} is being read by somebody else, so its log still holds what was deleted. Let them "
+                f"finish, then vacuum again."
+            )
+
     def close(self) -> None:
         self._closed = True
         self._finish()
@@ -131,6 +150,9 @@ class _Session:
 
     def each(self, statement: str, many: Sequence[Sequence[Any]]) -> None:
         self._connection.executemany(statement, many)
+
+    def scrub(self) -> None:
+        self._connection.execute("PRAGMA secure_delete = ON").fetchall()
 
     def tables(self) -> set[str]:
         return {name for (name,) in self.rows(TABLES)}

@@ -30,6 +30,12 @@ _MERGED = 16
 """Pages merged with each piece, and as many again for each _MERGED_BYTES of it: enough to keep up."""
 _MERGED_BYTES = 32_000
 _ADD = "INSERT INTO said (rowid, words, humps) VALUES (?, ?, ?)"
+_REMOVE = "INSERT INTO said (said, rowid, words, humps) VALUES ('delete', ?, ?, ?)"
+_OPTIMIZE = "INSERT INTO said (said) VALUES ('optimize')"
+_CLEAR = "INSERT INTO said (said) VALUES ('delete-all')"
+_LOOK = "CREATE VIRTUAL TABLE temp.held USING fts5vocab(main, said, instance)"
+_HELD = "SELECT DISTINCT doc FROM temp.held"
+_LOOK_AWAY = "DROP TABLE temp.held"
 _FIND = "SELECT rowid FROM said WHERE said MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rowid DESC LIMIT ?"
 
 
@@ -51,6 +57,33 @@ class SqliteWords:
         session.each(_ADD, added)
         size = sum(len(words) + len(humps) for _, words, humps in added)
         session.rows(_SET, ("merge", _MERGED + _MERGED * size // _MERGED_BYTES))
+
+    def remove(self, session: Session, rows: Sequence[tuple[int, int, Said]]) -> bool:
+        gone = [
+            (place * _POSITIONS + position, " ".join(text.words), " ".join(text.humps))
+            for place, position, text in rows
+            if text.words and position < _POSITIONS
+        ]
+        session.each(_REMOVE, gone)
+        session.rows(_OPTIMIZE)  # Until it is merged, what is taken out is only marked as such.
+        return not self.holding(session, [(place, position) for place, position, _ in rows])
+
+    def clear(self, session: Session) -> None:
+        session.rows(_CLEAR)
+
+    def holding(self, session: Session, rows: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+        if "said" not in session.tables():
+            return set()
+        wanted = {place * _POSITIONS + position: (place, position) for place, position in rows}
+        reading = bool(session.rows("PRAGMA query_only")[0][0])
+        if reading:  # It keeps from making even a table that is only a way to look.
+            session.rows("PRAGMA query_only = 0")
+        session.rows(_LOOK)
+        found = {rowid for (rowid,) in session.rows(_HELD)}
+        session.rows(_LOOK_AWAY)
+        if reading:
+            session.rows("PRAGMA query_only = 1")
+        return {wanted[rowid] for rowid in found if rowid in wanted}
 
     def find(self, session: Session, place: int, first: int, last: int, terms: Sequence[Term], limit: int) -> list[int]:
         match = " AND ".join(f'"{" ".join(term)}"' for term in terms)

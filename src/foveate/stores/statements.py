@@ -23,9 +23,9 @@ NEW_BRANCH = """
     INSERT INTO tree (tenant, root, branches) VALUES (?, ?, 1)
     ON CONFLICT (tenant, root) DO UPDATE SET branches = tree.branches + 1 RETURNING branches"""
 ADD_BRANCH = """
-    INSERT INTO branch (tenant, root, branch, name, lineage, position, tip, seal, number, record)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
-BRANCH = f"SELECT name, lineage, position, tip, seal, number, record FROM branch WHERE {_KEY}"
+    INSERT INTO branch (tenant, root, branch, name, lineage, position, tip, seal, number, record, erased)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+BRANCH = f"SELECT name, lineage, position, tip, seal, number, record, erased FROM branch WHERE {_KEY}"
 
 TREE = "SELECT branch, name FROM branch WHERE tenant = ? AND root = ? ORDER BY branch"
 
@@ -36,10 +36,13 @@ ADVANCE = f"""
     WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND seal = ? RETURNING number, record"""
 COMMIT = f"""
     UPDATE branch SET number = ?, record = ?
-    WHERE {_KEY} AND name = ? AND number = ? AND record = ? RETURNING position, tip, seal"""
+    WHERE {_KEY} AND name = ? AND number = ? AND record = ? AND erased = ? RETURNING position, tip, seal"""
 RENAME = f"""
     UPDATE branch SET name = ?
     WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND number = ? AND record = ? RETURNING lineage"""
+
+# Held until the transaction ends, so that nothing is erased meanwhile; no row where something was erased before.
+HOLD = f"UPDATE branch SET erased = erased WHERE {_KEY} AND erased = ? RETURNING erased"
 
 # ------------------------------------------------------------------------------------------------------- messages
 
@@ -73,6 +76,35 @@ SAVE_SNAPSHOT = """
     INSERT INTO snapshot (tenant, root, branch, position, number, hash, body) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (tenant, root, branch) DO UPDATE
     SET position = excluded.position, number = excluded.number, hash = excluded.hash, body = excluded.body"""
+
+# -------------------------------------------------------------------------------------------------------- erasing
+
+# Nobody begins a branch, appends, commits or indexes in this tree until the transaction ends.
+HOLD_TREE = "UPDATE tree SET branches = branches WHERE tenant = ? AND root = ? RETURNING branches"
+HOLD_BRANCHES = "UPDATE branch SET erased = erased WHERE tenant = ? AND root = ? RETURNING branch"
+FAMILIES = "SELECT branch, lineage FROM branch WHERE tenant = ? AND root = ? ORDER BY branch"
+FACTS = f"""
+    SELECT position, id, stamp, CASE WHEN body IS NULL OR length(body) > 0 THEN 1 ELSE 0 END
+    FROM message WHERE {_KEY} AND position > ? ORDER BY position LIMIT ?"""
+ALL_RECORDS = f"SELECT first, body FROM record WHERE {_KEY} AND first > ? ORDER BY first LIMIT ?"
+SNAPSHOTS = "SELECT branch, body FROM snapshot WHERE tenant = ? AND root = ?"
+ERASE_MESSAGE = f"UPDATE message SET body_hash = ?, body = ? WHERE {_KEY} AND position = ?"
+ERASE_STAMP = f"UPDATE message SET stamp = ? WHERE {_KEY} AND position = ?"
+ERASE_RECORD = f"UPDATE record SET body = ? WHERE {_KEY} AND first = ?"
+DROP_SNAPSHOTS = "DELETE FROM snapshot WHERE tenant = ? AND root = ?"
+DROP_BODIES = """
+    DELETE FROM body WHERE tenant = ? AND root = ? AND hash NOT IN (
+        SELECT body_hash FROM message WHERE tenant = ? AND root = ? AND body IS NULL AND body_hash IS NOT NULL)"""
+DROP_MARKS = "DELETE FROM indexed"
+TREES_WITH_BODIES = "SELECT DISTINCT tenant, root FROM body ORDER BY tenant, root"
+LAST_ERASURE = "SELECT COALESCE(MAX(number), 0) FROM erasure WHERE tenant = ? AND root = ?"
+SAY_ERASED = "UPDATE branch SET erased = ? WHERE tenant = ? AND root = ?"
+ADD_ERASURE = """
+    INSERT INTO erasure (tenant, root, number, time, who, reason, name, handles, messages, edits, runs, steps)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+ERASURES = """
+    SELECT number, time, who, reason, name, handles, messages, edits, runs, steps
+    FROM erasure WHERE tenant = ? AND root = ? ORDER BY number"""
 
 # --------------------------------------------------------------------------------------------------------- search
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ from ..core.catalog import Action, Binding, Prompt
 from ..core.journal import Record
 from ..core.runs import AgentRun, AgentRunStep
 from ..errors import StoreError
-from ..ports import Appended, Branch, Catalog, Database, Finding, Found, Head, Store
+from ..ports import Appended, Branch, Catalog, Database, Erased, Finding, Found, Head, Store
 
 __all__ = ["Countdown", "FailingDatabase", "FailingStore", "failing_connection"]
 
@@ -119,6 +120,21 @@ class FailingStore:
 
     def steps(self, head: Head, run: str, after: int = 0) -> list[AgentRunStep]:
         return self._run("steps", lambda: self._store.steps(head, run, after))
+
+    def erase(
+        self, head: Head, first: int, last: int, *, runs: bool = False, who: str = "", reason: str = "", time: int = 0
+    ) -> Erased:
+        erase = partial(self._store.erase, head, first, last, runs=runs, who=who, reason=reason, time=time)
+        return self._run("erase", erase)
+
+    def erasures(self, head: Head) -> list[Erased]:
+        return self._run("erasures", lambda: self._store.erasures(head))
+
+    def leftovers(self, head: Head) -> tuple[int, list[Finding]]:
+        return self._run("leftovers", lambda: self._store.leftovers(head))
+
+    def vacuum(self) -> None:
+        return self._run("vacuum", self._store.vacuum)
 
     def verify(self, head: Head) -> list[Finding]:
         return self._run("verify", lambda: self._store.verify(head))

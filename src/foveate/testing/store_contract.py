@@ -22,6 +22,7 @@ from ..core.edits import Hide, Replace, Target
 from ..core.messages import Message, Text, ToolCall, assistant, tool_result, user
 from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved
 from ..ports import Appended, Head, Store
+from .erase_contract import EraseContract
 from .rows import after, chain, erased, record_after
 from .run_contract import RunContract
 from .search_contract import SearchContract
@@ -43,7 +44,7 @@ def talk(count: int, topic: str = "weather") -> list[Message]:
     return said[:count]
 
 
-class StoreContract(SearchContract, RunContract, TreeContract):
+class StoreContract(SearchContract, RunContract, TreeContract, EraseContract):
     """Subclass it in a test module, give it `make_store`, and pytest runs every test below on that store."""
 
     def make_store(self) -> Store:

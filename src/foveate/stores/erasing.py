@@ -1,0 +1,345 @@
+"""What an erasure has to reach: everything in a tree of forks that was made of the messages that are erased.
+
+A pure function of what is stored: it names what still tells of these messages, and what each is to be replaced by. A
+store then writes all of that in one transaction; asked again for what is erased already, it names what was left over,
+which is how an erasure is proven. It knows no table and no list; `Tree` is what it reads.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..core.edits import Edit, Replace, Summarize
+from ..core.handles import Handle, parse_handle
+from ..core.journal import Record
+from ..core.messages import Message
+from ..core.outlines import erased_edit, erased_stamp
+from ..core.runs import AgentRun, AgentRunStep, step_name
+from ..core.snapshots import Snapshot
+from ..core.stamps import Stamp
+from ..errors import UnknownHandle
+from ..ports import Erased, Finding
+from . import erasing_texts as texts
+from .lineage import Lineage, position_ranges
+
+__all__ = ["Place", "Reach", "Seen", "Tree", "counted", "left_over", "named", "reach"]
+
+_END = 2**62
+"""Behind every position."""
+
+
+class Place(NamedTuple):
+    """Where a message's own row lies."""
+
+    branch: int
+    position: int
+
+
+class Seen(NamedTuple):
+    """A message's row, without what was said."""
+
+    position: int
+    id: str
+    stamp: Stamp
+    has_body: bool
+
+
+class Tree(Protocol):
+    """One tree of forks, as it is stored. Rows and records are those of a branch itself, not those it shares."""
+
+    def branches(self) -> Mapping[int, Lineage]:
+        """All branches, and where each came from."""
+        ...
+
+    def rows(self, branch: int) -> Iterable[Seen]:
+        """In order."""
+        ...
+
+    def said(self, place: Place) -> Message | None:
+        """What a row says; None where it was erased or is damaged."""
+        ...
+
+    def records(self, branch: int) -> Iterable[Record]:
+        """In order."""
+        ...
+
+    def snapshots(self) -> Iterable[tuple[int, bytes]]:
+        """By branch."""
+        ...
+
+    def runs(self) -> Sequence[AgentRun]:
+        """All runs of the tree."""
+        ...
+
+    def steps(self, run: str) -> Sequence[AgentRunStep]:
+        """The steps of one of them."""
+        ...
+
+
+class Reach(Struct):
+    """What tells of the messages, and what is to stand in its place."""
+
+    ids: dict[str, int]
+    """All messages concerned, those that showed them again included: id to position."""
+    places: dict[Place, str]
+    """Where their rows lie, and the id of each."""
+    bodies: list[Place]
+    """Rows of them that still say something."""
+    stamps: dict[Place, Stamp]
+    """Rows of them whose stamp still holds facts of an application."""
+    records: list[tuple[int, Record]]
+    """By branch: records of which some edit still tells of them, as they are to be."""
+    edits: int
+    """How many edits these records change."""
+    snapshots: list[int]
+    """Branches with a snapshot that does."""
+    runs: list[AgentRun]
+    steps: list[AgentRunStep]
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is nothing left to erase."""
+        return not (self.bodies or self.stamps or self.records or self.snapshots or self.runs or self.steps)
+
+
+def counted(found: Reach, done: Erased) -> Erased:
+    """The erasure with what it comes to."""
+    return replace(
+        done,
+        messages=len({*found.bodies, *found.stamps}),
+        edits=found.edits,
+        runs=len(found.runs),
+        steps=len(found.steps),
+    )
+
+
+def named(first: int, last: int) -> str:
+    """What was named, as a handle."""
+    return str(Handle(first, last)) if last else ""
+
+
+def left_over(found: Reach) -> list[Finding]:
+    """What there still is of messages that are erased."""
+    return [
+        *(Finding(f"message {place.position}", "it shows again what was erased") for place in sorted(found.bodies)),
+        *(
+            Finding(f"message {place.position}", "its stamp holds facts of an application, and it was erased")
+            for place in sorted(found.stamps)
+        ),
+        *(Finding(f"record {one.first}", "it holds a text made of what was erased") for _, one in found.records),
+        *(Finding(f"snapshot of branch {n}", "it holds a text made of what was erased") for n in found.snapshots),
+        *(Finding(f"run {run.id}", "it repeats what was erased") for run in found.runs),
+        *(Finding(f"step {step.run}/{step.number}", "it tells of what was erased") for step in found.steps),
+    ]
+
+
+class _Copy(NamedTuple):
+    """A message in which the conversation showed others again."""
+
+    place: Place
+    seen: Seen
+
+
+def reach(tree: Tree, ids: Collection[str], *, runs_of: str | None = None) -> Reach:
+    """Everything made of the messages with these ids. `runs_of`: all texts of the runs of this conversation too."""
+    return _Reaching(tree, runs_of).all(ids)
+
+
+class _Reaching:
+    def __init__(self, tree: Tree, runs_of: str | None) -> None:
+        self._tree, self._runs_of = tree, runs_of
+        self._families = dict(tree.branches())
+        self._ends: set[str] = set()
+        """Ids at the ends of spans."""
+        self._targets: set[str] = set()
+        """Ids of messages that are shown in another form."""
+        for branch in self._families:
+            for record in tree.records(branch):
+                for edit in record.edits:
+                    if isinstance(edit, Summarize):
+                        self._ends |= {edit.span.first, edit.span.last}
+                    elif isinstance(edit, Replace):
+                        self._targets.add(edit.target.message)
+        self._positions: dict[str, int] = {}
+        self._answers: list[tuple[Place, Seen]] = []
+        """Results that are shown in another form."""
+        self._first_of_run: dict[str, str] = {}
+        """Id of the newest message of a user before the first one of a run."""
+        self._rows: dict[Place, Seen] = {}
+        """Of the messages that are erased."""
+
+    def all(self, asked: Collection[str]) -> Reach:
+        ids = set(asked)
+        while True:  # A message that showed one of them may itself lie on other branches, under the same id.
+            copies = self._read_rows(ids)
+            more = {copy.seen.id for copy in copies if self._tells(copy, ids)}
+            if more <= ids:
+                break
+            ids |= more
+        said = [message.text for place in self._rows if (message := self._tree.said(place))]
+        runs, steps = self._runs_and_steps(ids, [text for text in said if text.strip()])
+        records = list(self._records(ids))
+        return Reach(
+            {seen.id: place.position for place, seen in self._rows.items()},
+            {place: seen.id for place, seen in self._rows.items()},
+            [place for place, seen in self._rows.items() if seen.has_body],
+            {p: bare for p, seen in self._rows.items() if (bare := erased_stamp(seen.stamp)) != seen.stamp},
+            [(branch, record) for branch, record, _ in records],
+            sum(edits for _, _, edits in records),
+            [*self._snapshots(ids)],
+            runs,
+            steps,
+        )
+
+    # ------------------------------------------------------------------------------------------------------ messages
+
+    def _read_rows(self, ids: set[str]) -> list[_Copy]:
+        """Note what is to be known of the rows, and return those that showed others again."""
+        copies: list[_Copy] = []
+        self._rows, self._answers = {}, []
+        for branch in self._families:
+            user = ""
+            for seen in self._tree.rows(branch):
+                place = Place(branch, seen.position)
+                if seen.id in ids:
+                    self._rows[place] = seen
+                if seen.id in self._ends:
+                    self._positions[seen.id] = seen.position
+                if seen.id in self._targets and seen.stamp.origin in ("tool", "derived"):
+                    self._answers.append((place, seen))
+                if seen.stamp.expanded is not None:
+                    copies.append(_Copy(place, seen))
+                if seen.stamp.step:
+                    self._first_of_run.setdefault(seen.stamp.step.rpartition("/")[0], user)
+                elif seen.stamp.origin == "user":
+                    user = seen.id
+        return copies
+
+    def _tells(self, copy: _Copy, ids: set[str]) -> bool:
+        shown = copy.seen.stamp.expanded
+        if shown is None or shown.form in ("view", "refused"):
+            return False  # These only say that something is shown elsewhere, or why it is not.
+        if shown.message in ids:
+            return True
+        erased = self._erased_before(copy.place)
+        if shown.handle:
+            try:
+                span = parse_handle(shown.handle)
+            except UnknownHandle:
+                return bool(erased)
+            return any(span.first <= position <= span.last for position in erased)
+        if shown.form != "search" or not copy.seen.has_body:
+            return False
+        message = self._tree.said(copy.place)
+        found = texts.places_found(message.text) if message else set()
+        return any(position in found for position in erased)
+
+    def _erased_before(self, place: Place) -> list[int]:
+        return [position for position in self._visible(place.branch) if position < place.position]
+
+    def _visible(self, branch: int) -> list[int]:
+        """The positions of erased messages that a branch has, in order."""
+        ranges = list(position_ranges(self._families[branch], branch, 1, _END))
+        inside = (
+            place.position
+            for place in self._rows
+            if any(part.branch == place.branch and part.first <= place.position <= part.last for part in ranges)
+        )
+        return sorted(inside)
+
+    def _answering(self, erased: Sequence[int], branch: int, ids: set[str]) -> set[str]:
+        """Results of calls that were erased: the form that they are shown in may tell what was asked."""
+        where = set(erased)
+        turns = {seen.stamp.turn: place.position for place, seen in self._rows.items() if place.position in where}
+        return {
+            seen.id
+            for place, seen in self._answers
+            if place.branch == branch and seen.id not in ids and turns.get(seen.stamp.turn, _END) < place.position
+        }
+
+    # ------------------------------------------------------------------------------------------------------- the view
+
+    def _redact(self, branch: int, ids: set[str]) -> Callable[[Edit, int], Edit]:
+        erased = self._visible(branch)
+        answers: set[str] = set()
+        for part in position_ranges(self._families[branch], branch, 1, _END):
+            answers |= self._answering(erased, part.branch, ids)
+
+        def redact(edit: Edit, seen: int) -> Edit:
+            match edit:
+                case Replace(target=target) if target.message in ids or target.message in answers:
+                    return erased_edit(edit)
+                case Summarize(span=span) if erased:
+                    first, last = self._positions.get(span.first, 1), self._positions.get(span.last, seen)
+                    at = bisect_left(erased, first)
+                    return erased_edit(edit) if at < len(erased) and erased[at] <= last else edit
+            return edit
+
+        return redact
+
+    def _records(self, ids: set[str]) -> Iterator[tuple[int, Record, int]]:
+        for branch in self._families:
+            redact = self._redact(branch, ids)
+            for record in self._tree.records(branch):
+                edits = tuple(redact(edit, record.position) for edit in record.edits)
+                if edits != record.edits:
+                    changed = sum(new != old for new, old in zip(edits, record.edits, strict=True))
+                    yield branch, replace(record, edits=edits), changed
+
+    def _snapshots(self, ids: set[str]) -> Iterator[int]:
+        for branch, body in self._tree.snapshots():
+            snapshot, redact = Snapshot.decode(body), self._redact(branch, ids)
+            if snapshot is None:  # Of another version, or damaged: it may say anything, and nobody reads it.
+                told = bool(self._rows)
+            else:
+                edits = [edit for kept in snapshot.kept for _, edit in kept.edits]
+                edits += [cover.edit for cover in snapshot.covers]
+                told = any(redact(edit, snapshot.position) != edit for edit in edits)
+            if told:
+                yield branch
+
+    # ------------------------------------------------------------------------------------------------ runs and steps
+
+    def _runs_and_steps(self, ids: set[str], said: Sequence[str]) -> tuple[list[AgentRun], list[AgentRunStep]]:
+        names = {seen.stamp.step for seen in self._rows.values() if seen.stamp.step}
+        replies = {
+            (seen.stamp.step.rpartition("/")[0], seen.stamp.turn)
+            for seen in self._rows.values()
+            if seen.stamp.step and seen.stamp.origin == "assistant"
+        }
+        bare: set[str] = set()
+        """Names of steps whose sub-agents' runs are erased whole."""
+        asked: set[str] = set()
+        """Names of steps whose sub-agents' tasks are erased."""
+        runs: list[AgentRun] = []
+        steps: list[AgentRunStep] = []
+        for run in sorted(self._tree.runs(), key=lambda run: (run.parent != "", run.begun)):
+            is_whole = run.parent in bare or run.conversation == self._runs_of
+            there = self._tree.steps(run.id)
+            last = max((step.number for step in there if step.kind == "model"), default=0)
+            fields: set[str] = {"task", "result", "reason"} if is_whole else set()
+            if run.parent in asked or self._first_of_run.get(run.id) in ids:
+                fields.add("task")
+            fields |= {name for name in ("task", "result", "reason") if texts.repeats(getattr(run, name), said)}
+            for step in there:
+                name = step_name(run.id, step.number)
+                if is_whole or step.message in ids or name in names:
+                    erased = texts.erased_step(step, ("input", "output", "error"))
+                    bare.add(name)
+                    if step.number == last:
+                        fields.add("result")
+                elif (run.id, step.turn) in replies:
+                    erased = texts.erased_step(step, ("input",))
+                    asked.add(name)
+                else:
+                    continue
+                if erased != step:
+                    steps.append(erased)
+            if (told := texts.erased_run(run, fields)) != run:
+                runs.append(told)
+        return runs, steps

@@ -1,0 +1,52 @@
+"""Texts beside the history that repeat what a message said: which do, and what they are without it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..core.outlines import ERASED
+from ..core.runs import AgentRun, AgentRunStep
+
+__all__ = ["erased_run", "erased_step", "places_found", "repeats"]
+
+_FOUND = re.compile(r"^m([0-9]+)(?:\.[0-9]+)* \(turn ", re.MULTILINE)
+_SPACE = re.compile(r"\s+")
+_QUOTE = 12
+"""Characters from which on a text is known again within another one: shorter ones stand in many."""
+_CUT = " .\u2026"
+"""What a text that was cut short may end with."""
+
+
+def places_found(said: str) -> set[int]:
+    """Positions of the messages that the result of a search quotes."""
+    return {int(position) for position in _FOUND.findall(said)}
+
+
+def repeats(text: str, said: Iterable[str]) -> bool:
+    """Whether a text says what one of these says, whole or cut short, or quotes all of it. Blanks do not count."""
+    plain = _plain(text)
+    if not plain or plain == ERASED:
+        return False
+    return any(plain in one or (len(one) >= _QUOTE and one in plain) for one in map(_plain, said))
+
+
+def erased_run(run: AgentRun, fields: Collection[str]) -> AgentRun:
+    """The run without these texts."""
+    return replace(run, **_without(run, fields))
+
+
+def erased_step(step: AgentRunStep, fields: Collection[str]) -> AgentRunStep:
+    """The step without these texts."""
+    return replace(step, **_without(step, fields))
+
+
+def _without(value: Any, fields: Collection[str]) -> dict[str, str]:
+    return {name: ERASED for name in fields if getattr(value, name)}
+
+
+def _plain(text: str) -> str:
+    return _SPACE.sub(" ", text).strip().rstrip(_CUT)

@@ -1,0 +1,294 @@
+"""What every store must do when something is erased, as tests: a part of `StoreContract`.
+
+`told` makes a tree of forks in which one message is told of in every way there is, each with the same word.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec import structs
+
+from ..core import ids, wire
+from ..core.edits import Edit, Hide, Replace, Span, Summarize, Target, Task
+from ..core.journal import Record
+from ..core.messages import Message, Text, ToolCall, assistant, tool_result, user
+from ..core.outlines import ERASED, is_erased, outline_of_stamp
+from ..core.runs import AgentRun, AgentRunStep
+from ..core.snapshots import VERSION, Facts, KeptSlot, Snapshot
+from ..core.stamps import Expanded, Origin, Stamp
+from ..errors import BadSetting, NoSuchConversation, StalePlan, StoreError
+from ..ports import Appended, Erased, Finding, Head, Store
+from .rows import chain, record_after
+
+__all__ = ["WORD", "EraseContract", "everything", "said_at", "told"]
+
+WORD = "kumquat"
+"""Told of in every way, and nowhere else."""
+LONG = f"{WORD}: " + " ".join(f"{n * n % 7919:x}" for n in range(3000))
+"""So long that it is stored apart from its row."""
+
+
+def said_at(store: Store, head: Head, message: Message, **facts: Any) -> Head:
+    """The head once this was appended to it, with these facts in its stamp."""
+    body = wire.encode_message(message)
+    hash = ids.body_hash(body)
+    id = ids.message_id(head.tip, hash)
+    origin: Origin = "tool" if message.result else message.role
+    turn = facts.pop("turn", 1)
+    stamp = structs.replace(Stamp(turn, 1000 + head.position, 10, origin), **facts)
+    seal = ids.seal(head.seal, id, outline_of_stamp(stamp))
+    return store.append(head, [Appended(head.position + 1, id, seal, stamp, body, hash)])
+
+
+def edited(store: Store, head: Head, *edits: Edit) -> Head:
+    return store.commit(head, *record_after(head, *edits))
+
+
+def told(store: Store) -> tuple[Head, Head, Head]:
+    """A conversation whose third message is told of everywhere; a fork that shares it, and one that does not."""
+    head = store.open("acme", "one")
+    head = said_at(store, head, user("hello"))
+    head = said_at(store, head, assistant("", ToolCall("c1", "look", "{}")), step="r1/1")
+    asked = head.tip
+    apart = store.fork(head, "apart", 2, 0)
+    fruit = tool_result("c1", LONG)
+    head = said_at(store, head, fruit, metadata=f'{{"note":"{WORD}"}}', source="look", step="r1/2")
+    three = head.tip
+    head = said_at(store, head, assistant("Fine, I see."), turn=2, step="r1/3")
+    four = head.tip
+    copy = user(f"[m3] {WORD}")
+    head = said_at(store, head, copy, turn=2, origin="derived", expanded=Expanded("whole", "m3", three))
+    found = user(f"[1 place]\nm3 (turn 1, look, line 1): {WORD}")
+    head = said_at(store, head, found, turn=2, origin="derived", expanded=Expanded("search"))
+    head = said_at(store, head, user("bye"), turn=2)
+    seven = head.tip
+
+    head = edited(store, head, Replace(Target(three, (0,)), (Text(f"[{WORD} is cleared]"),), reason=WORD))
+    head = edited(store, head, Summarize(Span(asked, four), f"A {WORD} was seen.", refused=(f"x: {WORD}",)))
+    fork = store.fork(head, "fork", 4, head.number)
+    head = edited(store, head, Task("test", "done"), Summarize(Span(asked, seven), f"Later a {WORD} was seen."))
+    head = edited(store, head, Replace(Target(seven, (0,)), (Text("[a farewell]"),)), Hide(Target(asked)))
+    kept = KeptSlot(3, [(1, Replace(Target(three, (0,)), (Text(f"[{WORD} is cleared]"),)))])
+    shot = Snapshot(VERSION, 4, 1, [(1, 4)], [kept], [], Facts())
+    store.save_snapshot(head, 4, 1, shot.encode())
+
+    store.put_run(head, AgentRun("r1", "me", "one", "hello", result=LONG[:60] + "…", begun=1))
+    store.put_step(head, AgentRunStep("r1", 1, "model", message=asked, turn=1))
+    store.put_step(head, AgentRunStep("r1", 2, "action", "look", "c1", "{}", LONG, WORD, "done", three, 1))
+    store.put_step(head, AgentRunStep("r1", 3, "model", message=four, turn=2))
+    store.put_run(head, AgentRun("r2", "sub", "one", f"find the {WORD}", "r1/2", result=f"one {WORD}", begun=2))
+    store.put_step(head, AgentRunStep("r2", 1, "action", "peel", input=f'"{WORD}"', output=f"the {WORD} is peeled"))
+
+    fork = said_at(store, fork, user("on the fork"), turn=2)
+    fork = edited(store, fork, Replace(Target(three, (0,)), (Text(f"[a {WORD}, by the fork]"),)))
+    apart = said_at(store, apart, tool_result("c1", "an apple"), source="look")
+    apart = edited(store, apart, Summarize(Span(asked, apart.tip), "An apple was seen."))
+    for one in (head, fork, apart):
+        store.search(one, WORD)
+    return head, fork, apart
+
+
+def everything(store: Store, *heads: Head) -> str:
+    """All that a store gives out of these conversations, as one text."""
+    parts: list[object] = []
+    for head in heads:
+        for row in store.messages(head, 1, head.position):
+            parts.append(wire.decode_message(row.body) if row.body else "")
+            parts.append(row.stamp)
+        parts += [record for _, record in store.records(head)]
+        shot = store.snapshot(head)
+        parts.append(shot[2].decode() if shot else "")
+        for run in store.runs(head):
+            parts += [run, store.steps(head, run.id)]
+        parts += store.search(head, WORD)
+    parts += store.erasures(heads[0])
+    return msgspec.json.encode(parts).decode()
+
+
+class EraseContract:
+    """Tests of `erase`, `erasures`, `leftovers` and `vacuum`. The class that has it brings `store` and `_again`."""
+
+    def _again(self, store: Store) -> Store:
+        raise NotImplementedError
+
+    def test_what_is_erased_is_nowhere_any_more(self, store: Store) -> None:
+        heads = told(store)
+        assert WORD in everything(store, *heads)
+        done = store.erase(heads[0], 3, 3, who="ann", reason="asked for", time=77)
+        assert done == Erased(1, 77, "ann", "asked for", "one", "m3", messages=3, edits=4, runs=2, steps=2)
+        self._nowhere(store, heads, done)
+        self._nowhere(self._again(store), heads, done)
+
+    def _nowhere(self, store: Store, heads: tuple[Head, Head, Head], done: Erased) -> None:
+        now = [store.open("acme", head.name) for head in heads]
+        assert WORD not in everything(store, *now)
+        assert [store.verify(head) for head in now] == [[], [], []]
+        assert [store.leftovers(head) for head in now] == [(3, []), (1, []), (0, [])]
+        assert store.erasures(now[2]) == [done]
+
+    def test_what_is_erased_leaves_its_place_and_its_hash(self, store: Store) -> None:
+        head, _, _ = told(store)
+        before = store.messages(head, 1, head.position)
+        store.erase(head, 3, 3)
+        after = store.messages(store.open("acme", "one"), 1, head.position)
+        gone = {3, 5, 6}
+        assert [structs.replace(row, stamp=before[0].stamp, body=b"") for row in before] == [
+            structs.replace(row, stamp=before[0].stamp, body=b"") for row in after
+        ]
+        assert [row.position for row in after if not row.body] == sorted(gone)
+        assert [row for row in after if row.position not in gone] == [row for row in before if row.position not in gone]
+
+    def test_what_tells_of_something_else_stays(self, store: Store) -> None:
+        head, fork, apart = told(store)
+        before = [store.records(apart), store.messages(apart, 1, 9), store.messages(fork, 5, 5)]
+        store.erase(head, 3, 3)
+        assert [store.records(apart), store.messages(apart, 1, 9), store.messages(fork, 5, 5)] == before
+        edits = [edit for _, record in store.records(head) for edit in record.edits]
+        assert [is_erased(edit) for edit in edits] == [True, True, False, True, False, False]
+        seven = store.messages(head, 7, 7)[0].id
+        assert edits[4] == Replace(Target(seven, (0,)), (Text("[a farewell]"),))
+        (run, _), steps = store.runs(head), store.steps(head, "r1")
+        assert (run.task, run.result) == ("hello", ERASED)
+        assert [(step.input, step.output, step.error) for step in steps] == [
+            ("", "", ""),
+            (ERASED, ERASED, ERASED),
+            ("", "", ""),
+        ]
+
+    def test_it_is_erased_on_every_fork_that_shares_it_whoever_asks(self, store: Store) -> None:
+        heads = told(store)
+        store.erase(heads[1], 3, 3)
+        assert WORD not in everything(store, *(store.open("acme", head.name) for head in heads))
+
+    def test_the_same_words_elsewhere_stay(self, store: Store) -> None:
+        """A large body is stored once for all who say it."""
+        head = store.open("acme", "one")
+        head = said_at(store, head, user(LONG))
+        head = said_at(store, head, user(LONG))
+        store.erase(head, 1, 1)
+        bodies = [bool(row.body) for row in store.messages(head, 1, 2)]
+        assert (bodies, [one.position for one in store.search(head, WORD)]) == ([False, True], [2])
+        assert store.verify(head) == []
+        store.erase(store.open("acme", "one"), 2, 2)
+        assert (store.search(head, WORD), store.leftovers(head)) == ([], (2, []))
+
+    def test_erasing_again_changes_nothing(self, store: Store) -> None:
+        head, _, _ = told(store)
+        store.erase(head, 3, 3)
+        now = store.open("acme", "one")
+        state = everything(store, now)
+        assert store.erase(now, 3, 3) == Erased(0)
+        assert (store.open("acme", "one"), everything(store, now)) == (now, state)
+
+    def test_a_plan_from_before_is_stale_and_a_snapshot_is_not_kept(self, store: Store) -> None:
+        head, fork, _ = told(store)
+        store.erase(head, 3, 3)
+        with pytest.raises(StalePlan, match="erased"):
+            store.commit(head, *record_after(head))
+        with pytest.raises(StalePlan, match="erased"):
+            store.commit(fork, *record_after(fork))
+        store.save_snapshot(head, 4, 1, b"a view from before")
+        now = store.open("acme", "one")
+        assert store.snapshot(now) is None
+        store.save_snapshot(now, 4, 1, b"a view")
+        assert store.snapshot(now) == (4, 1, b"a view")
+        assert store.commit(now, *record_after(now)).number == now.number + 1
+
+    def test_who_appends_meanwhile_may_and_still_cannot_commit(self, store: Store) -> None:
+        head, _, _ = told(store)
+        store.erase(head, 3, 3)
+        head = store.append(head, chain([user("more")], head))
+        with pytest.raises(StalePlan, match="erased"):
+            store.commit(head, *record_after(head))
+        now = store.open("acme", "one")
+        assert now == structs.replace(head, erased=1)
+        assert store.verify(now) == []
+
+    def test_a_fork_after_it_shares_the_tombstone(self, store: Store) -> None:
+        head, _, _ = told(store)
+        store.erase(head, 3, 3)
+        fork = store.fork(store.open("acme", "one"), "later", 4, 0)
+        assert [bool(row.body) for row in store.messages(fork, 1, 4)] == [True, True, False, True]
+        assert store.commit(fork, *record_after(fork)).erased == 1
+
+    def test_a_whole_conversation_with_its_runs(self, store: Store) -> None:
+        head, _, _ = told(store)
+        other = store.open("acme", "other")
+        other = said_at(store, other, user(WORD))
+        store.erase(head, 1, head.position, runs=True, reason="all of it")
+        now = store.open("acme", "one")
+        assert not any(row.body for row in store.messages(now, 1, now.position))
+        assert [(run.task, run.result) for run in store.runs(now)] == [(ERASED, ERASED)] * 2
+        assert (store.verify(now), store.leftovers(now)) == ([], (7, []))
+        assert [bool(row.body) for row in store.messages(other, 1, 1)] == [True]
+
+    def test_what_is_not_there_cannot_be_erased(self, store: Store) -> None:
+        head, _, _ = told(store)
+        for first, last in ((0, 1), (3, 2), (1, 8), (8, 8), (-1, -1)):
+            with pytest.raises(BadSetting, match="messages 1 to 7"):
+                store.erase(head, first, last)
+        with pytest.raises(NoSuchConversation):
+            store.erase(structs.replace(head, branch=99), 1, 1)
+        assert store.erasures(head) == []
+
+    def test_a_record_from_before_outlines_is_refused_and_nothing_is_erased(self, store: Store) -> None:
+        head = store.open("acme", "one")
+        head = said_at(store, head, user(WORD))
+        early = Record(1, (Replace(Target(head.tip, (0,)), (Text(f"[{WORD}]"),)),), 1, 1, head.tip, 1)
+        head = store.commit(head, early, ids.early_record_id("", wire.encode_record(early)))
+        with pytest.raises(StoreError, match="Record 1 of the journal was written by a foveate whose chains"):
+            store.erase(head, 1, 1)
+        assert WORD in everything(store, head)
+        assert (store.open("acme", "one"), store.erasures(head)) == (head, [])
+
+    def test_facts_from_before_outlines_are_refused_and_nothing_is_erased(self, store: Store) -> None:
+        head = store.open("acme", "one")
+        body = wire.encode_message(user(WORD))
+        hash = ids.body_hash(body)
+        id, stamp = ids.message_id("", hash), Stamp(1, 1, 1, "user", metadata='{"a":1}')
+        row = Appended(1, id, ids.seal("", id, wire.encode_stamp(stamp)), stamp, body, hash)
+        head = store.append(head, [row])
+        with pytest.raises(StoreError, match="facts of message 1 were written by a foveate whose chains"):
+            store.erase(head, 1, 1)
+        assert store.messages(head, 1, 1) == [row]
+
+    def test_what_is_kept_of_it_afterwards_is_found(self, store: Store) -> None:
+        """An agent that still ran writes down what it did; a copy is appended by who had read it."""
+        head, fork, _ = told(store)
+        three = store.messages(head, 3, 3)[0].id
+        store.erase(head, 3, 3)
+        head, fork = store.open("acme", "one"), store.open("acme", "fork")
+        head = said_at(store, head, user(WORD), origin="derived", expanded=Expanded("lines", "m3", three))
+        head = edited(store, head, Replace(Target(three, (0,)), (Text(WORD),)))
+        fork = edited(store, fork, Summarize(Span(three, fork.tip), WORD))
+        store.put_step(head, AgentRunStep("r1", 2, "action", "look", output=WORD, message=three))
+        store.put_run(head, AgentRun("r2", "sub", "one", WORD, "r1/2"))
+        kept = KeptSlot(3, [(1, Replace(Target(three, (0,)), (Text(WORD),)))])
+        store.save_snapshot(head, 4, 1, Snapshot(VERSION, 4, 1, [(1, 4)], [kept], [], Facts()).encode())
+        assert store.leftovers(head) == (
+            3,
+            [
+                Finding("message 8", "it shows again what was erased"),
+                Finding("record 7", "it holds a text made of what was erased"),
+                Finding("record 4", "it holds a text made of what was erased"),
+                Finding(f"snapshot of branch {head.branch}", "it holds a text made of what was erased"),
+                Finding("run r2", "it repeats what was erased"),
+                Finding("step r1/2", "it tells of what was erased"),
+            ],
+        )
+        store.erase(head, 3, 3)
+        assert WORD not in everything(store, store.open("acme", "one"), store.open("acme", "fork"))
+
+    def test_vacuum_loses_nothing(self, store: Store) -> None:
+        heads = told(store)
+        store.erase(heads[0], 3, 3)
+        now = [store.open("acme", head.name) for head in heads]
+        before = everything(store, *now)
+        store.vacuum()
+        assert everything(store, *now) == before
+        assert [store.verify(head) for head in now] == [[], [], []]
+        head = store.append(now[0], chain([user("more")], now[0]))
+        assert head.position == 8

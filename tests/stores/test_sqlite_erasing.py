@@ -1,0 +1,129 @@
+"""Erasing in a SQLite file: not a byte of it is left in the file or its log, and what was planted is found."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from foveate.core import wire
+from foveate.core.messages import user
+from foveate.errors import StoreError
+from foveate.ports import Finding
+from foveate.stores import sqlite_words
+from foveate.stores.codec import pack
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.erase_contract import WORD, everything, told
+from foveate.testing.rows import chain
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    with SqliteStore(tmp_path / "chat.db") as store:
+        yield store
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
+
+
+def test_after_a_vacuum_no_byte_of_it_is_in_any_file(store: SqliteStore, tmp_path: Path) -> None:
+    """What is said is packed, so this looks for pieces of what is stored, and for the word where it stands as it is."""
+    head, _, _ = told(store)
+    packed = [pack(row.body) for row in store.pick(head, [3, 5, 6])]
+    packed += [pack(wire.encode_record(record)) for _, record in store.records(head)[:2]]
+    pieces = [WORD.encode(), *(one[len(one) // 2 :][:20] for one in packed)]
+    before = bytes_of(tmp_path)
+    assert [piece in before for piece in pieces] == [True] * 6
+    store.erase(head, 3, 3)
+    store.vacuum()
+    after = bytes_of(tmp_path)
+    assert [piece in after for piece in pieces] == [False] * 6
+    kept = pack(store.messages(head, 7, 7)[0].body)
+    assert kept in after
+
+
+def test_no_word_is_left_in_the_index_before_a_vacuum(store: SqliteStore, tmp_path: Path) -> None:
+    head, _, _ = told(store)
+    store.erase(head, 3, 3)
+    with sqlite3.connect(tmp_path / "chat.db") as connection:
+        connection.execute("CREATE VIRTUAL TABLE temp.held USING fts5vocab(main, said, row)")
+        words = {word for (word,) in connection.execute("SELECT term FROM temp.held")}
+    connection.close()
+    assert WORD not in words
+    assert {"bye", "apple"} <= words
+
+
+def test_words_that_were_cut_in_another_way_are_taken_out_with_all_others(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an earlier foveate put into the index cannot be named any more; the index is made anew instead."""
+    head = store.open("acme", "one")
+    head = store.append(head, chain([user(f"one {WORD}"), user("another")], head))
+    cut = sqlite_words.SqliteWords.add
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            sqlite_words.SqliteWords,
+            "add",
+            lambda self, session, place, rows: cut(
+                self,
+                session,
+                place,
+                [(at, text._replace(words=[word + "s" for word in text.words])) for at, text in rows],
+            ),
+        )
+        assert [found.position for found in store.search(head, f"{WORD}s")] == [1]
+    store.erase(head, 1, 1)
+    assert store.search(head, f"{WORD}s") == []
+    assert [found.position for found in store.search(head, "another")] == [2]
+    assert store.leftovers(head) == (1, [])
+
+
+def test_a_word_that_was_left_in_the_index_is_found(store: SqliteStore, tmp_path: Path) -> None:
+    head, _, _ = told(store)
+    store.erase(head, 3, 3)
+    with sqlite3.connect(tmp_path / "chat.db") as connection:
+        place = connection.execute("SELECT place FROM indexed WHERE branch = 1").fetchone()[0]
+        connection.execute("INSERT INTO said (rowid, words, humps) VALUES (?, ?, '')", (place * 2**28 + 3, WORD))
+    connection.close()
+    problem = "it was erased, and the index of words still has words of it"
+    assert store.leftovers(head) == (3, [Finding("message 3", problem)])
+
+
+def test_what_was_indexed_without_this_process_looking_is_taken_out(store: SqliteStore, tmp_path: Path) -> None:
+    head, _, _ = told(store)
+    with SqliteStore(tmp_path / "chat.db", search=False) as other:
+        with pytest.raises(StoreError, match="opened without it"):
+            other.erase(head, 3, 3)
+        assert WORD in everything(store, head)
+        assert store.erasures(head) == []
+
+
+def test_a_file_that_is_read_by_others_says_that_its_log_is_still_there(store: SqliteStore, tmp_path: Path) -> None:
+    head, _, _ = told(store)
+    reader = sqlite3.connect(tmp_path / "chat.db", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM branch").fetchall()
+    store.erase(head, 3, 3)
+    store.close()
+    with SqliteStore(tmp_path / "chat.db", wait=0.1) as again, pytest.raises(StoreError, match="read by somebody else"):
+        again.vacuum()
+    reader.close()
+    with SqliteStore(tmp_path / "chat.db") as again:
+        again.vacuum()
+    assert WORD.encode() not in bytes_of(tmp_path)
+
+
+def test_a_body_without_a_message_goes_with_a_vacuum(store: SqliteStore, tmp_path: Path) -> None:
+    head, _, _ = told(store)
+    with sqlite3.connect(tmp_path / "chat.db") as connection:
+        connection.execute("INSERT INTO body VALUES ('acme', ?, x'00', x'00')", (head.root,))
+    connection.close()
+    store.vacuum()
+    with sqlite3.connect(tmp_path / "chat.db") as connection:
+        assert connection.execute("SELECT count(*) FROM body WHERE hash = x'00'").fetchone() == (0,)
+    connection.close()
+    assert structs.replace(head) == store.open("acme", "one")
