@@ -16,7 +16,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from postgres_server import Server
-print(Server.shared(Path(sys.argv[2])).port, flush=True)
+server = Server.shared(Path(sys.argv[2]))
+print(server.port, flush=True)
 sys.stdin.read()
 """
 
