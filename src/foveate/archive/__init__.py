@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from .backing_up import backup
 from .exporting import export_archive
+from .heads import KeptHead, head_text, heads_in, verify_head
 from .importing import Imported, import_archive
 from .lines import Count
 
-__all__ = ["Count", "Imported", "export_archive", "import_archive"]
+__all__ = [
+    "Count",
+    "Imported",
+    "KeptHead",
+    "backup",
+    "export_archive",
+    "head_text",
+    "heads_in",
+    "import_archive",
+    "verify_head",
+]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,6 +38,8 @@ from .reading import each_line
 __all__ = ["Conflicts", "check", "opened"]
 
 Conflicts = Literal["refuse", "rename"]
+
+T = TypeVar("T", Action, Binding, Prompt)
 
 _TRIES_MAX = 100
 """Other names that are tried for one tree."""
@@ -199,7 +201,7 @@ class _Checking:
                 return id
         return ""
 
-    def _new(self, value: Action | Binding | Prompt, known: Iterable[Action | Binding | Prompt]) -> None:
+    def _new(self, value: T, known: Iterable[T]) -> None:
         checked(value)
         kind = type(value).__name__.lower()
         for other in known:

@@ -142,13 +142,13 @@ def _messages(store: Database, head: Head, after: int) -> Iterator[Appended]:
 
 
 def _message(row: Appended, first: tuple[int, int] | None, name: str) -> Line:
-    where = {"position": row.position, "id": row.id, "seal": row.seal, "stamp": row.stamp}
+    line = lines.MessageLine(position=row.position, id=row.id, seal=row.seal, stamp=row.stamp)
     if not row.body:
-        return lines.MessageLine(**where, erased=row.body_hash)
+        return replace(line, erased=row.body_hash)
     if first:
-        return lines.MessageLine(**where, same=first)
+        return replace(line, same=first)
     try:
         wire.decode_message(row.body)
     except (msgspec.DecodeError, ValueError) as error:
         raise Damaged(f"Message {row.position} of {name!r} is as it was stored, but no message: {error}.") from error
-    return lines.MessageLine(**where, message=Raw(row.body))
+    return replace(line, message=Raw(row.body))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from hashlib import blake2b
+from typing import cast
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -178,7 +179,7 @@ def encode(line: Line) -> bytes:
 def decode(line: bytes) -> Line:
     """The line with these bytes. Raises msgspec.DecodeError, which a ValueError is too, where they are none."""
     try:
-        return _decoder.decode(line)
+        return cast("Line", _decoder.decode(line))
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError:

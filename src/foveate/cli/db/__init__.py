@@ -8,6 +8,12 @@ from cyclopts import App
 
 from .._help import description
 from . import action, binding, prompt, run
+from .backup import backup
+from .export import export
+from .head import head
+from .importing import import_
+from .upgrade import current, upgrade
+from .verify import verify
 
 __all__ = ["db"]
 
@@ -19,7 +25,7 @@ def _group(name: str, help: str, commands: Mapping[str, Callable[..., int]]) -> 
     return group
 
 
-db = App(name="db", help="What agents have in a database: actions, who has which, prompts, and the runs they made.")
+db = App(name="db", help="A database: what agents have in it, and what keeps it whole.")
 db.command(
     _group(
         "action",
@@ -42,3 +48,14 @@ db.command(
     )
 )
 db.command(_group("run", "What agents did, step by step.", {"list": run.list_, "show": run.show}))
+_COMMANDS: dict[str, Callable[..., int]] = {
+    "export": export,
+    "import": import_,
+    "backup": backup,
+    "head": head,
+    "verify": verify,
+    "current": current,
+    "upgrade": upgrade,
+}
+for word, command in _COMMANDS.items():
+    db.command(command, name=word, help=description(command))

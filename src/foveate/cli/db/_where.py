@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from cyclopts import Parameter
@@ -18,7 +18,10 @@ from ...ports import Database
 from .._files import remove_database
 from .._options import settings_of
 
-__all__ = ["NOWHERE", "AsJson", "Where", "opened", "print_json"]
+if TYPE_CHECKING:
+    from ...stores import Place
+
+__all__ = ["NOWHERE", "AsJson", "Where", "located", "opened", "print_json"]
 
 AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON Lines: an object for each.")]
 
@@ -44,27 +47,34 @@ def opened(where: Where, *, create: bool = False) -> Iterator[tuple[Database, st
     """The database and the tenant. A file that there is not is made only if `create`, and stays only if all goes
     well; else BadSetting is raised.
     """
-    from ...stores import place_of
     from ...wiring import open_store
 
-    settings = settings_of()
-    url = settings["store"] if where.store is None else where.store
-    place = place_of(url)
-    if place.kind == "memory":
-        raise BadSetting(f"Nothing lies in {url} when a command begins. Name a database: --store sqlite:///chat.db")
+    url, place, tenant = located(where)
     file = Path(place.path).expanduser() if place.kind == "sqlite" else None
     is_new = file is not None and not file.exists()
     if is_new and not create:
         raise BadSetting(f"There is no database {place.path}.")
     store = open_store(url)
     try:
-        yield store, settings["tenant"] if where.tenant is None else where.tenant
+        yield store, tenant
     except BaseException:
         store.close()
         if file is not None and is_new:
             remove_database(file)
         raise
     store.close()
+
+
+def located(where: Where) -> tuple[str, Place, str]:
+    """The database's URL, what that says, and the tenant. Raises BadSetting where nothing can lie there."""
+    from ...stores import place_of
+
+    settings = settings_of()
+    url = settings["store"] if where.store is None else where.store
+    place = place_of(url)
+    if place.kind == "memory":
+        raise BadSetting(f"Nothing lies in {url} when a command begins. Name a database: --store sqlite:///chat.db")
+    return url, place, settings["tenant"] if where.tenant is None else where.tenant
 
 
 def print_json(values: Iterable[Any]) -> None:

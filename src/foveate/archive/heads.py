@@ -1,0 +1,97 @@
+"""Heads outside of the store they are of: a line of text that proves, later on, that a history is still the one it was.
+
+A chain of hashes proves that nothing between its ends was changed; not that the end is the one it was. Whoever keeps a
+head where the database's owner cannot reach it can tell a history that was rewritten, cut or exchanged from one that
+only went on.
+"""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..errors import BadSetting, Damaged, NoSuchConversation
+from ..ports import Finding, Head, Store
+
+__all__ = ["KeptHead", "head_text", "heads_in", "verify_head"]
+
+_VERSION = 1
+
+
+class KeptHead(Struct, frozen=True, tag="head", tag_field="is"):
+    """A conversation's head, as it is kept outside of its store. It tells nothing of what was said."""
+
+    version: int
+    tenant: str
+    name: str
+    root: int
+    """Number of its tree of forks in the store it was taken in. Not compared: an import has another one."""
+    position: int
+    tip: str
+    seal: str
+    number: int
+    record: str
+    time: int
+    """When it was taken, as whoever took it says; milliseconds since 1970."""
+
+
+def head_text(head: Head, *, time: int = 0) -> str:
+    """One line of JSON, to be kept where whoever may write to the store may not."""
+    ends = head.position, head.tip, head.seal, head.number, head.record
+    return msgspec.json.encode(KeptHead(_VERSION, head.tenant, head.name, head.root, *ends, time)).decode()
+
+
+def heads_in(text: str) -> list[KeptHead]:
+    """The heads in a text, one a line. Raises BadSetting where a line is none, or there is none."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            head = msgspec.json.decode(line, type=KeptHead)
+        except (msgspec.DecodeError, UnicodeEncodeError) as error:
+            raise BadSetting(f"Line {number} is no head as `foveate db head` prints it: {error}.") from error
+        if head.version != _VERSION:
+            raise BadSetting(f"The head in line {number} has version {head.version}; known: {_VERSION}.")
+        found.append(head)
+    if not found:
+        raise BadSetting("There is no head here. `foveate db head CONVERSATION` prints one.")
+    return found
+
+
+def verify_head(store: Store, head: Head | KeptHead) -> list[Finding]:
+    """Whether a conversation's history still runs through a head that was taken of it: what is wrong, nothing if all is
+    well. Re-hashes everything of the conversation, as `Store.verify` does.
+
+    That it went on since is well. Where it was taken back to an earlier point by a fork the store kept its former
+    course under another name, and that one counts too.
+    """
+    try:
+        now = store.open(head.tenant, head.name, create=False)
+        others = [branch.head for branch in store.branches(now) if branch.head.branch != now.branch]
+    except NoSuchConversation:
+        return [Finding("name", f"there is no conversation {head.name!r} any more")]
+    except Damaged as error:
+        return [Finding("head", str(error))]
+    found = store.verify(_given(now, head))
+    if any(finding.where == "head" for finding in found):
+        for other in others:
+            if _has(store, other, head) and not store.verify(_given(other, head)):
+                return store.verify(now)
+    return found
+
+
+def _given(now: Head, head: Head | KeptHead) -> Head:
+    return replace(now, position=head.position, tip=head.tip, seal=head.seal, number=head.number, record=head.record)
+
+
+def _has(store: Store, branch: Head, head: Head | KeptHead) -> bool:
+    """Whether a branch may run through the head, at a glance."""
+    if branch.position < head.position or branch.number < head.number:
+        return False
+    try:
+        rows = store.pick(branch, [head.position]) if head.position else []
+    except Damaged:
+        return False
+    return [row.id for row in rows] == ([head.tip] if head.position else [])

@@ -1,0 +1,119 @@
+"""A backup is one moment of a database that others go on writing to, whole, and never overwrites by itself."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from threading import Event, Thread
+
+import pytest
+from worlds import build, contents
+
+from foveate.archive import backup
+from foveate.core.messages import user
+from foveate.errors import BadSetting, Damaged, StoreError
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.rows import chain
+
+MADE = [(0, 0, 4), (3, 0, 2), (1, 0, 3), (2, 0, 0), (3, 1, 0), (4, 0, 5), (2, 1, 0), (3, 1, 1), (7, 1, 2)]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with SqliteStore(tmp_path / "chat.db") as store:
+        build(store, MADE)
+    return tmp_path / "chat.db"
+
+
+def test_a_backup_holds_what_the_database_holds(path: Path, tmp_path: Path) -> None:
+    with SqliteStore(path) as store:
+        head = store.open("acme", "begun")
+        store.append(head, chain([user("still in the log")], head))
+        size = backup(path, tmp_path / "copy.db")
+        whole = contents(store)
+    assert size == (tmp_path / "copy.db").stat().st_size
+    with SqliteStore(tmp_path / "copy.db") as copy:
+        assert contents(copy) == whole
+
+
+def test_a_backup_is_one_file(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    with SqliteStore(path):
+        backup(f"sqlite:///{path}?search=off", tmp_path / "there" / "copy.db")
+        assert [file.name for file in (tmp_path / "there").iterdir()] == ["copy.db"]
+
+
+def test_a_backup_is_one_moment_while_others_write(path: Path, tmp_path: Path) -> None:
+    stop, acknowledged = Event(), []
+
+    def write() -> None:
+        with SqliteStore(path, synchronous="normal") as store:
+            while not stop.is_set():
+                head = store.open("acme", "busy")
+                acknowledged.append(store.append(head, chain([user("on and on " * 99)], head)).position)
+
+    writer = Thread(target=write)
+    writer.start()
+    try:
+        for number in range(5):
+            while len(acknowledged) < 20 * number + 1:
+                assert writer.is_alive()
+            before = acknowledged[-1]
+            backup(path, tmp_path / f"{number}.db")
+            with SqliteStore(tmp_path / f"{number}.db", synchronous="normal") as copy:
+                head = copy.open("acme", "busy", create=False)
+                assert head.position >= before
+                assert [copy.verify(copy.open("acme", name)) for name in copy.names("acme")] == [[]] * 3
+    finally:
+        stop.set()
+        writer.join()
+
+
+def test_what_is_there_is_only_overwritten_on_purpose(path: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(b"precious")
+    with pytest.raises(BadSetting, match="There is a file"):
+        backup(path, copy)
+    assert copy.read_bytes() == b"precious"
+    backup(path, copy, overwrite=True)
+    with SqliteStore(copy) as store:
+        assert store.names("acme") == ["begun", "fork 5"]
+
+
+def test_the_database_is_never_overwritten_by_its_own_copy(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(path)
+    for name in ("chat.db", "link.db"):
+        with pytest.raises(BadSetting, match="is the database itself"):
+            backup(path, tmp_path / name, overwrite=True)
+
+
+def test_the_log_of_another_database_is_not_read_into_the_copy(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "copy.db-wal").write_bytes(b"left by a crash")
+    with pytest.raises(BadSetting, match="the log of another database"):
+        backup(path, tmp_path / "copy.db", overwrite=True)
+
+
+def test_what_is_no_database_of_ours_is_refused(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "other.db")
+    connection.execute("CREATE TABLE t (a)")
+    connection.close()
+    (tmp_path / "text.db").write_bytes(b"this is no database" * 99)
+    for name, error, said in (
+        ("none.db", BadSetting, "There is no database"),
+        ("other.db", BadSetting, "is no database of foveate's"),
+        ("text.db", Damaged, "could not be copied"),
+    ):
+        with pytest.raises(error, match=said):
+            backup(tmp_path / name, tmp_path / "copy.db")
+    with pytest.raises(BadSetting, match="pg_dump"):
+        backup("postgresql://ann:secret@db/chats", tmp_path / "copy.db")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["other.db", "text.db"]
+
+
+def test_a_damaged_database_makes_no_backup(path: Path, tmp_path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[8192:24576] = b"\xff" * 16384
+    path.write_bytes(content)
+    with pytest.raises(StoreError):
+        backup(path, tmp_path / "copy.db")
+    assert not (tmp_path / "copy.db").exists()

@@ -1,0 +1,207 @@
+"""`foveate db`: export, import, backup, head, verify, current and upgrade."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from foveate.core.catalog import Prompt
+from foveate.core.messages import user
+from foveate.replay.numbers import count
+from foveate.stores.migrate import migrations
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.rows import chain, record_after
+
+NEWEST = migrations()[-1]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """A database with a conversation of three messages, a fork of it, and one of another tenant."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FOVEATE_STORE", "sqlite:///chat.db")
+    with SqliteStore("chat.db") as store:
+        head = store.open("", "one")
+        head = store.append(head, chain([user("a"), user("b"), user("c")], head))
+        head = store.commit(head, *record_after(head))
+        store.fork(head, "two", 2, 0)
+        store.open("zeta", "theirs")
+        store.put_prompt("", Prompt("short", "{{ text }}"))
+    return tmp_path
+
+
+@pytest.fixture
+def db(run):
+    def db(*arguments: str, code: int = 0) -> str:
+        found, out, err = run("db", *arguments)
+        assert (found, err) == (code, "")
+        return out
+
+    return db
+
+
+@pytest.fixture
+def refused(run):
+    def refused(*arguments: str) -> str:
+        code, out, err = run("db", *arguments)
+        assert (code, out) == (2, "")
+        assert "Traceback" not in err
+        return err.removeprefix("foveate: ").rstrip("\n")
+
+    return refused
+
+
+def falsify(statement: str) -> None:
+    connection = sqlite3.connect("chat.db")
+    with connection:
+        assert connection.execute(statement).rowcount > 0
+    connection.close()
+
+
+def test_conversations_go_from_database_to_database(db, here):
+    assert db("export", "all.jsonl.gz", "--catalog") == "all.jsonl.gz: 2 conversations, 3 messages.\n"
+    new = ("--store", "sqlite:///new.db")
+    assert db("import", "all.jsonl.gz", *new) == "2 new conversations, 3 messages written.\n"
+    again = "0 new conversations, 0 messages written. 2 conversations had been there.\n"
+    assert db("import", "all.jsonl.gz", *new) == again
+    assert db("export", "again.jsonl.gz", "--catalog", *new) == "again.jsonl.gz: 2 conversations, 3 messages.\n"
+    assert Path("again.jsonl.gz").read_bytes() == Path("all.jsonl.gz").read_bytes()
+    with SqliteStore("new.db") as store:
+        assert (store.names(""), [prompt.name for prompt in store.prompts("")]) == (["one", "two"], ["short"])
+
+
+def test_an_archive_goes_to_standard_output(db):
+    lines = [json.loads(line) for line in db("export", "-", "two").splitlines()]
+    kinds = ["archive", "tree", "branch", "message", "message", "message", "record", "branch", "end"]
+    assert [line["is"] for line in lines] == kinds
+
+
+def test_an_import_becomes_whose_it_was_or_whose_is_said(db, here):
+    db("export", "theirs.jsonl", "--tenant", "zeta")
+    db("import", "theirs.jsonl", "--store", "sqlite:///new.db")
+    db("import", "theirs.jsonl", "--store", "sqlite:///new.db", "--tenant", "mine")
+    with SqliteStore("new.db") as store:
+        assert [store.names(tenant) for tenant in ("zeta", "mine", "")] == [["theirs"], ["theirs"], []]
+
+
+def test_a_conflict_is_refused_or_gets_another_name(db, refused, here):
+    db("export", "one.jsonl", "one")
+    with SqliteStore("new.db") as store:
+        head = store.open("", "one")
+        store.append(head, chain([user("z")], head))
+    new = ("--store", "sqlite:///new.db")
+    assert refused("import", "one.jsonl", *new) == (
+        "There is a conversation 'one' already, and its past is another one: message 1 is not the same. Nothing was "
+        "imported. Import it under another name (--on-conflict rename), or into another store."
+    )
+    assert db("import", "one.jsonl", "--on-conflict", "rename", *new) == (
+        "2 new conversations, 3 messages written.\none is called one~imported here.\ntwo is called two~imported here.\n"
+    )
+
+
+def test_an_import_that_is_refused_leaves_no_new_database(refused, here):
+    Path("x.jsonl").write_text("hello\n")
+    assert refused("import", "x.jsonl", "--store", "sqlite:///new.db").startswith("x.jsonl, line 1: it is no line")
+    assert refused("import", "none.jsonl", "--store", "sqlite:///new.db").startswith("none.jsonl cannot be read")
+    assert not Path("new.db").exists()
+
+
+def test_what_cannot_be_exported_is_told(refused, here):
+    assert refused("export", "a.jsonl", "nobody") == "There is no conversation 'nobody' in chat.db."
+    Path("a.jsonl").write_text("precious")
+    assert refused("export", "a.jsonl").startswith("There is a file a.jsonl already.")
+    assert refused("export", "a.jsonl", "--store", "sqlite:///none.db") == "There is no database none.db."
+
+
+def test_a_backup_is_a_database(db, refused, here):
+    assert db("backup", "copy.db") == f"copy.db: {count(Path('copy.db').stat().st_size)} bytes.\n"
+    assert refused("backup", "copy.db").startswith("There is a file copy.db already.")
+    assert db("verify", "--store", "sqlite:///copy.db") == "2 conversations verified: all is well.\n"
+    assert "pg_dump" in refused("backup", "copy.db", "--store", "postgresql://ann@db.example/chats")
+
+
+def test_what_is_well_is_said_to_be(db):
+    assert db("verify") == "2 conversations verified: all is well.\n"
+    assert db("verify", "two", "--json") == ""
+    assert db("verify", "--tenant", "zeta") == "1 conversation verified: all is well.\n"
+
+
+def test_what_is_falsified_is_named_and_ends_with_1(db, here):
+    falsify("DELETE FROM message WHERE position = 2")
+    assert db("verify", code=1) == (
+        "one: message 2: it is missing\ntwo: message 2: it is missing\n"
+        "2 conversations verified: something is wrong with 2.\n"
+    )
+    lines = db("verify", "two", "--json", code=1).splitlines()
+    assert [json.loads(line) for line in lines] == [
+        {"conversation": "two", "where": "message 2", "problem": "it is missing"}
+    ]
+
+
+def test_a_name_that_leads_nowhere_does_not_stop_the_others(db, here):
+    falsify("DELETE FROM branch WHERE name = 'one'")
+    out = db("verify", code=1)
+    assert "one: head: The name 'one' leads to a branch that is gone" in out
+    assert out.endswith("2 conversations verified: something is wrong with 1.\n")
+
+
+def test_heads_that_were_kept_prove_the_history(db, refused, here):
+    heads = db("head")
+    assert [json.loads(line)["name"] for line in heads.splitlines()] == ["one", "two"]
+    one = db("head", "one").rstrip("\n")
+    told = json.loads(one)
+    assert (told["position"], told["number"], told["time"] > 1_700_000_000_000) == (3, 1, True)
+    Path("heads.jsonl").write_text(heads)
+    assert db("verify", "--head", "heads.jsonl") == "2 heads verified: all is well.\n"
+    with SqliteStore("chat.db") as store:
+        head = store.open("", "one")
+        store.append(head, chain([user("d")], head))
+    assert db("verify", "--head", one) == "1 head verified: all is well.\n"
+    falsify(
+        "UPDATE branch SET position = 2, tip = (SELECT id FROM message WHERE position = 2), "
+        "seal = (SELECT seal FROM message WHERE position = 2) WHERE name = 'one'"
+    )
+    falsify("DELETE FROM message WHERE position > 2")
+    assert db("verify", "one") == "1 conversation verified: all is well.\n"
+    assert db("verify", "--head", one, code=1) == (
+        "one: head: the head given knows 3 messages and 1 edits; there are 2 and 1\n"
+        "1 head verified: something is wrong with 1.\n"
+    )
+
+
+def test_what_is_no_head_is_refused(refused, here):
+    assert refused("verify", "--head", "chat.db").startswith("chat.db is no text in UTF-8")
+    assert refused("verify", "--head", "{}").startswith("Line 1 is no head")
+    assert refused("head", "nobody") == "There is no conversation 'nobody' in chat.db."
+    assert refused("verify", "nobody") == "There is no conversation 'nobody' in chat.db."
+
+
+def test_the_schema_is_told_and_brought_up_to_date(db, refused, here):
+    golden = Path(__file__).resolve().parent.parent / "stores" / "golden" / "schema_1.sql"
+    connection = sqlite3.connect("old.db")
+    connection.executescript(golden.read_text("utf-8"))
+    connection.close()
+    old = ("--store", "sqlite:///old.db")
+    missing = [migration.name for migration in migrations()[1:]]
+    first = "sqlite:///old.db has schema 1 (0001_conversations).\n"
+    assert db("current", *old) == first + "".join(f"An upgrade would run: {name}\n" for name in missing)
+    assert db("current", *old).startswith(first)
+    newest = f"sqlite:///old.db has schema {NEWEST.version} ({NEWEST.name}).\n"
+    assert db("upgrade", *old) == newest + "".join(f"An upgrade ran: {name}\n" for name in missing)
+    assert db("upgrade", *old) == db("current", *old) == newest + "Nothing is to be done.\n"
+    assert refused("current", "--store", "sqlite:///none.db") == "There is no database none.db."
+
+
+def test_the_schema_of_postgres_is_told_before_there_is_one(db, postgres_url):
+    at = ("--store", postgres_url)
+    assert "has no schema yet.\nAn upgrade would run: 0001_conversations\n" in db("current", *at)
+    assert f"has schema {NEWEST.version} ({NEWEST.name}).\nAn upgrade ran: 0001" in db("upgrade", *at)
+    assert db("current", *at).endswith("Nothing is to be done.\n")
+
+
+def test_a_database_of_a_newer_foveate_is_told(refused, here):
+    falsify("INSERT INTO migration VALUES (99, '0099_later', 'ab', 0)")
+    assert "Upgrade foveate." in refused("current")
