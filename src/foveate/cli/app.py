@@ -24,6 +24,7 @@ from .policy import show as show_policy
 from .repair import repair
 from .replay import replay
 from .show import show
+from .worker import worker
 
 __all__ = ["app", "main"]
 
@@ -51,6 +52,7 @@ policies.command(show_policy, name="show", help=description(show_policy))
 policies.command(list_, name="list", help=description(list_))
 app.command(policies)
 app.command(db)
+app.command(worker)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,0 +1,203 @@
+"""Putting jobs into the queue: by hand, in a transaction of the caller's, or as the background of a conversation."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Literal
+
+import msgspec
+import psycopg
+from procrastinate import App, PsycopgConnector
+from procrastinate.exceptions import AlreadyEnqueued, ConnectorException
+from procrastinate.jobs import JobDeferrer
+from psycopg.rows import tuple_row
+
+from .. import given
+from ..errors import BadSetting
+from ..ports import Handed
+from .compacting import BY_HAND, Compaction
+from .tables import Tables
+
+__all__ = ["COMPACT", "QUEUE", "Queue", "What", "deferred", "enqueue", "enqueue_async"]
+
+QUEUE = "foveate"
+"""Name of the queue: procrastinate's tables may hold others beside it."""
+COMPACT = "foveate.compact"
+"""Name of the task."""
+
+What = Literal["compact"]
+
+_PATH = "SELECT current_setting('search_path')"
+_SET_PATH = "SELECT set_config('search_path', %s, true)"
+
+
+class Queue:
+    """The queue in the database of a store.
+
+    `url`: of the store, `postgresql://...`. As the `background=` of a conversation it has summaries written by
+    `foveate worker`, in another process: whatever the view fits without where it is `eager`, else only what a policy
+    asks for ahead. What was written is in the view at the next call. The conversation waits for none: what it cannot do
+    without it has written in its own process. Closed by whoever opened it. Raises BadSetting for another URL, and
+    StoreError where the database cannot be used.
+    """
+
+    def __init__(self, url: str, *, eager: bool = True) -> None:
+        self.eager = eager
+        self._tables = Tables(url)
+        # Never opened: each job goes in through a connection that is handed to it.
+        self._app = App(connector=PsycopgConnector())
+
+    def hand_on(self, wanted: Handed) -> None:
+        """Have what a conversation wants done. It does nothing where that waits already."""
+        is_wanted = bool(BY_HAND.intersection(wanted.policies))
+        self.put(
+            Compaction(
+                wanted.name,
+                wanted.tenant,
+                wanted.number,
+                is_wanted,
+                window=wanted.window,
+                reserve=wanted.reserve,
+                format=wanted.format,
+            )
+        )
+
+    def put(self, wanted: Compaction, connection: psycopg.Connection[Any] | None = None) -> int | None:
+        """The number of the job; None where one that is enough waits already. `connection`: see `enqueue`."""
+        self._tables.make()
+        if connection is not None:
+            return self._put_beside(wanted, connection)
+        with self._tables.connection() as own:
+            return self._put(wanted, own)
+
+    def _put_beside(self, wanted: Compaction, connection: psycopg.Connection[Any]) -> int | None:
+        ours = self._path()
+        cursor = connection.cursor(row_factory=tuple_row)
+        before = _first(cursor.execute(_PATH).fetchone())  # This begins the caller's transaction, if nothing did yet.
+        try:
+            with connection.transaction():  # One that waits already breaks a key, and undoes only this part then.
+                cursor.execute(_SET_PATH, (ours,))
+                job = self._put(wanted, connection, raises=True)
+                cursor.execute(_SET_PATH, (before,))
+            return job
+        except AlreadyEnqueued:
+            return None
+
+    async def put_beside(self, wanted: Compaction, connection: psycopg.AsyncConnection[Any]) -> int | None:
+        """`put` in a transaction of a connection that is awaited."""
+        await asyncio.to_thread(self._tables.make)
+        ours = await asyncio.to_thread(self._path)
+        cursor = connection.cursor(row_factory=tuple_row)
+        before = _first(await (await cursor.execute(_PATH)).fetchone())
+        try:
+            async with connection.transaction():
+                await cursor.execute(_SET_PATH, (ours,))
+                job = await deferred(self._app, wanted, connection)
+                await cursor.execute(_SET_PATH, (before,))
+            return job
+        except AlreadyEnqueued:
+            return None
+        except ConnectorException as error:
+            raise self._tables.failure(error) from error
+
+    def _put(self, wanted: Compaction, connection: psycopg.Connection[Any], *, raises: bool = False) -> int | None:
+        try:
+            return _deferrer(self._app, wanted, connection).defer(**msgspec.to_builtins(wanted))
+        except AlreadyEnqueued:
+            if raises:
+                raise
+            return None
+        except ConnectorException as error:
+            raise self._tables.failure(error) from error
+
+    def _path(self) -> str:
+        with self._tables.connection() as own:
+            return _first(own.execute("SELECT quote_ident(current_schema())").fetchone())
+
+    def close(self) -> None:
+        """Let go of the connections. Jobs stay."""
+        self._tables.close()
+
+    def __enter__(self) -> Queue:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def enqueue(
+    store: str | Queue,
+    conversation: str,
+    what: What = "compact",
+    *,
+    tenant: str = "",
+    focus: str = "",
+    now: bool = False,
+    number: int | None = None,
+    connection: psycopg.Connection[Any] | None = None,
+) -> int | None:
+    """Have something done with a conversation by `foveate worker`: the number of the job, or None where the same waits
+    already.
+
+    `store`: the URL of its store, or a Queue, which is quicker for many. `what`: `compact`, as its policies ask for it;
+    with `now`, or a `focus` that the summary is to dwell on, although none asks. `number`: of the newest edit that the
+    caller knows (`chat.head.number`): where a summary came since, nothing is done. `connection`: the job is put in by
+    the transaction of this psycopg connection, and there if that commits. The conversation need not be there yet then.
+
+    Raises BadSetting for what is not allowed, and StoreError where the database cannot be used.
+    """
+    wanted = _wanted(conversation, what, tenant, focus, now, number)
+    if isinstance(store, Queue):
+        return store.put(wanted, connection)
+    with Queue(store) as queue:
+        return queue.put(wanted, connection)
+
+
+async def enqueue_async(
+    store: str | Queue,
+    conversation: str,
+    what: What = "compact",
+    *,
+    tenant: str = "",
+    focus: str = "",
+    now: bool = False,
+    number: int | None = None,
+    connection: psycopg.AsyncConnection[Any] | None = None,
+) -> int | None:
+    """See `enqueue`. What waits, waits in a thread, or on the connection."""
+    wanted = _wanted(conversation, what, tenant, focus, now, number)
+    queue = store if isinstance(store, Queue) else await asyncio.to_thread(Queue, store)
+    try:
+        if connection is None:
+            return await asyncio.to_thread(queue.put, wanted)
+        return await queue.put_beside(wanted, connection)
+    finally:
+        if queue is not store:
+            await asyncio.to_thread(queue.close)
+
+
+async def deferred(app: App, wanted: Compaction, connection: psycopg.AsyncConnection[Any] | None = None) -> int:
+    """The number of the job, put in through the app. Raises AlreadyEnqueued."""
+    return await _deferrer(app, wanted, connection).defer_async(**msgspec.to_builtins(wanted))
+
+
+def _deferrer(app: App, wanted: Compaction, connection: object) -> JobDeferrer:
+    return app.configure_task(
+        COMPACT, queue=QUEUE, lock=wanted.lock, queueing_lock=wanted.waiting_lock, connection=connection
+    )
+
+
+def _wanted(conversation: str, what: str, tenant: str, focus: str, now: bool, number: int | None) -> Compaction:
+    if what != "compact":
+        raise BadSetting(f"What can be enqueued is 'compact', not {what!r:.60}.")
+    given.text("The name of a conversation", conversation)
+    given.text("tenant=", tenant)
+    given.text("focus=", focus)
+    given.instance("now=", now, bool, "True or False")
+    if number is not None:
+        given.whole("number= (of an edit)", number)
+    return Compaction(conversation, tenant, number, now or bool(focus), focus)
+
+
+def _first(row: Any) -> str:
+    return str(row[0]) if row else ""

@@ -1,0 +1,265 @@
+"""Taking jobs out of the queue and doing them, until somebody says that it is enough.
+
+procrastinate hands out the jobs: one of a conversation at a time, each to one worker. What it leaves to its users is
+here: jobs whose worker died are given to others, reasons of failures are kept, and old jobs are thrown away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from typing import Any
+
+import msgspec
+from procrastinate import App, JobContext, PsycopgConnector
+from procrastinate.connector import BaseAsyncConnector
+from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Job, Status
+
+from .. import given
+from ..background.threads import ThreadJob
+from ..errors import BadSetting, StoreError
+from ..ports import Summarizer
+from ..wiring import open_store
+from .compacting import Compaction, Opening, compacted
+from .queue import COMPACT, QUEUE
+from .retrying import ATTEMPTS, PAUSE, Backoff
+from .tables import Tables
+
+__all__ = ["Worker", "app_of"]
+
+_log = logging.getLogger("foveate.worker")
+
+_KEPT_HOURS = 7 * 24
+"""How long a job that ended can be looked at."""
+_LOOK_SECONDS = 5.0
+_RESCUE = "SELECT pg_try_advisory_lock(hashtextextended('foveate worker ' || current_schema(), 0))"
+_RESCUED = "SELECT pg_advisory_unlock(hashtextextended('foveate worker ' || current_schema(), 0))"
+
+Work = Callable[[Compaction, bool], str]
+"""Does a job, and tells what came of it. The flag: whether no other attempt follows."""
+Reason = Callable[[int, int, str], object]
+"""Keeps why an attempt failed: number of the job, of the attempt, the reason."""
+
+
+class Worker:
+    """Works off the queue of a store.
+
+    `url`: of the store. `summarizer`: who writes, a name or a function. `policy`, `window`, `reserve`, `model`,
+    `format` and `settings` are those of `open_conversation`; window and format of the conversation that asks count
+    where nothing is said here.
+
+    `concurrency`: jobs at a time. `attempts` of a job at most, `pause` seconds and then twice as many apart.
+    `patience`: seconds that running jobs get when it is told to stop, before they are given back. `stalled`: seconds
+    without a sign of life after which a worker is taken for dead.
+
+    Raises BadSetting for what is not allowed, and StoreError where the database cannot be used.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        summarizer: str | Summarizer,
+        policy: Any = None,
+        window: int | None = None,
+        reserve: int | None = None,
+        model: str | None = None,
+        format: str | None = None,
+        settings: Any = None,
+        concurrency: int = 1,
+        attempts: int = ATTEMPTS,
+        pause: float = PAUSE,
+        patience: float = 30.0,
+        stalled: float = 30.0,
+    ) -> None:
+        given.whole("concurrency= (jobs at a time)", concurrency, 1)
+        given.whole("attempts= (of a job)", attempts, 1)
+        if not (pause >= 0 and patience >= 0 and stalled > 0):
+            raise BadSetting("pause= and patience= are seconds, 0 or more, and stalled= is more than 0.")
+        self._opening = Opening(summarizer, policy, window, reserve, model, format, settings)
+        self._url, self._concurrency, self._backoff = url, concurrency, Backoff(attempts, pause)
+        self._patience, self._stalled = patience, stalled
+        self._tables = Tables(url)
+
+    def run(self, *, once: bool = False) -> None:
+        """Work until SIGINT or SIGTERM; with `once` until nothing waits that is due now."""
+        asyncio.run(self.run_async(once=once))
+
+    async def run_async(self, *, once: bool = False, signals: bool = True) -> None:
+        """The same in a loop that runs already. Cancelled, it ends as on a signal. `signals`: whether to mind them."""
+        asked = asyncio.Event()
+        with _minded(asked) if signals else nullcontext():
+            await asyncio.to_thread(self._tables.make)
+            store = await asyncio.to_thread(open_store, self._url)
+            connector = PsycopgConnector(
+                conninfo=self._tables.told.conninfo, min_size=1, max_size=self._concurrency + 3, timeout=30.0
+            )
+            app = app_of(
+                connector,
+                lambda wanted, is_last: compacted(store, wanted, self._opening, is_last=is_last),
+                self._backoff,
+                self._tables.add_reason,
+            )
+            try:
+                async with app.open_async():
+                    await self._rescue(app)
+                    _log.info("working off the jobs in %s", self._tables.told.place)
+                    looking = asyncio.create_task(self._look_after(app), name="foveate rescue")
+                    try:
+                        await self._work(app, asked, once=once)
+                    finally:
+                        await _ended(looking)
+            except ConnectorException as error:
+                raise self._tables.failure(error) from error
+            finally:
+                await asyncio.to_thread(store.close)
+            _log.info("stopped")
+
+    async def _work(self, app: App, asked: asyncio.Event, *, once: bool) -> None:
+        """Work until it is asked to end, or, `once`, until nothing waits."""
+        working = asyncio.create_task(
+            app.run_worker_async(
+                queues=[QUEUE],
+                name="foveate",
+                wait=not once,
+                concurrency=self._concurrency,
+                install_signal_handlers=False,
+                shutdown_graceful_timeout=self._patience,
+                # A job that is tried again, or taken from a dead worker, is not told of: it is looked for.
+                fetch_job_polling_interval=min(_LOOK_SECONDS, self._stalled / 2),
+                update_heartbeat_interval=self._stalled / 3,
+                stalled_worker_timeout=self._stalled,
+            )
+        )
+        waiting = asyncio.create_task(asked.wait())
+        try:
+            await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                await working
+                if not once:  # procrastinate ends by itself where it cannot listen or tell that it lives.
+                    raise StoreError(
+                        f"The connection to {self._tables.told.place} was lost. Jobs that were running are given back. "
+                        f"Start the worker again when the database is there."
+                    )
+        finally:
+            await _ended(waiting)
+            await _ended(working)  # Cancelled, it lets running jobs end first.
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._tables.close()
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    async def _look_after(self, app: App) -> None:
+        while True:
+            await asyncio.sleep(self._stalled / 2)
+            try:
+                await self._rescue(app)
+            except Exception as error:  # The database is away, for example; it is looked again later.
+                _log.warning("dead workers could not be looked for: %s", error)
+
+    async def _rescue(self, app: App) -> None:
+        """Give the jobs of dead workers to others, one rescuer at a time, and throw old jobs away."""
+        jobs = app.job_manager
+        with self._tables.connection() as connection:
+            if not (await asyncio.to_thread(lambda: connection.execute(_RESCUE).fetchone()) or (False,))[0]:
+                return
+            try:
+                for job in await jobs.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=self._stalled):
+                    await self._give_back(app, job)
+                await jobs.delete_old_jobs(
+                    _KEPT_HOURS, queue=QUEUE, include_failed=True, include_cancelled=True, include_aborted=True
+                )
+            finally:
+                await asyncio.to_thread(connection.execute, _RESCUED)
+
+    async def _give_back(self, app: App, job: Job) -> None:
+        assert job.id is not None
+        await asyncio.to_thread(self._tables.add_reason, job.id, job.attempts + 1, "its worker died")
+        if self._backoff.is_last(job.attempts):
+            await app.job_manager.finish_job(job, Status.FAILED, delete_job=False)
+            _log.error("job %s %s: failed for good: its worker died", job.id, _name(job))
+        else:
+            await app.job_manager.retry_job(job)
+            _log.warning("job %s %s: its worker died, it is given to another", job.id, _name(job))
+
+
+def app_of(connector: BaseAsyncConnector, work: Work, backoff: Backoff, keep_reason: Reason) -> App:
+    """procrastinate's app with foveate's task. What the task does is handed in: nothing of it is needed to test."""
+    app = App(connector=connector)
+
+    @app.task(name=COMPACT, queue=QUEUE, pass_context=True, retry=backoff)
+    async def compact(context: JobContext, /, **said: Any) -> str:
+        job, began = context.job, time.monotonic()
+        assert job.id is not None
+        try:
+            wanted = msgspec.convert(said, Compaction)
+            told = await _in_thread(lambda: work(wanted, backoff.is_last(job.attempts)))
+        except BaseException as error:
+            broken_off = isinstance(error, asyncio.CancelledError)
+            reason = "its worker was told to stop" if broken_off else f"{type(error).__name__}: {error}"
+            await asyncio.to_thread(keep_reason, job.id, job.attempts + 1, reason)
+            again = backoff.get_retry_decision(exception=error, job=job) is not None
+            left = "it is tried again" if again else "failed for good"
+            _log.log(
+                logging.WARNING if again else logging.ERROR,
+                "job %s %s: attempt %d, %s: %s",
+                job.id,
+                _name(job),
+                job.attempts + 1,
+                left,
+                reason,
+            )
+            raise
+        _log.info("job %s %s: %s (%.1f s)", job.id, _name(job), told, time.monotonic() - began)
+        return told
+
+    return app
+
+
+@contextmanager
+def _minded(asked: asyncio.Event) -> Iterator[None]:
+    """Take SIGTERM and SIGINT for a request to end."""
+    loop, minded = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
+    with suppress(NotImplementedError):  # Where loops know no signals, they end the process at once.
+        for number in minded:
+            loop.add_signal_handler(number, asked.set)
+    try:
+        yield
+    finally:
+        with suppress(NotImplementedError):
+            for number in minded:
+                loop.remove_signal_handler(number)
+
+
+async def _ended(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def _in_thread(call: Callable[[], str]) -> str:
+    """What a call returns that waits. Not in a pool: one that hangs would hold up the end of the process."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+    def tell() -> None:
+        with suppress(RuntimeError):  # The loop may be closed by then.
+            loop.call_soon_threadsafe(ended.set)
+
+    job = ThreadJob(call, then=tell)
+    await ended.wait()
+    return str(job.result())
+
+
+def _name(job: Job) -> str:
+    return f"{job.task_name.rpartition('.')[2]} {job.task_kwargs.get('conversation', '?')}"

@@ -1,0 +1,136 @@
+"""The tables of the queue: procrastinate's own, made and brought up to date as its manual says, and one for reasons.
+
+They lie in the schema of the store, all with names of their own. procrastinate does not keep why a job failed, so that
+is kept beside it. Made under the lock under which a store makes its tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import procrastinate
+import psycopg
+from procrastinate.schema import SchemaManager
+
+from ..errors import BadSetting, StoreError
+from ..stores import place_of
+from ..stores.postgres_errors import explain
+from ..stores.postgres_pool import Connections
+from ..stores.postgres_url import Told, read_url
+
+__all__ = ["Tables", "set_up"]
+
+_ALONE = "SELECT pg_advisory_xact_lock(hashtextextended('foveate ' || current_schema(), 0))"
+_PATIENT = "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)"
+_KNOWN = "SELECT to_regclass('procrastinate_jobs'), obj_description(to_regclass('procrastinate_jobs'), 'pg_class')"
+_REASONS = """
+CREATE TABLE IF NOT EXISTS job_failure (
+    job bigint NOT NULL REFERENCES procrastinate_jobs (id) ON DELETE CASCADE,
+    attempt integer NOT NULL,
+    reason text NOT NULL,
+    at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (job, attempt)
+)"""
+_ADD_REASON = """
+INSERT INTO job_failure (job, attempt, reason) VALUES (%s, %s, %s)
+ON CONFLICT (job, attempt) DO UPDATE SET reason = excluded.reason, at = now()"""
+_MARK = "foveate brought these tables up to "
+_REASON_LENGTH = 2_000
+
+
+class Tables:
+    """Connections to the database in which a queue lies. `url`: of the store. Raises BadSetting and StoreError."""
+
+    def __init__(self, url: str) -> None:
+        self.told = _told(url)
+        self._connections = Connections(self.told)
+        self._is_ready = False
+
+    @contextmanager
+    def connection(self) -> Iterator[psycopg.Connection[Any]]:
+        """A connection that commits each statement. What the database refuses is raised as StoreError."""
+        connection = self._connections.borrow()
+        try:
+            yield connection
+        except psycopg.Error as error:
+            raise explain(error, self.told.place) from error
+        finally:
+            self._connections.give_back(connection)
+
+    def failure(self, error: Exception) -> StoreError:
+        """What procrastinate raised where the database refused something, as what it means."""
+        cause = error.__cause__
+        return explain(cause if isinstance(cause, psycopg.Error) else error, self.told.place)
+
+    def make(self) -> None:
+        """Make what is missing, and bring procrastinate's tables up to what is installed. Done once, then nothing."""
+        if self._is_ready:
+            return
+        with self.connection() as connection, connection.transaction():
+            connection.execute(_PATIENT)
+            connection.execute(_ALONE)
+            _bring_up_to_date(connection, self.told.place)
+            connection.execute(_REASONS)
+        self._is_ready = True
+
+    def are_there(self) -> bool:
+        """Whether there is a queue."""
+        with self.connection() as connection:
+            found = connection.execute("SELECT to_regclass('job_failure')").fetchone()
+            return bool(found and found[0])
+
+    def add_reason(self, job: int, attempt: int, reason: str) -> None:
+        """Keep why an attempt failed."""
+        with self.connection() as connection:
+            connection.execute(_ADD_REASON, (job, attempt, reason.replace("\0", "")[:_REASON_LENGTH]))
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._connections.close()
+
+
+def set_up(url: str) -> None:
+    """Make the tables of a queue in the schema of this store, or bring them up to date. Does nothing where they are.
+
+    It is done where a queue is first used too. Who does it needs CREATE on the schema.
+    """
+    tables = Tables(url)
+    try:
+        tables.make()
+    finally:
+        tables.close()
+
+
+def _told(url: str) -> Told:
+    if place_of(url).kind != "postgres":
+        raise BadSetting(
+            "A queue of jobs lies in PostgreSQL, beside the conversations: postgresql://USER:PASSWORD@HOST/DATABASE. "
+            "With another store, summaries are written in the background of the process: background=True."
+        )
+    return read_url(url)
+
+
+def _bring_up_to_date(connection: psycopg.Connection[Any], place: str) -> None:
+    """Run procrastinate's schema, or its migrations that came since it was run here."""
+    files = sorted(Path(SchemaManager.get_migrations_path()).glob("*.sql"))
+    newest = files[-1].name
+    found = connection.execute(_KNOWN).fetchone()
+    table, comment = found if found else (None, None)
+    if table is None:
+        connection.execute(SchemaManager.get_schema().encode())
+    elif not (comment or "").startswith(_MARK):
+        return  # Another program's, who brings them up to date: a queue of ours in them is one among others.
+    else:
+        at = str(comment).removeprefix(_MARK)
+        if at > newest:
+            raise StoreError(
+                f"The queue in {place} was made by a newer procrastinate ({at}) than the one installed here "
+                f"({procrastinate.__version__}). Upgrade it: pip install -U procrastinate."
+            )
+        for file in files:
+            if file.name > at:
+                connection.execute(file.read_bytes())
+    connection.execute(f"COMMENT ON TABLE procrastinate_jobs IS '{_MARK}{newest}'".encode())

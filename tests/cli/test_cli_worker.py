@@ -1,0 +1,99 @@
+"""`foveate worker`: what it is told and tells, where something is missing, and that it ends when it is asked to."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SRC = Path(__file__).resolve().parent.parent.parent / "src"
+HIDDEN = "import sys; sys.modules['procrastinate'] = None; from foveate.__main__ import main; sys.exit(main())"
+
+
+def python(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", *arguments],
+        env={**os.environ, "PYTHONPATH": str(SRC)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_the_extra_is_named_where_it_is_missing() -> None:
+    child = python("-c", HIDDEN, "worker", "status", "--store", "postgresql://nowhere/chats")
+    out, err = child.communicate(timeout=60)
+    assert (child.returncode, out) == (2, "")
+    assert err == 'foveate: A queue of jobs needs: pip install "foveate[worker]".\n'
+
+
+def test_help_says_how_it_is_used(run: Any) -> None:
+    code, out, _ = run("worker", "--help")
+    assert (code, "Example: foveate worker --store postgresql://" in " ".join(out.split())) == (0, True)
+    code, out, _ = run("worker", "status", "--help")
+    assert (code, "Example: foveate worker status --store postgresql://" in " ".join(out.split())) == (0, True)
+
+
+class TestWithAQueue:
+    """Where procrastinate and a server are."""
+
+    @pytest.fixture(autouse=True)
+    def needs(self) -> None:
+        pytest.importorskip("procrastinate", reason="procrastinate is not installed (the extra `worker`)")
+
+    def test_there_is_no_queue_in_a_file(self, run: Any) -> None:
+        code, out, err = run("worker", "--store", "sqlite:///chat.db", "--summarizer", "digest")
+        assert (code, out) == (2, "")
+        assert err.startswith("foveate: A queue of jobs lies in PostgreSQL, beside the conversations")
+
+    def test_jobs_are_worked_off_and_told_of(self, run: Any, postgres_url: str) -> None:
+        from foveate import open_conversation
+        from foveate.testing import say, text_of
+        from foveate.worker import enqueue
+
+        assert run("worker", "status", "--store", postgres_url)[1] == "0 waiting, 0 running, 0 done, 0 failed\n"
+        with open_conversation("support-456", store=postgres_url, tenant="acme", window=10_000) as chat:
+            for number in range(6):
+                chat.append([{"role": "user", "content": text_of(500, number)}, say("Yes.")])
+            chat.append("And now?")
+        done = enqueue(postgres_url, "support-456", tenant="acme", now=True)
+        failed = enqueue(postgres_url, "nobody")
+        code, out, err = run("worker", "--once", "--store", postgres_url, "--summarizer", "digest", "--policy", "none")
+        assert (code, out) == (0, "")
+        said = [line.split(maxsplit=2)[2] for line in err.splitlines()]
+        place = postgres_url.partition("@")[2]
+        assert said[0] == f"INFO working off the jobs in postgresql://postgres@{place}"
+        assert said[1].startswith(f"INFO job {done} compact support-456: turn 7: compact made 2 edits")
+        assert said[2].startswith(
+            f"ERROR job {failed} compact nobody: attempt 1, failed for good: NoSuchConversation: "
+        )
+        assert said[3:] == ["INFO stopped"]
+
+        code, out, _ = run("worker", "status", "--store", postgres_url)
+        lines = out.splitlines()
+        assert (code, lines[0]) == (0, "0 waiting, 0 running, 1 done, 1 failed")
+        assert lines[1].split()[:4] == ["job", "what", "conversation", "state"]
+        assert lines[2].split()[:5] == [str(failed), "compact", "nobody", "failed", "1"]
+        assert "NoSuchConversation: There is no conversation 'nobody'" in lines[2]
+        assert "acme/support-456" in run("worker", "status", "--all", "--store", postgres_url)[1]
+        rows = [json.loads(line) for line in run("worker", "status", "--json", "--store", postgres_url)[1].splitlines()]
+        assert [(row["id"], row["tenant"], row["state"]) for row in rows] == [
+            (done, "acme", "done"),
+            (failed, "", "failed"),
+        ]
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+    def test_it_ends_when_it_is_asked_to(self, postgres_url: str, number: int) -> None:
+        child = python("-m", "foveate", "worker", "--store", postgres_url, "--summarizer", "digest")
+        assert child.stderr is not None
+        assert "working off the jobs in" in child.stderr.readline()
+        child.send_signal(number)
+        out, err = child.communicate(timeout=60)
+        assert (child.returncode, out) == (0, "")
+        assert err.splitlines()[-1].endswith("INFO stopped")

@@ -1,0 +1,217 @@
+"""How jobs are handed out, tried again and given back, in a queue in memory: no database, nothing that waits."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+pytest.importorskip("procrastinate", reason="procrastinate is not installed (the extra `worker`)")
+pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+
+from procrastinate.exceptions import AlreadyEnqueued
+from procrastinate.jobs import Job
+from procrastinate.testing import InMemoryConnector
+
+from foveate.core.summaries import Summary, SummaryRequest
+from foveate.errors import BadSetting, NoSuchConversation, NoSummary
+from foveate.stores.memory import MemoryStore
+from foveate.testing import text_of
+from foveate.wiring import open_conversation
+from foveate.worker import Backoff, Compaction, Worker, enqueue
+from foveate.worker.compacting import Opening, compacted
+from foveate.worker.queue import COMPACT, QUEUE, deferred
+from foveate.worker.running import app_of
+
+Told = list[tuple[int, int, str]]
+
+
+def worked_off(
+    *wanted: Compaction, work: Callable[[Compaction, bool], str], attempts: int = 3, concurrency: int = 1
+) -> tuple[list[tuple[str, int]], Told]:
+    """How each job stands in the end (status, attempts), and why attempts failed (job, attempt, reason)."""
+    connector, reasons = InMemoryConnector(), []
+
+    async def main() -> None:
+        app = app_of(connector, work, Backoff(attempts, 0), lambda *told: reasons.append(told))
+        async with app.open_async():
+            for one in wanted:
+                await deferred(app, one)
+            await app.run_worker_async(
+                queues=[QUEUE], wait=False, concurrency=concurrency, install_signal_handlers=False, listen_notify=False
+            )
+
+    asyncio.run(main())
+    return [(job["status"], job["attempts"]) for job in connector.jobs.values()], reasons
+
+
+def test_a_job_is_done_once() -> None:
+    done: list[tuple[Compaction, bool]] = []
+
+    def work(wanted: Compaction, is_last: bool) -> str:
+        done.append((wanted, is_last))
+        return "done"
+
+    wanted = Compaction("support-456", "acme", 7, True, "the API", 32_000, 2_000, "anthropic")
+    assert worked_off(wanted, work=work) == ([("succeeded", 1)], [])
+    assert done == [(wanted, False)]
+
+
+def test_one_that_fails_is_tried_again_and_then_failed_with_its_reasons() -> None:
+    lasts: list[bool] = []
+
+    def work(wanted: Compaction, is_last: bool) -> str:
+        lasts.append(is_last)
+        raise OSError(f"no quota {len(lasts)}")
+
+    states, reasons = worked_off(Compaction("c"), work=work)
+    assert (states, lasts) == ([("failed", 3)], [False, False, True])
+    assert reasons == [(1, number, f"OSError: no quota {number}") for number in (1, 2, 3)]
+
+
+def test_one_that_works_at_the_second_attempt_is_done() -> None:
+    tries: list[int] = []
+
+    def work(wanted: Compaction, is_last: bool) -> str:
+        tries.append(1)
+        if len(tries) == 1:
+            raise NoSummary(["model: it is down"])
+        return "done"
+
+    states, reasons = worked_off(Compaction("c"), work=work)
+    assert (states, reasons) == ([("succeeded", 2)], [(1, 1, "NoSummary: model: it is down")])
+
+
+@pytest.mark.parametrize("error", [NoSuchConversation("c"), BadSetting("policy= is wrong.")])
+def test_what_no_attempt_can_mend_is_not_tried_again(error: Exception) -> None:
+    def work(wanted: Compaction, is_last: bool) -> str:
+        raise error
+
+    assert worked_off(Compaction("c"), work=work)[0] == [("failed", 1)]
+
+
+def test_pauses_double() -> None:
+    backoff, job = Backoff(5, 10), Job(queue=QUEUE, lock=None, queueing_lock=None, task_name=COMPACT)
+    asked = [backoff.get_retry_decision(exception=OSError(), job=job.evolve(attempts=n)) for n in range(5)]
+    moments = [decision.retry_at for decision in asked if decision and decision.retry_at]
+    apart = [(later - earlier).total_seconds() for earlier, later in pairwise(moments)]
+    assert (len(moments), [round(seconds, -1) for seconds in apart]) == (4, [10, 20, 40])
+
+
+def test_jobs_of_one_conversation_wait_for_each_other_and_others_do_not() -> None:
+    running: dict[str, int] = {}
+    most: dict[str, int] = {}
+    both = threading.Barrier(2)  # Passed only where two conversations are worked on at once.
+
+    def work(wanted: Compaction, is_last: bool) -> str:
+        name = wanted.conversation
+        running[name] = running.get(name, 0) + 1
+        most[name] = max(most.get(name, 0), running[name])
+        both.wait(20)
+        running[name] -= 1
+        return "done"
+
+    jobs = [Compaction(name, focus=str(number)) for number in range(3) for name in ("a", "b")]
+    states, reasons = worked_off(*jobs, work=work, concurrency=4)
+    assert (states, reasons, most) == ([("succeeded", 1)] * 6, [], {"a": 1, "b": 1})
+
+
+def test_the_same_waits_once() -> None:
+    async def main() -> None:
+        app = app_of(InMemoryConnector(), lambda wanted, is_last: "", Backoff(), lambda *told: None)
+        async with app.open_async():
+            for other in (Compaction("c"), Compaction("c", "acme"), Compaction("c", focus="x"), Compaction("d")):
+                await deferred(app, other)
+            with pytest.raises(AlreadyEnqueued):
+                await deferred(app, Compaction("c", number=9, window=5_000))
+
+    asyncio.run(main())
+
+
+def test_a_job_that_does_not_end_in_time_is_given_back_when_its_worker_is_to_end() -> None:
+    connector, reasons = InMemoryConnector(), []
+    begun, let_go = threading.Event(), threading.Event()
+
+    def work(wanted: Compaction, is_last: bool) -> str:
+        begun.set()
+        let_go.wait(20)
+        return "too late"
+
+    async def main() -> None:
+        app = app_of(connector, work, Backoff(3, 0), lambda *told: reasons.append(told))
+        async with app.open_async():
+            await deferred(app, Compaction("c"))
+            worker = asyncio.create_task(
+                app.run_worker_async(
+                    queues=[QUEUE], install_signal_handlers=False, listen_notify=False, shutdown_graceful_timeout=0.01
+                )
+            )
+            await asyncio.to_thread(begun.wait, 20)
+            worker.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await worker
+
+    asyncio.run(main())
+    let_go.set()
+    assert [job["status"] for job in connector.jobs.values()] == ["todo"]
+    assert reasons == [(1, 1, "its worker was told to stop")]
+
+
+# --------------------------------------------------------------------------------------------------- doing the work
+
+
+def filled() -> MemoryStore:
+    store = MemoryStore()
+    with open_conversation("c", store=store, window=100_000, policy="none") as chat:
+        for number in range(6):
+            chat.append([{"role": "user", "content": text_of(900, number)}, {"role": "assistant", "content": "Yes."}])
+        chat.append("And now?")
+    return store
+
+
+def stand_in(request: SummaryRequest) -> Summary:
+    return Summary("In short, all of them asked for " + ", ".join(request.required), "digest", ("model: it is down",))
+
+
+def test_who_stands_in_for_a_model_writes_only_at_the_last_attempt() -> None:
+    store, wanted = filled(), Compaction("c", is_wanted=True, window=10_000)
+    opening = Opening(stand_in, "none")
+    with pytest.raises(NoSummary, match="it is down"):
+        compacted(store, wanted, opening, is_last=False)
+    assert store.records(store.open("", "c")) == []
+    told = compacted(store, wanted, opening, is_last=True)
+    assert told.startswith("turn 7: compact made 2 edits")
+    assert told.endswith(", by digest")
+
+
+def test_a_job_opens_no_conversation_that_there_is_not() -> None:
+    store = MemoryStore()
+    with pytest.raises(NoSuchConversation):
+        compacted(store, Compaction("c"), Opening("digest"), is_last=True)
+    assert store.names("") == []
+
+
+def test_what_is_not_due_is_not_done() -> None:
+    assert compacted(filled(), Compaction("c"), Opening("digest", "none"), is_last=False) == "nothing to do"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: enqueue("sqlite:///chat.db", "c"), "A queue of jobs lies in PostgreSQL"),
+        (lambda: enqueue("memory:", "c"), "background=True"),
+        (lambda: enqueue("postgresql://x", "c", "erase"), "What can be enqueued is 'compact', not 'erase'"),
+        (lambda: enqueue("postgresql://x", 7), "The name of a conversation"),
+        (lambda: enqueue("postgresql://x", "c", number=-1), "number= "),
+        (lambda: Worker("postgresql://x", summarizer=""), "Somebody has to write the summaries"),
+        (lambda: Worker("postgresql://x", summarizer="digest", concurrency=0), "concurrency= "),
+        (lambda: Worker("postgresql://x", summarizer="digest", pause=-1), "pause= and patience= are seconds"),
+    ],
+)
+def test_what_cannot_be_is_refused(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises(BadSetting, match=said):
+        call()

@@ -1,0 +1,313 @@
+"""Jobs in a real database: workers beside each other, one that is killed, transactions, and conversations that wait for
+nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("procrastinate", reason="procrastinate is not installed (the extra `worker`)")
+pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+
+import psycopg
+from procrastinate.schema import SchemaManager
+from psycopg.rows import dict_row
+
+from foveate import Conversation, SummaryRequest, compact_on_overflow, open_conversation
+from foveate.core.edits import Summarize
+from foveate.errors import StoreError
+from foveate.testing import say, text_of
+from foveate.worker import JobState, Queue, Worker, enqueue, enqueue_async, job_states, set_up
+
+HERE = Path(__file__).resolve().parent
+SRC = HERE.parent.parent / "src"
+COMPACT = compact_on_overflow(ahead=0.5, framing="{summary}")
+SIZE: dict[str, Any] = {"window": 11_000, "reserve": 1_000}
+
+
+def in_short(request: SummaryRequest) -> str:
+    return "In short: " + ", ".join(request.required)
+
+
+def nobody(request: SummaryRequest) -> str:
+    raise AssertionError("the conversation asks in its own process")
+
+
+def failing(request: SummaryRequest) -> str:
+    raise OSError("no quota")
+
+
+def work_off(url: str, summarizer: Any = in_short, **options: Any) -> None:
+    with Worker(url, summarizer=summarizer, **{"policy": "none", "pause": 0, **options}) as worker:
+        asyncio.run(worker.run_async(once=True, signals=False))
+
+
+def filled(url: str, name: str = "c") -> str:
+    """The URL, once there is a conversation of this name that can be compacted."""
+    with open_conversation(name, store=url, policy="none", **SIZE) as chat:
+        for number in range(6):
+            chat.append([{"role": "user", "content": f"{name} {text_of(500, number)}"}, say("Yes.")])
+        chat.append("And now?")
+    return url
+
+
+def summaries(url: str, name: str = "c") -> list[str]:
+    with open_conversation(name, store=url, policy="none", **SIZE) as chat:
+        assert chat.verify() == []
+        return [edit.text for record in chat.records() for edit in record.edits if isinstance(edit, Summarize)]
+
+
+def stand(url: str) -> list[tuple[str, int, str]]:
+    return [(job.state, job.attempts, job.reason) for job in job_states(url)]
+
+
+def until(holds: Callable[[], object], seconds: float = 20.0) -> None:
+    """Look again and again, for some seconds at most."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it does not come"
+        threading.Event().wait(0.02)
+
+
+# ------------------------------------------------------------------------------------------------------ conversations
+
+
+def talk(chat: Conversation, first: int, last: int) -> str:
+    for number in range(first, last + 1):
+        if number > 1:
+            chat.record(say(f"a{number - 1} " + text_of(490, number)))
+        chat.append(f"q{number} " + text_of(490, number))
+        view = chat.settle()
+    return next(iter(view)).message.text[:9]
+
+
+def test_a_conversation_has_its_summaries_written_elsewhere_and_finds_them_in_its_next_view(postgres_url: str) -> None:
+    with (
+        Queue(postgres_url) as queue,
+        open_conversation(
+            "c", store=postgres_url, policy=(COMPACT,), summarizer=nobody, background=queue, format="anthropic", **SIZE
+        ) as chat,
+    ):
+        talk(chat, 1, 7)
+        assert stand(postgres_url) == [("waiting", 0, "")]
+        work_off(postgres_url, policy=(COMPACT,))
+        assert stand(postgres_url) == [("done", 1, "")]
+        assert talk(chat, 8, 8) == "In short:"
+    assert len(summaries(postgres_url)) == 1
+
+
+def test_a_worker_that_comes_only_behind_the_reply_does_it_all_the_same(postgres_url: str) -> None:
+    with (
+        Queue(postgres_url) as queue,
+        open_conversation(
+            "c", store=postgres_url, policy=(COMPACT,), summarizer=nobody, background=queue, **SIZE
+        ) as chat,
+    ):
+        talk(chat, 1, 7)
+        chat.record(say("a7 " + text_of(490, 7)))
+        work_off(postgres_url, policy=(COMPACT,))
+        chat.append("q8")
+        assert next(iter(chat.settle())).message.text.startswith("In short:")
+
+
+def test_what_a_conversation_did_meanwhile_is_not_done_over(postgres_url: str) -> None:
+    """The worker is slow: before its answer is there, the conversation has summed itself up."""
+    filled(postgres_url)
+
+    def late(request: SummaryRequest) -> str:
+        with open_conversation("c", store=postgres_url, policy="none", summarizer=in_short, **SIZE) as chat:
+            chat.compact()
+        return "Too late. " + ", ".join(request.required)
+
+    enqueue(postgres_url, "c", now=True, number=0)
+    work_off(postgres_url, late)
+    assert (stand(postgres_url), len(summaries(postgres_url))) == ([("done", 1, "")], 1)
+    assert "Too late" not in summaries(postgres_url)[0]
+
+
+# ------------------------------------------------------------------------------------------------------------- workers
+
+
+def test_three_workers_never_work_on_one_conversation_at_once(postgres_url: str) -> None:
+    for name in ("a", "b"):
+        filled(postgres_url, name)
+        for focus in ("this", "that", "these"):
+            enqueue(postgres_url, name, focus=focus)
+    running: Counter[str] = Counter()
+    most: Counter[str] = Counter()
+
+    def slow(request: SummaryRequest) -> str:
+        name = next(message.text[0] for message in request.messages if message.role == "user")
+        running[name] += 1
+        most[name] = max(most[name], running[name])
+        threading.Event().wait(0.05)
+        running[name] -= 1
+        return in_short(request)
+
+    workers = [threading.Thread(target=work_off, args=(postgres_url, slow)) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert stand(postgres_url) == [("done", 1, "")] * 6
+    assert most == {"a": 1, "b": 1}
+    assert summaries(postgres_url, "a")
+    assert summaries(postgres_url, "b")
+
+
+def test_what_a_killed_worker_had_begun_is_done_by_another(postgres_url: str) -> None:
+    filled(postgres_url)
+    enqueue(postgres_url, "c", now=True)
+    child = subprocess.Popen(
+        [sys.executable, str(HERE / "worker_child.py"), postgres_url],
+        env={**os.environ, "PYTHONPATH": str(SRC)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stdout.readline() == "asked\n"
+    child.send_signal(signal.SIGKILL)
+    child.wait(20)
+    child.stdout.close()
+    assert stand(postgres_url) == [("running", 0, "")]
+    with Worker(postgres_url, summarizer=in_short, policy="none", stalled=0.3) as worker:
+
+        async def main() -> None:
+            task = asyncio.create_task(worker.run_async(signals=False))
+            await asyncio.to_thread(until, lambda: stand(postgres_url)[0][0] == "done")
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
+    assert stand(postgres_url) == [("done", 2, "its worker died")]
+    assert len(summaries(postgres_url)) == 1
+
+
+def test_a_summarizer_that_fails_is_asked_again_and_the_reason_can_be_seen(postgres_url: str) -> None:
+    filled(postgres_url)
+    enqueue(postgres_url, "c", now=True)
+    work_off(postgres_url, failing, attempts=3)
+    assert stand(postgres_url) == [("failed", 3, "OSError: no quota")]
+    assert summaries(postgres_url) == []
+
+
+def test_a_job_that_is_tried_again_waits_for_its_time(postgres_url: str) -> None:
+    filled(postgres_url)
+    enqueue(postgres_url, "c", now=True)
+    work_off(postgres_url, failing, pause=3600)
+    (job,) = job_states(postgres_url)
+    assert (job.state, job.attempts, job.reason) == ("waiting", 1, "OSError: no quota")
+    assert job.next is not None
+    assert job.since is not None
+    assert 3500 < (job.next - job.since).total_seconds() <= 3600
+
+
+# ------------------------------------------------------------------------------------------------------------ queueing
+
+
+def test_a_job_is_put_in_by_the_transaction_of_the_caller_or_not_at_all(postgres_url: str) -> None:
+    server = postgres_url.partition("?")[0]
+    with Queue(postgres_url) as queue, psycopg.connect(server, row_factory=dict_row) as connection:
+        enqueue(queue, "c", connection=connection)
+        connection.rollback()
+        path = connection.execute("SHOW search_path").fetchone()
+        assert isinstance(enqueue(queue, "c", connection=connection), int)
+        assert enqueue(queue, "c", connection=connection) is None  # It waits already, and the transaction goes on.
+        assert connection.execute("SHOW search_path").fetchone() == path
+        connection.rollback()
+        assert stand(postgres_url) == []
+        enqueue(queue, "c", connection=connection)
+        connection.commit()
+        assert stand(postgres_url) == [("waiting", 0, "")]
+
+
+def test_so_it_is_by_a_connection_that_is_awaited(postgres_url: str) -> None:
+    async def main() -> list[int | None]:
+        async with await psycopg.AsyncConnection.connect(postgres_url.partition("?")[0]) as connection:
+            first = await enqueue_async(postgres_url, "c", connection=connection)
+            again = await enqueue_async(postgres_url, "c", connection=connection)
+            await connection.rollback()
+        return [first, again, await enqueue_async(postgres_url, "c"), await enqueue_async(postgres_url, "c")]
+
+    first, again, second, at_last = asyncio.run(main())
+    assert (isinstance(first, int), again, isinstance(second, int), at_last) == (True, None, True, None)
+    assert stand(postgres_url) == [("waiting", 0, "")]
+
+
+def test_jobs_tell_what_they_are(postgres_url: str) -> None:
+    enqueue(postgres_url, "support-456", tenant="acme", now=True)
+    (job,) = job_states(postgres_url)
+    assert job.since is not None
+    assert job == JobState(job.id, "compact", "support-456", "acme", "waiting", 0, job.since, None, "")
+
+
+# -------------------------------------------------------------------------------------------------------------- tables
+
+
+def inside(url: str) -> psycopg.Connection[Any]:
+    """A connection of its own to the schema of this URL."""
+    server, _, schema = url.partition("?schema=")
+    return psycopg.connect(server, autocommit=True, options=f"-c search_path={schema}")
+
+
+def mark(url: str, words: str | None) -> str:
+    """Set, or only read, to what migration the tables were brought."""
+    with inside(url) as connection:
+        if words is not None:
+            connection.execute(f"COMMENT ON TABLE procrastinate_jobs IS '{words}'".encode())
+        found = connection.execute("SELECT obj_description('procrastinate_jobs'::regclass, 'pg_class')").fetchone()
+    return str(found and found[0])
+
+
+def test_tables_are_made_once_by_whoever_comes_first(postgres_url: str) -> None:
+    assert job_states(postgres_url) == []
+    threads = [threading.Thread(target=set_up, args=(postgres_url,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert mark(postgres_url, None).startswith("foveate brought these tables up to ")
+    enqueue(postgres_url, "c")
+    assert len(job_states(postgres_url)) == 1
+
+
+def test_tables_of_an_older_procrastinate_are_brought_up_to_date(postgres_url: str) -> None:
+    old = "03.03.00_01_pre_priority_lock_fetch_job.sql"
+    files = sorted(Path(SchemaManager.get_migrations_path()).glob("*.sql"))
+    with inside(postgres_url) as connection:
+        for file in files:
+            if file.name <= old:
+                connection.execute(file.read_bytes())
+    mark(postgres_url, f"foveate brought these tables up to {old}")
+    filled(postgres_url)
+    enqueue(postgres_url, "c", now=True)
+    work_off(postgres_url, failing, attempts=2)
+    assert mark(postgres_url, None) == f"foveate brought these tables up to {files[-1].name}"
+    assert stand(postgres_url) == [("failed", 2, "OSError: no quota")]
+
+
+def test_tables_of_a_newer_procrastinate_are_refused(postgres_url: str) -> None:
+    set_up(postgres_url)
+    mark(postgres_url, "foveate brought these tables up to 99.00.00_01_pre_later.sql")
+    with pytest.raises(StoreError, match="newer procrastinate"):
+        enqueue(postgres_url, "c")
+
+
+def test_tables_that_another_program_looks_after_are_used_as_they_are(postgres_url: str) -> None:
+    set_up(postgres_url)
+    mark(postgres_url, "ours")
+    enqueue(postgres_url, "c")
+    assert (mark(postgres_url, None), len(job_states(postgres_url))) == ("ours", 1)

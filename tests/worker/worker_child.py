@@ -1,0 +1,19 @@
+"""A worker in a process of its own, whose summarizer says that it was asked and never answers: run with a URL."""
+
+from __future__ import annotations
+
+import sys
+import threading
+
+from foveate.core.summaries import SummaryRequest
+from foveate.worker import Worker
+
+
+def hanging(request: SummaryRequest) -> str:
+    print("asked", flush=True)
+    threading.Event().wait()
+    return ""
+
+
+if __name__ == "__main__":
+    Worker(sys.argv[1], summarizer=hanging, policy="none", stalled=0.3).run()
