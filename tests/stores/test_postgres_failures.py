@@ -333,7 +333,7 @@ def test_after_a_crash_and_restart_everything_acknowledged_is_there(
     tmp_path_factory: pytest.TempPathFactory, postgres: Any
 ) -> None:
     server = own_server(tmp_path_factory, postgres)
-    with PostgresStore(server.url() + "?wait=1") as store:
+    with PostgresStore(server.url() + "?wait=2") as store:
         head = store.open("acme", "one")
         for n in range(3):
             for said in range(20):
@@ -348,20 +348,20 @@ def test_after_a_crash_and_restart_everything_acknowledged_is_there(
 
 
 def test_waiting_for_the_database_does_not_block_the_loop(postgres_url: str) -> None:
-    async def main() -> float:
+    async def main() -> int:
         chat = await open_async_conversation("one", store=postgres_url, policy="off")
         await chat.append({"role": "user", "content": "hi"})
         with psycopg.connect(postgres_url.partition("?")[0]) as other:
             other.execute(f"LOCK TABLE {postgres_url.partition('schema=')[2]}.branch IN EXCLUSIVE MODE".encode())
             waiting = asyncio.create_task(chat.append({"role": "user", "content": "ho"}))  # type: ignore[arg-type]
-            longest, ends = 0.0, time.monotonic() + 0.3
-            while (began := time.monotonic()) < ends:
+            ticks, ends = 0, time.monotonic() + 0.3
+            while time.monotonic() < ends:
                 await asyncio.sleep(0.001)
-                longest = max(longest, time.monotonic() - began)
+                ticks += 1
             assert not waiting.done()
         await waiting
         assert len(chat) == 2
         await chat.close()
-        return longest
+        return ticks
 
-    assert asyncio.run(main()) < 0.25
+    assert asyncio.run(main()) > 5

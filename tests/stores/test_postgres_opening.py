@@ -203,7 +203,7 @@ def test_a_server_that_is_set_to_read_only_says_so(postgres_url: str) -> None:
 
 
 def test_a_statement_that_takes_too_long_is_stopped(postgres_url: str) -> None:
-    with PostgresStore(postgres_url + "&options=-c%20statement_timeout=300") as store:
+    with PostgresStore(postgres_url + "&options=-c%20statement_timeout=700") as store:
         with pytest.raises(StoreError, match="took too long"):
             store._driver.write(lambda session: session.rows("SELECT pg_sleep(9)"))
         assert store.names("acme") == []
