@@ -65,6 +65,8 @@ def test_the_examples_of_a_page_run_and_print_what_it_says(page: Path, tmp_path:
     monkeypatch.chdir(tmp_path)
     if "DATABASE_URL" in page.read_text(encoding="utf-8"):  # Skipped where no PostgreSQL server can be had.
         monkeypatch.setenv("DATABASE_URL", request.getfixturevalue("postgres_url"))
+    if page.name == "worker.md":
+        pytest.importorskip("procrastinate", reason="procrastinate is not installed (the extra `worker`)")
     if page.name == "models.md":  # It is about the real SDKs, against a server of its own.
         pytest.importorskip("openai")
         pytest.importorskip("genai_prices")

@@ -140,17 +140,19 @@ def _logging() -> Iterator[None]:
     """Say a line for each job on standard error."""
     log, handler = logging.getLogger("foveate.worker"), logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    others, level = logging.getLogger("procrastinate"), log.level
-    quiet = others.level
+    level, others = log.level, [logging.getLogger(name) for name in ("procrastinate", "psycopg.pool")]
+    levels = [other.level for other in others]
     log.addHandler(handler)
     log.setLevel(logging.INFO)
-    others.setLevel(logging.CRITICAL)  # It tells the same again, with all that a job says.
+    for other in others:
+        other.setLevel(logging.CRITICAL)  # They tell the same again, with all that a job says.
     try:
         yield
     finally:
         log.removeHandler(handler)
         log.setLevel(level)
-        others.setLevel(quiet)
+        for other, before in zip(others, levels, strict=True):
+            other.setLevel(before)
 
 
 def _named(job: JobState) -> str:

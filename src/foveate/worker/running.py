@@ -115,10 +115,16 @@ class Worker:
                     finally:
                         await _ended(looking)
             except ConnectorException as error:
-                raise self._tables.failure(error) from error
+                raise self._lost() from error
             finally:
                 await asyncio.to_thread(store.close)
             _log.info("stopped")
+
+    def _lost(self) -> StoreError:
+        return StoreError(
+            f"The connection to {self._tables.told.place} was lost. What ran is given to others when they notice. "
+            f"Start the worker again when the database is there."
+        )
 
     async def _work(self, app: App, asked: asyncio.Event, *, once: bool) -> None:
         """Work until it is asked to end, or, `once`, until nothing waits."""
@@ -142,10 +148,7 @@ class Worker:
             if working.done():
                 await working
                 if not once:  # procrastinate ends by itself where it cannot listen or tell that it lives.
-                    raise StoreError(
-                        f"The connection to {self._tables.told.place} was lost. Jobs that were running are given back. "
-                        f"Start the worker again when the database is there."
-                    )
+                    raise self._lost()
         finally:
             await _ended(waiting)
             await _ended(working)  # Cancelled, it lets running jobs end first.
