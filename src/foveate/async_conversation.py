@@ -24,7 +24,7 @@ from .expansion.excerpts import Excerpt
 from .expansion.hits import Hit
 from .expansion.placing import Where
 from .plugins import Plugin
-from .ports import Cost, Finding
+from .ports import Cost, Erased, Finding
 from .shell import NOT_EXPANDING, Historic, Mend, Repaired, Shell
 
 if TYPE_CHECKING:
@@ -267,6 +267,18 @@ class AsyncConversation(Shell):
     async def verify(self) -> list[Finding]:
         """See `Conversation.verify`."""
         return await self._do(self._verify())
+
+    async def erase(self, handle: str | int, *, reason: str = "", who: str = "") -> Erased:
+        """See `Conversation.erase`."""
+        return await self._do(self._erase(handle, reason, who))
+
+    async def erasures(self) -> list[Erased]:
+        """See `Conversation.erasures`."""
+        return await self._do(self._erasures())
+
+    async def leftovers(self) -> tuple[int, list[Finding]]:
+        """See `Conversation.leftovers`."""
+        return await self._do(self._leftovers())
 
     async def refresh(self) -> None:
         """See `Conversation.refresh`."""

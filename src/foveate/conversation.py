@@ -23,7 +23,7 @@ from .expansion.excerpts import Excerpt
 from .expansion.hits import Hit
 from .expansion.placing import Where
 from .plugins import Plugin
-from .ports import Cost, Finding
+from .ports import Cost, Erased, Finding
 from .shell import NOT_EXPANDING, Historic, Mend, Repaired, Shell
 
 if TYPE_CHECKING:
@@ -301,6 +301,28 @@ class Conversation(Shell):
     def verify(self) -> list[Finding]:
         """Re-hash everything that is stored of this conversation and report what is wrong, and where."""
         return self._do(self._verify())
+
+    def erase(self, handle: str | int, *, reason: str = "", who: str = "") -> Erased:
+        """Erase what the messages behind a handle say, for good, with all that was made of it in every fork that shares
+        it: placeholders, summaries, copies that were asked for, snapshots, words in the index, steps of agents' runs.
+
+        The history keeps their places and hashes, so `verify` still proves the rest. The view shows `[erased]` where an
+        answer must stand; where a summary told of them, its span's other originals come back if there is room for
+        them. `reason` and `who` are kept, without a word of what is gone. Erasing again changes nothing.
+
+        What it cannot reach: other messages that quote it, other conversations, backups, providers. Until `vacuum` the
+        file may still hold bytes of it. Raises UnknownHandle, BadInput for a part of a message, and StoreError where a
+        record is too old to be changed; nothing is erased then.
+        """
+        return self._do(self._erase(handle, reason, who))
+
+    def erasures(self) -> list[Erased]:
+        """What was erased in this conversation and its forks, in order."""
+        return self._do(self._erasures())
+
+    def leftovers(self) -> tuple[int, list[Finding]]:
+        """How many messages are erased, and whatever there still is that was made of them. None: an empty list."""
+        return self._do(self._leftovers())
 
     def refresh(self) -> None:
         """Take in what other processes appended or edited."""

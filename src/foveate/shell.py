@@ -36,9 +36,10 @@ from .expansion.originals import part_of as _part
 from .expansion.placing import Where
 from .expansion.ranges import read_range
 from .expansion.tool import expand_tool, with_instruction, with_tool
+from .forgetting import forget
 from .mirror import Mirror
 from .plugins import Panel, Plugin
-from .ports import Cost, Finding, Format, Head, Watch
+from .ports import Cost, Erased, Finding, Format, Head, Watch
 from .watching import Watching
 
 if TYPE_CHECKING:
@@ -520,6 +521,26 @@ class Shell:
 
     def _verify(self) -> Step[list[Finding]]:
         found: list[Finding] = yield lambda: self._engine.store.verify(self.head)
+        return found
+
+    def _erase(self, handle: str | int, reason: str, who: str) -> Step[Erased]:
+        given.text("reason=", reason)
+        given.text("who=", who)
+        before, places = self._engine.head.number, self._places()
+        done: Erased = yield from self._engine.erase(handle, who, reason)
+        # What is kept only to be quick must not outlive what it was made of.
+        self._mirror = None
+        self.format.rendered(self.view, profile=self.profile)
+        forget()
+        yield from self._tell_edits(before, places)
+        return done
+
+    def _erasures(self) -> Step[list[Erased]]:
+        found: list[Erased] = yield lambda: self._engine.store.erasures(self.head)
+        return found
+
+    def _leftovers(self) -> Step[tuple[int, list[Finding]]]:
+        found: tuple[int, list[Finding]] = yield lambda: self._engine.store.leftovers(self.head)
         return found
 
     def _places(self) -> dict[str, int]:

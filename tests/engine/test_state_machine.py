@@ -72,6 +72,13 @@ class TwoStores(RuleBasedStateMachine):
         for wanted in data.draw(edits(ids, max_size=2)):
             self.both("edit", wanted)
 
+    @precondition(lambda self: len(self.chats[0]) > 0)
+    @rule(data=st.data())
+    def erase(self, data: st.DataObject) -> None:
+        self.both("erase", f"m{data.draw(st.integers(1, len(self.chats[0])))}")
+        for chat in self.chats:
+            assert chat.leftovers()[1] == []
+
     @precondition(lambda self: len(self.chats[0]) > 2)
     @rule(data=st.data())
     def summarize(self, data: st.DataObject) -> None:

@@ -14,14 +14,18 @@ import re
 from collections.abc import Iterable, Sequence
 
 from .messages import Message, Text, ToolCall, ToolResult
+from .outlines import ERASED
 from .profiles import Profile
 from .slots import Counter, Slot, reshaped
 from .view import Entry
 
-__all__ = ["MAX_CALL_ID", "NO_ANSWER", "OPENING", "Arrangement"]
+__all__ = ["ANSWER_ERASED", "MAX_CALL_ID", "NO_ANSWER", "OPENING", "Arrangement"]
 
 NO_ANSWER = "[No result: the call was interrupted, or its result is not shown.]"
 """What the model reads where a call has no answer."""
+
+ANSWER_ERASED = "the answer of this call was erased"
+"""Why a call is shown with an answer that says nothing."""
 
 OPENING = "[The conversation goes on from here.]"
 """What stands for the user where a view would begin with the assistant."""
@@ -113,7 +117,10 @@ class Arrangement:
         if head and opening:
             yield opening
             yield from answers
-            yield from (self._stand_in(head, opening, call_id) for ids in waiting.values() for call_id in ids)
+            erased = sum(slot.is_erased_result and slot.stamp.turn == head.stamp.turn for slot in followers)
+            unanswered = [call_id for ids in waiting.values() for call_id in ids]
+            for i, call_id in enumerate(unanswered):  # Answers come in the order of the calls, as a rule.
+                yield self._stand_in(head, opening, call_id, is_erased=i < erased)
         yield from rest
 
     def _with_own_ids(self, slot: Slot, entry: Entry) -> tuple[Entry, dict[str, list[str]]]:
@@ -169,11 +176,13 @@ class Arrangement:
         message = Message("user", (Text(head), *result.content))
         return slot.once(("note", head), lambda: reshaped(entry, message, why, self._count, kind="note"))
 
-    def _stand_in(self, slot: Slot, opening: Entry, call_id: str) -> Entry:
+    def _stand_in(self, slot: Slot, opening: Entry, call_id: str, *, is_erased: bool) -> Entry:
         message = Message("tool", (ToolResult(call_id, (Text(NO_ANSWER),), "interrupted"),))
         why = "a call without an answer is refused"
+        if is_erased:
+            message, why = Message("tool", (ToolResult(call_id, (Text(ERASED),)),)), ANSWER_ERASED
         bare = Entry(opening.position, opening.id, message, None, opening.stamp, "stand-in", last=opening.position)
-        return slot.once(("stand-in", call_id), lambda: reshaped(bare, message, why, self._count))
+        return slot.once(("stand-in", why, call_id), lambda: reshaped(bare, message, why, self._count))
 
 
 def _opens(slot: Slot) -> bool:

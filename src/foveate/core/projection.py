@@ -33,6 +33,7 @@ from .edits import (
 )
 from .journal import Record
 from .messages import Message, Text
+from .outlines import is_erased
 from .profiles import Profile
 from .showing import edited
 from .slots import Counter, Slot
@@ -94,6 +95,12 @@ class Projection:
         """Messages with retention that are held and show nothing: no entry tells of them."""
         held = (self._by_id[id].withheld(self._profile, self._count) for id in self._retained)
         return tuple(entry for entry in held if entry)
+
+    def erased_summaries(self) -> list[Cover]:
+        """The summaries that are shown, or would be without others of them, and whose texts are erased; oldest first."""
+        tops = [cover for cover in topmost(self._covers) if is_erased(cover.edit)]
+        inside = (one for one in self._covers if is_erased(one.edit))
+        return [one for one in inside if any(one.lies_in(top.first, top.last) for top in tops)]
 
     def since_reply(self) -> Iterator[tuple[Message, Stamp]]:
         """What is visible of what came after the newest reply, the newest message first."""

@@ -45,6 +45,8 @@ def edited(message: Message, edits: Sequence[tuple[int, Edit]]) -> Shown:
     numbers: list[int] = []
     for number, edit in edits:
         match edit:
+            case Replace() if edit.erased and not message.parts:
+                pass  # Both are gone, and nothing needs to stand for them.
             case Replace(target=target):
                 path = _narrowed(message, target)
                 replaced = _replaced(message, path, edit)

@@ -76,6 +76,11 @@ class Slot:
         return self.stamp.origin == "user" and self.message.says_something
 
     @property
+    def is_erased_result(self) -> bool:
+        """Whether an answer to a call was said here, and erased."""
+        return not self.size and self.stamp.origin in ("tool", "derived")
+
+    @property
     def thinks(self) -> bool:
         """Whether there is reasoning in it, which may be bound to what came before."""
         return any(isinstance(part, Reasoning) for part in self.message.parts)

@@ -11,6 +11,7 @@ only after the store has said yes: a failure anywhere leaves the conversation as
     Compacting  a summary that was asked for                    compacting.py
     Beside      summing up for others, no call being made       beside.py
     Editing     edits by hand, expanding, undoing               editing.py
+    Erasing     what must not be in the history any more        erasing.py
     Engine      forks, other courses, views of earlier calls    here
 """
 
@@ -27,7 +28,7 @@ from ..errors import BadSetting
 from ..ports import Appended, Head
 from .appending import NOTHING_SAID, About, Addition
 from .beside import Beside
-from .editing import Editing
+from .erasing import Erasing
 from .state import in_order, row_of
 from .steps import Effect, Step
 
@@ -37,7 +38,7 @@ _STEM = 480
 """Characters of a name that the name of its former course begins with: stores take 500."""
 
 
-class Engine(Beside, Editing):
+class Engine(Beside, Erasing):
     """The state of one open conversation, and the steps that change it."""
 
     def fork(self, name: str, position: int | None = None) -> Step[Head]:

@@ -65,6 +65,7 @@ class State:
         self._requested: int | None = None  # when the last request was made
         self._shown: tuple[Entry, ...] | None = None  # the view that was settled last
         self._branch: int | None = None  # that the projection shows
+        self._erased = 0  # the newest erasure that the projection was read after
         self._saved = 0  # position + number at the last snapshot
 
     # ---------------------------------------------------------------------------------------------------- opening
@@ -75,6 +76,7 @@ class State:
         yield from self._load()
 
     def _load(self) -> Step[None]:
+        self._erased, self._saved = self.head.erased, 0
         found = yield partial(self.store.snapshot, self.head)
         projection = Projection(self.profile, self.counter)
         snapshot = Snapshot.decode(found[2]) if found else None
@@ -127,7 +129,10 @@ class State:
 
     def _follow_head(self) -> Step[None]:
         """Bring the projection to where the head is: after another writer, or after a failure in between."""
-        if self._branch != self.head.branch:  # The conversation departed from the past that is shown.
+        if self._erased != self.head.erased:  # What is shown may tell what is gone.
+            self._shown = None
+            yield from self._load()
+        elif self._branch != self.head.branch:  # The conversation departed from the past that is shown.
             yield from self._load()
         elif (self.projection.position, self.projection.number) != (self.head.position, self.head.number):
             self.projection = yield from self._caught_up(self.projection.copy())

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
+from ..core.arrange import ANSWER_ERASED
 from ..core.counting import tokens_of
 from ..core.handles import Handle
 from ..core.messages import Content, Message, State, Text, ToolCall, ToolResult
@@ -123,6 +124,8 @@ class Expander:
         for entry in reversed(self._engine.projection.entries()):
             if entry.result is not None:
                 answered.append(entry.result.call_id)
+            elif entry.mended == ANSWER_ERASED and (stand_in := entry.message.result):
+                answered.append(stand_in.call_id)  # What was answered is not done once more.
             elif entry.source is not None and entry.source.role == "assistant":
                 return tuple(call for call in entry.source.calls if not _taken(answered, call.call_id))
         return ()

@@ -1,0 +1,246 @@
+"""Erasing in a conversation: the view is legal without it, and nothing that is kept to be quick shows it again."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from foveate import BadInput, UnknownHandle, open_async_conversation, open_conversation, shrink_to_digest
+from foveate.core.edits import Replace, Span, Summarize, Target
+from foveate.core.messages import Text, ToolCall, assistant, system, tool_result, user
+from foveate.core.rules import check
+from foveate.errors import BadEdit, BadMessage, DoesNotFit
+from foveate.ports import Erased
+from foveate.stores.memory import MemoryStore
+from foveate.testing.bodies import check_body
+from foveate.testing.strategies import edits, histories
+
+from .shells import opened, refusals, shown, texts
+
+PROVIDERS = ("openai", "anthropic")
+TALK = [
+    system("You help."),
+    user("What is the weather?"),
+    assistant("I look.", ToolCall("c1", "look", '{"where":"Paris"}'), ToolCall("c2", "look", '{"where":"Rome"}')),
+    tool_result("c1", "rain in Paris"),
+    tool_result("c2", "sun in Rome"),
+    assistant("Rain and sun."),
+    user("Thank you."),
+]
+
+
+def talked(provider: str = "openai", **options: Any) -> Any:
+    chat = opened(provider=provider, **options)
+    for message in TALK:
+        chat.append(message)
+    return chat
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_an_answer_that_is_erased_stands_as_a_note_behind_its_call(provider: str) -> None:
+    chat = talked(provider)
+    done = chat.erase("m4", reason="asked for", who="ann")
+    assert (done.number, done.handles, done.messages, done.who, done.reason) == (1, "m4", 1, "ann", "asked for")
+    view = chat.settle()
+    assert texts(view)[2:6] == ["I look.", "sun in Rome", "[erased]", "Rain and sun."]
+    assert refusals(chat) == []
+    assert b"rain in Paris" not in chat.body()
+    assert (chat.verify(), chat.leftovers(), chat.erasures()) == ([], (1, []), [done])
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("handle", ["m2", "m3", "m6", "m3-m5", "m2-m6", "m7"])
+def test_whatever_is_erased_the_view_is_legal(provider: str, handle: str) -> None:
+    chat = talked(provider)
+    gone = [message.text for message in chat.originals(handle)]
+    chat.settle()
+    chat.erase(handle)
+    view = chat.settle()
+    assert check(view, chat.profile) == []
+    assert refusals(chat, view) == []
+    assert not {*gone} & {*texts(view)}
+    assert (chat.verify(), chat.leftovers()[1]) == ([], [])
+
+
+def test_erasing_again_changes_nothing() -> None:
+    chat = talked()
+    chat.erase("m4")
+    before = (chat.head, shown(chat.settle()))
+    assert chat.erase("m4") == Erased(0)
+    assert (chat.head, shown(chat.settle())) == before
+
+
+def test_what_cannot_be_erased_changes_nothing() -> None:
+    chat = talked()
+    before = (chat.head, shown(chat.settle()))
+    for handle in ("m8", "m0", "x", "m6-m8", "f" * 40):
+        with pytest.raises(UnknownHandle):
+            chat.erase(handle)
+    with pytest.raises(BadInput, match="names a part; a message is erased as a whole: erase m4"):
+        chat.erase("m4.1")
+    assert (chat.head, shown(chat.settle()), chat.erasures()) == (*before, [])
+
+
+def test_a_message_is_also_named_by_its_id_and_by_its_place_in_the_view() -> None:
+    chat = talked()
+    chat.settle()
+    assert chat.erase(chat.history()[3].id).handles == "m4"
+    chat.settle()
+    assert chat.erase(1).handles == "m2"
+
+
+def test_a_summary_that_told_of_it_gives_way_to_the_other_originals() -> None:
+    chat = talked()
+    ids = [row.id for row in chat.history()]
+    chat.edit(Summarize(Span(ids[1], ids[5]), "It rains in Paris; the sun shines in Rome."))
+    assert len(chat.settle()) == 3
+    chat.erase("m4")
+    assert texts(chat.settle()) == [
+        *("You help.", "What is the weather?", "I look.", "sun in Rome", "[erased]", "Rain and sun.", "Thank you.")
+    ]
+    assert chat.records()[-1].author == "erase"
+    assert not any(b"rains" in message for message in map(str.encode, map(repr, chat.records())))
+
+
+def test_where_there_is_no_room_for_them_a_note_stands_for_them() -> None:
+    chat = opened(window=2_000)
+    chat.append([user(f"long {n} " + "x" * 3000) for n in range(4)])
+    ids = [row.id for row in chat.history()]
+    chat.edit(Summarize(Span(ids[0], ids[2]), "Long ones."))
+    chat.erase("m1")
+    view = chat.settle()
+    assert texts(view)[0] == "[erased]"
+    assert view.tokens <= view.budget.usable
+    assert refusals(chat, view) == []
+    assert chat.original("m2").text.startswith("long 1")
+
+
+def test_of_summaries_in_summaries_all_give_way() -> None:
+    chat = talked()
+    ids = [row.id for row in chat.history()]
+    chat.edit(Summarize(Span(ids[1], ids[3]), "It rains in Paris."))
+    chat.edit(Summarize(Span(ids[1], ids[5]), "Paris: rain. Rome: sun."))
+    chat.erase("m4")
+    assert "[erased]" not in texts(chat.settle())[:4]
+    assert len(texts(chat.settle())) == 7
+
+
+def test_a_placeholder_of_it_is_gone_too() -> None:
+    chat = talked()
+    four = chat.history()[3].id
+    chat.edit(Replace(Target(four, (0,)), (Text("[it rains]"),)))
+    chat.erase("m4")
+    assert "[it rains]" not in str(texts(chat.settle()))
+    assert "it rains" not in repr(chat.records())
+
+
+def test_a_copy_that_was_asked_for_is_erased_with_it() -> None:
+    chat = opened(window=6_000, policy=(shrink_to_digest(),), expand=True)
+    chat.append([user("go"), assistant("", ToolCall("c", "look", "{}"))])
+    chat.append(tool_result("c", "\n".join(f"plum {n}: {n * n}" for n in range(400))))
+    chat.append([assistant("Seen."), user("more")])
+    three = chat.history()[2].id
+    chat.edit(Replace(Target(three, (0,)), (Text("[plums]"),)))
+    chat.append(assistant("", ToolCall("e", "expand", '{"handle":"m3","lines":"1-4"}')))
+    chat.settle()
+    chat.expand("m3", where="tail")
+    assert sum("plum 3" in text for text in texts(chat.view)) == 2
+    chat.erase("m3")
+    assert "plum" not in repr(shown(chat.settle())) + repr(chat.history()) + repr(chat.records())
+    assert refusals(chat) == []
+    assert chat.leftovers() == (3, [])
+
+
+def test_a_call_whose_answer_was_erased_is_not_open_again() -> None:
+    """An agent that goes on would have it carried out once more."""
+    chat = talked()
+    chat.append(assistant("", ToolCall("c3", "pay", "{}"), ToolCall("c4", "pay", "{}")))
+    chat.append(tool_result("c3", "paid"))
+    assert [call.call_id for call in chat.open_calls()] == ["c4"]
+    chat.erase("m9")
+    assert [call.call_id for call in chat.open_calls()] == ["c4"]
+
+
+def test_who_has_it_open_elsewhere_sees_it_go(tmp_path: Path) -> None:
+    """The other one commits a plan, finds it stale, and shows what there is."""
+    store = MemoryStore()
+    one, other = talked(store=store), opened(store=store)
+    assert "rain in Paris" in texts(other.settle())
+    fork = one.fork("fork")
+    one.erase("m4")
+    other.pin("m6")
+    assert "rain in Paris" not in texts(other.settle())
+    fork.refresh()
+    assert "rain in Paris" not in texts(fork.settle())
+    other.append(user("And now?"))
+    assert other.verify() == []
+
+
+def remembered() -> int:
+    """How many answers functions of policies and digests have kept."""
+    names = [name for name in sys.modules if name.startswith(("foveate.policies", "foveate.digest"))]
+    kept = {id(one): one for name in names for one in vars(sys.modules[name]).values() if hasattr(one, "cache_info")}
+    return sum(one.cache_info().currsize for one in kept.values())
+
+
+def test_no_cache_of_a_function_holds_it(tmp_path: Path) -> None:
+    """Policies remember what they made of a text; here it is let go of."""
+    chat = opened(window=3_000, policy="balanced", store=f"sqlite:///{tmp_path / 'chat.db'}")
+    chat.append([user("go"), assistant("", ToolCall("c", "look", "{}"))])
+    chat.append(tool_result("c", "\n".join(f"quince {n}: {n * n}" for n in range(300))))
+    for n in range(8):
+        chat.append([assistant(f"Seen {n}."), user("more " * 80)])
+        chat.settle()
+    assert remembered() > 0
+    chat.erase("m3")
+    assert remembered() == 0
+    assert b"quince" not in chat.body()
+    chat.close()
+
+
+def test_an_async_conversation_erases_too() -> None:
+    async def run() -> list[Any]:
+        async with await open_async_conversation("c", format="openai", window=9_000) as chat:
+            await chat.append([user("a secret"), user("else")])
+            done = await chat.erase("m1")
+            return [done.messages, await chat.leftovers(), await chat.erasures() == [done], texts(await chat.settle())]
+
+    assert asyncio.run(run()) == [1, (1, []), True, ["else"]]
+
+
+@settings(deadline=None)
+@given(st.data())
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_whatever_was_said_and_edited_every_view_after_an_erasure_is_legal(provider: str, data: st.DataObject) -> None:
+    ticks = iter(range(1, 10**9))
+    chat = open_conversation("c", format=provider, window=3_000, policy="balanced", clock=lambda: next(ticks))
+    for message in data.draw(histories(max_size=12)):
+        try:
+            chat.append(message)
+        except BadMessage:
+            continue
+    ids = [row.id for row in chat.history()]
+    for edit in data.draw(edits(ids, max_size=4)) if ids else ():
+        try:
+            chat.edit(edit)
+        except (BadEdit, BadInput):
+            continue
+    for _ in range(2 if ids else 0):
+        first = data.draw(st.integers(1, len(ids)))
+        last = data.draw(st.integers(first, len(ids)))
+        chat.erase(f"m{first}-m{last}" if last > first else f"m{first}")
+        try:
+            view = chat.settle()
+        except (BadInput, DoesNotFit):
+            continue
+        assert check(view, chat.profile) == []
+        assert check_body(chat.format.name, chat.format.body(view, profile=chat.profile)) == []
+        gone = [row for row in chat.history() if not row.message.parts]
+        assert len(gone) >= last - first + 1
+    assert (chat.verify(), chat.leftovers()[1]) == ([], [])
