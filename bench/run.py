@@ -316,9 +316,16 @@ def databases(folder: Path, quick: bool) -> Iterator[Figure]:
         yield Figure(*fields)
 
 
-BENCHES = {
-    bench.__name__: bench for bench in (turn, append, resume, disk, search, digesting, prompt, importing, databases)
-}
+def archives(folder: Path, quick: bool) -> Iterator[Figure]:
+    """Exporting, importing and backing up, in wall-clock time (`archives.py`)."""
+    from archives import measured
+
+    for fields in measured(folder, quick):
+        yield Figure(*fields)
+
+
+EVERY = (turn, append, resume, disk, search, digesting, prompt, importing, databases, archives)
+BENCHES = {bench.__name__: bench for bench in EVERY}
 
 
 def main() -> None:

@@ -308,6 +308,15 @@ def test_a_file_that_is_there_is_only_overwritten_on_purpose(store: MemoryStore,
     assert path.read_bytes().count(b"\n") == 2
 
 
+def test_a_file_may_be_read_by_whom_the_user_lets_read(store: MemoryStore, path: Path) -> None:
+    plain = path.with_name("plain")
+    plain.touch()
+    assert path.stat().st_mode == plain.stat().st_mode
+    path.chmod(0o640)
+    export_archive(store, path, overwrite=True)
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
 @pytest.mark.parametrize("name", ["no/such/a.jsonl", "."])
 def test_a_place_where_nothing_can_be_written_is_told(store: MemoryStore, tmp_path: Path, name: str) -> None:
     with pytest.raises(BadSetting):

@@ -22,7 +22,7 @@ from foveate.testing.rows import chain, erased, record_after
 LONG = "All work and no play makes the model a dull one. " * 200
 TENANT = "acme"
 
-moves = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 40), st.integers(0, 40)), max_size=25)
+moves = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 40), st.integers(0, 40)), max_size=25)
 """What `build` makes conversations of."""
 
 
@@ -56,6 +56,9 @@ def build(store: Database, made: Iterable[tuple[int, int, int]], tenant: str = T
                 store.put_run(head, run)
                 for number in range(1, b % 3 + 1):
                     store.put_step(head, AgentRunStep(run.id, number, "action", output=TEXTS[a % len(TEXTS)]))
+            case 9 if head.position:
+                first = a % head.position + 1
+                store.erase(head, first, min(first + b % 3, head.position), runs=bool(b % 2), reason="made up")
             case _:
                 store.append(head, _noted(head, f'{{"ticket":{a}}}', gone=bool(b % 2)))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import tempfile
+import secrets
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -38,9 +38,10 @@ def placed(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
         raise BadSetting(f"There is no folder {path.parent} to write {path.name} to.")
     beside = None
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-        os.close(handle)
-        beside = Path(name)
+        beside = path.with_name(f".{path.name[:200]}.{secrets.token_hex(4)}.tmp")
+        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))  # Less what the user's umask takes.
+        if path.exists():
+            beside.chmod(path.stat().st_mode & 0o7777)
         yield beside
         _sync(beside)
         if overwrite:

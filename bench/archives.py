@@ -1,0 +1,87 @@
+"""How fast conversations go to an archive and back, on SQLite and PostgreSQL; and a copy of a SQLite file.
+
+Wall-clock time, in megabytes of the archive's own text a second, so that both databases have the same to do.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from time import perf_counter
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from corpus import messages
+from databases import Measured, made
+from postgres_server import NoServer, Server
+
+from foveate import Hide, Target, open_store
+from foveate.archive import backup, export_archive, import_archive
+from foveate.ports import Database
+from foveate.testing.rows import chain, record_after
+
+EDITED = 20
+"""Messages for each record of the journal."""
+
+
+def measured(folder: Path, quick: bool) -> Iterator[Measured]:
+    """All figures; those of PostgreSQL have SQLite's as their floor."""
+    try:
+        server = Server.shared(Path(tempfile.gettempdir()) / f"foveate-postgres-{uuid.uuid4().hex[:8]}")
+    except NoServer as error:
+        print(f"without PostgreSQL: {error}", file=sys.stderr)
+        server = None
+    path, floors = folder / "archive.jsonl", dict[str, float]()
+    store = open_store(f"sqlite:///{folder}/archive.db")
+    fill(store, 5_000 if quick else 20_000)
+    for what, value, unit in writing(store, path):
+        yield f"{what}, sqlite", value, unit, None, None, ""
+        floors.setdefault(what, value)
+    began = perf_counter()
+    size = backup(folder / "archive.db", folder / "copy.db")
+    yield "backup, sqlite", size / (perf_counter() - began) / 1e6, "MB/s", None, None, "of the file"
+    store.close()
+    urls = {
+        "sqlite": f"sqlite:///{folder}/imported.db",
+        "sqlite, no search": f"sqlite:///{folder}/plain.db?search=off",
+    }
+    if server:
+        urls |= {"postgres": made(server, "archive"), "postgres, no search": f"{made(server, 'plain')}&search=off"}
+    for kind, url in urls.items():
+        store = open_store(url)
+        began = perf_counter()
+        import_archive(store, path)
+        rate = path.stat().st_size / (perf_counter() - began) / 1e6
+        yield f"import, {kind}", rate, "MB/s", floors.get("import"), None, ""
+        floors.setdefault("import", rate)
+        if kind == "postgres":
+            for what, value, unit in writing(store, folder / "again.jsonl"):
+                yield f"{what}, postgres", value, unit, floors.get(what), None, ""
+        store.close()
+    if server:
+        server.let_go()
+
+
+def writing(store: Database, path: Path) -> Iterator[tuple[str, float, str]]:
+    """An export, plain; and packed, counted as what was packed."""
+    began = perf_counter()
+    export_archive(store, path)
+    yield "export", path.stat().st_size / (perf_counter() - began) / 1e6, "MB/s"
+    began = perf_counter()
+    export_archive(store, path.with_suffix(".jsonl.gz"))
+    yield "export, gzip", path.stat().st_size / (perf_counter() - began) / 1e6, "MB/s"
+
+
+def fill(store: Database, count: int) -> None:
+    """Ten conversations with so many messages together, edits in each, and a fork of each."""
+    said = messages()
+    for number in range(10):
+        head = store.open("", f"bench {number}")
+        while head.position < count // 10:
+            head = store.append(head, chain(list(islice(said, EDITED)), head))
+            head = store.commit(head, *record_after(head, Hide(Target(head.tip), reason="to have an edit")))
+        store.fork(head, f"fork {number}", head.position // 2, 0)
