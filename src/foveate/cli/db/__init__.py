@@ -9,10 +9,12 @@ from cyclopts import App
 from .._help import description
 from . import action, binding, prompt, run
 from .backup import backup
+from .erase import erase
 from .export import export
 from .head import head
 from .importing import import_
 from .upgrade import current, upgrade
+from .vacuum import vacuum
 from .verify import verify
 
 __all__ = ["db"]
@@ -54,6 +56,8 @@ _COMMANDS: dict[str, Callable[..., int]] = {
     "backup": backup,
     "head": head,
     "verify": verify,
+    "erase": erase,
+    "vacuum": vacuum,
     "current": current,
     "upgrade": upgrade,
 }

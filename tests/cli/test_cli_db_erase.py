@@ -1,0 +1,124 @@
+"""`foveate db`: erase, verify --erased and vacuum."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from foveate.core.edits import Replace, Target
+from foveate.core.messages import Text, user
+from foveate.core.runs import AgentRun
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.rows import chain, record_after
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """A database with a conversation of three messages, a fork of it, and one of another tenant."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FOVEATE_STORE", "sqlite:///chat.db")
+    with SqliteStore("chat.db") as store:
+        head = store.open("", "one")
+        head = store.append(head, chain([user("a"), user("the kumquat"), user("c")], head))
+        head = store.commit(head, *record_after(head, Replace(Target(head.tip, (0,)), (Text("the c"),))))
+        store.put_run(head, AgentRun("r1", "me", "one", "the kumq…"))
+        store.fork(head, "two", 2, 0)
+        theirs = store.open("zeta", "theirs")
+        store.append(theirs, chain([user("the kumquat")], theirs))
+    return tmp_path
+
+
+@pytest.fixture
+def db(run):
+    def db(*arguments: str, code: int = 0) -> str:
+        found, out, err = run("db", *arguments)
+        assert (found, err) == (code, "")
+        return out
+
+    return db
+
+
+@pytest.fixture
+def refused(run):
+    def refused(*arguments: str) -> str:
+        code, out, err = run("db", *arguments)
+        assert (code, out) == (2, "")
+        return err.removeprefix("foveate: ").rstrip("\n")
+
+    return refused
+
+
+def said(name: str, tenant: str = "") -> list[bool]:
+    """Which messages still say something."""
+    with SqliteStore("chat.db") as store:
+        return [bool(row.body) for row in store.messages(store.open(tenant, name), 1, 9)]
+
+
+def test_a_message_is_erased_proven_and_vacuumed(db, here):
+    told = db("erase", "one", "m2", "--reason", "asked for", "--who", "ann", "--yes")
+    assert told == "1 message erased, with 1 run that told of them. Now vacuum: foveate db vacuum\n"
+    assert (said("one"), said("two"), said("theirs", "zeta")) == ([True, False, True], [True, False], [True])
+    assert db("verify", "--erased") == "2 messages erased.\n2 conversations verified: all is well.\n"
+    assert db("vacuum") == "Vacuumed.\n"
+    with SqliteStore("chat.db") as store:
+        (done,) = store.erasures(store.open("", "two"))
+        assert (done.who, done.reason, done.handles, done.time > 0) == ("ann", "asked for", "m2", True)
+    assert db("erase", "one", "m2", "--yes") == "There was nothing left to erase.\n"
+
+
+def test_nothing_is_erased_unless_one_says_yes(refused):
+    assert refused("erase", "one", "m2-m3") == (
+        "2 of the 3 messages of one would be erased, for good. Say --yes to do it."
+    )
+    assert refused("erase", "one") == "3 of the 3 messages of one would be erased, for good. Say --yes to do it."
+    assert refused("erase", "--everything") == (
+        "All messages of 2 conversations would be erased, for good. Say --yes to do it."
+    )
+    assert said("one") == [True] * 3
+
+
+def test_a_conversation_and_a_tenant_are_erased_whole(db):
+    db("erase", "two", "--yes")
+    assert (said("one"), said("two")) == ([False, False, True], [False, False])
+    told = db("erase", "--everything", "--yes", "--json")
+    assert [(one["name"], one["messages"], one["edits"]) for one in map(json.loads, told.splitlines())] == [
+        ("one", 1, 1)
+    ]
+    assert (said("one"), said("theirs", "zeta")) == ([False] * 3, [True])
+    assert db("verify", "--erased") == "5 messages erased.\n2 conversations verified: all is well.\n"
+
+
+def test_what_cannot_be_erased_is_refused_before_anything_is(refused):
+    assert "has messages m1 to m3" in refused("erase", "one", "m1", "m4", "--yes")
+    assert "erased as a whole: m1" in refused("erase", "one", "m2", "m1.1", "--yes")
+    assert "A handle looks like" in refused("erase", "one", "second", "--yes")
+    assert "nobody" in refused("erase", "nobody", "--yes")
+    assert refused("erase", "--yes").startswith("Name a conversation to erase, or say --everything")
+    assert refused("erase", "one", "--everything", "--yes").startswith("Name a conversation to erase")
+    assert said("one") == [True] * 3
+
+
+def test_what_is_left_of_it_is_told(db):
+    db("erase", "one", "m2", "--yes")
+    with SqliteStore("chat.db") as store:
+        head = store.open("", "one")
+        id = store.messages(head, 2, 2)[0].id
+        store.commit(head, *record_after(head, Replace(Target(id, (0,)), (Text("a kumquat"),))))
+    assert db("verify", "one", "--erased", code=1) == (
+        "one: record 2: it holds a text made of what was erased\n"
+        "1 message erased.\n"
+        "1 conversation verified: something is wrong with 1.\n"
+    )
+    assert db("verify", "one") == "1 conversation verified: all is well.\n"
+
+
+def test_the_file_is_smaller_after_a_vacuum(db, here):
+    with SqliteStore("chat.db") as store:
+        head = store.open("", "big")
+        store.append(head, chain([user(" ".join(str(n * n * k) for n in range(9000))) for k in range(1, 9)], head))
+    before = Path("chat.db").stat().st_size
+    db("erase", "big", "--yes")
+    db("vacuum")
+    assert Path("chat.db").stat().st_size < before / 2
