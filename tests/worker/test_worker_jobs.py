@@ -22,9 +22,10 @@ from foveate.errors import BadSetting, NoSuchConversation, NoSummary
 from foveate.stores.memory import MemoryStore
 from foveate.testing import text_of
 from foveate.wiring import open_conversation
-from foveate.worker import Backoff, Compaction, Worker, enqueue
+from foveate.worker import Backoff, Compaction, Erasure, Vacuum, Worker, enqueue
 from foveate.worker.compacting import Opening, compacted
-from foveate.worker.queue import COMPACT, QUEUE, deferred
+from foveate.worker.jobs import done
+from foveate.worker.queue import QUEUE, deferred
 from foveate.worker.running import app_of
 
 Told = list[tuple[int, int, str]]
@@ -95,7 +96,7 @@ def test_what_no_attempt_can_mend_is_not_tried_again(error: Exception) -> None:
 
 
 def test_pauses_double() -> None:
-    backoff, job = Backoff(5, 10), Job(queue=QUEUE, lock=None, queueing_lock=None, task_name=COMPACT)
+    backoff, job = Backoff(5, 10), Job(queue=QUEUE, lock=None, queueing_lock=None, task_name="foveate.compact")
     asked = [backoff.get_retry_decision(exception=OSError(), job=job.evolve(attempts=n)) for n in range(5)]
     moments = [decision.retry_at for decision in asked if decision and decision.retry_at]
     apart = [(later - earlier).total_seconds() for earlier, later in pairwise(moments)]
@@ -199,12 +200,53 @@ def test_what_is_not_due_is_not_done() -> None:
     assert compacted(filled(), Compaction("c"), Opening("digest", "none"), is_last=False) == "nothing to do"
 
 
+def test_erasing_is_done_by_handle_or_whole_or_for_a_tenant_and_again_changes_nothing() -> None:
+    store = filled()
+    for tenant in ("acme", "other"):
+        with open_conversation("d", store=store, tenant=tenant, policy="off") as chat:
+            chat.append("Secret.")
+    orders = (Erasure("c", handle="m3"), Erasure("c"), Erasure("c"), Erasure(None, "acme"))
+    told = [done(store, order, Opening("digest"), is_last=False) for order in orders]
+    assert told == [
+        "1 message erased",
+        "12 messages erased",
+        "0 messages erased",
+        "1 message erased in 1 conversation",
+    ]
+    with open_conversation("c", store=store, policy="off") as chat:
+        assert (chat.verify(), chat.leftovers()) == ([], (13, []))
+    assert [row.body != b"" for row in store.messages(store.open("other", "d"), 1, 1)] == [True]
+
+
+def test_who_and_why_are_kept_of_an_erasure() -> None:
+    store = filled()
+    done(store, Erasure("c", handle="m1-m2", who="ann", reason="asked to"), Opening("digest"), is_last=False)
+    (erased,) = store.erasures(store.open("", "c"))
+    assert (erased.who, erased.reason, erased.handles, erased.time > 0) == ("ann", "asked to", "m1-m2", True)
+
+
+def test_nothing_is_erased_of_a_conversation_that_there_is_not_or_of_no_tenant() -> None:
+    store = filled()
+    with pytest.raises(NoSuchConversation):
+        done(store, Erasure("d"), Opening("digest"), is_last=False)
+    with pytest.raises(BadSetting, match="Name the tenant"):
+        done(store, Erasure(None), Opening("digest"), is_last=False)
+    assert store.names("") == ["c"]
+
+
+def test_room_is_given_back() -> None:
+    assert done(filled(), Vacuum(), Opening("digest"), is_last=False) == "done"
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
         (lambda: enqueue("sqlite:///chat.db", "c"), "A queue of jobs lies in PostgreSQL"),
         (lambda: enqueue("memory:", "c"), "background=True"),
-        (lambda: enqueue("postgresql://x", "c", "erase"), "What can be enqueued is 'compact', not 'erase'"),
+        (lambda: enqueue("postgresql://x", "c", "export"), "What can be enqueued is .* not 'export'"),
+        (lambda: enqueue("postgresql://x", "c", "vacuum"), "'vacuum' is about no single conversation"),
+        (lambda: enqueue("postgresql://x", "c", "erase-tenant", tenant="acme"), "is about no single conversation"),
+        (lambda: enqueue("postgresql://x", "", "erase-tenant"), "Name the tenant"),
         (lambda: enqueue("postgresql://x", 7), "The name of a conversation"),
         (lambda: enqueue("postgresql://x", "c", number=-1), "number= "),
         (lambda: Worker("postgresql://x", summarizer=""), "Somebody has to write the summaries"),

@@ -247,6 +247,26 @@ def test_so_it_is_by_a_connection_that_is_awaited(postgres_url: str) -> None:
     assert stand(postgres_url) == [("waiting", 0, "")]
 
 
+def test_erasing_and_giving_back_room_are_jobs_too(postgres_url: str) -> None:
+    filled(postgres_url)
+    filled(postgres_url, "d")
+    with Queue(postgres_url) as queue:
+        enqueue(queue, "c", "erase", handle="m1", who="ann")
+        enqueue(queue, "d", "erase")
+        enqueue(queue, "", "erase-tenant", tenant="acme")
+        enqueue(queue, "", "vacuum")
+    work_off(postgres_url)
+    assert [(job.what, job.conversation, job.state) for job in job_states(postgres_url)] == [
+        ("erase", "c", "done"),
+        ("erase", "d", "done"),
+        ("erase", "", "done"),
+        ("vacuum", "", "done"),
+    ]
+    for name, erased in (("c", 1), ("d", 13)):
+        with open_conversation(name, store=postgres_url, policy="off") as chat:
+            assert (chat.verify(), chat.leftovers()) == ([], (erased, []))
+
+
 def test_jobs_tell_what_they_are(postgres_url: str) -> None:
     enqueue(postgres_url, "support-456", tenant="acme", now=True)
     (job,) = job_states(postgres_url)

@@ -37,7 +37,7 @@ def work(
     patience: float = 30.0,
     once: bool = False,
 ) -> int:
-    """Sum up conversations whose programs have asked for it, until it is stopped.
+    """Sum up conversations, erase and vacuum, as programs have asked for it, until it is stopped.
 
     Each conversation is worked on by one worker at a time, however many there are. On SIGTERM or Ctrl-C running jobs
     are ended, or given back.

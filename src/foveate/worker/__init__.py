@@ -3,7 +3,8 @@
 Who wants something done says so with `enqueue`, or opens a conversation with `background=Queue(url)`; `foveate worker`
 does it. The queue is procrastinate's (extra `worker`).
 
-    Compaction, done    what a job says, and doing it; knows no queue     compacting.py
+    Compaction          summing a conversation up; knows no queue         compacting.py
+    Erasure, Vacuum     the other jobs, and doing each                    jobs.py
     JobState            how the jobs stand, and why some failed           states.py
     Queue, enqueue      putting jobs into the queue                       queue.py
     set_up              the queue's tables                                tables.py
@@ -22,10 +23,23 @@ except ImportError as error:
     raise MissingExtra("A queue of jobs", "worker") from error
 
 from .compacting import Compaction
+from .jobs import Erasure, Vacuum
 from .queue import Queue, enqueue, enqueue_async
 from .retrying import Backoff
 from .running import Worker
 from .states import JobState, job_states
 from .tables import set_up
 
-__all__ = ["Backoff", "Compaction", "JobState", "Queue", "Worker", "enqueue", "enqueue_async", "job_states", "set_up"]
+__all__ = [
+    "Backoff",
+    "Compaction",
+    "Erasure",
+    "JobState",
+    "Queue",
+    "Vacuum",
+    "Worker",
+    "enqueue",
+    "enqueue_async",
+    "job_states",
+    "set_up",
+]

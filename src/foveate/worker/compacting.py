@@ -21,7 +21,7 @@ from ..errors import BadSetting, NoSummary
 from ..ports import Store, Summarizer
 from ..wiring import open_conversation, open_summarizer
 
-__all__ = ["BY_HAND", "Compaction", "Opening", "compacted"]
+__all__ = ["BY_HAND", "Compaction", "Opening", "compacted", "hashed"]
 
 BY_HAND = frozenset({"compact"})
 """Policies whose summary can be had although they do not ask for it at this moment."""
@@ -46,12 +46,12 @@ class Compaction(Struct, frozen=True, omit_defaults=True):
     @property
     def lock(self) -> str:
         """The same for all jobs of one conversation: one of them runs at a time. A hash, since names may be long."""
-        return _hashed(self.tenant, self.conversation)
+        return hashed(self.tenant, self.conversation)
 
     @property
     def waiting_lock(self) -> str:
         """The same for jobs of which one is enough, as long as it waits."""
-        return _hashed(self.tenant, self.conversation, "compact", self.focus, str(self.is_wanted))
+        return hashed(self.tenant, self.conversation, "compact", self.focus, str(self.is_wanted))
 
 
 class Opening(Struct, frozen=True):
@@ -123,5 +123,6 @@ def _demanding(summarizer: str | Summarizer, *, is_last: bool) -> Callable[[Summ
     return ask
 
 
-def _hashed(*parts: str) -> str:
+def hashed(*parts: str) -> str:
+    """A short name for what these name: they may be longer than an index of the database takes."""
     return blake2b(msgspec.json.encode(parts), digest_size=20, person=b"foveate job 1").hexdigest()

@@ -16,16 +16,16 @@ from .. import given
 from ..errors import BadSetting
 from ..ports import Handed
 from .compacting import BY_HAND, Compaction
+from .jobs import Erasure, Vacuum, Wanted, task_of
 from .tables import Tables
 
-__all__ = ["COMPACT", "QUEUE", "Queue", "What", "deferred", "enqueue", "enqueue_async"]
+__all__ = ["QUEUE", "Queue", "What", "deferred", "enqueue", "enqueue_async"]
 
 QUEUE = "foveate"
 """Name of the queue: procrastinate's tables may hold others beside it."""
-COMPACT = "foveate.compact"
-"""Name of the task."""
 
-What = Literal["compact"]
+What = Literal["compact", "erase", "erase-tenant", "vacuum"]
+"""What can be done with a conversation, with all of a tenant's, or with the whole store."""
 
 _PATH = "SELECT current_setting('search_path')"
 _SET_PATH = "SELECT set_config('search_path', %s, true)"
@@ -62,7 +62,7 @@ class Queue:
             )
         )
 
-    def put(self, wanted: Compaction, connection: psycopg.Connection[Any] | None = None) -> int | None:
+    def put(self, wanted: Wanted, connection: psycopg.Connection[Any] | None = None) -> int | None:
         """The number of the job; None where one that is enough waits already. `connection`: see `enqueue`."""
         self._tables.make()
         if connection is not None:
@@ -70,7 +70,7 @@ class Queue:
         with self._tables.connection() as own:
             return self._put(wanted, own)
 
-    def _put_beside(self, wanted: Compaction, connection: psycopg.Connection[Any]) -> int | None:
+    def _put_beside(self, wanted: Wanted, connection: psycopg.Connection[Any]) -> int | None:
         ours = self._path()
         cursor = connection.cursor(row_factory=tuple_row)
         before = _first(cursor.execute(_PATH).fetchone())  # This begins the caller's transaction, if nothing did yet.
@@ -83,7 +83,7 @@ class Queue:
         except AlreadyEnqueued:
             return None
 
-    async def put_beside(self, wanted: Compaction, connection: psycopg.AsyncConnection[Any]) -> int | None:
+    async def put_beside(self, wanted: Wanted, connection: psycopg.AsyncConnection[Any]) -> int | None:
         """`put` in a transaction of a connection that is awaited."""
         await asyncio.to_thread(self._tables.make)
         ours = await asyncio.to_thread(self._path)
@@ -100,7 +100,7 @@ class Queue:
         except ConnectorException as error:
             raise self._tables.failure(error) from error
 
-    def _put(self, wanted: Compaction, connection: psycopg.Connection[Any], *, raises: bool = False) -> int | None:
+    def _put(self, wanted: Wanted, connection: psycopg.Connection[Any], *, raises: bool = False) -> int | None:
         try:
             return _deferrer(self._app, wanted, connection).defer(**msgspec.to_builtins(wanted))
         except AlreadyEnqueued:
@@ -134,19 +134,25 @@ def enqueue(
     focus: str = "",
     now: bool = False,
     number: int | None = None,
+    handle: str = "",
+    who: str = "",
+    reason: str = "",
     connection: psycopg.Connection[Any] | None = None,
 ) -> int | None:
     """Have something done with a conversation by `foveate worker`: the number of the job, or None where the same waits
     already.
 
-    `store`: the URL of its store, or a Queue, which is quicker for many. `what`: `compact`, as its policies ask for it;
-    with `now`, or a `focus` that the summary is to dwell on, although none asks. `number`: of the newest edit that the
-    caller knows (`chat.head.number`): where a summary came since, nothing is done. `connection`: the job is put in by
-    the transaction of this psycopg connection, and there if that commits. The conversation need not be there yet then.
+    `store`: the URL of its store, or a Queue, which is quicker for many. `connection`: the job is put in by the
+    transaction of this psycopg connection, and there if that commits. The conversation need not be there yet then.
+
+    `compact`: as its policies ask for it; with `now`, or a `focus` that the summary is to dwell on, although none asks.
+    `number`: of the newest edit that the caller knows (`chat.head.number`): where a summary came since, nothing is
+    done. `erase`: the messages behind a `handle`, or all of the conversation; `who` and `reason` are kept.
+    `erase-tenant` all conversations of the tenant; `vacuum` then gives back the room. The conversation is "" for both.
 
     Raises BadSetting for what is not allowed, and StoreError where the database cannot be used.
     """
-    wanted = _wanted(conversation, what, tenant, focus, now, number)
+    wanted = _wanted(conversation, what, tenant, focus, now, number, handle, who, reason)
     if isinstance(store, Queue):
         return store.put(wanted, connection)
     with Queue(store) as queue:
@@ -162,10 +168,13 @@ async def enqueue_async(
     focus: str = "",
     now: bool = False,
     number: int | None = None,
+    handle: str = "",
+    who: str = "",
+    reason: str = "",
     connection: psycopg.AsyncConnection[Any] | None = None,
 ) -> int | None:
     """See `enqueue`. What waits, waits in a thread, or on the connection."""
-    wanted = _wanted(conversation, what, tenant, focus, now, number)
+    wanted = _wanted(conversation, what, tenant, focus, now, number, handle, who, reason)
     queue = store if isinstance(store, Queue) else await asyncio.to_thread(Queue, store)
     try:
         if connection is None:
@@ -176,27 +185,48 @@ async def enqueue_async(
             await asyncio.to_thread(queue.close)
 
 
-async def deferred(app: App, wanted: Compaction, connection: psycopg.AsyncConnection[Any] | None = None) -> int:
+async def deferred(app: App, wanted: Wanted, connection: psycopg.AsyncConnection[Any] | None = None) -> int:
     """The number of the job, put in through the app. Raises AlreadyEnqueued."""
     return await _deferrer(app, wanted, connection).defer_async(**msgspec.to_builtins(wanted))
 
 
-def _deferrer(app: App, wanted: Compaction, connection: object) -> JobDeferrer:
+def _deferrer(app: App, wanted: Wanted, connection: object) -> JobDeferrer:
     return app.configure_task(
-        COMPACT, queue=QUEUE, lock=wanted.lock, queueing_lock=wanted.waiting_lock, connection=connection
+        task_of(wanted), queue=QUEUE, lock=wanted.lock, queueing_lock=wanted.waiting_lock, connection=connection
     )
 
 
-def _wanted(conversation: str, what: str, tenant: str, focus: str, now: bool, number: int | None) -> Compaction:
-    if what != "compact":
-        raise BadSetting(f"What can be enqueued is 'compact', not {what!r:.60}.")
+def _wanted(
+    conversation: str,
+    what: str,
+    tenant: str,
+    focus: str,
+    now: bool,
+    number: int | None,
+    handle: str,
+    who: str,
+    reason: str,
+) -> Wanted:
     given.text("The name of a conversation", conversation)
-    given.text("tenant=", tenant)
-    given.text("focus=", focus)
+    for name, text in (("tenant", tenant), ("focus", focus), ("handle", handle), ("who", who), ("reason", reason)):
+        given.text(f"{name}=", text)
     given.instance("now=", now, bool, "True or False")
     if number is not None:
         given.whole("number= (of an edit)", number)
-    return Compaction(conversation, tenant, number, now or bool(focus), focus)
+    if what in ("erase-tenant", "vacuum") and conversation:
+        raise BadSetting(f"{what!r} is about no single conversation: enqueue(store, '', {what!r}).")
+    match what:
+        case "compact":
+            return Compaction(conversation, tenant, number, now or bool(focus), focus)
+        case "erase":
+            return Erasure(conversation, tenant, handle, who, reason)
+        case "erase-tenant" if tenant:
+            return Erasure(None, tenant, "", who, reason)
+        case "erase-tenant":
+            raise BadSetting("Whose conversations are to be erased? Name the tenant: tenant='acme'.")
+        case "vacuum":
+            return Vacuum()
+    raise BadSetting(f"What can be enqueued is compact, erase, erase-tenant and vacuum, not {what!r:.60}.")
 
 
 def _first(row: Any) -> str:

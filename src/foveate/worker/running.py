@@ -10,7 +10,7 @@ import asyncio
 import logging
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
@@ -25,8 +25,9 @@ from ..background.threads import ThreadJob
 from ..errors import BadSetting, StoreError
 from ..ports import Summarizer
 from ..wiring import open_store
-from .compacting import Compaction, Opening, compacted
-from .queue import COMPACT, QUEUE
+from .compacting import Compaction, Opening
+from .jobs import TASKS, Erasure, Vacuum, Wanted, done
+from .queue import QUEUE
 from .retrying import ATTEMPTS, PAUSE, Backoff
 from .tables import Tables
 
@@ -40,7 +41,7 @@ _LOOK_SECONDS = 5.0
 _RESCUE = "SELECT pg_try_advisory_lock(hashtextextended('foveate worker ' || current_schema(), 0))"
 _RESCUED = "SELECT pg_advisory_unlock(hashtextextended('foveate worker ' || current_schema(), 0))"
 
-Work = Callable[[Compaction, bool], str]
+Work = Callable[[Wanted, bool], str]
 """Does a job, and tells what came of it. The flag: whether no other attempt follows."""
 Reason = Callable[[int, int, str], object]
 """Keeps why an attempt failed: number of the job, of the attempt, the reason."""
@@ -101,7 +102,7 @@ class Worker:
             )
             app = app_of(
                 connector,
-                lambda wanted, is_last: compacted(store, wanted, self._opening, is_last=is_last),
+                lambda wanted, is_last: done(store, wanted, self._opening, is_last=is_last),
                 self._backoff,
                 self._tables.add_reason,
             )
@@ -198,15 +199,24 @@ class Worker:
 
 
 def app_of(connector: BaseAsyncConnector, work: Work, backoff: Backoff, keep_reason: Reason) -> App:
-    """procrastinate's app with foveate's task. What the task does is handed in: nothing of it is needed to test."""
+    """procrastinate's app with foveate's tasks. What they do is handed in: nothing of it is needed to test."""
     app = App(connector=connector)
+    for name, kind in TASKS.items():
+        task = app.task(name=name, queue=QUEUE, pass_context=True, retry=backoff)
+        task(_task(kind, work, backoff, keep_reason))
+    return app
 
-    @app.task(name=COMPACT, queue=QUEUE, pass_context=True, retry=backoff)
-    async def compact(context: JobContext, /, **said: Any) -> str:
+
+def _task(
+    kind: type[Compaction] | type[Erasure] | type[Vacuum], work: Work, backoff: Backoff, keep_reason: Reason
+) -> Callable[..., Coroutine[Any, Any, str]]:
+    """What procrastinate calls for a job."""
+
+    async def run(context: JobContext, /, **said: Any) -> str:
         job, began = context.job, time.monotonic()
         assert job.id is not None
         try:
-            wanted = msgspec.convert(said, Compaction)
+            wanted = msgspec.convert(said, kind)
             told = await _in_thread(lambda: work(wanted, backoff.is_last(job.attempts)))
         except BaseException as error:
             broken_off = isinstance(error, asyncio.CancelledError)
@@ -214,20 +224,13 @@ def app_of(connector: BaseAsyncConnector, work: Work, backoff: Backoff, keep_rea
             await asyncio.to_thread(keep_reason, job.id, job.attempts + 1, reason)
             again = backoff.get_retry_decision(exception=error, job=job) is not None
             left = "it is tried again" if again else "failed for good"
-            _log.log(
-                logging.WARNING if again else logging.ERROR,
-                "job %s %s: attempt %d, %s: %s",
-                job.id,
-                _name(job),
-                job.attempts + 1,
-                left,
-                reason,
-            )
+            level = logging.WARNING if again else logging.ERROR
+            _log.log(level, "job %s %s: attempt %d, %s: %s", job.id, _name(job), job.attempts + 1, left, reason)
             raise
         _log.info("job %s %s: %s (%.1f s)", job.id, _name(job), told, time.monotonic() - began)
         return told
 
-    return app
+    return run
 
 
 @contextmanager
@@ -265,4 +268,5 @@ async def _in_thread(call: Callable[[], str]) -> str:
 
 
 def _name(job: Job) -> str:
-    return f"{job.task_name.rpartition('.')[2]} {job.task_kwargs.get('conversation', '?')}"
+    about = job.task_kwargs.get("conversation") or job.task_kwargs.get("tenant") or ""
+    return f"{job.task_name.rpartition('.')[2]} {about}".rstrip()

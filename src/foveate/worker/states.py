@@ -36,7 +36,7 @@ class JobState(Struct, frozen=True):
 
     id: int
     what: str
-    """`compact`."""
+    """`compact`, `erase` or `vacuum`."""
     conversation: str
     tenant: str
     state: State
@@ -66,7 +66,7 @@ def job_states(url: str) -> list[JobState]:
         JobState(
             id,
             task.rpartition(".")[2],
-            args.get("conversation", ""),
+            args.get("conversation") or "",
             args.get("tenant", ""),
             _STATES[status],
             attempts,
