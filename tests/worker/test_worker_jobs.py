@@ -197,7 +197,13 @@ def test_a_job_opens_no_conversation_that_there_is_not() -> None:
 
 
 def test_what_is_not_due_is_not_done() -> None:
-    assert compacted(filled(), Compaction("c"), Opening("digest", "none"), is_last=False) == "nothing to do"
+    opening = Opening("digest", "none", window=100_000)
+    assert compacted(filled(), Compaction("c"), opening, is_last=False) == "nothing to do"
+
+
+def test_without_a_window_no_policy_can_tell_what_is_due() -> None:
+    with pytest.raises(BadSetting, match="How large is the window of 'c'"):
+        compacted(filled(), Compaction("c"), Opening("digest", "none"), is_last=False)
 
 
 def test_erasing_is_done_by_handle_or_whole_or_for_a_tenant_and_again_changes_nothing() -> None:

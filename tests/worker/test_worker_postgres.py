@@ -122,7 +122,7 @@ def test_a_worker_that_comes_only_behind_the_reply_does_it_all_the_same(postgres
         assert next(iter(chat.settle())).message.text.startswith("In short:")
 
 
-def test_what_a_conversation_did_meanwhile_is_not_done_over(postgres_url: str) -> None:
+def test_f35_what_a_conversation_did_meanwhile_is_not_done_over(postgres_url: str) -> None:
     """The worker is slow: before its answer is there, the conversation has summed itself up."""
     filled(postgres_url)
 

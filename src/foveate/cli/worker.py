@@ -31,6 +31,7 @@ def work(
     store: str | None = None,
     summarizer: str | None = None,
     policy: str | None = None,
+    window: int | None = None,
     concurrency: int = 1,
     attempts: int = 5,
     pause: float = 10.0,
@@ -52,6 +53,8 @@ def work(
         Who writes the summaries, such as `digest` or the name of a model (as settings say).
     policy
         A preset's name or file, the one that the programs have (as settings say).
+    window
+        Of the model, in tokens (as the conversation that asks says, or settings).
     concurrency
         Jobs at a time.
     attempts
@@ -76,6 +79,7 @@ def work(
             url,
             summarizer=chosen,
             policy=policy,
+            window=window,
             concurrency=concurrency,
             attempts=attempts,
             pause=pause,

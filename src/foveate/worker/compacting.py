@@ -78,7 +78,8 @@ def compacted(store: Store, wanted: Compaction, opening: Opening, *, is_last: bo
     """Do it, and tell in a few words what came of it.
 
     `is_last`: no other attempt follows, so what takes the place of a model that fails is taken; else NoSummary is
-    raised for that. Raises NoSuchConversation, and whatever the summarizer raises; nothing was written then.
+    raised for that. Raises NoSuchConversation, BadSetting where a policy is to decide and the window is not known, and
+    whatever the summarizer raises; nothing was written then.
     """
     store.open(wanted.tenant, wanted.conversation, create=False)
     keywords: dict[str, Any] = {
@@ -98,6 +99,12 @@ def compacted(store: Store, wanted: Compaction, opening: Opening, *, is_last: bo
         **keywords,
     )
     with chat:
+        if not wanted.is_wanted and chat._engine.limits.window is None:
+            raise BadSetting(
+                f"How large is the window of {wanted.conversation!r}? Nobody said, so no policy can tell whether "
+                f"anything is due. Say it to the worker (--window, or window= or model= in foveate.toml), or enqueue "
+                f"with now=True."
+            )
         step = chat._engine.relieve(since=wanted.number, is_wanted=wanted.is_wanted, focus=wanted.focus)
         return _told(chat._do(step))
 
