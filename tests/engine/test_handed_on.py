@@ -185,9 +185,12 @@ def test_a_summarizer_that_fails_leaves_no_trace() -> None:
 def test_a_summary_that_cannot_be_taken_is_told_of_and_leaves_no_trace() -> None:
     one = filled()
     one.record(say("a7"))
-    said = "And so on. "
+
+    def long(request: SummaryRequest) -> str:
+        return f"{request.required} " + "And so on. " * 4_000
+
     with pytest.raises(NoSummary, match="shorter than what it stands for"):
-        relieve(beside(one, lambda request: f"{request.required} " + said * 4_000, policy=(compact_on_overflow(digest=False),)), 0, is_wanted=True)
+        relieve(beside(one, long, policy=(compact_on_overflow(digest=False),)), 0, is_wanted=True)
     assert one.records() == []
 
 
