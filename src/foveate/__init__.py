@@ -77,6 +77,7 @@ if _typing.TYPE_CHECKING:
     from .agents.loop import AsyncLoopAgent, LoopAgent
     from .agents.react import AsyncReActAgent, ReActAgent
     from .agents.tools import Tool, tool
+    from .archive import backup, export_archive, import_archive, verify_head
     from .async_conversation import AsyncConversation
     from .core.context import Context
     from .core.economy import when_it_pays
@@ -187,6 +188,7 @@ __all__ = [
     "View",
     "Violation",
     "assistant",
+    "backup",
     "check",
     "checkpoint",
     "checkpoint_edit",
@@ -198,8 +200,10 @@ __all__ = [
     "enrich",
     "expand_tool",
     "expire_results",
+    "export_archive",
     "filter_tool_results",
     "fold",
+    "import_archive",
     "most_aggressive",
     "open_async_conversation",
     "open_conversation",
@@ -218,6 +222,7 @@ __all__ = [
     "tool",
     "tool_result",
     "user",
+    "verify_head",
     "when_it_pays",
 ]
 
@@ -240,6 +245,7 @@ _LATER = {
     "Outcome": ".agents.events",
     "ReActAgent": ".agents.react",
     "Tool": ".agents.tools",
+    "backup": ".archive",
     "checkpoint": ".policies.checkpoint",
     "checkpoint_edit": ".policies.checkpoint",
     "compact_on_overflow": ".policies.compact_on_overflow",
@@ -247,8 +253,10 @@ _LATER = {
     "effective_lease": ".policies.leases",
     "expand_tool": ".expansion",
     "expire_results": ".policies.expire_results",
+    "export_archive": ".archive",
     "filter_tool_results": ".policies.filter_tool_results",
     "fold": ".policies.fold",
+    "import_archive": ".archive",
     "most_aggressive": ".policies.leases",
     "pin_newest": ".policies.pins",
     "prune_tool_outputs": ".policies.prune_tool_outputs",
@@ -258,6 +266,7 @@ _LATER = {
     "shrink_to_digest": ".policies.shrink_to_digest",
     "supersede": ".policies.supersede",
     "tool": ".agents.tools",
+    "verify_head": ".archive",
     "when_it_pays": ".core.economy",
 }
 """What is imported only when it is asked for: asyncio alone would double the time, and few need every policy."""

@@ -6,6 +6,8 @@ where somebody asked for one, so a conversation of any length is followed in lit
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from ..core import ids, wire
@@ -14,6 +16,8 @@ from .exporting import LARGE
 from .lines import Fork, MessageLine, RecordLine, TreeLine
 
 __all__ = ["Chains"]
+
+_HASH = re.compile("[0-9a-f]{40}")
 
 Point = tuple[int, int]
 """A branch, and a position or an edit that is its own."""
@@ -122,7 +126,7 @@ class Chains:
             if line.same not in self._large:
                 raise ValueError(f"message {line.position} is said to repeat a large message that is not above it")
             return self._large[line.same]
-        if isinstance(line.erased, str):
+        if isinstance(line.erased, str) and _HASH.fullmatch(line.erased):
             return line.erased
         raise ValueError(f"message {line.position} does not tell what it says")
 

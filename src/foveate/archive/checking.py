@@ -33,7 +33,7 @@ from .lines import (
     StepLine,
     TreeLine,
 )
-from .reading import each_line
+from .reading import CRAFTED, each_line
 
 __all__ = ["Conflicts", "check", "opened"]
 
@@ -59,7 +59,7 @@ def check(
             checking.take(line)
         except FoveateError:
             raise
-        except ValueError as error:
+        except (ValueError, *CRAFTED) as error:
             raise BadTranscript(str(path), number, f"{error}.", "Nothing was imported.") from error
         on_line(number)
     try:
@@ -86,9 +86,13 @@ class _Wanted(Struct, frozen=True):
     links: tuple[tuple[Point, tuple[str, str], str], ...]
     """Where, which id and seal, and what it says where they differ."""
     records: tuple[tuple[Point, str, str], ...]
+    short: str
+    """What it says where something that is there ends before it could be continued; "" if nothing does."""
 
     def problem(self, chains: Chains) -> str:
         """What differs; "" if nothing."""
+        if self.short:
+            return self.short
         for point, link, said in self.links:
             if chains.links.get(point) != link:
                 return said
@@ -174,9 +178,11 @@ class _Checking:
         return found
 
     def _wanting(self, suffix: str, there: Iterable[tuple[Fork, Head]], chains: Chains) -> _Wanted:
-        links, records = [], []
+        links, records, short = [], [], ""
         for fork, head in there:
             said = f"There is a conversation {head.name!r} already, and its past is another one: "
+            if head.position < fork.after or head.number < fork.after_edit:
+                short = f"{said}it ends before it leaves the one that it is a fork of."
             position = min(fork.position, head.position)
             if position:
                 link = self._link(head, position)
@@ -185,7 +191,7 @@ class _Checking:
             if number:
                 record = self._record(head, number)
                 records.append((chains.ask_edit(fork.branch, number), record, f"{said}edit {number} is not the same."))
-        return _Wanted(suffix, tuple(links), tuple(records))
+        return _Wanted(suffix, tuple(links), tuple(records), short)
 
     def _link(self, head: Head, position: int) -> tuple[str, str]:
         if position == head.position:

@@ -32,6 +32,8 @@ LARGE = 4096
 
 _MESSAGES, _EDITS = 100, 500
 """Read at a time."""
+_BYTES = 4_000_000
+"""Of messages read at a time, about."""
 
 
 def export_archive(
@@ -137,8 +139,13 @@ def _fork(branch: Branch, numbers: dict[int, int]) -> Fork:
 
 
 def _messages(store: Database, head: Head, after: int) -> Iterator[Appended]:
-    for first in range(after + 1, head.position + 1, _MESSAGES):
-        yield from store.messages(head, first, min(first + _MESSAGES - 1, head.position))
+    count = _MESSAGES
+    while after < head.position:
+        some = store.messages(head, after + 1, min(after + count, head.position))
+        yield from some
+        after = some[-1].position
+        size = sum(len(row.body) for row in some)
+        count = max(1, min(_MESSAGES, len(some) * _BYTES // max(size, 1)))  # Fewer of large ones.
 
 
 def _message(row: Appended, first: tuple[int, int] | None, name: str) -> Line:

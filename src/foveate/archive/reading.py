@@ -13,7 +13,10 @@ from . import lines
 from .files import UNREADABLE, reading
 from .lines import Ending, Line, Opening, Tally
 
-__all__ = ["each_line", "opening_of"]
+__all__ = ["CRAFTED", "each_line", "opening_of"]
+
+CRAFTED = (OverflowError, RecursionError)
+"""What else reading a line raises that somebody made up: numbers too large, brackets too deep."""
 
 _LINE_MAX = 1 << 30
 """Bytes of a line; what is longer is no archive."""
@@ -72,7 +75,7 @@ def _next(file: object, path: Path, number: int) -> bytes:
 def _line(raw: bytes, path: Path, number: int) -> Line:
     try:
         line = lines.decode(raw)
-    except ValueError as error:
+    except (ValueError, *CRAFTED) as error:
         whole = "and so it is no archive of foveate." if number == 1 else "The file was damaged."
         raise BadTranscript(str(path), number, f"it is no line of an archive ({error}),", whole) from error
     if isinstance(line, Opening) != (number == 1):

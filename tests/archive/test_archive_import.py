@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,9 @@ def first(said: list[dict[str, Any]], kind: str, nth: int = 0) -> int:
         ("message", 2, {"stamp": [7, 7, 7, "user"]}, "the stamp of message 3 does not match its seal"),
         ("message", 2, {"position": 4}, "message 3 is missing: the next is message 4"),
         ("message", 2, {"same": [1, 1], "message": None}, "Expected `object`, got `null`"),
+        ("message", 2, {"message": json.loads("[" * 300 + "]" * 300)}, "Expected|deep|recursion"),
+        ("message", 2, {"stamp": [2**70, 7, 7, "user"]}, "serialize ints"),
+        ("message", 2, {"position": 2**70}, "no line of an archive|message 3 is missing"),
         ("message", 2, {"message": 7}, "Expected `object`|no line"),
         ("record", 0, {"id": "ab" * 20}, "the id of the record with edit 1 does not follow"),
         ("branch", 1, {"branch": 1}, "branch 1 comes after branch 1 of 2"),
@@ -194,6 +198,35 @@ def test_another_past_of_edits_is_refused(store: MemoryStore, path: Path, tmp_pa
         import_archive(other, path)
 
 
+def test_a_fork_that_ends_before_it_forked_is_another_one(store: MemoryStore, path: Path) -> None:
+    """What it lacks lies in the lines of another conversation, so it could not be continued."""
+    other = MemoryStore()
+    head = other.open(TENANT, "fork 5")
+    other.append(head, store.messages(store.open(TENANT, "begun"), 1, 2))
+    before = contents(other)
+    with pytest.raises(BadSetting, match=r"'fork 5' already, .* it ends before it leaves the one"):
+        import_archive(other, path)
+    assert contents(other) == before
+    assert import_archive(other, path, on_conflict="rename").new == 2
+
+
+def test_what_is_there_as_a_conversation_of_its_own_is_continued(store: MemoryStore, path: Path) -> None:
+    """The same past, said once more instead of shared."""
+    other = MemoryStore()
+    for name in ("begun", "fork 5"):
+        here, head = store.open(TENANT, name), other.open(TENANT, name)
+        other.append(head, store.messages(here, 1, here.position - 1))
+        if name == "fork 5":
+            head = other.open(TENANT, name)
+            branch = store.branches(here)[1]
+            for id, record in store.records(here):
+                if record.last <= branch.number:
+                    head = other.commit(head, record, id)
+    assert import_archive(other, path).new == 0
+    there, here = contents(other), contents(store)
+    assert {name: what[:3] for name, what in there.items()} == {name: what[:3] for name, what in here.items()}
+
+
 def test_another_name_is_found_for_it_and_found_again(path: Path) -> None:
     store = MemoryStore()
     for name in ("begun", "begun~imported"):
@@ -272,6 +305,44 @@ def test_a_large_message_is_written_once(tmp_path: Path) -> None:
     store.append(fork, chain([user(LONG)] * 5, fork))
     assert export_archive(store, tmp_path / "a.jsonl", tenant=TENANT) == Count(14, 2, 10)
     assert (tmp_path / "a.jsonl").stat().st_size < 2 * len(LONG)
+
+
+def test_an_export_is_one_moment_of_a_tree_that_others_write_to(tmp_path: Path) -> None:
+    class Busy(MemoryStore):
+        def messages(self, head: Head, first: int, last: int) -> list[Appended]:
+            for branch in self.branches(head):
+                now = self.append(branch.head, chain([user("meanwhile")], branch.head))
+                now = self.commit(now, *record_after(now))
+                if len(self.names(TENANT)) < 5:
+                    self.fork(now, f"meanwhile {len(self.names(TENANT))}", now.position, now.number)
+            return super().messages(head, first, last)
+
+    busy, other = Busy(), MemoryStore()
+    build(busy, MADE)
+    before = {name: busy.open(TENANT, name) for name in busy.names(TENANT)}
+    export_archive(busy, tmp_path / "a.jsonl", tenant=TENANT)
+    import_archive(other, tmp_path / "a.jsonl")
+    assert set(other.names(TENANT)) == set(before)
+    for name, head in before.items():
+        now = other.open(TENANT, name)
+        assert (now.tip, now.record) == (head.tip, head.record)
+
+
+def test_little_memory_is_taken_whatever_the_size(tmp_path: Path) -> None:
+    """Thirty megabytes go out and in by way of a few."""
+    with SqliteStore(tmp_path / "a.db", synchronous="normal", search=False) as store:
+        head = store.open(TENANT, "one")
+        for batch in range(30):
+            head = store.append(head, chain([user(f"{batch} {n} " * 1250) for n in range(100)], head))
+        tracemalloc.start()
+        export_archive(store, tmp_path / "a.jsonl", tenant=TENANT)
+        with SqliteStore(tmp_path / "b.db", synchronous="normal", search=False) as other:
+            import_archive(other, tmp_path / "a.jsonl")
+            assert other.open(TENANT, "one").tip == head.tip
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    size = (tmp_path / "a.jsonl").stat().st_size
+    assert (size > 20_000_000, peak < 10_000_000) == (True, True), (size, peak)
 
 
 def test_half_an_import_is_not_exported(store: MemoryStore, tmp_path: Path) -> None:
