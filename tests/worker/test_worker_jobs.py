@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -26,7 +28,7 @@ from foveate.worker import Backoff, Compaction, Erasure, Vacuum, Worker, enqueue
 from foveate.worker.compacting import Opening, compacted
 from foveate.worker.jobs import done
 from foveate.worker.queue import QUEUE, deferred
-from foveate.worker.running import app_of
+from foveate.worker.running import app_of, until_empty
 
 Told = list[tuple[int, int, str]]
 
@@ -36,15 +38,26 @@ def worked_off(
 ) -> tuple[list[tuple[str, int]], Told]:
     """How each job stands in the end (status, attempts), and why attempts failed (job, attempt, reason)."""
     connector, reasons = InMemoryConnector(), []
+    begun: list[Compaction] = []
+
+    def noted(one: Any, is_last: bool) -> str:
+        begun.append(one)
+        return work(one, is_last)
 
     async def main() -> None:
-        app = app_of(connector, work, Backoff(attempts, 0), lambda *told: reasons.append(told))
+        app = app_of(connector, noted, Backoff(attempts, 0), lambda *told: reasons.append(told))
         async with app.open_async():
             for one in wanted:
                 await deferred(app, one)
-            await app.run_worker_async(
-                queues=[QUEUE], wait=False, concurrency=concurrency, install_signal_handlers=False, listen_notify=False
+            run = partial(
+                app.run_worker_async,
+                queues=[QUEUE],
+                wait=False,
+                concurrency=concurrency,
+                install_signal_handlers=False,
+                listen_notify=False,
             )
+            await until_empty(run, lambda: len(begun))
 
     asyncio.run(main())
     return [(job["status"], job["attempts"]) for job in connector.jobs.values()], reasons
@@ -106,19 +119,31 @@ def test_pauses_double() -> None:
 def test_jobs_of_one_conversation_wait_for_each_other_and_others_do_not() -> None:
     running: dict[str, int] = {}
     most: dict[str, int] = {}
-    both = threading.Barrier(2)  # Passed only where two conversations are worked on at once.
+    both = threading.Barrier(2, timeout=20)  # Passed only where two conversations are worked on at once.
 
     def work(wanted: Compaction, is_last: bool) -> str:
         name = wanted.conversation
         running[name] = running.get(name, 0) + 1
         most[name] = max(most.get(name, 0), running[name])
-        both.wait(20)
+        if wanted.focus == "0":
+            both.wait()
         running[name] -= 1
         return "done"
 
     jobs = [Compaction(name, focus=str(number)) for number in range(3) for name in ("a", "b")]
     states, reasons = worked_off(*jobs, work=work, concurrency=4)
     assert (states, reasons, most) == ([("succeeded", 1)] * 6, [], {"a": 1, "b": 1})
+
+
+def test_what_waits_for_a_job_of_the_same_conversation_is_worked_off_too() -> None:
+    """procrastinate's own run would end here while the first one runs, and leave the second."""
+
+    def work(wanted: Compaction, is_last: bool) -> str:
+        threading.Event().wait(0.05)
+        return "done"
+
+    jobs = [Compaction("c", focus=str(number)) for number in range(2)]
+    assert worked_off(*jobs, work=work, concurrency=4) == ([("succeeded", 1)] * 2, [])
 
 
 def test_the_same_waits_once() -> None:
@@ -143,7 +168,7 @@ def test_a_job_that_does_not_end_in_time_is_given_back_when_its_worker_is_to_end
         return "too late"
 
     async def main() -> None:
-        app = app_of(connector, work, Backoff(3, 0), lambda *told: reasons.append(told))
+        app = app_of(connector, work, Backoff(1, 3600), lambda *told: reasons.append(told))
         async with app.open_async():
             await deferred(app, Compaction("c"))
             worker = asyncio.create_task(
@@ -158,7 +183,8 @@ def test_a_job_that_does_not_end_in_time_is_given_back_when_its_worker_is_to_end
 
     asyncio.run(main())
     let_go.set()
-    assert [job["status"] for job in connector.jobs.values()] == ["todo"]
+    (job,) = connector.jobs.values()
+    assert (job["status"], job["scheduled_at"] <= datetime.now(UTC)) == ("todo", True)
     assert reasons == [(1, 1, "its worker was told to stop")]
 
 

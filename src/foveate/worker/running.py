@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -23,7 +24,7 @@ from procrastinate.jobs import Job, Status
 from .. import given
 from ..background.threads import ThreadJob
 from ..errors import BadSetting, StoreError
-from ..ports import Summarizer
+from ..ports import Database, Summarizer
 from ..wiring import open_store
 from .compacting import Compaction, Opening
 from .jobs import TASKS, Erasure, Vacuum, Wanted, done
@@ -31,7 +32,7 @@ from .queue import QUEUE
 from .retrying import ATTEMPTS, PAUSE, Backoff
 from .tables import Tables
 
-__all__ = ["Worker", "app_of"]
+__all__ = ["Worker", "app_of", "until_empty"]
 
 _log = logging.getLogger("foveate.worker")
 
@@ -86,6 +87,7 @@ class Worker:
         self._url, self._concurrency, self._backoff = url, concurrency, Backoff(attempts, pause)
         self._patience, self._stalled = patience, stalled
         self._tables = Tables(url)
+        self._begun = 0  # jobs, one that is tried again each time
 
     def run(self, *, once: bool = False) -> None:
         """Work until SIGINT or SIGTERM; with `once` until nothing waits that is due now."""
@@ -102,7 +104,7 @@ class Worker:
             )
             app = app_of(
                 connector,
-                lambda wanted, is_last: done(store, wanted, self._opening, is_last=is_last),
+                lambda wanted, is_last: self._do(store, wanted, is_last),
                 self._backoff,
                 self._tables.add_reason,
             )
@@ -127,22 +129,26 @@ class Worker:
             f"Start the worker again when the database is there."
         )
 
+    def _do(self, store: Database, wanted: Wanted, is_last: bool) -> str:
+        self._begun += 1
+        return done(store, wanted, self._opening, is_last=is_last)
+
     async def _work(self, app: App, asked: asyncio.Event, *, once: bool) -> None:
         """Work until it is asked to end, or, `once`, until nothing waits."""
-        working = asyncio.create_task(
-            app.run_worker_async(
-                queues=[QUEUE],
-                name="foveate",
-                wait=not once,
-                concurrency=self._concurrency,
-                install_signal_handlers=False,
-                shutdown_graceful_timeout=self._patience,
-                # A job that is tried again, or taken from a dead worker, is not told of: it is looked for.
-                fetch_job_polling_interval=min(_LOOK_SECONDS, self._stalled / 2),
-                update_heartbeat_interval=self._stalled / 3,
-                stalled_worker_timeout=self._stalled,
-            )
+        run = partial(
+            app.run_worker_async,
+            queues=[QUEUE],
+            name="foveate",
+            wait=not once,
+            concurrency=self._concurrency,
+            install_signal_handlers=False,
+            shutdown_graceful_timeout=self._patience,
+            # A job that is tried again, or taken from a dead worker, is not told of: it is looked for.
+            fetch_job_polling_interval=min(_LOOK_SECONDS, self._stalled / 2),
+            update_heartbeat_interval=self._stalled / 3,
+            stalled_worker_timeout=self._stalled,
         )
+        working = asyncio.create_task(until_empty(run, lambda: self._begun) if once else run())
         waiting = asyncio.create_task(asked.wait())
         try:
             await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
@@ -231,6 +237,16 @@ def _task(
         return told
 
     return run
+
+
+async def until_empty(run: Callable[[], Coroutine[Any, Any, None]], begun: Callable[[], int]) -> None:
+    """Run again and again until a run begins nothing. `begun`: how many jobs were begun so far.
+
+    procrastinate ends a run where all that waits is waiting for a job of the same conversation that still runs.
+    """
+    before = -1
+    while before != (before := begun()):
+        await run()
 
 
 @contextmanager
