@@ -139,6 +139,7 @@ class _Agent:
         if closes_model and model is not None and not isinstance(model, str):
             self._house.adopt(model)
         self._opened: Opened | None = None
+        self._looper: Looper | None = None
         self._busy = threading.Lock()
 
     @property
@@ -168,7 +169,9 @@ class _Agent:
         def opener(sub: Looping, name: str, around: Opened) -> object:
             return self._house.open(sub, name, around.model)
 
-        looper = Looper(self._looping, opened, opener, self._new_id)
+        if self._looper is None:  # One for all runs: it knows whether the newest has come to its end.
+            self._looper = Looper(self._looping, opened, opener, self._new_id)
+        looper = self._looper
         if task is None:
             return looper.resume(streams=streams)
         if not given.text("A task", task).strip():

@@ -55,6 +55,8 @@ class Looper:
         """Answers in a row that could not be carried out."""
         self._expanded = 0
         """Messages that were expanded in a row, and nothing else was done."""
+        self._is_clean = False
+        """Whether the newest run is known to have come to its end, so that its record says so."""
         self.running: Running | None = None
         """The newest run."""
 
@@ -62,12 +64,12 @@ class Looper:
 
     def begin(self, task: str, *, streams: bool, limits: Limits | None = None, parent: str = "") -> Act[Outcome]:
         """A new run: from a task, or what the user says, to its end."""
-        earlier = yield from self._last_run()
+        earlier = None if self._is_clean else (yield from self._last_run())
         if earlier is not None and earlier.state == "running":
             closed = replace(earlier, state="stopped", reason="it broke off", ended=self._looping.clock())
             yield Do(partial(self._chat.keep_run, closed))
         running = self._made(self._begun(task, parent), streams, limits)
-        return (yield from running.performed(partial(self._first, running, task)))
+        return (yield from self._perform(running, partial(self._first, running, task)))
 
     def resume(self, *, streams: bool, limits: Limits | None = None) -> Act[Outcome]:
         """Go on where a run ended before it was done: broken off, failed, or stopped by a limit.
@@ -85,10 +87,16 @@ class Looper:
             return outcome
         if run.state == "stopped" and run.reason in _BY_LIMIT:
             running = self._made(self._begun(run.task, run.parent), streams, limits)
-            return (yield from running.performed(partial(self._loop, running)))
+            return (yield from self._perform(running, partial(self._loop, running)))
         running = self._made(run, streams, limits)
         yield from running.take_up()
-        return (yield from running.performed(partial(self._taken_up, running)))
+        return (yield from self._perform(running, partial(self._taken_up, running)))
+
+    def _perform(self, running: Running, act: Callable[[], Act[Outcome]]) -> Act[Outcome]:
+        self._is_clean = False
+        outcome = yield from running.performed(act)
+        self._is_clean = True
+        return outcome
 
     def _last_run(self) -> Act[AgentRun | None]:
         runs: list[AgentRun] = yield Do(self._chat.runs)

@@ -514,3 +514,12 @@ def test_every_kind_of_step_is_on_record():
         ("expand", "m99", "it is needed", "failed"),
         ("chat", "chat", "Where?", "done"),
     ]
+
+
+def test_an_agent_that_goes_on_does_not_read_all_its_runs_again(monkeypatch: pytest.MonkeyPatch):
+    """Each run began with reading all that there were: the work for one grew with the conversation."""
+    agent, _ = made([done("one"), done("two"), done("three")], store="memory:")
+    with agent:
+        agent.run("The first.")
+        monkeypatch.setattr(agent.conversation, "runs", lambda: pytest.fail("All runs were read."))
+        assert [agent.run(task).text for task in ("The second.", "The third.")] == ["two", "three"]
