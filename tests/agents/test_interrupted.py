@@ -439,3 +439,20 @@ def test_a_stream_that_is_left_after_any_event_is_taken_up_and_does_nothing_twic
             unknown = [result.call_id for result in results if result.text.startswith("It is not known")]
             assert unknown == [] or together  # What goes on beside the one that has answered is not heard any more.
             assert "c1" not in unknown
+
+
+def test_a_call_of_the_model_that_was_stopped_while_its_step_was_written_is_not_left_as_going_on():
+    """A `send` cancelled at that moment left a step that was `running` for ever, in a run that had stopped."""
+    store, countdown = MemoryStore(), Countdown(after=True)
+
+    class Stopping(FailingStore):
+        def put_step(self, head: Any, step: Any) -> None:
+            countdown.run(lambda: store.put_step(head, step), lambda: cast(Any, KeyboardInterrupt()))
+
+    with agent(["Hello."], store=Stopping(store, Countdown())) as one:
+        countdown.start(1)
+        with pytest.raises(KeyboardInterrupt):
+            one.send("Hi.")
+        (run,) = one.conversation.runs()
+        assert (run.state, [step.state for step in one.conversation.steps(run.id)]) == ("stopped", ["failed"])
+        assert one.send("Hi again.").text == "Hello."

@@ -96,8 +96,9 @@ class Running:
         number = chat.head.number
         prompt = yield Do(lambda: chat.prompt(system=system, tools=tools))
         yield from self._tell_changes(number)
-        step = yield from self.begin_step("model", self.model.name)
+        step = self._next_step("model", self.model.name)
         try:
+            yield Do(partial(chat.keep_step, step))  # Whoever is stopped while this is written leaves nothing begun.
             number = chat.head.number
             response = yield from self._sent(prompt)
             yield from self._tell_changes(number)
@@ -147,13 +148,16 @@ class Running:
 
     def begin_step(self, kind: StepKind, name: str, *, call: str = "", input: str = "") -> Act[AgentRunStep]:
         """Write down that a step begins."""
-        self._number += 1
-        turn = self.conversation.view.turn - (kind != "model")  # A view is for the call that comes.
-        step = AgentRunStep(
-            self.run.id, self._number, kind, word(name), word(call), input, turn=turn, begun=self.clock()
-        )
+        step = self._next_step(kind, name, call, input)
         yield Do(lambda: self.conversation.keep_step(step))
         return step
+
+    def _next_step(self, kind: StepKind, name: str, call: str = "", input: str = "") -> AgentRunStep:
+        self._number += 1
+        turn = self.conversation.view.turn - (kind != "model")  # A view is for the call that comes.
+        return AgentRunStep(
+            self.run.id, self._number, kind, word(name), word(call), input, turn=turn, begun=self.clock()
+        )
 
     def end_step(
         self, step: AgentRunStep, *, output: str = "", error: str = "", message: str = ""
