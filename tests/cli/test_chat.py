@@ -178,6 +178,12 @@ def test_a_fork_goes_its_own_way_and_leaves_the_other_as_it_was(chat, tmp_path):
         assert (len(talk), len(other)) == (2, 4)
 
 
+def test_there_is_nothing_to_resume_in_a_fork_of_what_was_answered(chat):
+    """The chat said that the model had not answered, and to say /resume again."""
+    out = answers(chat("hello", "/fork other", "/resume"))
+    assert out[2] == "There is nothing to go on with: the last answer came to its end."
+
+
 def test_a_conversation_in_memory_goes_over_to_another_model_and_another_name(chat):
     out = answers(chat("remember: one", "/model demo", "/fork other", "/fork third", "/history", store="memory:"))
     assert out[4].splitlines()[0] == "   m1  user       remember: one"
@@ -391,7 +397,7 @@ def test_a_folder_that_there_is_not_is_refused(run, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("hello\n"))
     code, _, err = run("chat", "--model", "demo", "--folder", tmp_path / "no", "--store", "memory:")
     assert code == 2
-    assert "There is no folder" in err
+    assert f"There is no folder '{tmp_path}/no'" in err
 
 
 def test_what_settings_say_of_the_store_and_the_window_counts(run, tmp_path, monkeypatch):
@@ -435,6 +441,7 @@ def test_a_missing_key_is_one_clear_sentence(chat, monkeypatch, model, variable)
     err = chat("hello", model=model, code=2)
     assert err.startswith(f"foveate: {model} needs a key, and {variable} is not set.")
     assert len(err.splitlines()) == 1
+    assert chat("//hello", model=model, code=2) == err
 
 
 @pytest.mark.parametrize("package", ["anthropic", "openai"])

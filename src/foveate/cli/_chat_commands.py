@@ -182,7 +182,8 @@ def _model(talk: Talk, rest: str) -> str:
 
 def _resume(talk: Talk, rest: str) -> str:
     runs, newest = talk.chat.runs(), talk.chat.history(max(1, len(talk.chat)))
-    if not newest or (runs and runs[-1].state == "done" and newest[-1].message.role == "assistant"):
+    is_answered = bool(newest) and newest[-1].message.role == "assistant" and not newest[-1].message.calls
+    if not newest or (is_answered and (not runs or runs[-1].state == "done")):  # A fork has no runs of its own yet.
         raise BadInput("There is nothing to go on with: the last answer came to its end.")
     talk.say(None)
     return ""

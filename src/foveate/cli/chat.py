@@ -138,7 +138,8 @@ def _is_over(talk: Talk, screen: Screen, *, goes_on: bool) -> bool:
         if (line := _read(screen)) is None:
             return True
         text = line.strip()
-        if text.startswith("/") and not text.startswith("//"):
+        is_command = text.startswith("/") and not text.startswith("//")
+        if is_command:
             return is_over(talk, text)
         if text:
             talk.say(text.removeprefix("/") if text.startswith("//") else text)
@@ -147,7 +148,7 @@ def _is_over(talk: Talk, screen: Screen, *, goes_on: bool) -> bool:
             raise
         talk.note("\nCtrl-D, or /quit, ends the chat.")
     except BadSetting as error:
-        if text.startswith("/") or goes_on:
+        if is_command or goes_on:
             talk.note(str(error), "red")
         else:
             raise

@@ -37,9 +37,9 @@ class Folder:
         try:
             self.root = Path(path).expanduser().resolve(strict=True)
         except (OSError, TypeError, ValueError, RuntimeError) as error:
-            raise BadSetting(f"There is no folder {path!r:.200} for tools to work in: {error}.") from error
+            raise BadSetting(f"There is no folder {str(path)!r:.200} for tools to work in: {error}.") from error
         if not self.root.is_dir():
-            raise BadSetting(f"{path!r:.200} is not a folder. Tools need one to work in.")
+            raise BadSetting(f"{str(path)!r:.200} is not a folder. Tools need one to work in.")
 
     def place(self, name: str) -> Path:
         """Where a path leads, relative to the folder or absolute, links followed. Raises ToolFailed for one that leads
