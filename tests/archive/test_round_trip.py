@@ -80,6 +80,16 @@ def test_an_archive_stays_the_same_through_postgres(postgres_url: str) -> None:
     check()
 
 
+@settings(max_examples=10)
+@given(made=moves)
+def test_the_same_history_makes_the_same_archive_wherever_it_was_made(made: list[tuple[int, int, int]]) -> None:
+    memory = MemoryStore()
+    build(memory, made)
+    with tempfile.TemporaryDirectory() as folder, SqliteStore(Path(folder) / "a.db", synchronous="normal") as sqlite:
+        build(sqlite, made)
+        assert exported(sqlite) == exported(memory)
+
+
 @SOME
 @given(made=moves)
 def test_a_conversation_takes_its_whole_tree_along_and_nothing_else(made: list[tuple[int, int, int]]) -> None:
