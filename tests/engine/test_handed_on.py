@@ -88,6 +88,14 @@ def test_what_another_process_did_is_in_the_next_view() -> None:
     assert not one._engine.ahead.is_handed_on
 
 
+def test_it_is_in_the_view_of_a_call_that_is_made_again() -> None:
+    """Nothing was appended in between, so nothing else told that the journal has grown."""
+    one = opened(policy=(COMPACT,), summarizer=nobody, background=Desk(), **SIZE)
+    talk(one, 1, 7)
+    relieve(beside(one))
+    assert texts(one.settle())[0] == "In short."
+
+
 def test_it_is_wanted_again_some_calls_later() -> None:
     desk = Desk()
     one = opened(policy=(COMPACT,), summarizer=nobody, background=desk, **SIZE)
