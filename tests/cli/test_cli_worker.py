@@ -57,6 +57,7 @@ class TestWithAQueue:
         from foveate.testing import say, text_of
         from foveate.worker import enqueue
 
+        assert run("worker", "upgrade", "--store", postgres_url) == (0, "The queue is up to date.\n", "")
         assert run("worker", "status", "--store", postgres_url)[1] == "0 waiting, 0 running, 0 done, 0 failed\n"
         with open_conversation("support-456", store=postgres_url, tenant="acme", window=10_000) as chat:
             for number in range(6):

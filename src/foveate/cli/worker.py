@@ -134,8 +134,29 @@ def status(
     return 0
 
 
+def upgrade(*, store: str | None = None) -> int:
+    """Make the tables of the queue, or bring them up to the procrastinate that is installed.
+
+    It is done when a queue is first used, too; here by a user who may create tables.
+
+    Example: `foveate worker upgrade --store postgresql://ann@db.example/chats`
+
+    Parameters
+    ----------
+    store
+        URL of the conversations' database (as settings say).
+    """
+    from ..worker import set_up
+    from ._print import say
+
+    set_up(settings_of()["store"] if store is None else store)
+    say("The queue is up to date.")
+    return 0
+
+
 worker = App(name="worker", help=description(work))
 worker.default(work)
+worker.command(upgrade, name="upgrade", help=description(upgrade))
 worker.command(status, name="status", help=description(status))
 
 
