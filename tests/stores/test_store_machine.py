@@ -16,7 +16,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from foveate.core.messages import user
+from foveate.core.edits import Replace, Span, Summarize, Target
+from foveate.core.messages import Text, user
 from foveate.core.runs import AgentRun, AgentRunStep
 from foveate.errors import FoveateError
 from foveate.ports import Head, Store
@@ -84,6 +85,21 @@ class Machine(RuleBasedStateMachine):
         head = self.head(choice)
         record, id = record_after(head, *record_after(head)[0].edits * count)
         self.both(lambda store: store.commit(head, record, id))
+
+    @rule(choice=ANY, of=ANY, text=st.sampled_from(["told", LONG]), is_span=st.booleans())
+    def tell(self, choice: int, of: int, text: str, is_span: bool) -> None:
+        head, other = self.head(choice), self.head(of)
+        ids = [row.id for row in self.memory.messages(other, 1, other.position)] or ["ab" * 20]
+        first, last = ids[of % len(ids)], ids[-1]
+        edit = Summarize(Span(first, last), text) if is_span else Replace(Target(first), (Text(text),))
+        self.both(lambda store: store.commit(head, *record_after(head, edit)))
+
+    @rule(choice=ANY, first=st.integers(-1, 8), length=st.integers(0, 3), runs=st.booleans())
+    def erase(self, choice: int, first: int, length: int, runs: bool) -> None:
+        head = self.head(choice)
+        self.both(lambda store: store.erase(head, first, first + length, runs=runs, time=7))
+        self.both(lambda store: store.leftovers(head))
+        self.both(lambda store: store.erasures(head))
 
     @rule(choice=ANY, name=NAMES, position=ANY, number=ANY)
     def fork(self, choice: int, name: str, position: int, number: int) -> None:

@@ -6,6 +6,8 @@ what is erased already is passed over.
 
 from __future__ import annotations
 
+import time
+
 from ..ports import Clock, Erased, Store
 
 __all__ = ["erase_conversation", "erase_tenant"]
@@ -20,7 +22,7 @@ def erase_conversation(
     """Erase every message of a conversation, with all that was made of them and the texts of its agents' runs.
 
     Forks lose what they share with it and keep their own. Its name, its places and its hashes stay. `clock` dates the
-    erasures. Raises NoSuchConversation.
+    erasures, by default this computer's. Raises NoSuchConversation.
     """
     done: list[Erased] = []
     first = 1
@@ -29,8 +31,7 @@ def erase_conversation(
         last = min(first + _MESSAGES - 1, head.position)
         is_end = last == head.position
         piece = (first, last) if first <= last else (1, 0)
-        time = clock() if clock else 0
-        done.append(store.erase(head, *piece, runs=is_end, who=who, reason=reason, time=time))
+        done.append(store.erase(head, *piece, runs=is_end, who=who, reason=reason, time=(clock or _now)()))
         first = last + 1
         if is_end and store.open(tenant, name, create=False).position < first:
             return [one for one in done if one.number]
@@ -44,3 +45,7 @@ def erase_tenant(
         name: erase_conversation(store, name, tenant=tenant, reason=reason, who=who, clock=clock)
         for name in store.names(tenant)
     }
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -155,7 +155,7 @@ class MemoryStore(MemoryCatalog):
         check_names(tenant, names)
         with self._lock:
             self._check_open()
-            for old, new in names.items():
+            for old, new in sorted(names.items()):
                 if (tenant, old) not in self._names:
                     raise NoSuchConversation(old, "this memory")
                 if (tenant, new) in self._names:

@@ -13,6 +13,8 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
+from msgspec import structs
+
 from ..core import ids as identity
 from ..core.journal import Record
 from ..errors import BadSetting, Damaged, NoSuchConversation, StoreError
@@ -154,8 +156,8 @@ class SqlStore(SqlErasing, SqlRuns, SqlCatalog):
         check_point(head, position, number)
 
         def work(session: Session) -> Head:
-            _, family = self._branch(session, head)
-            fork = _leave(session, head, family, name, position, number)
+            now, family = self._branch(session, head)
+            fork = _leave(session, structs.replace(head, erased=now.erased), family, name, position, number)
             _take_name(session, fork)
             return fork
 
@@ -173,7 +175,8 @@ class SqlStore(SqlErasing, SqlRuns, SqlCatalog):
                 same = (now.name, now.position, now.tip) == (head.name, head.position, head.tip)
                 raise stale_plan(head, now) if same else tip_moved(head, now)
             _take_name(session, Head(head.tenant, keep, head.root, head.branch))
-            fork = _leave(session, head, lineage.decode(found[0][0]), head.name, position, number)
+            given = structs.replace(head, erased=found[0][1])
+            fork = _leave(session, given, lineage.decode(found[0][0]), head.name, position, number)
             place = head.tenant, lineage.root_of(head.tenant, head.name), head.name
             if not session.rows(sql.POINT_NAME, (fork.branch, *place)):
                 raise Damaged(f"No row leads to {head.name!r} by its name. Run `verify`.")
@@ -288,7 +291,9 @@ class SqlStore(SqlErasing, SqlRuns, SqlCatalog):
 def _begin(session: Session, tenant: str, name: str) -> Head:
     """A new conversation, the first of its tree."""
     root = lineage.root_of(tenant, name)
-    head = Head(tenant, name, root, session.rows(sql.NEW_BRANCH, (tenant, root))[0][0])
+    branch = session.rows(sql.NEW_BRANCH, (tenant, root))[0][0]
+    # A conversation that had this name before, and has another one now, may have left its tree here.
+    head = Head(tenant, name, root, branch, erased=session.rows(sql.LAST_ERASURE, (tenant, root))[0][0])
     _take_name(session, head)
     _add_branch(session, head, ())
     return head

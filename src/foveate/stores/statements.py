@@ -39,7 +39,7 @@ COMMIT = f"""
     WHERE {_KEY} AND name = ? AND number = ? AND record = ? AND erased = ? RETURNING position, tip, seal"""
 RENAME = f"""
     UPDATE branch SET name = ?
-    WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND number = ? AND record = ? RETURNING lineage"""
+    WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND number = ? AND record = ? RETURNING lineage, erased"""
 
 # Held until the transaction ends, so that nothing is erased meanwhile; no row where something was erased before.
 HOLD = f"UPDATE branch SET erased = erased WHERE {_KEY} AND erased = ? RETURNING erased"

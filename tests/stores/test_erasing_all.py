@@ -1,0 +1,100 @@
+"""Erasing a whole conversation, or all of a tenant's, piece by piece."""
+
+from __future__ import annotations
+
+import pytest
+
+from foveate.core.messages import user
+from foveate.core.outlines import ERASED
+from foveate.core.runs import AgentRun
+from foveate.errors import NoSuchConversation, StoreError
+from foveate.ports import Store
+from foveate.stores import erasing_all
+from foveate.stores.erasing_all import erase_conversation, erase_tenant
+from foveate.stores.memory import MemoryStore
+from foveate.testing.faults import Countdown, FailingStore
+from foveate.testing.rows import chain
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> Store:
+    """A conversation of seven messages with a run, a fork that shares four and has two, and one of another tenant."""
+    monkeypatch.setattr(erasing_all, "_MESSAGES", 3)
+    store = MemoryStore()
+    head = store.open("acme", "one")
+    head = store.append(head, chain([user(f"word{n}") for n in range(7)], head))
+    store.put_run(head, AgentRun("r", "me", "one", "some task"))
+    fork = store.fork(head, "fork", 4, 0)
+    store.append(fork, chain([user("own"), user("words")], fork))
+    store.open("acme", "empty")
+    theirs = store.open("zeta", "theirs")
+    store.append(theirs, chain([user("theirs")], theirs))
+    return store
+
+
+def said(store: Store, name: str, tenant: str = "acme") -> str:
+    """A sign for each message: x where it says something."""
+    head = store.open(tenant, name, create=False)
+    return "".join("x" if row.body else "-" for row in store.messages(head, 1, head.position))
+
+
+def test_a_conversation_is_erased_in_pieces_and_its_forks_keep_their_own(store: Store) -> None:
+    done = erase_conversation(store, "one", tenant="acme", reason="closed", who="ann", clock=lambda: 9)
+    assert [(one.number, one.handles, one.messages, one.runs) for one in done] == [
+        (1, "m1-m3", 3, 0),
+        (2, "m4-m6", 3, 0),
+        (3, "m7", 1, 1),
+    ]
+    assert {(one.time, one.who, one.reason) for one in done} == {(9, "ann", "closed")}
+    assert (said(store, "one"), said(store, "fork"), said(store, "theirs", "zeta")) == ("-------", "----xx", "x")
+    assert store.runs(store.open("acme", "one"))[0].task == ERASED
+    assert erase_conversation(store, "one", tenant="acme") == []
+
+
+def test_who_is_interrupted_begins_again(store: Store) -> None:
+    for n in range(1, 40):
+        countdown = Countdown(n)
+        try:
+            erase_conversation(FailingStore(store, countdown), "one", tenant="acme")
+        except StoreError:
+            assert store.verify(store.open("acme", "one")) == []
+        if said(store, "one") == "-------" and not countdown.is_used_up:
+            break
+    assert (said(store, "one"), said(store, "fork")) == ("-------", "----xx")
+    assert store.leftovers(store.open("acme", "one")) == (7, [])
+
+
+def test_what_is_appended_meanwhile_is_erased_too(store: Store) -> None:
+    class Busy(MemoryStore):
+        """Others append while it erases."""
+
+        left = 4
+
+        def erase(self, head, first, last, **options):  # type: ignore[no-untyped-def]
+            if self.left:
+                self.left -= 1
+                now = self.open(head.tenant, head.name)
+                self.append(now, chain([user("meanwhile")], now))
+            return super().erase(head, first, last, **options)
+
+    busy = Busy()
+    busy.open("acme", "one")
+    erase_conversation(busy, "one", tenant="acme")
+    assert said(busy, "one") == "----"
+
+
+def test_all_of_a_tenant(store: Store) -> None:
+    done = erase_tenant(store, "acme", clock=lambda: 9)
+    assert {name: sum(one.messages for one in some) for name, some in done.items()} == {
+        "empty": 0,
+        "fork": 6,
+        "one": 3,
+    }
+    assert (said(store, "one"), said(store, "fork"), said(store, "theirs", "zeta")) == ("-------", "------", "x")
+    assert erase_tenant(store, "nobody") == {}
+
+
+def test_a_conversation_that_is_not_there(store: Store) -> None:
+    with pytest.raises(NoSuchConversation):
+        erase_conversation(store, "nobody", tenant="acme")
+    assert "nobody" not in store.names("acme")
