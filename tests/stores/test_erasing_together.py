@@ -1,0 +1,109 @@
+"""Erasing while others append, commit, search, fork and save views: nothing comes back, and nothing else is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from foveate.core.edits import Replace, Span, Summarize, Target
+from foveate.core.messages import Text, user
+from foveate.core.snapshots import VERSION, Facts, KeptSlot, Snapshot
+from foveate.errors import BadSetting, StalePlan, TipMoved
+from foveate.ports import Store
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.erase_contract import WORD
+from foveate.testing.rows import chain, record_after
+
+ROUNDS = 12
+LONG = " ".join(f"{n * n % 7919:x}" for n in range(3000))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: Any, tmp_path: Path) -> Iterator[Store]:
+    if request.param == "sqlite":
+        with SqliteStore(tmp_path / "chat.db", synchronous="normal") as sqlite:
+            yield sqlite
+    else:
+        pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+        from foveate.stores.postgres import PostgresStore
+
+        with PostgresStore(request.getfixturevalue("postgres_url")) as postgres:
+            yield postgres
+
+
+def together(*works: Callable[[], None]) -> None:
+    """Run them in a thread each, and raise what any of them raised."""
+    failed: list[BaseException] = []
+
+    def run(work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failed:
+        raise failed[0]
+
+
+def test_nothing_comes_back_and_nothing_else_is_lost(store: Store) -> None:
+    head = store.open("acme", "one")
+    for n in range(ROUNDS):
+        head = store.append(head, chain([user(f"{WORD} {n} {LONG}"), user(f"kept {n}")], head))
+    ids = [row.id for row in store.messages(head, 1, head.position)]
+
+    def erasing() -> None:
+        for n in range(ROUNDS):
+            store.erase(store.open("acme", "one"), 2 * n + 1, 2 * n + 1)
+
+    def appending() -> None:
+        for n in range(ROUNDS):
+            while True:
+                now = store.open("acme", "one")
+                try:
+                    store.append(now, chain([user(f"more {n}"), user(LONG)], now))
+                    break
+                except TipMoved:
+                    continue
+
+    def planning() -> None:
+        for n in range(ROUNDS):
+            now = store.open("acme", "one")
+            row = store.messages(now, 2 * n + 1, 2 * n + 1)[0]
+            if row.body:  # Whoever has seen it may tell of it, as long as it is there.
+                told = Replace(Target(row.id), (Text(f"a {WORD}"),)), Summarize(Span(ids[0], row.id), f"some {WORD}")
+                kept = Snapshot(VERSION, 1, 0, [], [KeptSlot(1, [(1, told[0])])], [], Facts())
+                try:
+                    store.commit(now, *record_after(now, *told))
+                    store.save_snapshot(now, 1, 0, kept.encode())
+                except StalePlan:
+                    continue
+
+    def searching() -> None:
+        for _ in range(ROUNDS):
+            store.search(store.open("acme", "one"), f"{WORD} more")
+
+    def forking() -> None:
+        for n in range(ROUNDS):
+            now = store.open("acme", "one")
+            try:
+                store.fork(now, f"fork{n}", now.position, now.number)
+            except BadSetting:
+                continue
+
+    together(erasing, appending, planning, searching, forking)
+    found = [store.open("acme", name) for name in store.names("acme")]
+    assert [store.verify(one) for one in found] == [[]] * len(found)
+    assert [store.leftovers(one) for one in found] == [(ROUNDS, [])] * len(found)
+    now = store.open("acme", "one")
+    assert store.search(now, WORD) == []
+    said = [bool(row.body) for row in store.messages(now, 1, now.position)]
+    assert said == [False, True] * ROUNDS + [True] * 2 * ROUNDS
