@@ -101,7 +101,7 @@ def check_rows(head: Head, rows: Sequence[Appended]) -> None:
 
 
 def _seals(parent: str, row: Appended) -> bool:
-    """Whether a row's seal is made of its stamp: of the outline, or of its bytes, as before there were outlines."""
+    """Whether the seal of a row is made of its stamp: of its outline, or, as before there were outlines, its bytes."""
     if ids.seal(parent, row.id, outline_of_stamp(row.stamp)) == row.seal:
         return True
     return bool(row.stamp.metadata) and ids.seal(parent, row.id, wire.encode_stamp(row.stamp)) == row.seal
