@@ -267,6 +267,15 @@ def test_erasing_and_giving_back_room_are_jobs_too(postgres_url: str) -> None:
             assert (chat.verify(), chat.leftovers()) == ([], (erased, []))
 
 
+def test_what_is_to_be_erased_does_not_wait_for_a_job_that_is_tried_again_later(postgres_url: str) -> None:
+    filled(postgres_url)
+    enqueue(postgres_url, "c", now=True)
+    work_off(postgres_url, failing, pause=3600)
+    enqueue(postgres_url, "c", "erase")
+    work_off(postgres_url)
+    assert [(job.what, job.state) for job in job_states(postgres_url)] == [("compact", "waiting"), ("erase", "done")]
+
+
 def test_jobs_tell_what_they_are(postgres_url: str) -> None:
     enqueue(postgres_url, "support-456", tenant="acme", now=True)
     (job,) = job_states(postgres_url)

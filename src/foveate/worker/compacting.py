@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..core.edits import Summarize
 from ..core.journal import Record
@@ -72,6 +73,14 @@ class Opening(Struct, frozen=True):
                 "Somebody has to write the summaries: --summarizer, or summarizer=, a name such as digest or "
                 "anthropic:claude-haiku-4-5."
             )
+
+    def checked(self) -> Opening:
+        """The same with the summarizer opened. Raises BadSetting, and MissingExtra, as every job would."""
+        keywords: dict[str, Any] = {name: getattr(self, name) for name in self.__struct_fields__}
+        if isinstance(self.summarizer, str):
+            keywords["summarizer"] = open_summarizer(self.summarizer)
+        open_conversation("checked", store="memory:", background=False, **keywords).close()
+        return replace(self, summarizer=keywords["summarizer"])
 
 
 def compacted(store: Store, wanted: Compaction, opening: Opening, *, is_last: bool) -> str:

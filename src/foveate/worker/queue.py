@@ -23,6 +23,8 @@ __all__ = ["QUEUE", "Queue", "What", "deferred", "enqueue", "enqueue_async"]
 
 QUEUE = "foveate"
 """Name of the queue: procrastinate's tables may hold others beside it."""
+ERASING_FIRST = 10
+"""The priority of erasing; that of other jobs is 0."""
 
 What = Literal["compact", "erase", "erase-tenant", "vacuum"]
 """What can be done with a conversation, with all of a tenant's, or with the whole store."""
@@ -192,7 +194,13 @@ async def deferred(app: App, wanted: Wanted, connection: psycopg.AsyncConnection
 
 def _deferrer(app: App, wanted: Wanted, connection: object) -> JobDeferrer:
     return app.configure_task(
-        task_of(wanted), queue=QUEUE, lock=wanted.lock, queueing_lock=wanted.waiting_lock, connection=connection
+        task_of(wanted),
+        queue=QUEUE,
+        lock=wanted.lock,
+        queueing_lock=wanted.waiting_lock,
+        # procrastinate lets nobody past a job of the same lock that waits for its next attempt but who has precedence.
+        priority=ERASING_FIRST if isinstance(wanted, Erasure) else 0,
+        connection=connection,
     )
 
 
@@ -213,6 +221,8 @@ def _wanted(
     given.instance("now=", now, bool, "True or False")
     if number is not None:
         given.whole("number= (of an edit)", number)
+    if what in ("compact", "erase") and not conversation:
+        raise BadSetting(f"Which conversation? {what!r} needs a name.")
     if what in ("erase-tenant", "vacuum") and conversation:
         raise BadSetting(f"{what!r} is about no single conversation: enqueue(store, '', {what!r}).")
     match what:

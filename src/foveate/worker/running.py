@@ -30,7 +30,7 @@ from .compacting import Compaction, Opening
 from .jobs import TASKS, Erasure, Vacuum, Wanted, done
 from .queue import QUEUE
 from .retrying import ATTEMPTS, PAUSE, Backoff
-from .tables import Tables
+from .tables import Tables, told_of
 
 __all__ = ["Worker", "app_of", "until_empty"]
 
@@ -59,7 +59,8 @@ class Worker:
     `patience`: seconds that running jobs get when it is told to stop, before they are given back. `stalled`: seconds
     without a sign of life after which a worker is taken for dead.
 
-    Raises BadSetting for what is not allowed, and StoreError where the database cannot be used.
+    Raises BadSetting for what is not allowed, MissingExtra where the SDK of a model is not installed, and StoreError
+    where the database cannot be used.
     """
 
     def __init__(
@@ -83,7 +84,8 @@ class Worker:
         given.whole("attempts= (of a job)", attempts, 1)
         if not (pause >= 0 and patience >= 0 and stalled > 0):
             raise BadSetting("pause= and patience= are seconds, 0 or more, and stalled= is more than 0.")
-        self._opening = Opening(summarizer, policy, window, reserve, model, format, settings)
+        told_of(url)  # What is wrong with it is said first.
+        self._opening = Opening(summarizer, policy, window, reserve, model, format, settings).checked()
         self._url, self._concurrency, self._backoff = url, concurrency, Backoff(attempts, pause)
         self._patience, self._stalled = patience, stalled
         self._tables = Tables(url)

@@ -21,7 +21,7 @@ from ..stores.postgres_errors import explain
 from ..stores.postgres_pool import Connections
 from ..stores.postgres_url import Told, read_url
 
-__all__ = ["Tables", "set_up"]
+__all__ = ["Tables", "set_up", "told_of"]
 
 _ALONE = "SELECT pg_advisory_xact_lock(hashtextextended('foveate ' || current_schema(), 0))"
 _PATIENT = "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)"
@@ -45,7 +45,7 @@ class Tables:
     """Connections to the database in which a queue lies. `url`: of the store. Raises BadSetting and StoreError."""
 
     def __init__(self, url: str) -> None:
-        self.told = _told(url)
+        self.told = told_of(url)
         self._connections = Connections(self.told)
         self._is_ready = False
 
@@ -104,7 +104,8 @@ def set_up(url: str) -> None:
         tables.close()
 
 
-def _told(url: str) -> Told:
+def told_of(url: str) -> Told:
+    """What the URL of a store says, where a queue can lie beside it. Raises BadSetting."""
     if place_of(url).kind != "postgres":
         raise BadSetting(
             "A queue of jobs lies in PostgreSQL, beside the conversations: postgresql://USER:PASSWORD@HOST/DATABASE. "
