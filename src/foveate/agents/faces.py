@@ -20,7 +20,7 @@ from .batches import later
 from .calling import Approve
 from .events import AgentEvent, Ended, Outcome
 from .limits import Limits
-from .making import closed, made_of
+from .making import BUSY, closed, made_of
 from .talking import Talker
 from .tools import Tool
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ..async_conversation import AsyncConversation
 
 __all__ = ["AsyncFace", "Face"]
-
-_BUSY = "This agent is at work: it does one thing at a time. Wait until that has ended, or make a second agent."
 
 
 class Face:
@@ -139,7 +137,7 @@ class Face:
 
     def _events(self, act: Act[Outcome]) -> Generator[AgentEvent, None, Outcome]:
         if not self._busy.acquire(blocking=False):
-            raise BadInput(_BUSY)
+            raise BadInput(BUSY)
         try:
             return (yield from perform(act))
         finally:
@@ -253,7 +251,7 @@ class AsyncFace:
 
     async def _events(self, begin: Callable[[Talker], Act[Outcome]]) -> AsyncGenerator[AgentEvent, None]:
         if self._is_busy:
-            raise BadInput(_BUSY)
+            raise BadInput(BUSY)
         self._is_busy = True
         try:
             await self.open()

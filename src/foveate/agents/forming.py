@@ -7,7 +7,6 @@ around them.
 from __future__ import annotations
 
 import inspect
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from ..ports import Catalog, Clock, Cost, Model
 from ..wiring import open_conversation
 from .calling import Approve, Calling
 from .limits import Limits
+from .making import wall_clock
 from .opening import Looping
 from .prompting import Helper, system_prompt
 from .tools import Tool, tools_of
@@ -108,7 +108,7 @@ def formed(
         tells_expansions=given.instance("tells_expansions=", tells_expansions, bool, "True or False"),
         one_message=given.instance("one_message=", one_message, bool, "True or False"),
         verbose=given.instance("verbose=", verbose, bool, "True or False"),
-        clock=clock or _wall_clock,
+        clock=clock or wall_clock,
         keywords=keywords if clock is None else {**keywords, "clock": clock},
     )
     return _around(looping, sub_agents)
@@ -151,7 +151,3 @@ def _around(looping: Looping, sub_agents: Iterable[Looping]) -> Looping:
         )
         inner[sub.name] = _around(merged, sub.sub_agents.values())
     return replace(looping, sub_agents=inner)
-
-
-def _wall_clock() -> int:
-    return time.time_ns() // 1_000_000

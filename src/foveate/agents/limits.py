@@ -14,7 +14,10 @@ from ..core.runs import AgentRun
 from ..core.stamps import Usage
 from ..errors import BadSetting
 
-__all__ = ["Limits", "added"]
+__all__ = ["BY_LIMIT", "Limits", "added"]
+
+BY_LIMIT = frozenset(("turns", "tokens", "money", "time"))
+"""What a run says of why it ended, where a limit ended it."""
 
 
 class Limits(Struct, frozen=True):

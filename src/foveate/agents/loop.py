@@ -7,7 +7,6 @@ conversation and model are opened when it first runs. Handed to another agent, i
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -25,6 +24,7 @@ from .forming import formed
 from .lifecycle import Lifecycle, MessageLifecycleEvent
 from .limits import Limits
 from .looping import Looper
+from .making import BUSY, fresh_id
 from .opening import OWN, House, Looping, Opened
 from .tools import Tool
 
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from ..conversation import Conversation
 
 __all__ = ["AsyncLoopAgent", "LoopAgent"]
-
-_BUSY = "This agent is at work: it does one thing at a time. Wait until that has ended, or make a second agent."
 
 
 class _Agent:
@@ -134,7 +132,7 @@ class _Agent:
         if new_id is not None:
             given.callable_("new_id=", new_id)
         self._name = given.text("conversation=", conversation) or name
-        self._new_id = new_id or _new_id
+        self._new_id = new_id or fresh_id
         self._house = House(asynchronous=self._asynchronous)
         if closes_model and model is not None and not isinstance(model, str):
             self._house.adopt(model)
@@ -216,7 +214,7 @@ class LoopAgent(_Agent):
 
     def _events(self, task: str | None, *, streams: bool) -> Generator[AgentEvent, None, None]:
         if not self._busy.acquire(blocking=False):
-            raise BadInput(_BUSY)
+            raise BadInput(BUSY)
         try:
             yield from perform(self._act(self._opened or self._is_open(self._open()), task, streams))
         finally:
@@ -274,7 +272,7 @@ class AsyncLoopAgent(_Agent):
 
     async def _events(self, task: str | None, *, streams: bool) -> AsyncGenerator[AgentEvent, None]:
         if not self._busy.acquire(blocking=False):
-            raise BadInput(_BUSY)
+            raise BadInput(BUSY)
         try:
             await self.open()
             assert self._opened is not None, "It was opened."
@@ -314,7 +312,3 @@ async def _outcome_of(events: AsyncGenerator[AgentEvent, None]) -> Outcome:
             last = event
     assert isinstance(last, Ended), "A run ends with Ended, or raises."
     return last.outcome
-
-
-def _new_id() -> str:
-    return uuid.uuid4().hex

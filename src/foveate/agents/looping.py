@@ -12,8 +12,6 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
-from msgspec.structs import replace
-
 from ..core.edits import Hide, Target
 from ..core.handles import parse_handle
 from ..core.messages import Message, user
@@ -25,7 +23,7 @@ from .acting import carry_out
 from .acts import Act, Do
 from .events import Ended, Outcome
 from .handing import Handing, Opener
-from .limits import Limits
+from .limits import BY_LIMIT, Limits
 from .opening import OWN, Looping, Opened
 from .past import Past
 from .results import sendable
@@ -36,7 +34,6 @@ from .steps import Actions, Chat, ExpandMessage, Failed, NextStep, Retry, SubAge
 __all__ = ["Looper"]
 
 _log = logging.getLogger("foveate")
-_BY_LIMIT = ("turns", "tokens", "money", "time")
 _NOTE = Lease(message_type="retry-context")
 _PART = Lease(message_type="action-result", action_id="expand-message")
 _AGAIN = (
@@ -66,8 +63,9 @@ class Looper:
         """A new run: from a task, or what the user says, to its end."""
         earlier = None if self._is_clean else (yield from self._last_run())
         if earlier is not None and earlier.state == "running":
-            closed = replace(earlier, state="stopped", reason="it broke off", ended=self._looping.clock())
-            yield Do(partial(self._chat.keep_run, closed))
+            broken = self._made(earlier, streams=False, limits=None)
+            yield from broken.take_up()
+            yield from broken.close("stopped", reason="it broke off")
         running = self._made(self._begun(task, parent), streams, limits)
         return (yield from self._perform(running, partial(self._first, running, task)))
 
@@ -85,7 +83,7 @@ class Looper:
             outcome = Outcome(run.result, run)
             yield Ended(outcome)
             return outcome
-        if run.state == "stopped" and run.reason in _BY_LIMIT:
+        if run.state == "stopped" and run.reason in BY_LIMIT:
             running = self._made(self._begun(run.task, run.parent), streams, limits)
             return (yield from self._perform(running, partial(self._loop, running)))
         running = self._made(run, streams, limits)

@@ -21,7 +21,10 @@ from .limits import Limits
 from .talking import Talking
 from .tools import Tool, tools_of
 
-__all__ = ["Made", "closed", "made_of"]
+__all__ = ["BUSY", "Made", "closed", "fresh_id", "made_of", "wall_clock"]
+
+BUSY = "This agent is at work: it does one thing at a time. Wait until that has ended, or make a second agent."
+"""What a second call at once is told."""
 
 _OPENING = frozenset(inspect.signature(open_conversation).parameters) - {"name"}
 """What a conversation may be opened with."""
@@ -87,8 +90,8 @@ def made_of(
         calling=answers,
         system=kind._system if system is None else system,
         limits=limits or Limits(),
-        clock=clock or _wall_clock,
-        new_id=new_id or _new_id,
+        clock=clock or wall_clock,
+        new_id=new_id or fresh_id,
         cost=cost,
         options=options,
         wanted=wanted,
@@ -121,9 +124,11 @@ def _following(model: Model) -> dict[str, Any]:
     return said | ({"window": window} if isinstance(window, int) else {})
 
 
-def _wall_clock() -> int:
+def wall_clock() -> int:
+    """Milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
-def _new_id() -> str:
+def fresh_id() -> str:
+    """An id that no other run has."""
     return uuid.uuid4().hex

@@ -23,7 +23,7 @@ from .acts import Act, Do
 from .answers import Wanted, Wrong, with_instruction
 from .calling import Calling, answer_calls
 from .events import Ended, Outcome
-from .limits import Limits
+from .limits import BY_LIMIT, Limits
 from .running import Running, begun
 from .unanswered import answer_open, open_calls
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Talker", "Talking"]
 
-_BY_LIMIT = {"turns", "tokens", "money", "time"}
 _LONGEST_TASK = 2_000
 """Characters of what was said that a run's record repeats; the whole of it is in the history."""
 _TRIES = 3
@@ -98,7 +97,7 @@ class Talker:
         newest = yield from self._newest()
         if newest is None or (run is None and _is_answer(newest)):
             raise BadInput("There is nothing to resume: the agent has not begun anything here. Send something.")
-        if run is None or (not _is_answer(newest) and (run.reason in _BY_LIMIT or run.state in ("done", "waiting"))):
+        if run is None or (not _is_answer(newest) and (run.reason in BY_LIMIT or run.state in ("done", "waiting"))):
             return (yield from self._perform(self._running(self._begun(self._last_said()), streams)))
         if not _is_answer(newest):
             running = self._running(run, streams)

@@ -97,7 +97,7 @@ class Projection:
         return tuple(entry for entry in held if entry)
 
     def erased_summaries(self) -> list[Cover]:
-        """The summaries that are shown, or would be without others of them, and whose texts are erased; oldest first."""
+        """Summaries that are shown, or would be without others of them, and whose texts are erased; oldest first."""
         tops = [cover for cover in topmost(self._covers) if is_erased(cover.edit)]
         inside = (one for one in self._covers if is_erased(one.edit))
         return [one for one in inside if any(one.lies_in(top.first, top.last) for top in tops)]

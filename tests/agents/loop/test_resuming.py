@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from foveate import AsyncLoopAgent, BadInput, Lease, Limits, LoopAgent, open_store
 from foveate.agents import Replied, tool
@@ -339,3 +340,22 @@ def test_an_async_agent_takes_up_what_a_sync_one_left():
 
     assert asyncio.run(later()) == "all"
     assert world.requests == expected.requests
+
+
+def test_another_task_closes_the_steps_of_a_run_that_broke_off_too():
+    store = open_store("memory:")
+    one, _ = made([think()], store=store, limits=Limits(turns=1))
+    one.run("First.")
+    (run,) = one.conversation.runs()
+    one.conversation.keep_run(replace(run, state="running", reason="", ended=0, turns=0))
+    step = one.conversation.steps(run.id)[0]
+    one.conversation.keep_step(replace(step, number=9, state="running", message="", ended=0))
+    two, _ = made([done()], store=store)
+    two.run("Second.")
+    first, second = two.conversation.runs()
+    assert ((first.state, first.reason, first.turns), second.state) == (("stopped", "it broke off", 1), "done")
+    assert [(step.kind, step.state, step.error) for step in two.conversation.steps(run.id)] == [
+        ("model", "done", ""),
+        ("retry", "done", ""),
+        ("model", "failed", "The run broke off before the model had answered."),
+    ]
