@@ -350,7 +350,7 @@ def test_another_task_closes_the_steps_of_a_run_that_broke_off_too():
     one.conversation.keep_run(replace(run, state="running", reason="", ended=0, turns=0))
     step = one.conversation.steps(run.id)[0]
     one.conversation.keep_step(replace(step, number=9, state="running", message="", ended=0))
-    two, _ = made([done()], store=store)
+    two, _ = made([done()], store=store, new_id=lambda: "two")
     two.run("Second.")
     first, second = two.conversation.runs()
     assert ((first.state, first.reason, first.turns), second.state) == (("stopped", "it broke off", 1), "done")
