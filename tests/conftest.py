@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Assertions in the shipped contracts tell what they compared, as those in a test file do. Here, since whichever folder of
-# tests is read first may import them.
+# Assertions in the shipped contracts tell what they compared, as those in a test file do. Said here, since whichever
+# folder of tests is read first may import them.
 _CONTRACTS = ("store", "search", "run", "catalog", "tree", "erase")
 pytest.register_assert_rewrite(*(f"foveate.testing.{name}_contract" for name in _CONTRACTS))
 
