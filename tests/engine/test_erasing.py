@@ -244,3 +244,12 @@ def test_whatever_was_said_and_edited_every_view_after_an_erasure_is_legal(provi
         gone = [row for row in chat.history() if not row.message.parts]
         assert len(gone) >= last - first + 1
     assert (chat.verify(), chat.leftovers()[1]) == ([], [])
+
+
+def test_an_answer_that_is_shrunk_after_its_call_was_erased_is_no_leftover() -> None:
+    """The form is made of the answer, which is there: the call that it answered is not, so it tells nothing of that."""
+    chat = open_conversation("c", window=50_000, policy="none")
+    chat.append(TALK[:4])
+    chat.erase("m3")
+    chat.edit(Replace(Target(chat.history()[3].id), (Text("rain"),)))
+    assert (chat.verify(), chat.leftovers()) == ([], (1, []))

@@ -26,7 +26,8 @@ def state(store: Database, tenant: str = "acme") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in store.names(tenant):
         head = store.open(tenant, name, create=False)
-        assert store.verify(head) == []
+        findings = store.verify(head)
+        assert findings == [], findings
         rows = store.messages(head, 1, head.position)
         assert store.pick(head, range(1, head.position + 1)) == rows
         assert store.locate(head, [row.id for row in rows]) == {row.id: row.position for row in rows}

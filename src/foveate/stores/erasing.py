@@ -145,14 +145,18 @@ class _Copy(NamedTuple):
     seen: Seen
 
 
-def reach(tree: Tree, ids: Collection[str], *, runs_of: str | None = None) -> Reach:
-    """Everything made of the messages with these ids. `runs_of`: all texts of the runs of this conversation too."""
-    return _Reaching(tree, runs_of).all(ids)
+def reach(tree: Tree, ids: Collection[str], *, runs_of: str | None = None, answers: bool = True) -> Reach:
+    """Everything made of the messages with these ids. `runs_of`: all texts of the runs of this conversation too.
+
+    `answers`: the forms too in which results of erased calls are shown, since they may tell what was asked. Such a form
+    that is made after the erasure cannot, so a proof leaves them out.
+    """
+    return _Reaching(tree, runs_of, answers).all(ids)
 
 
 class _Reaching:
-    def __init__(self, tree: Tree, runs_of: str | None) -> None:
-        self._tree, self._runs_of = tree, runs_of
+    def __init__(self, tree: Tree, runs_of: str | None, with_answers: bool) -> None:
+        self._tree, self._runs_of, self._with_answers = tree, runs_of, with_answers
         self._families = dict(tree.branches())
         self._ends: set[str] = set()
         """Ids at the ends of spans."""
@@ -267,7 +271,7 @@ class _Reaching:
     def _redact(self, branch: int, ids: set[str]) -> Callable[[Edit, int], Edit]:
         erased = self._visible(branch)
         answers: set[str] = set()
-        for part in position_ranges(self._families[branch], branch, 1, _END):
+        for part in position_ranges(self._families[branch], branch, 1, _END) if self._with_answers else ():
             answers |= self._answering(erased, part.branch, ids)
 
         def redact(edit: Edit, seen: int) -> Edit:

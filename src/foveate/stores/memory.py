@@ -260,7 +260,7 @@ class MemoryStore(MemoryCatalog):
             tree, gone = self._tree(now), [row.id for row in branch.rows if not row.body]
             problem = "it was erased, and the index of words still has words of it"
             words = [Finding(f"message {position}", problem) for position in tree.holding(now.branch)]
-            return len(gone), [*(left_over(reach(tree, gone)) if gone else ()), *words]
+            return len(gone), [*(left_over(reach(tree, gone, answers=False)) if gone else ()), *words]
 
     def vacuum(self) -> None:
         """What is erased is gone already."""

@@ -88,7 +88,7 @@ class SqlErasing(SqlRuns):
                 for seen in tree.rows(part.branch, part.first, part.last):
                     if not seen.has_body:
                         gone[seen.id] = Place(part.branch, seen.position)
-            found = left_over(reach(tree, gone)) if gone else []
+            found = left_over(reach(tree, gone, answers=False)) if gone else []
             return len(gone), [*found, *self._words_left(session, now, gone.values())]
 
         return self._driver.read(work)
