@@ -40,12 +40,18 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "foveate", "chat", "talk", "--model", "demo", *arguments]
 
 
+def heeds_ctrl_c() -> None:
+    """For the child: in the background of a shell Ctrl-C is ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Session:
     """The command at a terminal of its own."""
 
     def __init__(self, env: dict[str, str], folder: Path, *arguments: str) -> None:
         self.pid, self._fd = pty.fork()
         if self.pid == 0:
+            heeds_ctrl_c()
             os.chdir(folder)
             os.execve(sys.executable, command(*arguments), env)
         self._raw = b""
@@ -217,6 +223,7 @@ def test_ctrl_c_ends_a_script_and_leaves_a_conversation_that_goes_on(env, tmp_pa
         stderr=subprocess.PIPE,
         env=env,
         cwd=tmp_path,
+        preexec_fn=heeds_ctrl_c,
     )
     assert process.stdin
     process.stdin.write(b"run echo $$ > begun; sleep 20\nhello\n")
