@@ -18,7 +18,18 @@ from ..tools import ToolFailed
 __all__ = ["SKIPPED", "Folder"]
 
 SKIPPED = frozenset(
-    ".git .hg .mypy_cache .pytest_cache .ruff_cache .svn .tox .venv __pycache__ node_modules".split()  # noqa: SIM905
+    (
+        ".git",
+        ".hg",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".svn",
+        ".tox",
+        ".venv",
+        "__pycache__",
+        "node_modules",
+    )
 )
 """Folders that are not looked into unless they are named: what is in them was written by programs."""
 
