@@ -1,6 +1,6 @@
 """What a run inside of another takes: its events stay its own, and its limits lie within those of the run around it.
 
-Knows acts, limits and records; how a sub-agent is begun, and what its result is told as, is `looping.py`.
+Knows acts, limits and records; how a sub-agent is begun, and what its result is told as, is `handing.py`.
 """
 
 from __future__ import annotations
