@@ -271,13 +271,13 @@ class Conversation(Shell):
         return self._do(self._steps(run, after))
 
     def totals(self) -> Totals:
-        """Sums over all model calls: tokens saved, and what saving them cost. Reads the whole history."""
+        """Sums over all model calls: tokens saved, and what saving them cost. The first time it reads the whole history, then what came since."""
         return self._do(self._totals())
 
     def context(self, *, cost: Cost | None = None) -> Context:
         """The meter: what the window holds now, by kind, what calls were billed, and what was saved.
 
-        `cost`: what tokens cost in US dollars, where that is known. Reads the whole history, as `totals` does.
+        `cost`: what tokens cost in US dollars, where that is known. Reads as much as `totals` does.
         """
         return self._do(self._context(cost))
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from foveate import Span, Summarize, Target, Text, Totals, open_conversation
+from foveate import BadEdit, BadInput, DoesNotFit, Span, Summarize, Target, Text, Totals, open_conversation
 from foveate.core.edits import Hide, Pin, Replace, Restore, Task
 from foveate.core.journal import Record
 from foveate.core.messages import Message, ToolCall, assistant, tool_result, user
 from foveate.core.stamps import Expanded, Stamp, Usage
 from foveate.core.totals import Tally
 from foveate.core.view import Entry, Prices
+from foveate.stores.memory import MemoryStore
 from foveate.testing import agent_run
+from foveate.testing.strategies import edits, histories
 
 
 def message(
@@ -297,3 +303,42 @@ def test_sent_and_rebilled_are_what_the_bytes_of_each_request_come_to(policy):
     totals = chat.totals()
     assert (totals.tokens_sent, totals.tokens_rebilled) == (sent, again)
     assert 0 < again < sent < totals.tokens_whole
+
+
+@given(data=st.data(), history=histories())
+def test_what_was_summed_up_along_the_way_is_what_is_summed_up_anew(data: st.DataObject, history: list[Message]):
+    """Asked after any message and any edit, also between a request and its reply, and after an erasure."""
+    store = MemoryStore()
+    ticks = iter(range(1, 10**9))
+    chat = open_conversation("c", store=store, window=4_000, clock=lambda: next(ticks))
+    for message in history:
+        with suppress(BadInput):
+            chat.append(message)
+        if not len(chat):
+            continue
+        match data.draw(st.sampled_from(["", "", "settle", "edit", "erase", "expand"])):
+            case "settle":
+                with suppress(BadInput, DoesNotFit):
+                    chat.settle()
+            case "edit":
+                with suppress(BadInput, BadEdit):
+                    chat.edit(*data.draw(edits([row.id for row in chat.history()], max_size=2)))
+            case "erase":
+                chat.erase(f"m{data.draw(st.integers(1, len(chat)))}")
+            case "expand":
+                with suppress(BadInput):
+                    chat.expand(f"m{data.draw(st.integers(1, len(chat)))}")
+        if data.draw(st.booleans()):
+            assert chat.totals() == open_conversation("c", store=store, window=4_000).totals()
+
+
+def test_asking_again_reads_what_came_since(tmp_path):
+    chat, _ = worked(f"sqlite:///{tmp_path}/chat.db")
+    chat.totals()
+    asked: list[tuple[int, int]] = []
+    store = chat._engine.store
+    reads_of = store.messages
+    store.messages = lambda head, first, last: asked.append((first, last)) or reads_of(head, first, last)  # type: ignore[method-assign]
+    chat.totals()
+    chat.close()
+    assert asked == [(len(chat) - 1, len(chat))]

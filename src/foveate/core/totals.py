@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from copy import copy
 
 import msgspec
 from msgspec import Struct
@@ -131,6 +132,14 @@ class Tally:
         """Tool and arguments to the id of the newest message that answered them."""
         self._again: set[str] = set()
         """Calls that were made again, and have no result yet."""
+
+    def copy(self) -> Tally:
+        """The same sums, to go on from apart."""
+        made = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, dict | set):
+                setattr(made, name, value.copy())
+        return made
 
     def called(self, entries: tuple[Entry, ...]) -> None:
         """A model call begins that is shown these entries."""

@@ -12,25 +12,25 @@ only after the store has said yes: a failure anywhere leaves the conversation as
     Beside      summing up for others, no call being made       beside.py
     Editing     edits by hand, expanding, undoing               editing.py
     Erasing     what must not be in the history any more        erasing.py
+    Summing     what all of it came to                      summing.py
     Engine      forks, other courses, views of earlier calls    here
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from functools import partial
 
 from ..core.journal import Record
 from ..core.projection import Projection
-from ..core.totals import Tally, Totals
 from ..core.view import View
 from ..errors import BadSetting
-from ..ports import Appended, Head
+from ..ports import Head
 from .appending import NOTHING_SAID, About, Addition
 from .beside import Beside
 from .erasing import Erasing
 from .state import in_order, row_of
 from .steps import Effect, Step
+from .summing import Summing
 
 __all__ = ["NOTHING_SAID", "About", "Addition", "Effect", "Engine", "Step"]
 
@@ -38,7 +38,7 @@ _STEM = 480
 """Characters of a name that the name of its former course begins with: stores take 500."""
 
 
-class Engine(Beside, Erasing):
+class Engine(Beside, Erasing, Summing):
     """The state of one open conversation, and the steps that change it."""
 
     def fork(self, name: str, position: int | None = None) -> Step[Head]:
@@ -82,34 +82,3 @@ class Engine(Beside, Erasing):
             else:
                 past.append(row_of(one))
         return View(past.entries(), turn, self.limits.budget())
-
-    def totals(self) -> Step[Totals]:
-        """What all that was managed came to: the history is folded call by call, each shown as `as_of` shows it."""
-        rows = yield partial(self.store.messages, self.head, 1, self.head.position)
-        records = [record for _, record in (yield partial(self.store.records, self.head))]
-        past, tally = Projection(self.profile, self.counter), Tally()
-        seen = told = 0
-        calls = sorted({row.stamp.turn for row in rows if row.stamp.origin == "assistant"})
-        for turn in (*calls, None):
-            until = bisect_left(rows, turn, seen, key=_turn_of_row) if turn else len(rows)
-            last = bisect_right(records, turn, told, key=_turn_of_record) if turn else len(records)
-            for one in in_order(rows[seen:until], records[told:last]):
-                if isinstance(one, Record):
-                    yield from self._fold(past, one)
-                    tally.recorded(one)
-                else:
-                    row = row_of(one)
-                    past.append(row)
-                    tally.appended(row.position, row.id, row.message, row.stamp)
-            seen, told = until, last
-            if turn:
-                tally.called(past.entries())
-        return tally.totals()
-
-
-def _turn_of_row(row: Appended) -> int:
-    return row.stamp.turn
-
-
-def _turn_of_record(record: Record) -> int:
-    return record.turn

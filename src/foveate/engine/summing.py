@@ -1,0 +1,89 @@
+"""Sums over all calls of a conversation: the history folded call by call, each shown as `as_of` shows it.
+
+What was folded once is kept up to the newest call, so that asking again costs what came since. Knows nothing of what
+the sums mean: that is `core/totals.py`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from functools import partial
+
+from ..core.journal import Record
+from ..core.projection import Projection
+from ..core.totals import Tally, Totals
+from ..ports import Appended
+from .state import State, in_order, row_of
+from .steps import Step
+
+__all__ = ["Summing"]
+
+
+class Summing(State):
+    """The step that sums up."""
+
+    _folded: _Folded | None = None
+
+    def totals(self) -> Step[Totals]:
+        """What all that was managed came to. Reads the whole history once, and then what came since."""
+        folded, self._folded = self._folded, None  # Begun anew if anything below fails.
+        if folded is None or not folded.is_of(self):
+            folded = _Folded(self)
+        rows: list[Appended] = yield partial(self.store.messages, self.head, folded.position + 1, self.head.position)
+        found = yield partial(self.store.records, self.head, folded.number)
+        records = [record for _, record in found]
+        seen = told = 0
+        for turn in sorted({row.stamp.turn for row in rows if row.stamp.origin == "assistant"} - {folded.turn}):
+            until = bisect_left(rows, turn, seen, key=_turn_of_row)
+            last = bisect_right(records, turn, told, key=_turn_of_record)
+            yield from self._take_in(folded, rows[seen:until], records[told:last])
+            folded.tally.called(folded.past.entries())
+            folded.turn, seen, told = turn, until, last
+        self._folded = folded.copy()
+        yield from self._take_in(folded, rows[seen:], records[told:])
+        return folded.tally.totals()
+
+    def _take_in(self, folded: _Folded, rows: Sequence[Appended], records: Sequence[Record]) -> Step[None]:
+        for one in in_order(rows, records):
+            if isinstance(one, Record):
+                yield from self._fold(folded.past, one)
+                folded.tally.recorded(one)
+                folded.number = one.last
+            else:
+                row = row_of(one)
+                folded.past.append(row)
+                folded.tally.appended(row.position, row.id, row.message, row.stamp)
+                folded.position = row.position
+
+
+class _Folded:
+    """How far the history is folded, and what that came to."""
+
+    def __init__(self, engine: State) -> None:
+        self.past, self.tally = Projection(engine.profile, engine.counter), Tally()
+        self.position = self.number = self.turn = 0
+        self._place = _place(engine)
+
+    def is_of(self, engine: State) -> bool:
+        """Whether the conversation still has this past: it is on the same branch, and nothing of it was erased."""
+        return self._place == _place(engine)
+
+    def copy(self) -> _Folded:
+        """The same, to go on from apart."""
+        made = _Folded.__new__(_Folded)
+        made.past, made.tally = self.past.copy(), self.tally.copy()
+        made.position, made.number, made.turn, made._place = self.position, self.number, self.turn, self._place
+        return made
+
+
+def _place(engine: State) -> tuple[int, int, int]:
+    return engine.head.root, engine.head.branch, engine.head.erased
+
+
+def _turn_of_row(row: Appended) -> int:
+    return row.stamp.turn
+
+
+def _turn_of_record(record: Record) -> int:
+    return record.turn
