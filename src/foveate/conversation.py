@@ -271,7 +271,10 @@ class Conversation(Shell):
         return self._do(self._steps(run, after))
 
     def totals(self) -> Totals:
-        """Sums over all model calls: tokens saved, and what saving them cost. The first time it reads the whole history, then what came since."""
+        """Sums over all model calls: tokens saved, and what saving them cost.
+
+        Reads the whole history the first time it is asked, then what came since.
+        """
         return self._do(self._totals())
 
     def context(self, *, cost: Cost | None = None) -> Context:
