@@ -11,7 +11,7 @@ import pytest
 from foveate.core.catalog import Prompt
 from foveate.core.messages import user
 from foveate.replay.numbers import count
-from foveate.stores.migrate import migrations
+from foveate.stores.sql.migrate import migrations
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain, record_after
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from foveate.core.catalog import Action, Binding, Prompt
 from foveate.core.messages import assistant, user
 from foveate.core.runs import AgentRun, AgentRunStep
-from foveate.stores.migrate import migrations
+from foveate.stores.sql.migrate import migrations
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain, record_after
 

@@ -21,8 +21,8 @@ from foveate.core.messages import user
 from foveate.errors import BadSetting, MissingExtra, StoreError
 from foveate.stores import place_of, without_password
 from foveate.stores.postgres import PostgresDriver, PostgresStore
-from foveate.stores.postgres_sql import rewritten
-from foveate.stores.postgres_url import read_url
+from foveate.stores.postgres.sql import rewritten
+from foveate.stores.postgres.url import read_url
 from foveate.testing.rows import chain
 
 # --------------------------------------------------------------------------------------------------------------- URLs
@@ -115,6 +115,7 @@ def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     import sys
 
     monkeypatch.delitem(sys.modules, "foveate.stores.postgres")
+    monkeypatch.delitem(sys.modules, "foveate.stores.postgres.store")
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingExtra, match=r'pip install "foveate\[postgres\]"'):
         open_store("postgresql://host/db")

@@ -15,9 +15,9 @@ pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra 
 import psycopg
 
 from foveate.core.messages import user
-from foveate.stores import statements as sql
 from foveate.stores.postgres import PostgresStore
-from foveate.stores.postgres_sql import rewritten
+from foveate.stores.postgres.sql import rewritten
+from foveate.stores.sql import statements as sql
 from foveate.testing.rows import chain
 
 

@@ -13,9 +13,9 @@ from foveate.core import wire
 from foveate.core.messages import user
 from foveate.errors import StoreError
 from foveate.ports import Finding
-from foveate.stores import sqlite_words
 from foveate.stores.codec import pack
 from foveate.stores.sqlite import SqliteStore
+from foveate.stores.sqlite import words as sqlite_words
 from foveate.testing.erase_contract import WORD, everything, told
 from foveate.testing.rows import chain
 

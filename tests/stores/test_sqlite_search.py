@@ -18,10 +18,11 @@ from foveate.core.messages import tool_result, user
 from foveate.errors import BadSetting, StoreError
 from foveate.formats import get_format
 from foveate.ports import Head, Store
-from foveate.stores import place_of, sql_search
+from foveate.stores import place_of
 from foveate.stores.memory import MemoryStore
+from foveate.stores.sql import search as sql_search
 from foveate.stores.sqlite import SqliteStore
-from foveate.stores.sqlite_words import SqliteWords
+from foveate.stores.sqlite.words import SqliteWords
 from foveate.testing.rows import chain, record_after
 from foveate.wiring import open_store
 
@@ -201,7 +202,7 @@ def test_a_store_without_an_index_says_so_and_keeps_none(tmp_path: Path) -> None
 
 
 def test_sqlite_without_its_full_text_module_says_so(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr("foveate.stores.sqlite_words._HAS_MODULE", "SELECT 1 WHERE 0")
+    monkeypatch.setattr("foveate.stores.sqlite.words._HAS_MODULE", "SELECT 1 WHERE 0")
     with opened(tmp_path / "chat.db") as store:
         head = committed(store, talked(store, 50))
         with pytest.raises(StoreError, match="built without FTS5"):

@@ -16,10 +16,10 @@ from foveate.core.catalog import Action
 from foveate.core.messages import user
 from foveate.core.runs import AgentRun
 from foveate.errors import BadSetting, StoreError
-from foveate.stores import migrate
-from foveate.stores.migrate import Migration, bring_up_to_date, migrations
+from foveate.stores.sql import migrate
+from foveate.stores.sql.migrate import Migration, bring_up_to_date, migrations
 from foveate.stores.sqlite import SqliteDriver, SqliteStore
-from foveate.stores.sqlite_file import SqliteFile
+from foveate.stores.sqlite.file import SqliteFile
 from foveate.testing.rows import chain
 
 SCHEMAS = {

@@ -11,7 +11,7 @@ import pytest
 
 from foveate.core import wire
 from foveate.core.messages import Message, ToolCall, assistant, tool_result, user
-from foveate.stores import statements
+from foveate.stores.sql import statements
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain
 

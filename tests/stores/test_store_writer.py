@@ -13,7 +13,7 @@ import pytest
 from foveate.core.messages import user
 from foveate.errors import StoreError, TipMoved
 from foveate.stores.sqlite import SqliteStore
-from foveate.stores.sqlite_writer import Writer, _Job
+from foveate.stores.sqlite.writer import Writer, _Job
 from foveate.testing.rows import chain
 
 

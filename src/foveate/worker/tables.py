@@ -17,9 +17,9 @@ from procrastinate.schema import SchemaManager
 
 from ..errors import BadSetting, StoreError
 from ..stores import place_of
-from ..stores.postgres_errors import explain
-from ..stores.postgres_pool import Connections
-from ..stores.postgres_url import Told, read_url
+from ..stores.postgres.errors import explain
+from ..stores.postgres.pool import Connections
+from ..stores.postgres.url import Told, read_url
 
 __all__ = ["Tables", "set_up", "told_of"]
 

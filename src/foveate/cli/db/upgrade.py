@@ -6,8 +6,8 @@ from pathlib import Path
 
 from ...errors import BadSetting
 from ...stores import Place, without_password
-from ...stores.driver import Driver
-from ...stores.migrate import Standing, standing
+from ...stores.sql.driver import Driver
+from ...stores.sql.migrate import Standing, standing
 from ...wiring import open_store
 from ._where import NOWHERE, Where, located
 
@@ -64,7 +64,7 @@ def _driver(place: Place) -> Driver:
     import sqlite3
 
     from ...stores.sqlite import SqliteDriver
-    from ...stores.sqlite_file import SqliteFile
+    from ...stores.sqlite.file import SqliteFile
 
     if not Path(place.path).expanduser().exists():
         raise BadSetting(f"There is no database {place.path}.")

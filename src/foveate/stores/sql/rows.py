@@ -11,15 +11,25 @@ from typing import Any
 
 import msgspec
 
-from ..core import ids, wire
-from ..core.journal import Record
-from ..core.outlines import outline_of_record, outline_of_stamp
-from ..errors import Damaged, NoSuchConversation
-from ..ports import Appended, Head
+from ...core import ids, wire
+from ...core.journal import Record
+from ...core.outlines import outline_of_record, outline_of_stamp
+from ...errors import Damaged, NoSuchConversation
+from ...ports import Appended, Head
+from ..codec import (
+    Codec,
+    DamagedBody,
+    pack,
+    unpack,
+)
+from ..lineage import (
+    Lineage,
+    decode,
+    position_ranges,
+    record_ranges,
+)
 from . import statements as sql
-from .codec import Codec, DamagedBody, pack, unpack
 from .driver import Row, Session
-from .lineage import Lineage, decode, position_ranges, record_ranges
 
 __all__ = [
     "UNREADABLE",

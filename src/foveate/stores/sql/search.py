@@ -10,15 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 
-from ..ports import Found, Head
-from . import lineage
+from ...ports import Found, Head
+from .. import lineage
+from ..codec import DamagedBody
+from ..lineage import Lineage, Range
+from ..ranking import best
+from ..words import (
+    SAID_MAX,
+    Said,
+    Term,
+    said,
+    terms,
+)
 from . import statements as sql
-from .codec import DamagedBody
 from .driver import Driver, Session, WordIndex
-from .lineage import Lineage, Range
-from .ranking import best
-from .sql_rows import body_of, key, read_branch
-from .words import SAID_MAX, Said, Term, said, terms
+from .rows import body_of, key, read_branch
 
 __all__ = ["Searching"]
 

@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Literal
 
-from ..errors import BadSetting, Damaged, StoreError
+from ...errors import BadSetting, Damaged, StoreError
 
 __all__ = ["FAILURES", "TABLES", "SqliteFile", "Synchronous"]
 

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
-from ..errors import BadSetting, MissingExtra, StoreError
-from ..ports import Clock
-from .codec import Codec
-from .driver import Row, Session, WordIndex
-from .migrate import TABLES
-from .sql import SqlStore
+from ...errors import BadSetting, MissingExtra, StoreError
+from ...ports import Clock
+from ..codec import Codec
+from ..sql import SqlStore
+from ..sql.driver import Row, Session, WordIndex
+from ..sql.migrate import TABLES
 
 try:
     import psycopg
@@ -27,11 +27,16 @@ try:
 except ImportError as error:
     raise MissingExtra("A PostgreSQL store", "postgres") from error
 
-from .postgres_errors import explain, is_conflict, is_lost, unknown_outcome
-from .postgres_pool import Connection, Connections
-from .postgres_sql import rewritten
-from .postgres_url import SCHEMES, read_url
-from .postgres_words import PostgresWords
+from .errors import (
+    explain,
+    is_conflict,
+    is_lost,
+    unknown_outcome,
+)
+from .pool import Connection, Connections
+from .sql import rewritten
+from .url import SCHEMES, read_url
+from .words import PostgresWords
 
 __all__ = ["PostgresDriver", "PostgresStore"]
 

@@ -8,23 +8,45 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from ..core import ids, wire
-from ..core.journal import Record
-from ..core.messages import Message
-from ..core.outlines import outline_of_record, outline_of_stamp
-from ..core.runs import AgentRun, AgentRunStep
-from ..errors import Damaged, StoreError
-from ..ports import Erased, Finding, Head
+from ...core import ids, wire
+from ...core.journal import Record
+from ...core.messages import Message
+from ...core.outlines import outline_of_record, outline_of_stamp
+from ...core.runs import AgentRun, AgentRunStep
+from ...errors import Damaged, StoreError
+from ...ports import Erased, Finding, Head
+from ..checks import check_span, check_words, too_early
+from ..codec import (
+    Codec,
+    DamagedBody,
+    pack,
+    unpack,
+)
+from ..erasing import (
+    Place,
+    Reach,
+    Seen,
+    counted,
+    left_over,
+    named,
+    reach,
+)
+from ..lineage import Lineage, decode, position_ranges
+from ..words import Said, said
 from . import statements as sql
-from .checks import check_span, check_words, too_early
-from .codec import Codec, DamagedBody, pack, unpack
 from .driver import Driver, Session
-from .erasing import Place, Reach, Seen, counted, left_over, named, reach
-from .lineage import Lineage, decode, position_ranges
-from .sql_rows import UNREADABLE, are_bytes, body_of, key, link_at, read_branch, read_messages, record_at
-from .sql_runs import SqlRuns, read_runs, read_steps
-from .sql_search import Searching
-from .words import Said, said
+from .rows import (
+    UNREADABLE,
+    are_bytes,
+    body_of,
+    key,
+    link_at,
+    read_branch,
+    read_messages,
+    record_at,
+)
+from .runs import SqlRuns, read_runs, read_steps
+from .search import Searching
 
 __all__ = ["SqlErasing"]
 

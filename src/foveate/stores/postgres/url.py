@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from ..errors import BadSetting
+from ...errors import BadSetting
 
 __all__ = ["SCHEMES", "Told", "read_url"]
 

@@ -1,4 +1,4 @@
--- What a tenant has set up for its agents. `root` is one number for all of it (see sql_catalog.py).
+-- What a tenant has set up for its agents. `root` is one number for all of it (see catalog.py).
 
 CREATE TABLE prompt (
     tenant TEXT NOT NULL,

@@ -15,22 +15,59 @@ from typing import Any, Self
 
 from msgspec import structs
 
-from ..core import ids as identity
-from ..core.journal import Record
-from ..errors import BadSetting, Damaged, NoSuchConversation, StoreError
-from ..ports import Appended, Branch, Clock, Finding, Found, Head
-from . import lineage, sql_audit
+from ...core import ids as identity
+from ...core.journal import Record
+from ...errors import (
+    BadSetting,
+    Damaged,
+    NoSuchConversation,
+    StoreError,
+)
+from ...ports import (
+    Appended,
+    Branch,
+    Clock,
+    Finding,
+    Found,
+    Head,
+)
+from .. import lineage
+from ..checks import (
+    check_keys,
+    check_names,
+    check_point,
+    check_record,
+    check_rows,
+    stale_plan,
+    taken,
+    tip_moved,
+)
+from ..codec import (
+    Codec,
+    DamagedBody,
+    pack,
+    ready,
+    unpack,
+)
+from ..lineage import Lineage
+from . import audit as sql_audit
 from . import statements as sql
-from .checks import check_keys, check_names, check_point, check_record, check_rows, stale_plan, taken, tip_moved
-from .codec import Codec, DamagedBody, pack, ready, unpack
+from .catalog import SqlCatalog
 from .driver import Driver, Session
-from .lineage import Lineage
+from .erasing import SqlErasing
 from .migrate import bring_up_to_date
-from .sql_catalog import SqlCatalog
-from .sql_erasing import SqlErasing
-from .sql_rows import are_bytes, key, link_at, message_values, read_branch, read_messages, read_records, record_at
-from .sql_runs import SqlRuns
-from .sql_search import Searching
+from .rows import (
+    are_bytes,
+    key,
+    link_at,
+    message_values,
+    read_branch,
+    read_messages,
+    read_records,
+    record_at,
+)
+from .runs import SqlRuns
+from .search import Searching
 
 __all__ = ["SqlStore"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
-from .words import Said, Term
+from ..words import Said, Term
 
 __all__ = ["Driver", "Row", "Session", "WordIndex"]
 

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ..core import ids, wire
-from ..core.journal import Record
-from ..core.messages import Message
-from ..core.outlines import outline_of_record, outline_of_stamp
-from ..core.runs import AgentRun, AgentRunStep
-from ..ports import Appended, Head
-from . import lineage
-from .checks import too_early
-from .erasing import Place, Reach, Seen
-from .memory_words import MemoryWords
+from ...core import ids, wire
+from ...core.journal import Record
+from ...core.messages import Message
+from ...core.outlines import outline_of_record, outline_of_stamp
+from ...core.runs import AgentRun, AgentRunStep
+from ...ports import Appended, Head
+from .. import lineage
+from ..checks import too_early
+from ..erasing import Place, Reach, Seen
+from .words import MemoryWords
 
 __all__ = ["MemoryBranch", "MemoryTree"]
 

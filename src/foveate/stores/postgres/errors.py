@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import psycopg
 
-from ..errors import Damaged, StoreError
+from ...errors import Damaged, StoreError
 
 __all__ = ["explain", "is_conflict", "is_lost", "unknown_outcome", "unreachable"]
 

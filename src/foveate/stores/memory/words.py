@@ -9,9 +9,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from ..ports import Appended, Found
-from .ranking import best
-from .words import Said, Term, said, stands_in, terms
+from ...ports import Appended, Found
+from ..ranking import best
+from ..words import (
+    Said,
+    Term,
+    said,
+    stands_in,
+    terms,
+)
 
 __all__ = ["MemoryWords"]
 

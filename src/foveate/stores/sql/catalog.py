@@ -10,13 +10,23 @@ from typing import TypeVar
 
 import msgspec
 
-from ..core.catalog import Action, Binding, Prompt, checked
-from ..errors import Damaged
+from ...core.catalog import (
+    Action,
+    Binding,
+    Prompt,
+    checked,
+)
+from ...errors import Damaged
+from ..catalogs import (
+    check_action_free,
+    check_known,
+    check_new,
+    check_prompt_free,
+)
+from ..checks import check_words
+from ..lineage import root_of
 from . import statements as sql
-from .catalogs import check_action_free, check_known, check_new, check_prompt_free
-from .checks import check_words
 from .driver import Driver, Row, Session
-from .lineage import root_of
 
 __all__ = ["SqlCatalog"]
 

@@ -13,10 +13,10 @@ import psycopg
 from psycopg.types.numeric import Int8BinaryDumper
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
-from ..errors import StoreError
-from .checks import CLOSED
-from .postgres_errors import explain, unreachable
-from .postgres_url import Told
+from ...errors import StoreError
+from ..checks import CLOSED
+from .errors import explain, unreachable
+from .url import Told
 
 __all__ = ["Connections"]
 

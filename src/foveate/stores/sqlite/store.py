@@ -1,6 +1,6 @@
 """SQLite: the embedded default. One file (and its write-ahead log beside it), no server.
 
-Writing is done by one at a time, for all who wait (`sqlite_writer.py`); reading by as many as there are, each with a
+Writing is done by one at a time, for all who wait (`writer.py`); reading by as many as there are, each with a
 connection of its own while it reads. Other processes may use the same file; the folder must be on a disk of this
 computer, since the log is shared through memory. Nothing here knows a table.
 """
@@ -13,15 +13,20 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..errors import StoreError
-from ..ports import Clock
-from .checks import CLOSED
-from .codec import Codec
-from .driver import Row, Session, WordIndex
-from .sql import SqlStore
-from .sqlite_file import FAILURES, TABLES, SqliteFile, Synchronous
-from .sqlite_words import SqliteWords
-from .sqlite_writer import Writer
+from ...errors import StoreError
+from ...ports import Clock
+from ..checks import CLOSED
+from ..codec import Codec
+from ..sql.driver import Row, Session, WordIndex
+from ..sql.store import SqlStore
+from .file import (
+    FAILURES,
+    TABLES,
+    SqliteFile,
+    Synchronous,
+)
+from .words import SqliteWords
+from .writer import Writer
 
 __all__ = ["SqliteDriver", "SqliteStore"]
 

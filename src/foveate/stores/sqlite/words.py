@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .driver import Session
-from .words import Said, Term
+from ..sql.driver import Session
+from ..words import Said, Term
 
 __all__ = ["SqliteWords"]
 

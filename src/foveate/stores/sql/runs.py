@@ -10,15 +10,20 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..core.runs import AgentRun, AgentRunStep
-from ..core.stamps import Usage
-from ..errors import Damaged
-from ..ports import Head
+from ...core.runs import AgentRun, AgentRunStep
+from ...core.stamps import Usage
+from ...errors import Damaged
+from ...ports import Head
+from ..checks import check_run, check_step
+from ..codec import (
+    Codec,
+    DamagedBody,
+    pack,
+    unpack,
+)
 from . import statements as sql
-from .checks import check_run, check_step
-from .codec import Codec, DamagedBody, pack, unpack
 from .driver import Driver, Row, Session
-from .sql_rows import are_bytes, read_branch
+from .rows import are_bytes, read_branch
 
 __all__ = ["SqlRuns", "read_runs", "read_steps"]
 

@@ -13,8 +13,8 @@ from importlib.resources import files
 
 from msgspec import Struct
 
-from ..errors import StoreError
-from ..ports import Clock
+from ...errors import StoreError
+from ...ports import Clock
 from . import statements as sql
 from .driver import Driver, Session
 

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from threading import Lock
 from typing import Any, TypeVar
 
-from ..errors import StoreError
-from .checks import CLOSED
+from ...errors import StoreError
+from ..checks import CLOSED
 
 __all__ = ["Writer"]
 

@@ -9,15 +9,28 @@ from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
-from ..core import ids, wire
-from ..core.journal import Record
-from ..core.outlines import outline_of_record, outline_of_stamp
-from ..core.runs import AgentRun, AgentRunStep
-from ..errors import BadSetting, NoSuchConversation, StoreError
-from ..ports import Appended, Branch, Erased, Finding, Found, Head
-from . import lineage
-from .audit import JournalLink, MessageLink, audit_given, audit_journal, audit_messages
-from .checks import (
+from ...core import ids, wire
+from ...core.journal import Record
+from ...core.outlines import outline_of_record, outline_of_stamp
+from ...core.runs import AgentRun, AgentRunStep
+from ...errors import BadSetting, NoSuchConversation, StoreError
+from ...ports import (
+    Appended,
+    Branch,
+    Erased,
+    Finding,
+    Found,
+    Head,
+)
+from .. import lineage
+from ..audit import (
+    JournalLink,
+    MessageLink,
+    audit_given,
+    audit_journal,
+    audit_messages,
+)
+from ..checks import (
     CLOSED,
     check_keys,
     check_names,
@@ -33,9 +46,14 @@ from .checks import (
     taken,
     tip_moved,
 )
-from .erasing import counted, left_over, named, reach
-from .memory_catalog import MemoryCatalog
-from .memory_erasing import MemoryBranch, MemoryTree
+from ..erasing import (
+    counted,
+    left_over,
+    named,
+    reach,
+)
+from .catalog import MemoryCatalog
+from .erasing import MemoryBranch, MemoryTree
 
 __all__ = ["MemoryStore"]
 
