@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from recordings import call, write
 
 from foveate.cli.app import main
 
@@ -37,18 +37,3 @@ def recording(tmp_path) -> Path:
     messages += [{"role": "tool", "tool_call_id": "edit", "content": "done"}]
     messages += [{"role": "assistant", "content": "Mended."}]
     return write(tmp_path / "fix-login.jsonl", messages)
-
-
-def call(call_id: str, name: str, arguments: object) -> dict:
-    """An assistant's message with one call."""
-    function = {"name": name, "arguments": json.dumps(arguments) if not isinstance(arguments, str) else arguments}
-    return {
-        "role": "assistant",
-        "content": None,
-        "tool_calls": [{"id": call_id, "type": "function", "function": function}],
-    }
-
-
-def write(path: Path, messages: list[dict]) -> Path:
-    path.write_text("".join(json.dumps(message) + "\n" for message in messages), encoding="utf-8")
-    return path

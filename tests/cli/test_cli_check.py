@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from conftest import call, write
+from recordings import call, write
 
 
 def test_a_sound_recording_is_legal_for_both_providers(run, recording):

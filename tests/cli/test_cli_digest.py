@@ -6,7 +6,7 @@ import json
 from io import BytesIO, TextIOWrapper
 
 import pytest
-from conftest import call, write
+from recordings import call, write
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from conftest import call, write
+from recordings import call, write
 from test_cli_check import ILLEGAL
 
 from foveate import Message, Reasoning, Text, ToolResult

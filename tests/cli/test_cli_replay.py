@@ -7,7 +7,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from conftest import call, write
+from recordings import call, write
 
 from foveate.cli import replay as command
 from foveate.errors import StoreError

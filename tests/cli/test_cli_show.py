@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from conftest import write
+from recordings import write
 
 import foveate
 from foveate.policies import DEFAULT
