@@ -42,6 +42,7 @@ __all__ = [
     "Model",
     "Rendered",
     "Store",
+    "Stray",
     "StreamingModel",
     "Summarizer",
     "TokenCounter",
@@ -304,6 +305,15 @@ class Finding(Struct, frozen=True):
     problem: str
 
 
+class Stray(Struct, frozen=True):
+    """Something in a store that belongs to no conversation, or a name that leads to none. A sound store has none."""
+
+    tenant: str
+    where: str
+    """For example `name 'support-456'`, or `branch 2 of tree 6473103368560257525`."""
+    problem: str
+
+
 class Erased(Struct, frozen=True):
     """What one erasure did, without a word of what is gone."""
 
@@ -418,6 +428,19 @@ class Store(Protocol):
 
     def names(self, tenant: str) -> list[str]:
         """The names of this tenant's conversations, sorted."""
+        ...
+
+    def tenants(self) -> dict[str, int]:
+        """Whose conversations there are, sorted, and how many each has. Reads all names there are."""
+        ...
+
+    def census(self, tenant: str | None = None) -> Iterator[Head | Stray]:
+        """Every conversation there is, of one tenant or of all, tree after tree, and whatever belongs to none of them.
+
+        Some are read at a time, so it takes little memory whatever there is; others may write meanwhile, and what they
+        begin may be left out. Nothing is hashed: that is what `verify` does with a head. Raises Damaged where what
+        there is cannot even be listed.
+        """
         ...
 
     def put_run(self, head: Head, run: AgentRun) -> None:

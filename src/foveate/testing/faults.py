@@ -9,7 +9,7 @@ is not used up: then every operation has failed once.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import Lock
 from typing import Any, TypeVar
@@ -18,7 +18,7 @@ from ..core.catalog import Action, Binding, Prompt
 from ..core.journal import Record
 from ..core.runs import AgentRun, AgentRunStep
 from ..errors import StoreError
-from ..ports import Appended, Branch, Catalog, Database, Erased, Finding, Found, Head, Store
+from ..ports import Appended, Branch, Catalog, Database, Erased, Finding, Found, Head, Store, Stray
 
 __all__ = ["Countdown", "FailingDatabase", "FailingStore", "failing_connection"]
 
@@ -108,6 +108,12 @@ class FailingStore:
 
     def names(self, tenant: str) -> list[str]:
         return self._run("names", lambda: self._store.names(tenant))
+
+    def tenants(self) -> dict[str, int]:
+        return self._run("tenants", self._store.tenants)
+
+    def census(self, tenant: str | None = None) -> Iterator[Head | Stray]:
+        return self._run("census", lambda: iter(list(self._store.census(tenant))))
 
     def put_run(self, head: Head, run: AgentRun) -> None:
         return self._run("put_run", lambda: self._store.put_run(head, run))
