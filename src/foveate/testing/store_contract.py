@@ -24,6 +24,7 @@ from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, StoreE
 from ..ports import Appended, Head, Store
 from .erase_contract import EraseContract
 from .rows import after, chain, erased, record_after
+from .census_contract import CensusContract
 from .run_contract import RunContract
 from .search_contract import SearchContract
 from .tree_contract import TreeContract
@@ -44,7 +45,7 @@ def talk(count: int, topic: str = "weather") -> list[Message]:
     return said[:count]
 
 
-class StoreContract(SearchContract, RunContract, TreeContract, EraseContract):
+class StoreContract(SearchContract, RunContract, TreeContract, EraseContract, CensusContract):
     """Subclass it in a test module, give it `make_store`, and pytest runs every test below on that store."""
 
     def make_store(self) -> Store:

@@ -5,7 +5,8 @@ It is what the other stores are tested against. A fork copies lists here, where 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -21,6 +22,7 @@ from ...ports import (
     Finding,
     Found,
     Head,
+    Stray,
 )
 from .. import lineage
 from ..audit import (
@@ -206,6 +208,26 @@ class MemoryStore(MemoryCatalog):
         with self._lock:
             self._check_open()
             return sorted(name for owner, name in self._names if owner == tenant)
+
+    def tenants(self) -> dict[str, int]:
+        with self._lock:
+            self._check_open()
+            return dict(sorted(Counter(tenant for tenant, _ in self._names).items()))
+
+    def census(self, tenant: str | None = None) -> Iterator[Head | Stray]:
+        """See `Store.census`. Here it is one moment of all."""
+        with self._lock:
+            self._check_open()
+            trees = {(owner, root) for owner, root, _ in self._branches}
+            heads: list[Head | Stray] = [self._head(*key) for key in sorted(self._branches)]
+            strays = [
+                Stray(owner, f"name {name!r}", f"it leads to branch {place[1]} of tree {place[0]}, which is gone")
+                for (owner, name), place in self._names.items()
+                if (owner, *place) not in self._branches
+            ]
+            kept = {*self._runs, *self._erasures, *(key[:2] for key in self._steps)}
+            strays += [Stray(key[0], f"tree {key[1]}", "there is no such tree") for key in sorted(kept - trees)]
+        return (one for one in (*heads, *strays) if tenant in (None, one.tenant))
 
     def put_run(self, head: Head, run: AgentRun) -> None:
         check_run(run)
