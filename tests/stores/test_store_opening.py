@@ -15,7 +15,7 @@ from foveate.core import wire
 from foveate.core.catalog import Action
 from foveate.core.messages import user
 from foveate.core.runs import AgentRun
-from foveate.errors import BadSetting, StoreError
+from foveate.errors import BadSetting, Damaged, StoreError
 from foveate.stores.sql import migrate
 from foveate.stores.sql.migrate import Migration, bring_up_to_date, migrations
 from foveate.stores.sqlite import SqliteDriver, SqliteStore
@@ -97,6 +97,9 @@ def test_a_file_deleted_under_a_running_store_takes_no_more_writes(tmp_path: Pat
             with pytest.raises(StoreError, match="was deleted or replaced"):
                 use()
         assert not path.exists()
+        with pytest.raises(Damaged, match=r"is empty or gone, and its log .* to begin anew move the log away"):
+            SqliteStore(path)
+        path.with_name("chat.db-wal").rename(tmp_path / "kept")
         SqliteStore(path).close()
         with pytest.raises(StoreError, match="was deleted or replaced"):
             store.names("acme")

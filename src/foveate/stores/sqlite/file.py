@@ -1,6 +1,6 @@
-"""How one SQLite file is opened, and what its errors mean to whoever reads them.
+"""How one SQLite file is opened, and whether it is still the one that was opened.
 
-Knows paths, settings, error codes and forks; no thread, and no table but the one that marks a file as foveate's.
+Knows paths, settings and forks; no thread, and no table but the one that marks a file as foveate's.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ from pathlib import Path
 from typing import Literal
 
 from ...errors import BadSetting, Damaged, StoreError
+from .errors import code_of, explain
 
-__all__ = ["FAILURES", "TABLES", "SqliteFile", "Synchronous"]
+__all__ = ["TABLES", "SqliteFile", "Synchronous"]
 
 TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 
-FAILURES = (sqlite3.Error, UnicodeDecodeError)
-"""What a connection raises. The second where SQLite quotes damaged text that Python cannot read."""
-
 Synchronous = Literal["full", "normal"]
+
+_FOR_GOOD = ("PRAGMA fullfsync = ON", "PRAGMA checkpoint_fullfsync = ON")
+"""On macOS a sync stops at the memory of the disk unless it is asked to go further. Elsewhere these change nothing."""
+_WRITING = ("PRAGMA foreign_keys = ON", "SELECT 1 FROM sqlite_master LIMIT 1")
+"""The last opens the log, which it would otherwise do at the first write."""
 
 _held: Counter[tuple[Path, int]] = Counter()
 """The files that are open now, with the process that opened them. A forked child inherits this, and so knows."""
@@ -44,10 +47,13 @@ class SqliteFile:
         self._path = _usable(path)
         self._pid = os.getpid()
         self._identity = (0, 0)
+        self._beside: dict[Path, tuple[int, int]] = {}
+        """The log and its index, as far as it is known which they are."""
         self._synchronous, self._wait, self._class = synchronous, wait, connection
 
     def create(self) -> None:
         """Make the file if there is none, and set it to write-ahead logging, which it remembers."""
+        self._refuse_cut()
         connection = self._open(str(self._path), uri=False)
         try:
             tables = [name for (name,) in connection.execute(TABLES).fetchall()]
@@ -67,8 +73,15 @@ class SqliteFile:
         self._identity = _identity(self._path)
 
     def writing(self) -> sqlite3.Connection:
-        """A connection that writes."""
-        return self._existing(f"PRAGMA synchronous = {self._synchronous}", "PRAGMA foreign_keys = ON")
+        """A connection that writes. While it is open the log and its index stay the same two files."""
+        for_good = _FOR_GOOD if self._synchronous == "full" else ()
+        connection = self._existing(f"PRAGMA synchronous = {self._synchronous}", *for_good, *_WRITING)
+        self._beside = {name: found for name in self._logs() if (found := _identity(name)) != (0, 0)}
+        return connection
+
+    def forget(self) -> None:
+        """The connection that writes is about to be closed: the log may be made anew."""
+        self._beside = {}
 
     def reading(self) -> sqlite3.Connection:
         """A connection that reads."""
@@ -88,9 +101,11 @@ class SqliteFile:
         return self._pid == os.getpid()
 
     def check(self) -> None:
-        """Raises StoreError in a forked child, and where the file was deleted or replaced since it was opened.
+        """Raises StoreError in a forked child, and where the file, its log or the log's index was deleted or replaced
+        since it was opened.
 
-        SQLite would go on writing to the deleted file, and acknowledge what nobody can ever read.
+        SQLite would go on writing to what was deleted, and acknowledge what nobody can ever read; or two processes
+        would each write to a log of their own.
         """
         if not self.is_ours:
             raise StoreError(_FORKED.format(path=self.place))
@@ -99,33 +114,31 @@ class SqliteFile:
                 f"{self.place} was deleted or replaced while it was open; what was written before is in the file that "
                 f"is gone. Close the store, put the file back or begin a new one, and open it again."
             )
+        for name, known in self._beside.items():
+            if known != _identity(name):
+                raise StoreError(
+                    f"{name.name} was deleted or replaced while {self.place} was open. It holds what was written last: "
+                    f"close the store before anybody else opens the file, which saves what it can; then open it again "
+                    f"and run `foveate db verify`. Nobody may touch the files beside a database in use."
+                )
 
     def explain(self, error: Exception) -> StoreError:
         """The error as one that says what happened to which file, and what to do."""
-        path, why = self.place, f"({error})"
-        match _code(error):
-            case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-                return StoreError(
-                    f"{path} is locked: another process has been writing to it for more than {self._wait:g} s {why}. "
-                    f"Nothing was written. Let it finish, then retry."
-                )
-            case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_PERM | sqlite3.SQLITE_CANTOPEN:
-                return StoreError(
-                    f"{path} cannot be opened for writing {why}. This user needs to be able to write to the file and "
-                    f"to its folder, where SQLite keeps its log."
-                )
-            case sqlite3.SQLITE_NOTADB:
-                return StoreError(f"{path} is not a SQLite database {why}. Name another file, or move this one away.")
-            case sqlite3.SQLITE_CORRUPT:
-                return Damaged(
-                    f"{path} is damaged {why}. Keep a copy, then restore a backup or run `sqlite3 {path} .recover`."
-                )
-            case sqlite3.SQLITE_FULL:
-                return StoreError(f"The disk of {path} is full {why}. Nothing was written. Make room, then retry.")
-            case _:
-                return StoreError(
-                    f"{path} failed {why}. Open the conversation again to see whether the last write took place."
-                )
+        return explain(error, self._path, self.place, self._wait)
+
+    def _logs(self) -> tuple[Path, Path]:
+        return Path(f"{self._path}-wal"), Path(f"{self._path}-shm")
+
+    def _refuse_cut(self) -> None:
+        """SQLite takes an empty file for a new one, and throws away the log beside it. The log is looked at first: who
+        makes a file makes it before its log.
+        """
+        log = _size(self._logs()[0])
+        if log and _size(self._path) == 0:
+            raise Damaged(
+                f"{self.place} is empty or gone, and its log beside it holds {log:,} bytes that belong to what was in "
+                f"it. Keep a copy of {self.place}-wal, then restore a backup; to begin anew move the log away."
+            )
 
     def _set_mode(self, connection: sqlite3.Connection) -> str:
         deadline = time.monotonic() + self._wait
@@ -134,7 +147,7 @@ class SqliteFile:
                 return str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
             except sqlite3.OperationalError as error:
                 # Two processes that make the same file at once: SQLite does not wait here by itself.
-                if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                if code_of(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
 
@@ -143,7 +156,7 @@ class SqliteFile:
         connection = self._open(self._path.as_uri() + "?mode=rw", uri=True)
         try:
             for setting in settings:
-                connection.execute(setting)
+                connection.execute(setting).fetchall()
         except BaseException:
             connection.close()
             raise
@@ -178,6 +191,14 @@ def _usable(path: str | Path) -> Path:
     return full
 
 
+def _size(path: Path) -> int:
+    """Bytes; 0 where there is no file."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 def _identity(path: Path) -> tuple[int, int]:
     """Which file is there now; nothing: (0, 0)."""
     try:
@@ -185,10 +206,3 @@ def _identity(path: Path) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return found.st_dev, found.st_ino
-
-
-def _code(error: Exception) -> int:
-    """The primary code of an error; 0 where it has none."""
-    if isinstance(error, UnicodeDecodeError):
-        return sqlite3.SQLITE_CORRUPT
-    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF

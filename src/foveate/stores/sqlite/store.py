@@ -17,14 +17,10 @@ from ...errors import StoreError
 from ...ports import Clock
 from ..checks import CLOSED
 from ..codec import Codec
-from ..sql.driver import Row, Session, WordIndex
+from ..sql.driver import Dialect, Row, Session, WordIndex
 from ..sql.store import SqlStore
-from .file import (
-    FAILURES,
-    TABLES,
-    SqliteFile,
-    Synchronous,
-)
+from .errors import FAILURES
+from .file import TABLES, SqliteFile, Synchronous
 from .words import SqliteWords
 from .writer import Writer
 
@@ -64,12 +60,14 @@ class SqliteStore(SqlStore):
 class SqliteDriver:
     """The Driver for one SQLite file."""
 
+    dialect: Dialect = "sqlite"
+
     def __init__(self, file: SqliteFile, *, search: bool = True) -> None:
         self._file = file
         self.place = file.place
         try:
             file.create()
-            writer = Writer(file.writing)
+            writer = Writer(file.writing, losing=file.forget)
         except FAILURES as error:
             raise file.explain(error) from error
         self._writer = writer
@@ -103,9 +101,11 @@ class SqliteDriver:
     def write(self, work: Callable[[Session], T]) -> T:
         self._check_open()
         try:
-            return self._writer.run(lambda connection: work(_Session(connection)))
+            result = self._writer.run(lambda connection: work(_Session(connection)))
         except FAILURES as error:
             raise self._file.explain(error) from error
+        self._file.check()  # Again: what went into a file that was deleted meanwhile must not be acknowledged.
+        return result
 
     def vacuum(self) -> None:
         self._check_open()
@@ -161,6 +161,9 @@ class _Session:
 
     def tables(self) -> set[str]:
         return {name for (name,) in self.rows(TABLES)}
+
+    def define(self, statement: str) -> None:
+        self.rows(statement)
 
 
 def _finish(file: SqliteFile, writer: Writer, idle: list[sqlite3.Connection]) -> None:

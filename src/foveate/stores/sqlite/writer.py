@@ -54,10 +54,13 @@ class _Broken(Exception):
 
 
 class Writer:
-    """Runs jobs on the connection that `connect` opens. Any thread of the process that made it may call `run`."""
+    """Runs jobs on the connection that `connect` opens. Any thread of the process that made it may call `run`.
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
-        self._connect = connect
+    A connection that fails even to undo a transaction is replaced; `losing` is called before it is closed.
+    """
+
+    def __init__(self, connect: Callable[[], sqlite3.Connection], *, losing: Callable[[], None] = lambda: None) -> None:
+        self._connect, self._losing = connect, losing
         self._connection: sqlite3.Connection | None = connect()
         self._queue: deque[_Job] = deque()
         self._turn = Lock()
@@ -159,4 +162,5 @@ class Writer:
         except Exception:
             self._connection = None
             if connection is not None:
+                self._losing()
                 connection.close()
