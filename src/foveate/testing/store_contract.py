@@ -22,9 +22,9 @@ from ..core.edits import Hide, Replace, Target
 from ..core.messages import Message, Text, ToolCall, assistant, tool_result, user
 from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved
 from ..ports import Appended, Head, Store
+from .census_contract import CensusContract
 from .erase_contract import EraseContract
 from .rows import after, chain, erased, record_after
-from .census_contract import CensusContract
 from .run_contract import RunContract
 from .search_contract import SearchContract
 from .tree_contract import TreeContract
