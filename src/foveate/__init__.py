@@ -42,6 +42,7 @@ from .core.summaries import Answer, NeedsSummary, Summary, SummaryRequest
 from .core.totals import Totals
 from .core.view import Budget, Entry, Moment, Prices, View
 from .errors import (
+    AtWork,
     BadEdit,
     BadInput,
     BadMessage,
@@ -111,6 +112,7 @@ __all__ = [
     "AsyncConversation",
     "AsyncLoopAgent",
     "AsyncReActAgent",
+    "AtWork",
     "BadEdit",
     "BadInput",
     "BadMessage",

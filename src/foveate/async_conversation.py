@@ -13,7 +13,7 @@ from .core.journal import Record
 from .core.messages import Message, ToolCall, ToolResult
 from .core.planner import Plan
 from .core.receipts import Receipt
-from .core.runs import AgentRun, AgentRunStep
+from .core.runs import AgentRun, AgentRunStep, Claim
 from .core.stamps import Kept, Lease, Origin, Usage
 from .core.totals import Totals
 from .core.view import View
@@ -127,9 +127,9 @@ class AsyncConversation(Shell):
         async with self._lock:
             return self._bodied(await self._perform(self._settle(system, tools, None)))
 
-    async def record(self, reply: object, *, usage: Usage | None = None, step: str = "") -> str:
+    async def record(self, reply: object, *, usage: Usage | None = None, step: str = "", call: int = 0) -> str:
         """See `Conversation.record`."""
-        return await self._do(self._record(reply, usage, step))
+        return await self._do(self._record(reply, usage, step, call))
 
     async def refused(self, error: BaseException) -> dict[str, Any]:
         """See `Conversation.refused`."""
@@ -223,13 +223,21 @@ class AsyncConversation(Shell):
         """See `Conversation.events`."""
         return await self._do(self._events(since))
 
-    async def keep_run(self, run: AgentRun) -> None:
+    async def keep_run(self, run: AgentRun, *, owner: str = "") -> None:
         """See `Conversation.keep_run`."""
-        await self._do(self._keep_run(run))
+        await self._do(self._keep_run(run, owner))
 
-    async def keep_step(self, step: AgentRunStep) -> None:
+    async def keep_step(self, step: AgentRunStep, *, owner: str = "") -> None:
         """See `Conversation.keep_step`."""
-        await self._do(self._keep_step(step))
+        await self._do(self._keep_step(step, owner))
+
+    async def claim(self, owner: str, instead_of: Claim | None = None) -> Claim:
+        """See `Conversation.claim`."""
+        return await self._do(self._claim(owner, instead_of))
+
+    async def release(self, owner: str) -> None:
+        """See `Conversation.release`."""
+        await self._do(self._release(owner))
 
     async def runs(self) -> list[AgentRun]:
         """See `Conversation.runs`."""

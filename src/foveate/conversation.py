@@ -12,7 +12,7 @@ from .core.journal import Record
 from .core.messages import Message, ToolCall, ToolResult
 from .core.planner import Plan
 from .core.receipts import Receipt
-from .core.runs import AgentRun, AgentRunStep
+from .core.runs import AgentRun, AgentRunStep, Claim
 from .core.stamps import Kept, Lease, Origin, Usage
 from .core.totals import Totals
 from .core.view import View
@@ -127,13 +127,15 @@ class Conversation(Shell):
         with self._lock:
             return self._bodied(self._do(self._settle(system, tools, None)))
 
-    def record(self, reply: object, *, usage: Usage | None = None, step: str = "") -> str:
+    def record(self, reply: object, *, usage: Usage | None = None, step: str = "", call: int = 0) -> str:
         """Add the model's answer and what it was billed; returns its id.
 
         `reply`: the SDK's response, its dict form, or a core `Message`. What the provider measured calibrates later
-        estimates. `step`: of an agent's run, that asked for it.
+        estimates. `step`: of an agent's run, that asked for it. `call`: the number of the model call that it answers
+        (`view.turn`, as the prompt was made): where somebody else has answered that first, TipMoved is raised and
+        nothing is added.
         """
-        return self._do(self._record(reply, usage, step))
+        return self._do(self._record(reply, usage, step, call))
 
     def refused(self, error: BaseException) -> dict[str, Any]:
         """The provider said the prompt is too long: learn the limit, plan smaller, and return the new prompt.
@@ -254,13 +256,27 @@ class Conversation(Shell):
         """Everything that happened, in order of time, from `since` (milliseconds since 1970) on."""
         return self._do(self._events(since))
 
-    def keep_run(self, run: AgentRun) -> None:
-        """Keep a run of an agent with this conversation, for good, instead of what was kept under its id."""
-        self._do(self._keep_run(run))
+    def keep_run(self, run: AgentRun, *, owner: str = "") -> None:
+        """Keep a run of an agent with this conversation, for good, instead of what was kept under its id.
 
-    def keep_step(self, step: AgentRunStep) -> None:
-        """Keep a step of a run, for good, instead of what was kept under its number."""
-        self._do(self._keep_step(step))
+        With `owner`, only while that one has the claim on this conversation; else AtWork is raised.
+        """
+        self._do(self._keep_run(run, owner))
+
+    def keep_step(self, step: AgentRunStep, *, owner: str = "") -> None:
+        """Keep a step of a run, for good, instead of what was kept under its number. `owner`: as for runs."""
+        self._do(self._keep_step(step, owner))
+
+    def claim(self, owner: str, instead_of: Claim | None = None) -> Claim:
+        """Claim this conversation for one who is at work in it, and return whose claim there is now (`Store.claim`).
+
+        Agents do so by themselves. It binds those who name an owner when they keep runs and steps, and nobody else.
+        """
+        return self._do(self._claim(owner, instead_of))
+
+    def release(self, owner: str) -> None:
+        """Give up the claim, if `owner` has it."""
+        self._do(self._release(owner))
 
     def runs(self) -> list[AgentRun]:
         """The runs of agents that were kept with this conversation, oldest first."""

@@ -18,6 +18,7 @@
     │   ├── NoSuchConversation   there is no conversation, or branch, of that name
     │   ├── TipMoved         another writer extended this conversation first
     │   ├── StalePlan        another writer changed the view first
+    │   ├── AtWork           another agent is at work in this conversation, or has taken it over
     │   └── Damaged          stored bytes do not match their recorded hash
     ├── IllegalView          a view breaks a rule of its provider: a bug of foveate
     └── MissingExtra         an optional package is not installed; names the extra
@@ -30,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 __all__ = [
+    "AtWork",
     "BadEdit",
     "BadInput",
     "BadMessage",
@@ -174,6 +176,16 @@ class TipMoved(StoreError):
 
 class StalePlan(StoreError):
     """Another writer changed the view of this conversation first. Plan again."""
+
+
+class AtWork(StoreError):
+    """Another agent is at work in this conversation. Wait until it is done, or resume later. `owner` is whose claim it
+    is; "" where nobody has one any more.
+    """
+
+    def __init__(self, said: str, owner: str = "") -> None:
+        self.owner = owner
+        super().__init__(said)
 
 
 class Damaged(StoreError):

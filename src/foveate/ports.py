@@ -15,7 +15,7 @@ from .core.catalog import Action, Binding, Prompt
 from .core.journal import Record
 from .core.messages import Message
 from .core.profiles import Profile
-from .core.runs import AgentRun, AgentRunStep
+from .core.runs import AgentRun, AgentRunStep, Claim
 from .core.stamps import Stamp, Usage
 from .core.summaries import Summary, SummaryRequest
 from .core.totals import Totals
@@ -443,12 +443,32 @@ class Store(Protocol):
         """
         ...
 
-    def put_run(self, head: Head, run: AgentRun) -> None:
-        """Keep a run of an agent with this conversation, instead of what was kept under its id. Durable on return."""
+    def put_run(self, head: Head, run: AgentRun, *, owner: str = "") -> None:
+        """Keep a run of an agent with this conversation, instead of what was kept under its id. Durable on return.
+
+        With `owner`, only while that one has the claim on this branch, of which this is a sign of life; else AtWork.
+        """
         ...
 
-    def put_step(self, head: Head, step: AgentRunStep) -> None:
-        """Keep a step of a run, instead of what was kept under its number. Durable on return."""
+    def put_step(self, head: Head, step: AgentRunStep, *, owner: str = "") -> None:
+        """Keep a step of a run, instead of what was kept under its number. Durable on return. `owner`: as for runs."""
+        ...
+
+    def claim(self, head: Head, owner: str, instead_of: Claim | None = None) -> Claim:
+        """Claim this branch for one who is at work in it, and return the claim that there is now: whoever finds
+        another owner in it does not have it.
+
+        It is had by whom nobody else has it before, by who has it already (a sign of life), and where it still is
+        exactly `instead_of`, whose owner is dead. The two cannot both succeed: a sign of life makes another claim.
+        """
+        ...
+
+    def beat(self, head: Head, owner: str) -> bool:
+        """A sign of life, and whether `owner` has the claim on this branch. Makes none where there is none."""
+        ...
+
+    def release(self, head: Head, owner: str) -> None:
+        """Give up the claim on this branch, if `owner` has it."""
         ...
 
     def runs(self, head: Head) -> list[AgentRun]:

@@ -21,7 +21,7 @@ from .core.journal import Record
 from .core.messages import Message, ToolCall, ToolResult
 from .core.profiles import Profile
 from .core.receipts import Receipt, receipt_of
-from .core.runs import AgentRun, AgentRunStep
+from .core.runs import AgentRun, AgentRunStep, Claim
 from .core.stamps import Kept, Lease, Origin, Stamp, Usage
 from .core.totals import Totals
 from .core.view import Budget, View
@@ -293,7 +293,8 @@ class Shell:
         mirror.settled(self.tip, len(self))
         self._mirror = mirror
 
-    def _record(self, reply: object, usage: Usage | None, step: str = "") -> Step[str]:
+    def _record(self, reply: object, usage: Usage | None, step: str = "", call: int = 0) -> Step[str]:
+        given.whole("call= (the number of a model call)", call)
         if usage is not None:
             given.instance("usage=", usage, Usage, "a Usage")
         if isinstance(reply, Message):
@@ -304,7 +305,7 @@ class Shell:
         if message.role != "assistant":
             raise BadMessage(f"record() takes the model's answer, not a message of role {message.role}; use append().")
         mirrored = self._mirror is not None and self._mirror.tip == self.tip
-        ids = yield from self._append(message, about=About(usage=billed, step=given.text("step=", step)))
+        ids = yield from self._append(message, about=About(usage=billed, step=given.text("step=", step), call=call))
         if self._mirror is not None and mirrored:
             self._mirror.recorded(message, self.tip, len(self))
         self._engine.limits.answered()
@@ -443,13 +444,31 @@ class Shell:
             told += held_back(entry, self._engine.projection, self._engine.frame, self._engine.policies)
         return "\n".join(told)
 
-    def _keep_run(self, run: AgentRun) -> Step[None]:
+    def _keep_run(self, run: AgentRun, owner: str) -> Step[None]:
         given.instance("What keep_run() takes", run, AgentRun, "an AgentRun")
-        yield lambda: self._engine.store.put_run(self.head, run)
+        given.text("owner=", owner)
+        yield lambda: self._engine.store.put_run(self.head, run, owner=owner)
 
-    def _keep_step(self, step: AgentRunStep) -> Step[None]:
+    def _keep_step(self, step: AgentRunStep, owner: str) -> Step[None]:
         given.instance("What keep_step() takes", step, AgentRunStep, "an AgentRunStep")
-        yield lambda: self._engine.store.put_step(self.head, step)
+        given.text("owner=", owner)
+        yield lambda: self._engine.store.put_step(self.head, step, owner=owner)
+
+    def _claim(self, owner: str, instead_of: Claim | None) -> Step[Claim]:
+        given.text("The owner of a claim", owner)
+        found: Claim = yield lambda: self._engine.store.claim(self.head, owner, instead_of)
+        return found
+
+    def _release(self, owner: str) -> Step[None]:
+        given.text("The owner of a claim", owner)
+        yield lambda: self._engine.store.release(self.head, owner)
+
+    def pulse(self, owner: str) -> Callable[[], bool]:
+        """A call, for another thread, that gives a sign of life for a claim on this conversation, whatever is done here
+        meanwhile, and returns whether `owner` still has it. It may raise StoreError.
+        """
+        store, head = self._engine.store, self.head
+        return lambda: store.beat(head, owner)
 
     def _runs(self) -> Step[list[AgentRun]]:
         found: list[AgentRun] = yield lambda: self._engine.store.runs(self.head)

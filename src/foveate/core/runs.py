@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from .stamps import Usage
 
-__all__ = ["AgentRun", "AgentRunStep", "RunState", "StepKind", "StepState", "step_name", "step_of"]
+__all__ = ["AgentRun", "AgentRunStep", "Claim", "RunState", "StepKind", "StepState", "step_name", "step_of"]
 
 RunState = Literal["running", "done", "waiting", "stopped", "failed"]
 """`waiting`: for the user, who was asked something; `stopped`: by a limit, or by whoever ran it."""
@@ -76,6 +76,15 @@ class AgentRunStep(Struct, frozen=True):
     begun: int = 0
     """Milliseconds since 1970."""
     ended: int = 0
+
+
+class Claim(Struct, frozen=True):
+    """Who is at work in a conversation, so that nobody else is. There while somebody is, and no record of anything."""
+
+    owner: str
+    """A name that no other work has, before or after."""
+    beats: int
+    """Signs of life since the claim was first made, each counted: one that stays as it is may have been left behind."""
 
 
 def step_name(run: str, number: int) -> str:

@@ -47,6 +47,8 @@ class About(Struct, frozen=True):
     """For what the conversation itself says."""
     step: str = ""
     """The step of an agent's run that it comes from."""
+    call: int = 0
+    """On a reply: the number of the model call that it answers, where only one reply may; 0: nobody asks."""
 
     def origin_of(self, message: Message) -> Origin:
         """Where a message came from: as was said, else by its type, else by its role."""
@@ -85,12 +87,20 @@ class Appending(State):
             if addition:
                 messages, about = yield from addition(messages, about)
                 addition = None
+            if about.call and self._is_answered(about.call):
+                raise TipMoved(
+                    f"Somebody else has answered call {about.call} of {self.head.name!r} first. This reply was not "
+                    f"added; go on from theirs."
+                )
             bodies = [wire.encode_message(message) for message in messages]
             rows = self._chained(messages, bodies, about)
             try:
                 self.head = yield partial(self.store.append, self.head, rows)
             except TipMoved:
+                before = self.head.position
                 yield from self.refresh()
+                if about.step and (there := (yield from self._led_to(about.step, bodies, before))):
+                    return there
                 if after and not (yield partial(self.store.locate, self.head, [after])):
                     raise  # The conversation departed from the past that holds it.
                 continue
@@ -102,6 +112,20 @@ class Appending(State):
             yield from self._maybe_snapshot()
             return tuple(row.id for row in rows)
         raise TipMoved(f"Other writers kept extending {self.head.name!r}; {ATTEMPTS} attempts did not get through.")
+
+    def _is_answered(self, call: int) -> bool:
+        """Whether there is a reply to a model call, or to a later one."""
+        entries = reversed(self.projection.entries())
+        newest = next((entry.stamp for entry in entries if entry.stamp.origin == "assistant"), None)
+        return newest is not None and newest.turn >= call
+
+    def _led_to(self, step: str, bodies: Sequence[bytes], after: int) -> Step[tuple[str, ...]]:
+        """What came meanwhile from this very step of an agent's run: one who took the run over, or was taken over, has
+        said it already. None: an empty tuple.
+        """
+        rows: list[Appended] = yield partial(self.store.messages, self.head, after + 1, self.head.position)
+        found = [row for row in rows if row.stamp.step == step and row.body in bodies]
+        return tuple(row.id for row in found) if len(found) == len(bodies) else ()
 
     def _append_after(
         self,

@@ -13,14 +13,15 @@ from collections.abc import Mapping, Sequence
 from ..core import ids, wire
 from ..core.journal import Record
 from ..core.outlines import outline_of_record, outline_of_stamp
-from ..core.runs import AgentRun, AgentRunStep
-from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved
+from ..core.runs import AgentRun, AgentRunStep, Claim
+from ..errors import AtWork, BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved
 from ..ports import Appended, Head
 
 __all__ = [
     "CLOSED",
     "check_keys",
     "check_names",
+    "check_owner",
     "check_point",
     "check_record",
     "check_rows",
@@ -31,6 +32,7 @@ __all__ = [
     "no_branch",
     "stale_plan",
     "taken",
+    "taken_over",
     "tip_moved",
     "too_early",
 ]
@@ -63,6 +65,13 @@ def check_words(whose: str, **words: str) -> None:
             raise BadSetting(f"The {what} of a {whose} has {len(text):,} characters; at most {_NAME_MAX} are allowed.")
         if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
             raise BadSetting(f"The {what} {text!r} holds a NUL or half of a surrogate pair. Choose another one.")
+
+
+def check_owner(owner: str) -> None:
+    """Raises BadSetting where a name cannot be that of a claim's owner in every database."""
+    check_words("claim", owner=owner)
+    if not owner:
+        raise BadSetting("A claim needs an owner.")
 
 
 def check_run(run: AgentRun) -> None:
@@ -156,6 +165,17 @@ def taken(name: str) -> BadSetting:
 def no_branch(head: Head, place: str) -> NoSuchConversation:
     """For a head that did not come from this store."""
     return NoSuchConversation(head.name, place)
+
+
+def taken_over(head: Head, claim: Claim | None) -> AtWork:
+    """What to tell an agent whose claim is gone."""
+    if claim is None:
+        return AtWork(f"The claim on {head.name!r} was given up, and this agent works on. Nothing was written. Resume.")
+    return AtWork(
+        f"Another agent has taken over the work in {head.name!r}: nothing was heard of this one for too long. Nothing "
+        f"was written. What was begun is its affair now; resume when it has ended.",
+        claim.owner,
+    )
 
 
 def tip_moved(head: Head, now: Head) -> TipMoved:

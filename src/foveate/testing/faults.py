@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from ..core.catalog import Action, Binding, Prompt
 from ..core.journal import Record
-from ..core.runs import AgentRun, AgentRunStep
+from ..core.runs import AgentRun, AgentRunStep, Claim
 from ..errors import StoreError
 from ..ports import Appended, Branch, Catalog, Database, Erased, Finding, Found, Head, Store, Stray
 
@@ -115,11 +115,20 @@ class FailingStore:
     def census(self, tenant: str | None = None) -> Iterator[Head | Stray]:
         return self._run("census", lambda: iter(list(self._store.census(tenant))))
 
-    def put_run(self, head: Head, run: AgentRun) -> None:
-        return self._run("put_run", lambda: self._store.put_run(head, run))
+    def put_run(self, head: Head, run: AgentRun, *, owner: str = "") -> None:
+        return self._run("put_run", lambda: self._store.put_run(head, run, owner=owner))
 
-    def put_step(self, head: Head, step: AgentRunStep) -> None:
-        return self._run("put_step", lambda: self._store.put_step(head, step))
+    def put_step(self, head: Head, step: AgentRunStep, *, owner: str = "") -> None:
+        return self._run("put_step", lambda: self._store.put_step(head, step, owner=owner))
+
+    def claim(self, head: Head, owner: str, instead_of: Claim | None = None) -> Claim:
+        return self._run("claim", lambda: self._store.claim(head, owner, instead_of))
+
+    def beat(self, head: Head, owner: str) -> bool:
+        return self._run("beat", lambda: self._store.beat(head, owner))
+
+    def release(self, head: Head, owner: str) -> None:
+        return self._run("release", lambda: self._store.release(head, owner))
 
     def runs(self, head: Head) -> list[AgentRun]:
         return self._run("runs", lambda: self._store.runs(head))

@@ -1,4 +1,4 @@
-"""What every store must do with runs of agents and their steps, as tests. A part of `StoreContract`."""
+"""What every store must do with runs of agents, their steps and their claims, as tests. A part of `StoreContract`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 from msgspec import structs
 
 from ..core.messages import user
-from ..core.runs import AgentRun, AgentRunStep
+from ..core.runs import AgentRun, AgentRunStep, Claim
 from ..core.stamps import Usage
-from ..errors import BadSetting, NoSuchConversation, StoreError
+from ..errors import AtWork, BadSetting, NoSuchConversation, StoreError
 from ..ports import Head, Store
 from .rows import chain
 
@@ -36,7 +36,7 @@ def step_of(run: str, number: int) -> AgentRunStep:
 
 
 class RunContract:
-    """Tests of runs and steps. The class that has it brings the fixture `store` and `_again`."""
+    """Tests of runs, steps and claims. The class that has it brings the fixture `store` and `_again`."""
 
     def _again(self, store: Store) -> Store:
         raise NotImplementedError
@@ -151,6 +151,9 @@ class RunContract:
         for use in (
             lambda: store.put_run(stranger, run_of("r1")),
             lambda: store.put_step(stranger, step_of("r1", 1)),
+            lambda: store.claim(stranger, "a"),
+            lambda: store.beat(stranger, "a"),
+            lambda: store.release(stranger, "a"),
             lambda: store.runs(stranger),
             lambda: store.steps(stranger, "r1"),
         ):
@@ -183,6 +186,97 @@ class RunContract:
             thread.join()
         assert store.steps(head, "shared") == [step_of("shared", number) for number in range(1, 81)]
         assert sorted(run.id for run in store.runs(head)) == ["r0", "r1", "r2", "r3"]
+
+    def test_a_claim_is_had_by_one_at_a_time(self, store: Store) -> None:
+        head = store.open("acme", "one")
+        assert store.claim(head, "a") == Claim("a", 1)
+        assert store.claim(head, "b") == Claim("a", 1)
+        assert store.claim(head, "a") == Claim("a", 2)
+        store = self._again(store)
+        assert (store.beat(head, "a"), store.beat(head, "b")) == (True, False)
+        assert store.claim(head, "b") == Claim("a", 3)
+        store.release(head, "b")
+        assert store.claim(head, "b") == Claim("a", 3)
+        store.release(head, "a")
+        assert (store.beat(head, "a"), store.beat(head, "b")) == (False, False)
+        assert store.claim(head, "b") == Claim("b", 1)
+
+    def test_a_claim_is_taken_over_only_where_its_owner_gave_no_sign_of_life_since(self, store: Store) -> None:
+        head = store.open("acme", "one")
+        old = store.claim(head, "a")
+        store.beat(head, "a")
+        assert store.claim(head, "b", old) == (now := Claim("a", 2))
+        assert store.claim(head, "b", Claim("c", 2)) == now
+        store.put_run(head, run_of("r1"), owner="a")
+        assert store.claim(head, "b", now) == (now := Claim("a", 3))
+        assert store.claim(head, "b", now) == Claim("b", 4)
+        assert store.claim(head, "a", now) == Claim("b", 4)
+
+    def test_who_is_not_at_work_keeps_nothing_under_its_name(self, store: Store) -> None:
+        """The fence: one that was taken for dead, and is not, can neither begin a step nor end one."""
+        head = store.open("acme", "one")
+        with pytest.raises(AtWork, match="given up") as gone:
+            store.put_step(head, step_of("r1", 1), owner="a")
+        assert gone.value.owner == ""
+        claim = store.claim(head, "a")
+        store.put_run(head, run_of("r1"), owner="a")
+        store.put_step(head, step_of("r1", 1), owner="a")
+        assert store.claim(head, "c") == (claim := Claim("a", claim.beats + 2))
+        store.claim(head, "b", claim)
+        with pytest.raises(AtWork, match="taken over") as lost:
+            store.put_step(head, step_of("r1", 2), owner="a")
+        assert lost.value.owner == "b"
+        with pytest.raises(AtWork):
+            store.put_run(head, structs.replace(run_of("r1"), state="failed"), owner="a")
+        store.put_step(head, step_of("r1", 3), owner="b")
+        store.put_step(head, step_of("r1", 4))  # Who names nobody asks for no claim: an import.
+        assert store.runs(head) == [run_of("r1")]
+        assert [step.number for step in store.steps(head, "r1")] == [1, 3, 4]
+
+    def test_each_branch_is_claimed_by_itself(self, store: Store) -> None:
+        head = store.open("acme", "one")
+        head = store.append(head, chain([user("hi")], head))
+        fork, other = store.fork(head, "two", 1, 0), store.open("zeta", "one")
+        for owner, branch in (("a", head), ("b", fork), ("c", other)):
+            assert store.claim(branch, owner) == Claim(owner, 1)
+        store.rename("acme", {"one": "uno"})
+        assert store.claim(store.open("acme", "uno"), "d") == Claim("a", 1)
+
+    def test_a_claim_changes_nothing_of_the_conversation(self, store: Store) -> None:
+        head = store.open("acme", "one")
+        store.claim(head, "a")
+        assert store.open("acme", "one") == head
+        head = store.append(head, chain([user("hi")], head))
+        assert store.claim(head, "a").owner == "a"
+        assert store.verify(head) == []
+
+    @pytest.mark.parametrize("owner", ["", "a\0b", "half \ud83d", "x" * 501])
+    def test_an_owner_that_no_database_can_keep_is_refused(self, store: Store, owner: str) -> None:
+        head = store.open("acme", "one")
+        with pytest.raises(BadSetting):
+            store.claim(head, owner)
+        with pytest.raises(BadSetting):
+            store.release(head, owner)
+        assert store.claim(head, "a") == Claim("a", 1)
+
+    def test_of_threads_that_claim_at_once_one_has_it(self, store: Store) -> None:
+        head, won = store.open("acme", "one"), []
+
+        def work(owner: str) -> None:
+            for _ in range(10):
+                if store.claim(head, owner).owner == owner:
+                    store.put_step(head, step_of(owner, 1), owner=owner)
+                    won.append(owner)
+                    won.append(owner)
+                    store.release(head, owner)
+
+        threads = [Thread(target=work, args=(f"t{number}",)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert won[::2] == won[1::2]
+        assert won
 
     def test_a_closed_store_keeps_no_run(self, store: Store) -> None:
         head = store.open("acme", "one")

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...core import ids, wire
 from ...core.journal import Record
 from ...core.outlines import outline_of_record, outline_of_stamp
-from ...core.runs import AgentRun, AgentRunStep
+from ...core.runs import AgentRun, AgentRunStep, Claim
 from ...errors import BadSetting, NoSuchConversation, StoreError
 from ...ports import (
     Appended,
@@ -36,6 +36,7 @@ from ..checks import (
     CLOSED,
     check_keys,
     check_names,
+    check_owner,
     check_point,
     check_record,
     check_rows,
@@ -46,6 +47,7 @@ from ..checks import (
     no_branch,
     stale_plan,
     taken,
+    taken_over,
     tip_moved,
 )
 from ..erasing import (
@@ -74,6 +76,8 @@ class MemoryStore(MemoryCatalog):
         """By (tenant, root), then by id, oldest first."""
         self._steps: dict[tuple[str, int, str], dict[int, AgentRunStep]] = {}
         """By (tenant, root, id of the run), then by number."""
+        self._claims: dict[tuple[str, int, int], Claim] = {}
+        """By (tenant, root, branch)."""
         self._erasures: dict[tuple[str, int], list[Erased]] = {}
         """By (tenant, root)."""
 
@@ -229,17 +233,46 @@ class MemoryStore(MemoryCatalog):
             strays += [Stray(key[0], f"tree {key[1]}", "there is no such tree") for key in sorted(kept - trees)]
         return (one for one in (*heads, *strays) if tenant in (None, one.tenant))
 
-    def put_run(self, head: Head, run: AgentRun) -> None:
+    def put_run(self, head: Head, run: AgentRun, *, owner: str = "") -> None:
         check_run(run)
         with self._lock:
             self._current(head)
+            self._beat(head, owner)
             self._runs.setdefault((head.tenant, head.root), {})[run.id] = run
 
-    def put_step(self, head: Head, step: AgentRunStep) -> None:
+    def put_step(self, head: Head, step: AgentRunStep, *, owner: str = "") -> None:
         check_step(step)
         with self._lock:
             self._current(head)
+            self._beat(head, owner)
             self._steps.setdefault((head.tenant, head.root, step.run), {})[step.number] = step
+
+    def claim(self, head: Head, owner: str, instead_of: Claim | None = None) -> Claim:
+        check_owner(owner)
+        with self._lock:
+            self._current(head)
+            now = self._claims.get(place := (head.tenant, head.root, head.branch))
+            if now is None or now.owner == owner or now == instead_of:
+                self._claims[place] = now = Claim(owner, now.beats + 1 if now else 1)
+            return now
+
+    def beat(self, head: Head, owner: str) -> bool:
+        check_owner(owner)
+        with self._lock:
+            self._current(head)
+            now = self._claims.get(place := (head.tenant, head.root, head.branch))
+            if now is None or now.owner != owner:
+                return False
+            self._claims[place] = Claim(owner, now.beats + 1)
+            return True
+
+    def release(self, head: Head, owner: str) -> None:
+        check_owner(owner)
+        with self._lock:
+            self._current(head)
+            now = self._claims.get(place := (head.tenant, head.root, head.branch))
+            if now is not None and now.owner == owner:
+                del self._claims[place]
 
     def runs(self, head: Head) -> list[AgentRun]:
         with self._lock:
@@ -343,6 +376,11 @@ class MemoryStore(MemoryCatalog):
             record=record_id,
             erased=len(self._erasures.get((tenant, root), ())),
         )
+
+    def _beat(self, head: Head, owner: str) -> None:
+        """A sign of life of who writes this, if anybody is named. Raises AtWork where that one has no claim."""
+        if owner and not self.beat(head, owner):
+            raise taken_over(head, self._claims.get((head.tenant, head.root, head.branch)))
 
     def _tree(self, head: Head) -> MemoryTree:
         tree = head.tenant, head.root

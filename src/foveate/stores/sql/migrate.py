@@ -22,7 +22,7 @@ __all__ = ["TABLES", "Migration", "Standing", "bring_up_to_date", "migrations", 
 
 TABLES = {
     *("conversation", "tree", "branch", "message", "body", "record", "snapshot", "indexed", "said"),
-    *("run", "step", "action", "binding", "prompt", "erasure"),
+    *("run", "step", "action", "binding", "prompt", "erasure", "claim"),
 }
 """The tables that foveate makes, but for the one of its migrations."""
 

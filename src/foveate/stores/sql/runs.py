@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ...core.runs import AgentRun, AgentRunStep
+from ...core.runs import AgentRun, AgentRunStep, Claim
 from ...core.stamps import Usage
-from ...errors import Damaged
+from ...errors import Damaged, StoreError
 from ...ports import Head
-from ..checks import check_run, check_step
+from ..checks import check_owner, check_run, check_step, taken_over
 from ..codec import (
     Codec,
     DamagedBody,
@@ -23,12 +23,14 @@ from ..codec import (
 )
 from . import statements as sql
 from .driver import Driver, Row, Session
-from .rows import are_bytes, read_branch
+from .rows import are_bytes, key, read_branch
 
 __all__ = ["SqlRuns", "read_runs", "read_steps"]
 
 T = TypeVar("T")
 
+_CLAIMS = 5
+"""How often a claim is tried that was given up by another between two statements."""
 _RUN_TEXTS, _STEP_TEXTS = ("task", "result", "reason"), ("input", "output", "error")
 _USAGE = Usage.__struct_fields__
 _RUN = (
@@ -41,18 +43,50 @@ _STEP = ("run", "number", "kind", "name", "call", "state", *_STEP_TEXTS, "messag
 
 
 class SqlRuns:
-    """The part of the SQL store that keeps runs and steps."""
+    """The part of the SQL store that keeps runs and steps, and who is at work."""
 
     _driver: Driver
     _codec: Codec
 
-    def put_run(self, head: Head, run: AgentRun) -> None:
+    def put_run(self, head: Head, run: AgentRun, *, owner: str = "") -> None:
         check_run(run)
-        self._put(head, sql.PUT_RUN, self._run_values(head, run))
+        self._put(head, sql.PUT_RUN, self._run_values(head, run), owner)
 
-    def put_step(self, head: Head, step: AgentRunStep) -> None:
+    def put_step(self, head: Head, step: AgentRunStep, *, owner: str = "") -> None:
         check_step(step)
-        self._put(head, sql.PUT_STEP, self._step_values(head, step))
+        self._put(head, sql.PUT_STEP, self._step_values(head, step), owner)
+
+    def claim(self, head: Head, owner: str, instead_of: Claim | None = None) -> Claim:
+        check_owner(owner)
+        before = (instead_of.owner, instead_of.beats) if instead_of else (owner, 0)
+
+        def work(session: Session) -> Claim:
+            read_branch(session, head, self._driver.place)
+            for _ in range(_CLAIMS):
+                found = session.rows(sql.TAKE_CLAIM, (*key(head), owner, *before))
+                if found := found or session.rows(sql.CLAIM, key(head)):
+                    return Claim(*found[0])
+            raise StoreError(f"Others kept claiming and releasing {head.name!r} in between. Try again.")
+
+        return self._driver.write(work)
+
+    def beat(self, head: Head, owner: str) -> bool:
+        check_owner(owner)
+
+        def work(session: Session) -> bool:
+            read_branch(session, head, self._driver.place)
+            return bool(session.rows(sql.BEAT, (*key(head), owner)))
+
+        return self._driver.write(work)
+
+    def release(self, head: Head, owner: str) -> None:
+        check_owner(owner)
+
+        def work(session: Session) -> None:
+            read_branch(session, head, self._driver.place)
+            session.rows(sql.DROP_CLAIM, (*key(head), owner))
+
+        self._driver.write(work)
 
     def runs(self, head: Head) -> list[AgentRun]:
         def work(session: Session) -> list[AgentRun]:
@@ -68,9 +102,12 @@ class SqlRuns:
 
         return self._driver.read(work)
 
-    def _put(self, head: Head, statement: str, values: Row) -> None:
+    def _put(self, head: Head, statement: str, values: Row, owner: str) -> None:
         def work(session: Session) -> None:
             read_branch(session, head, self._driver.place)
+            if owner and not session.rows(sql.BEAT, (*key(head), owner)):
+                found = session.rows(sql.CLAIM, key(head))
+                raise taken_over(head, Claim(*found[0]) if found else None)
             session.rows(statement, values)
 
         self._driver.write(work)

@@ -144,6 +144,18 @@ STEPS = """
     SELECT run, number, kind, name, call, state, input, output, error, message, turn, begun, ended
     FROM step WHERE tenant = ? AND root = ? AND run = ? AND number > ? ORDER BY number"""
 
+# --------------------------------------------------------------------------------------------------------- claims
+
+TAKE_CLAIM = """
+    INSERT INTO claim (tenant, root, branch, owner, beats) VALUES (?, ?, ?, ?, 1)
+    ON CONFLICT (tenant, root, branch) DO UPDATE SET owner = excluded.owner, beats = claim.beats + 1
+    WHERE claim.owner = excluded.owner OR (claim.owner = ? AND claim.beats = ?)
+    RETURNING owner, beats"""
+CLAIM = f"SELECT owner, beats FROM claim WHERE {_KEY}"
+# Holds the row until what the owner writes is there too: who takes over reads it then, or stops it.
+BEAT = f"UPDATE claim SET beats = beats + 1 WHERE {_KEY} AND owner = ? RETURNING beats"
+DROP_CLAIM = f"DELETE FROM claim WHERE {_KEY} AND owner = ?"
+
 # -------------------------------------------------------------------------------------------------------- catalog
 
 PUT_PROMPT = """
