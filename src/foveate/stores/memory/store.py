@@ -229,7 +229,7 @@ class MemoryStore(MemoryCatalog):
                 for (owner, name), place in self._names.items()
                 if (owner, *place) not in self._branches
             ]
-            kept = {*self._runs, *self._erasures, *(key[:2] for key in self._steps)}
+            kept = {key[:2] for some in (self._runs, self._erasures, self._steps) for key, held in some.items() if held}
             strays += [Stray(key[0], f"tree {key[1]}", "there is no such tree") for key in sorted(kept - trees)]
         return (one for one in (*heads, *strays) if tenant in (None, one.tenant))
 
