@@ -64,6 +64,7 @@ from .errors import (
     TipMoved,
     UnknownFormat,
     UnknownHandle,
+    WentBack,
 )
 from .plugins import Plugin, plugin
 from .shell import Historic, Mend, Repaired
@@ -189,6 +190,7 @@ __all__ = [
     "Usage",
     "View",
     "Violation",
+    "WentBack",
     "assistant",
     "backup",
     "check",

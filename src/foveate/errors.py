@@ -19,6 +19,7 @@
     │   ├── TipMoved         another writer extended this conversation first
     │   ├── StalePlan        another writer changed the view first
     │   ├── AtWork           another agent is at work in this conversation, or has taken it over
+    │   ├── WentBack         the store lacks what it had acknowledged: a failover, or an old backup
     │   └── Damaged          stored bytes do not match their recorded hash
     ├── IllegalView          a view breaks a rule of its provider: a bug of foveate
     └── MissingExtra         an optional package is not installed; names the extra
@@ -53,6 +54,7 @@ __all__ = [
     "TipMoved",
     "UnknownFormat",
     "UnknownHandle",
+    "WentBack",
 ]
 
 
@@ -176,6 +178,24 @@ class TipMoved(StoreError):
 
 class StalePlan(StoreError):
     """Another writer changed the view of this conversation first. Plan again."""
+
+
+class WentBack(StoreError):
+    """The store does not hold any more what it had acknowledged: it failed over to a server that was behind, or an
+    older backup took its place. No message was written.
+
+    `known` and `now` are (messages, edits): how many were acknowledged, and how many there are.
+    """
+
+    def __init__(self, name: str, known: tuple[int, int], now: tuple[int, int]) -> None:
+        self.name, self.known, self.now = name, known, now
+        is_short = now[0] < known[0] or now[1] < known[1]
+        there = f"there are {now[0]} and {now[1]}" if is_short else "what is there now are others"
+        super().__init__(
+            f"The database went back: of {name!r}, {known[0]} messages and {known[1]} edits were acknowledged, and "
+            f"{there}. It failed over to a server that was behind, or an older backup took its place. Open the "
+            f"conversation again to go on from what is there, and say again what is missing."
+        )
 
 
 class AtWork(StoreError):

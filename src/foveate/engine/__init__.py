@@ -46,6 +46,7 @@ class Engine(Beside, Erasing, Summing):
         at = self.head.position if position is None else position
         if not 0 <= at <= self.head.position:
             raise BadSetting(f"This conversation has {self.head.position} messages; it cannot be forked at {at}.")
+        yield from self.refresh()  # Else, in a store that went back, it would share another past.
         number = yield from self._number_at(at)
         made: Head = yield partial(self.store.fork, self.head, name, at, number)
         return made

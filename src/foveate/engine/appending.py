@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..core import ids, wire
 from ..core.counting import tokens_of
@@ -106,6 +106,8 @@ class Appending(State):
                 continue
             for row, message in zip(rows, messages, strict=True):
                 self.projection.append(Row(row.position, row.id, message, row.stamp, len(row.body)))
+            last = rows[-1]
+            self._seen = structs.replace(self._seen, position=last.position, tip=last.id, seal=last.seal)
             if any(message.role == "assistant" for message in messages):
                 self._asked = None
                 self._measure()

@@ -25,6 +25,7 @@ class Erasing(Editing):
         parsed = yield from self._parsed(handle)
         if parsed.path:
             raise BadInput(f"{handle} names a part; a message is erased as a whole: erase m{parsed.first}.")
+        yield from self.refresh()  # Else, in a store that went back, the handle may name another message.
         yield from self.named(handle)
         erase = partial(self.store.erase, self.head, parsed.first, parsed.last)
         done: Erased = yield partial(erase, who=who, reason=reason, time=self.clock())

@@ -21,9 +21,11 @@ from ..core.projection import Projection
 from ..core.rules import Checker
 from ..core.snapshots import Row, Snapshot
 from ..core.view import Entry, Moment, Prices, View
+from ..errors import NoSuchConversation, WentBack
 from ..limits import Limits
 from ..ports import Appended, Background, Clock, Elsewhere, Format, Head, Store, Summarizer, TokenCounter
 from .ahead import Ahead
+from .going_back import goes_on
 from .steps import Step
 
 __all__ = ["State", "in_order", "row_of"]
@@ -67,6 +69,7 @@ class State:
         self._branch: int | None = None  # that the projection shows
         self._erased = 0  # the newest erasure that the projection was read after
         self._saved = 0  # position + number at the last snapshot
+        self._seen: Head  # the ends of the chains that the projection shows
 
     # ---------------------------------------------------------------------------------------------------- opening
 
@@ -85,6 +88,7 @@ class State:
             projection = Projection.resume(snapshot, map(row_of, rows), self.profile, self.counter)
             self._saved = snapshot.position + snapshot.number
         self.projection = yield from self._caught_up(projection)
+        self._seen = structs.replace(self.head, erased=0)
         self._measure()
 
     def _measure(self) -> None:
@@ -92,10 +96,13 @@ class State:
         self.limits.measured(self.projection.facts.measured, self.projection.facts.estimated)
         self._branch, self._asked = self.head.branch, None
 
-    def _caught_up(self, projection: Projection) -> Step[Projection]:
-        """The same projection with what the store has beyond it."""
+    def _caught_up(self, projection: Projection, seen: Head | None = None) -> Step[Projection]:
+        """The same projection with what the store has beyond it. Raises WentBack where that does not follow `seen`."""
         rows = yield partial(self.store.messages, self.head, projection.position + 1, self.head.position)
         records = yield partial(self.store.records, self.head, projection.number)
+        is_at = seen and (projection.position, projection.number) == (seen.position, seen.number)
+        if seen and is_at and not goes_on(seen, self.head, rows, records):
+            raise self._went_back()
         for one in in_order(rows, [record for _, record in records]):
             if isinstance(one, Record):
                 yield from self._fold(projection, one)
@@ -128,14 +135,34 @@ class State:
         yield from self._follow_head()
 
     def _follow_head(self) -> Step[None]:
-        """Bring the projection to where the head is: after another writer, or after a failure in between."""
+        """Bring the projection to where the head is: after another writer, or after a failure in between.
+
+        Raises WentBack where the store does not hold any more what is shown.
+        """
         if self._erased != self.head.erased:  # What is shown may tell what is gone.
+            yield from self._check_seen()
             self._shown = None
             yield from self._load()
         elif self._branch != self.head.branch:  # The conversation departed from the past that is shown.
+            yield from self._check_seen()
             yield from self._load()
-        elif (self.projection.position, self.projection.number) != (self.head.position, self.head.number):
-            self.projection = yield from self._caught_up(self.projection.copy())
+        elif self._seen != structs.replace(self.head, erased=0):
+            self.projection = yield from self._caught_up(self.projection.copy(), self._seen)
+            self._seen = structs.replace(self.head, erased=0)
+
+    def _check_seen(self) -> Step[None]:
+        """Raise WentBack where the store lacks what was seen: all of it is read anew, and would not tell."""
+        try:
+            rows = yield partial(self.store.pick, self._seen, [self._seen.position])
+        except NoSuchConversation as error:
+            raise self._went_back() from error
+        is_erasure_lost = self.head.root == self._seen.root and self.head.erased < self._erased
+        if is_erasure_lost or [row.id for row in rows] != [self._seen.tip][: self._seen.position]:
+            raise self._went_back()
+
+    def _went_back(self) -> WentBack:
+        known, now = (self._seen.position, self._seen.number), (self.head.position, self.head.number)
+        return WentBack(self.head.name, known, now)
 
     # ---------------------------------------------------------------------------------------------------- looking
 
@@ -185,6 +212,7 @@ class State:
         self.head = yield partial(self.store.commit, self.head, record, record_id)
         self.projection = draft
         draft.number = record.last
+        self._seen = structs.replace(self._seen, number=record.last, record=record_id)
         yield from self._follow_head()
         yield from self._maybe_snapshot()
         return record

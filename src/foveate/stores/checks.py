@@ -14,11 +14,12 @@ from ..core import ids, wire
 from ..core.journal import Record
 from ..core.outlines import outline_of_record, outline_of_stamp
 from ..core.runs import AgentRun, AgentRunStep, Claim
-from ..errors import AtWork, BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved
+from ..errors import AtWork, BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved, WentBack
 from ..ports import Appended, Head
 
 __all__ = [
     "CLOSED",
+    "check_held",
     "check_keys",
     "check_names",
     "check_owner",
@@ -141,6 +142,12 @@ def check_point(head: Head, position: int, number: int) -> None:
         )
     if not 0 <= number <= head.number:
         raise BadSetting(f"{head.name!r} has edits 1 to {head.number}; there is no point after edit {number}.")
+
+
+def check_held(head: Head, now: Head) -> None:
+    """Raises WentBack where the branch, as it is `now`, ends before what was acknowledged to whoever has `head`."""
+    if now.position < head.position or now.number < head.number:
+        raise WentBack(head.name, (head.position, head.number), (now.position, now.number))
 
 
 def check_span(head: Head, first: int, last: int) -> None:

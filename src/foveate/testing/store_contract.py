@@ -11,7 +11,7 @@ again wherever that may make a difference.
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 from threading import Barrier, Thread
 
@@ -20,7 +20,7 @@ from msgspec import structs
 
 from ..core.edits import Hide, Replace, Target
 from ..core.messages import Message, Text, ToolCall, assistant, tool_result, user
-from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved
+from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved, WentBack
 from ..ports import Appended, Head, Store
 from .census_contract import CensusContract
 from .erase_contract import EraseContract
@@ -230,6 +230,30 @@ class StoreContract(SearchContract, RunContract, TreeContract, EraseContract, Ce
             store.commit(head, *record_after(head, other))
         assert store.open("acme", "one") == now
         assert store.records(now) == [(id, record)]
+
+    def test_a_head_beyond_what_the_store_holds_is_told_that_the_store_went_back(self, store: Store) -> None:
+        """It was acknowledged by a server that failed over, or before an older backup took its place."""
+        head, rows = self._talk(store, 3)
+        lost = chain([user("lost")], head)
+        ahead = after(head, lost)
+        told: list[Callable[[], object]] = [
+            lambda: store.append(ahead, chain([user("next")], ahead)),
+            lambda: store.messages(ahead, 1, 4),
+            lambda: store.records(ahead),
+            lambda: store.locate(ahead, [rows[0].id]),
+            lambda: store.fork(ahead, "two", 2, 0),
+            lambda: store.repoint(ahead, 2, 0, "before"),
+            lambda: store.snapshot(ahead),
+        ]
+        for ask in told:
+            with pytest.raises(WentBack, match="4 messages and 0 edits .* there are 3 and 0") as one:
+                ask()
+            assert (one.value.known, one.value.now) == ((4, 0), (3, 0))
+        planned = structs.replace(head, number=1, record="cd" * 20)
+        with pytest.raises(WentBack, match="3 messages and 1 edits"):
+            store.commit(planned, *record_after(planned))
+        assert [finding.where for finding in store.verify(ahead)] == ["head"]
+        assert (store.open("acme", "one"), store.names("acme")) == (head, ["one"])
 
     def test_messages_appended_by_others_do_not_make_a_plan_stale(self, store: Store) -> None:
         """F31: what arrives during a compaction stays, and the compaction too."""

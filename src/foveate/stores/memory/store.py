@@ -34,6 +34,7 @@ from ..audit import (
 )
 from ..checks import (
     CLOSED,
+    check_held,
     check_keys,
     check_names,
     check_owner,
@@ -287,7 +288,7 @@ class MemoryStore(MemoryCatalog):
 
     def verify(self, head: Head) -> list[Finding]:
         with self._lock:
-            branch, now = self._current(head)
+            branch, now = self._current(replace(head, position=0, number=0))  # However far it says that it reaches.
             messages = [
                 MessageLink(row.position, row.id, row.seal, _stamps(row), row.body_hash, _body_problems(row))
                 for row in branch.rows
@@ -358,7 +359,9 @@ class MemoryStore(MemoryCatalog):
         self._check_open()
         if (head.tenant, head.root, head.branch) not in self._branches:
             raise no_branch(head, "this memory")
-        return self._branches[head.tenant, head.root, head.branch], self._head(head.tenant, head.root, head.branch)
+        now = self._head(head.tenant, head.root, head.branch)
+        check_held(head, now)
+        return self._branches[head.tenant, head.root, head.branch], now
 
     def _head(self, tenant: str, root: int, number: int) -> Head:
         branch = self._branches[tenant, root, number]

@@ -33,6 +33,7 @@ from ...ports import (
 )
 from .. import lineage
 from ..checks import (
+    check_held,
     check_keys,
     check_names,
     check_point,
@@ -308,7 +309,9 @@ class SqlStore(SqlCensus, SqlErasing, SqlRuns, SqlCatalog):
                 _log.debug("the index of words of %r stays behind", head.name, exc_info=True)
 
     def _branch(self, session: Session, head: Head) -> tuple[Head, Lineage]:
-        return read_branch(session, head, self._driver.place)
+        now, family = read_branch(session, head, self._driver.place)
+        check_held(head, now)
+        return now, family
 
     def _now(self, session: Session, head: Head) -> Head:
         return self._branch(session, head)[0]

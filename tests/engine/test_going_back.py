@@ -1,0 +1,133 @@
+"""A store that lost what it acknowledged: an open conversation says so, and writes nothing behind what it remembers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foveate import Conversation, Hide, Target, WentBack, open_conversation
+from foveate.stores.memory import MemoryStore
+
+
+class FailedOver:
+    """A store that is one server, and then another one that was behind."""
+
+    def __init__(self) -> None:
+        self.now = MemoryStore()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.now, name)
+
+
+def talking(store: Any, name: str = "one") -> Conversation:
+    return open_conversation(name, store=store, window=32_000, policy="off", clock=lambda: 1_790_000_000_000)
+
+
+def said(chat: Conversation, *texts: str) -> None:
+    for text in texts:
+        if text.startswith("-"):
+            chat.edit(Hide(Target(chat.history(1, 1)[0].id)))
+        else:
+            chat.append(text)
+
+
+def behind(*texts: str) -> MemoryStore:
+    """The other server, with what had come to it."""
+    store = MemoryStore()
+    said(talking(store), *texts)
+    return store
+
+
+@pytest.mark.parametrize("others", [(), ("e",), ("e", "f"), ("e", "f", "g", "-"), ("-",)])
+@pytest.mark.parametrize("do", ["append", "append after", "record", "edit", "refresh", "history", "fork", "erase"])
+def test_whoever_saw_what_was_lost_is_told(others: tuple[str, ...], do: str) -> None:
+    store = FailedOver()
+    chat = talking(store)
+    said(chat, "a", "b", "-", "c", "d")
+    first, last = chat.history(1, 1)[0].id, chat.history(4, 4)[0].id
+    work = {
+        "append": lambda: chat.append("next"),
+        "append after": lambda: chat.append("next", after=last),
+        "record": lambda: chat.record({"role": "assistant", "content": "yes"}),
+        "edit": lambda: chat.edit(Hide(Target(first))),
+        "refresh": chat.refresh,
+        "history": chat.history,
+        "fork": lambda: chat.fork("two"),
+        "erase": lambda: chat.erase("m1"),
+    }[do]
+    store.now = behind("a", "b", *others)
+    before = [row.body for row in everything(store.now)]
+    is_short = len(before) < 4 or "-" not in others
+    if do == "history" and not is_short:
+        return  # It reads what the store has, up to where this conversation ends.
+    with pytest.raises(WentBack, match="'one', 4 messages and 1 edits were acknowledged") as told:
+        work()
+    assert told.value.known == (4, 1)
+    with pytest.raises(WentBack):
+        chat.append("again")  # It goes on refusing until it is opened again.
+    again = talking(store)
+    assert ([row.body for row in everything(store.now)], again.verify()) == (before, [])
+    assert len(again.append("on from what is there")) == 1
+
+
+def everything(store: MemoryStore) -> Any:
+    head = store.open("", "one", create=False)
+    return store.messages(head, 1, head.position)
+
+
+@given(
+    kept=st.integers(0, 4),
+    lost=st.integers(1, 4),
+    others=st.lists(st.sampled_from(["p", "q", "-"]), max_size=7),
+)
+def test_whatever_was_lost_and_whatever_came_since_no_message_goes_behind_it(
+    kept: int, lost: int, others: list[str]
+) -> None:
+    common = ["a", "b", *(f"kept {n}" for n in range(kept))]
+    store = FailedOver()
+    chat = talking(store)
+    said(chat, *common, *(f"lost {n}" for n in range(lost)))
+    store.now = behind(*common, *others)
+    before = everything(store.now)
+    with pytest.raises(WentBack):
+        chat.append("next")
+    assert everything(store.now) == before
+    assert talking(store).verify() == []
+
+
+def test_who_had_seen_nothing_of_what_was_lost_goes_on() -> None:
+    store = FailedOver()
+    chat = talking(store)
+    said(chat, "a", "b", "-")
+    said(talking(store), "lost")
+    store.now = behind("a", "b", "-", "c")
+    said(chat, "d", "-")
+    assert ([row.message.text for row in chat.history()], chat.verify()) == (["a", "b", "c", "d"], [])
+
+
+def test_a_conversation_that_departed_on_what_is_lost_is_told() -> None:
+    """What it departed to went with the server, and it is called as before."""
+    store = FailedOver()
+    chat = talking(store)
+    said(chat, "a", "b", "c")
+    chat._do(chat._engine.depart(2))
+    said(chat, "d")
+    store.now = behind("a", "b", "c")
+    with pytest.raises(WentBack):
+        chat.refresh()
+    with pytest.raises(WentBack):
+        chat.append("e")
+
+
+def test_an_erasure_that_was_lost_is_told() -> None:
+    """What was erased is there again: whoever erased it must know."""
+    store = FailedOver()
+    chat = talking(store)
+    said(chat, "a", "secret", "c")
+    chat.erase("m2")
+    store.now = behind("a", "secret", "c")
+    with pytest.raises(WentBack, match="what is there now are others"):
+        chat.refresh()
