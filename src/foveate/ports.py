@@ -6,7 +6,7 @@ Whoever writes a store, a token counter, a format or a clock implements one of t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
@@ -41,6 +41,7 @@ __all__ = [
     "Job",
     "Model",
     "Rendered",
+    "Stamped",
     "Store",
     "Stray",
     "StreamingModel",
@@ -262,6 +263,16 @@ class Appended(Struct, frozen=True):
     body_hash: str
 
 
+class Stamped(Struct, frozen=True, gc=False):
+    """One message in its place, without what it says."""
+
+    position: int
+    id: str
+    stamp: Stamp
+    size: int
+    """Bytes that the message takes as it is stored, packed; 0 where it was erased."""
+
+
 class Head(Struct, frozen=True):
     """Where a conversation stands: the ends of its three chains. The token of optimistic concurrency."""
 
@@ -370,6 +381,10 @@ class Store(Protocol):
 
     def messages(self, head: Head, first: int, last: int) -> list[Appended]:
         """Positions first..last (both included; clipped to what there is), in order."""
+        ...
+
+    def stamps(self, head: Head, first: int, last: int) -> list[Stamped]:
+        """The same without what they say, which costs little however much that is. Proves nothing of the chains."""
         ...
 
     def pick(self, head: Head, positions: Sequence[int]) -> list[Appended]:
@@ -486,21 +501,24 @@ class Store(Protocol):
     def erase(
         self,
         head: Head,
-        first: int,
-        last: int,
+        spans: Sequence[tuple[int, int]],
         *,
-        runs: bool = False,
+        runs: bool | Collection[str] = False,
+        keep_shown: bool = False,
         who: str = "",
         reason: str = "",
         time: int = 0,
     ) -> Erased:
-        """Erase what the messages at positions first..last say, and everything in their tree of forks that was made of
-        it. One transaction; what is erased already is passed over.
+        """Erase what the messages of some spans say (positions first..last, both included), and everything in their
+        tree of forks that was made of it. One transaction; what is erased already is passed over.
 
         What stays is a tombstone: position, id, seal, stamp and the body's hash, so that all chains verify. `runs`: the
-        texts of all runs that were kept under this conversation's name too. Writers who read before are told
-        (StalePlan). Raises BadSetting where there are no such positions, and StoreError where a record that is older
-        than outlines would have to change; nothing is erased then.
+        texts of all runs that were kept under this conversation's name too, or of those with these ids. `keep_shown`:
+        summaries that a view of the tree still shows stay, and are marked as outliving what they were made of; those
+        that were marked before, and are shown no more, go. Writers who read before are told (StalePlan).
+
+        Raises BadSetting where there are no such positions, StoreError where a record that is older than outlines would
+        have to change, and with `keep_shown` StalePlan if the journal is no longer `head`'s; nothing is erased then.
         """
         ...
 

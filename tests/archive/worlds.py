@@ -58,7 +58,7 @@ def build(store: Database, made: Iterable[tuple[int, int, int]], tenant: str = T
                     store.put_step(head, AgentRunStep(run.id, number, "action", output=TEXTS[a % len(TEXTS)]))
             case 9 if head.position:
                 first = a % head.position + 1
-                store.erase(head, first, min(first + b % 3, head.position), runs=bool(b % 2), reason="made up")
+                store.erase(head, [(first, min(first + b % 3, head.position))], runs=bool(b % 2), reason="made up")
             case _:
                 store.append(head, _noted(head, f'{{"ticket":{a}}}', gone=bool(b % 2)))
 

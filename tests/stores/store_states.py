@@ -97,7 +97,7 @@ def scenario() -> list[Step]:
             store.append(stale, chain([user("late")], stale))
 
     def erasing(store: Database, heads: dict[str, Head]) -> None:
-        store.erase(heads["one"], 2, 3, runs=True, who="me", reason="asked for", time=7)
+        store.erase(heads["one"], [(2, 3)], runs=True, who="me", reason="asked for", time=7)
 
     return [
         opening,

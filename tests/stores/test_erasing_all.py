@@ -70,12 +70,12 @@ def test_what_is_appended_meanwhile_is_erased_too(store: Store) -> None:
 
         left = 4
 
-        def erase(self, head, first, last, **options):  # type: ignore[no-untyped-def]
+        def erase(self, head, spans, **options):  # type: ignore[no-untyped-def]
             if self.left:
                 self.left -= 1
                 now = self.open(head.tenant, head.name)
                 self.append(now, chain([user("meanwhile")], now))
-            return super().erase(head, first, last, **options)
+            return super().erase(head, spans, **options)
 
     busy = Busy()
     busy.open("acme", "one")

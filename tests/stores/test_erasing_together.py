@@ -62,7 +62,7 @@ def test_nothing_comes_back_and_nothing_else_is_lost(store: Store) -> None:
 
     def erasing() -> None:
         for n in range(ROUNDS):
-            store.erase(store.open("acme", "one"), 2 * n + 1, 2 * n + 1)
+            store.erase(store.open("acme", "one"), [(2 * n + 1, 2 * n + 1)])
 
     def appending() -> None:
         for n in range(ROUNDS):

@@ -38,7 +38,7 @@ def test_after_a_vacuum_no_byte_of_it_is_in_any_file(store: SqliteStore, tmp_pat
     pieces = [WORD.encode(), *(one[len(one) // 2 :][:20] for one in packed)]
     before = bytes_of(tmp_path)
     assert [piece in before for piece in pieces] == [True] * 6
-    store.erase(head, 3, 3)
+    store.erase(head, [(3, 3)])
     store.vacuum()
     after = bytes_of(tmp_path)
     assert [piece in after for piece in pieces] == [False] * 6
@@ -48,7 +48,7 @@ def test_after_a_vacuum_no_byte_of_it_is_in_any_file(store: SqliteStore, tmp_pat
 
 def test_no_word_is_left_in_the_index_before_a_vacuum(store: SqliteStore, tmp_path: Path) -> None:
     head, _, _ = told(store)
-    store.erase(head, 3, 3)
+    store.erase(head, [(3, 3)])
     with sqlite3.connect(tmp_path / "chat.db") as connection:
         connection.execute("CREATE VIRTUAL TABLE temp.held USING fts5vocab(main, said, row)")
         words = {word for (word,) in connection.execute("SELECT term FROM temp.held")}
@@ -76,7 +76,7 @@ def test_words_that_were_cut_in_another_way_are_taken_out_with_all_others(
             ),
         )
         assert [found.position for found in store.search(head, f"{WORD}s")] == [1]
-    store.erase(head, 1, 1)
+    store.erase(head, [(1, 1)])
     assert store.search(head, f"{WORD}s") == []
     assert [found.position for found in store.search(head, "another")] == [2]
     assert store.leftovers(head) == (1, [])
@@ -84,7 +84,7 @@ def test_words_that_were_cut_in_another_way_are_taken_out_with_all_others(
 
 def test_a_word_that_was_left_in_the_index_is_found(store: SqliteStore, tmp_path: Path) -> None:
     head, _, _ = told(store)
-    store.erase(head, 3, 3)
+    store.erase(head, [(3, 3)])
     with sqlite3.connect(tmp_path / "chat.db") as connection:
         place = connection.execute("SELECT place FROM indexed WHERE branch = 1").fetchone()[0]
         connection.execute("INSERT INTO said (rowid, words, humps) VALUES (?, ?, '')", (place * 2**28 + 3, WORD))
@@ -97,7 +97,7 @@ def test_what_was_indexed_without_this_process_looking_is_taken_out(store: Sqlit
     head, _, _ = told(store)
     with SqliteStore(tmp_path / "chat.db", search=False) as other:
         with pytest.raises(StoreError, match="opened without it"):
-            other.erase(head, 3, 3)
+            other.erase(head, [(3, 3)])
         assert WORD in everything(store, head)
         assert store.erasures(head) == []
 
@@ -107,7 +107,7 @@ def test_a_file_that_is_read_by_others_says_that_its_log_is_still_there(store: S
     reader = sqlite3.connect(tmp_path / "chat.db", isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM branch").fetchall()
-    store.erase(head, 3, 3)
+    store.erase(head, [(3, 3)])
     store.close()
     with SqliteStore(tmp_path / "chat.db", wait=0.1) as again, pytest.raises(StoreError, match="read by somebody else"):
         again.vacuum()

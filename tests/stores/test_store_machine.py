@@ -97,7 +97,7 @@ class Machine(RuleBasedStateMachine):
     @rule(choice=ANY, first=st.integers(-1, 8), length=st.integers(0, 3), runs=st.booleans())
     def erase(self, choice: int, first: int, length: int, runs: bool) -> None:
         head = self.head(choice)
-        self.both(lambda store: store.erase(head, first, first + length, runs=runs, time=7))
+        self.both(lambda store: store.erase(head, [(first, first + length)], runs=runs, time=7))
         self.both(lambda store: store.leftovers(head))
         self.both(lambda store: store.erasures(head))
 

@@ -100,6 +100,8 @@ class Summarize(Struct, frozen=True, gc=False, tag="summarize", omit_defaults=Tr
     """Why summarizers that were asked before did not do, each as `who: why`."""
     erased: str = ""
     """Hash of text, reason and refusals where they were erased with a message they told of."""
+    outlives: bool = False
+    """Whether it was kept, since a view showed it, when messages that it tells of were erased because of their age."""
 
 
 class Restore(Struct, frozen=True, gc=False, tag="restore", omit_defaults=True):

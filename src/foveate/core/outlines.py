@@ -54,7 +54,7 @@ def erased_edit(edit: Edit) -> Edit:
             content = (Text(ERASED),)
             return replace(edit, content=content, reason="", refused=(), erased=_hash_of(edit))
         case Summarize():
-            return replace(edit, text=ERASED, reason="", refused=(), erased=_hash_of(edit))
+            return replace(edit, text=ERASED, reason="", refused=(), erased=_hash_of(edit), outlives=False)
     return edit
 
 

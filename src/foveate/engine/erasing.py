@@ -27,7 +27,7 @@ class Erasing(Editing):
             raise BadInput(f"{handle} names a part; a message is erased as a whole: erase m{parsed.first}.")
         yield from self.refresh()  # Else, in a store that went back, the handle may name another message.
         yield from self.named(handle)
-        erase = partial(self.store.erase, self.head, parsed.first, parsed.last)
+        erase = partial(self.store.erase, self.head, [(parsed.first, parsed.last)])
         done: Erased = yield partial(erase, who=who, reason=reason, time=self.clock())
         yield from self.refresh()
         if done.number:

@@ -20,6 +20,7 @@ from ..ports import Appended, Head
 __all__ = [
     "CLOSED",
     "check_held",
+    "check_journal",
     "check_keys",
     "check_names",
     "check_owner",
@@ -27,7 +28,7 @@ __all__ = [
     "check_record",
     "check_rows",
     "check_run",
-    "check_span",
+    "check_spans",
     "check_step",
     "check_words",
     "no_branch",
@@ -150,10 +151,19 @@ def check_held(head: Head, now: Head) -> None:
         raise WentBack(head.name, (head.position, head.number), (now.position, now.number))
 
 
-def check_span(head: Head, first: int, last: int) -> None:
-    """Raises BadSetting where `head` has no such run of positions; (1, 0) names none."""
-    if not (1 <= first <= last <= head.position or (first, last) == (1, 0)):
-        raise BadSetting(f"{head.name!r} has messages 1 to {head.position}; there are no messages {first} to {last}.")
+def check_journal(head: Head, now: Head) -> None:
+    """Raises StalePlan where somebody changed the view, or erased, since `head` was read."""
+    if (now.name, now.number, now.record, now.erased) != (head.name, head.number, head.record, head.erased):
+        raise stale_plan(head, now)
+
+
+def check_spans(head: Head, spans: Sequence[tuple[int, int]]) -> None:
+    """Raises BadSetting where `head` has no such runs of positions; (1, 0) names none."""
+    for first, last in spans:
+        if not (1 <= first <= last <= head.position or (first, last) == (1, 0)):
+            raise BadSetting(
+                f"{head.name!r} has messages 1 to {head.position}; there are no messages {first} to {last}."
+            )
 
 
 def too_early(head: Head, what: str) -> StoreError:

@@ -14,23 +14,27 @@ from typing import NamedTuple, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.edits import Edit, Replace, Summarize
+from ..core.edits import Edit, Hide, Replace, Restore, Summarize, named_by
 from ..core.handles import Handle, parse_handle
 from ..core.journal import Record
 from ..core.messages import Message
-from ..core.outlines import erased_edit, erased_stamp
+from ..core.outlines import erased_edit, erased_stamp, is_erased
 from ..core.runs import AgentRun, AgentRunStep, step_name
-from ..core.snapshots import Snapshot
+from ..core.snapshots import Cover, Snapshot, topmost
 from ..core.stamps import Stamp
+from ..core.standing import Standing
 from ..errors import UnknownHandle
-from ..ports import Erased, Finding
+from ..ports import Erased, Finding, Head
 from . import erasing_texts as texts
-from .lineage import Lineage, position_ranges
+from .lineage import Lineage, Range, position_ranges, record_ranges
 
-__all__ = ["Place", "Reach", "Seen", "Tree", "counted", "left_over", "named", "reach"]
+__all__ = ["Place", "Reach", "Seen", "Tree", "counted", "left_over", "named", "reach", "whole_runs"]
 
 _END = 2**62
 """Behind every position."""
+
+_Redact = Callable[[int, Edit, int], Edit]
+"""An edit as it is to be, by its number, as it is, and the newest position that it could see."""
 
 
 class Place(NamedTuple):
@@ -96,8 +100,8 @@ class Reach(Struct):
     """By branch: records of which some edit still tells of them, as they are to be."""
     edits: int
     """How many edits these records change."""
-    snapshots: list[int]
-    """Branches with a snapshot that does."""
+    snapshots: dict[int, bytes]
+    """By branch: snapshots that do, as they are to be; b"" where one is better made anew."""
     runs: list[AgentRun]
     steps: list[AgentRunStep]
 
@@ -118,9 +122,17 @@ def counted(found: Reach, done: Erased) -> Erased:
     )
 
 
-def named(first: int, last: int) -> str:
-    """What was named, as a handle."""
-    return str(Handle(first, last)) if last else ""
+def named(spans: Iterable[tuple[int, int]]) -> str:
+    """What was named, as handles."""
+    return " ".join(str(Handle(first, last)) for first, last in spans if last)
+
+
+def whole_runs(head: Head, runs: bool | Collection[str]) -> Callable[[AgentRun], bool]:
+    """Of which runs all texts go: see `Store.erase`."""
+    if isinstance(runs, bool):
+        return lambda run: runs and run.conversation == head.name
+    wanted = frozenset(runs)
+    return lambda run: run.id in wanted
 
 
 def left_over(found: Reach) -> list[Finding]:
@@ -145,30 +157,37 @@ class _Copy(NamedTuple):
     seen: Seen
 
 
-def reach(tree: Tree, ids: Collection[str], *, runs_of: str | None = None, answers: bool = True) -> Reach:
-    """Everything made of the messages with these ids. `runs_of`: all texts of the runs of this conversation too.
+def reach(
+    tree: Tree,
+    ids: Collection[str],
+    *,
+    runs: Callable[[AgentRun], bool] = lambda run: False,
+    keep_shown: bool = False,
+    proves: bool = False,
+) -> Reach:
+    """Everything made of the messages with these ids. `runs`: of which runs all texts go too. `keep_shown`: summaries
+    that a view shows are only marked, see `Store.erase`.
 
-    `answers`: the forms too in which results of erased calls are shown, since they may tell what was asked. Such a form
-    that is made after the erasure cannot, so a proof leaves them out.
+    `proves`: it is asked what was left over. Then two things are none: a form in which results of erased calls are
+    shown (while it is erased it may tell what was asked; one that is made afterwards cannot), and what was marked.
     """
-    return _Reaching(tree, runs_of, answers).all(ids)
+    return _Reaching(tree, runs, keep_shown, proves).all(ids)
 
 
 class _Reaching:
-    def __init__(self, tree: Tree, runs_of: str | None, with_answers: bool) -> None:
-        self._tree, self._runs_of, self._with_answers = tree, runs_of, with_answers
+    def __init__(self, tree: Tree, runs: Callable[[AgentRun], bool], keep_shown: bool, proves: bool) -> None:
+        self._tree, self._is_whole, self._keep_shown, self._proves = tree, runs, keep_shown, proves
         self._families = dict(tree.branches())
         self._ends: set[str] = set()
         """Ids at the ends of spans."""
         self._targets: set[str] = set()
         """Ids of messages that are shown in another form."""
+        self._covering: dict[int, list[tuple[int, Edit]]] = {}
+        """By branch: its edits that cover messages, or show what was covered, without their texts."""
         for branch in self._families:
             for record in tree.records(branch):
-                for edit in record.edits:
-                    if isinstance(edit, Summarize):
-                        self._ends |= {edit.span.first, edit.span.last}
-                    elif isinstance(edit, Replace):
-                        self._targets.add(edit.target.message)
+                for number, edit in record.numbered():
+                    self._note(branch, number, edit)
         self._positions: dict[str, int] = {}
         self._answers: list[tuple[Place, Seen]] = []
         """Results that are shown in another form."""
@@ -176,6 +195,16 @@ class _Reaching:
         """Id of the newest message of a user before the first one of a run."""
         self._rows: dict[Place, Seen] = {}
         """Of the messages that are erased."""
+
+    def _note(self, branch: int, number: int, edit: Edit) -> None:
+        if isinstance(edit, Replace):
+            self._targets.add(edit.target.message)
+        elif isinstance(edit, Summarize):
+            self._ends |= {edit.span.first, edit.span.last}
+        if self._keep_shown and isinstance(edit, Hide | Summarize | Restore):
+            self._ends.update(named_by([edit]))
+            bare = replace(edit, text="", refused=()) if isinstance(edit, Summarize) else edit
+            self._covering.setdefault(branch, []).append((number, bare))
 
     def all(self, asked: Collection[str]) -> Reach:
         ids = set(asked)
@@ -186,8 +215,10 @@ class _Reaching:
                 break
             ids |= more
         said = [message.text for place in self._rows if (message := self._tree.said(place))]
-        runs, steps = self._runs_and_steps(ids, [text for text in said if text.strip()])
-        records = list(self._records(ids))
+        runs, steps = self._runs_and_steps(ids, texts.plain(said))
+        shown = self._shown() if self._keep_shown else set()
+        redact = {branch: self._redact(branch, ids, shown) for branch in self._families}
+        records = list(self._records(redact))
         return Reach(
             {seen.id: place.position for place, seen in self._rows.items()},
             {place: seen.id for place, seen in self._rows.items()},
@@ -195,7 +226,7 @@ class _Reaching:
             {p: bare for p, seen in self._rows.items() if (bare := erased_stamp(seen.stamp)) != seen.stamp},
             [(branch, record) for branch, record, _ in records],
             sum(edits for _, _, edits in records),
-            [*self._snapshots(ids)],
+            dict(self._snapshots(redact)),
             runs,
             steps,
         )
@@ -268,44 +299,86 @@ class _Reaching:
 
     # ------------------------------------------------------------------------------------------------------- the view
 
-    def _redact(self, branch: int, ids: set[str]) -> Callable[[Edit, int], Edit]:
+    def _shown(self) -> set[tuple[int, int]]:
+        """Summaries that some branch's view shows: the branch that has the edit, and its number."""
+        shown: set[tuple[int, int]] = set()
+        for branch in self._families:
+            edits = [
+                (part.branch, number, edit)
+                for part in self._parts(branch)
+                for number, edit in self._covering.get(part.branch, ())
+                if part.first <= number <= part.last
+            ]
+            owners = {number: owner for owner, number, _ in edits}
+            standing = Standing(((number, edit) for _, number, edit in edits), self._positions)
+            covers = [
+                Cover(number, *run, edit, 0, 0)
+                for number, edit in standing.covers.items()
+                if (run := standing.run_of(edit.span if isinstance(edit, Summarize) else edit.target))
+            ]
+            tops = (cover.number for cover in topmost(covers) if isinstance(cover.edit, Summarize))
+            shown |= {(owners[number], number) for number in tops}
+        return shown
+
+    def _parts(self, branch: int) -> list[Range]:
+        """Where the records of a branch lie, those that it shares too."""
+        return list(record_ranges(self._families[branch], branch, 1, _END))
+
+    def _redact(self, branch: int, ids: set[str], shown: set[tuple[int, int]]) -> _Redact:
         erased = self._visible(branch)
         answers: set[str] = set()
-        for part in position_ranges(self._families[branch], branch, 1, _END) if self._with_answers else ():
+        for part in position_ranges(self._families[branch], branch, 1, _END) if not self._proves else ():
             answers |= self._answering(erased, part.branch, ids)
 
-        def redact(edit: Edit, seen: int) -> Edit:
+        def redact(number: int, edit: Edit, seen: int) -> Edit:
             match edit:
                 case Replace(target=target) if target.message in ids or target.message in answers:
                     return erased_edit(edit)
-                case Summarize(span=span) if erased:
+                case Summarize(outlives=True) if self._proves:
+                    return edit
+                case Summarize(span=span):
                     first, last = self._positions.get(span.first, 1), self._positions.get(span.last, seen)
                     at = bisect_left(erased, first)
-                    return erased_edit(edit) if at < len(erased) and erased[at] <= last else edit
+                    tells = at < len(erased) and erased[at] <= last
+                    if not self._keep_shown:
+                        return erased_edit(edit) if tells else edit
+                    if (branch, number) in shown:
+                        return replace(edit, outlives=True) if tells and not edit.erased else edit
+                    return erased_edit(edit) if tells or edit.outlives else edit
             return edit
 
         return redact
 
-    def _records(self, ids: set[str]) -> Iterator[tuple[int, Record, int]]:
-        for branch in self._families:
-            redact = self._redact(branch, ids)
+    def _records(self, redact: Mapping[int, _Redact]) -> Iterator[tuple[int, Record, int]]:
+        for branch, change in redact.items():
             for record in self._tree.records(branch):
-                edits = tuple(redact(edit, record.position) for edit in record.edits)
+                edits = tuple(change(number, edit, record.position) for number, edit in record.numbered())
                 if edits != record.edits:
-                    changed = sum(new != old for new, old in zip(edits, record.edits, strict=True))
-                    yield branch, replace(record, edits=edits), changed
+                    gone = sum(is_erased(new) and new != old for new, old in zip(edits, record.edits, strict=True))
+                    yield branch, replace(record, edits=edits), gone
 
-    def _snapshots(self, ids: set[str]) -> Iterator[int]:
+    def _snapshots(self, redact: Mapping[int, _Redact]) -> Iterator[tuple[int, bytes]]:
         for branch, body in self._tree.snapshots():
-            snapshot, redact = Snapshot.decode(body), self._redact(branch, ids)
+            snapshot = Snapshot.decode(body)
             if snapshot is None:  # Of another version, or damaged: it may say anything, and nobody reads it.
-                told = bool(self._rows)
-            else:
-                edits = [edit for kept in snapshot.kept for _, edit in kept.edits]
-                edits += [cover.edit for cover in snapshot.covers]
-                told = any(redact(edit, snapshot.position) != edit for edit in edits)
-            if told:
-                yield branch
+                if self._rows:
+                    yield branch, b""
+            elif self._strip(snapshot, branch, redact):
+                yield branch, snapshot.encode() if self._keep_shown else b""
+
+    def _strip(self, snapshot: Snapshot, branch: int, redact: Mapping[int, _Redact]) -> bool:
+        """Change a snapshot as the records change that it was made of. Whether there was anything to change."""
+        parts = self._parts(branch)
+
+        def changed(number: int, edit: Edit) -> Edit:
+            owner = next((part.branch for part in parts if part.first <= number <= part.last), branch)
+            return redact[owner](number, edit, snapshot.position)
+
+        kept = [replace(one, edits=[(n, changed(n, edit)) for n, edit in one.edits]) for one in snapshot.kept]
+        covers = [replace(one, edit=changed(one.number, one.edit)) for one in snapshot.covers]
+        is_told = (kept, covers) != (snapshot.kept, snapshot.covers)
+        snapshot.kept, snapshot.covers = kept, covers
+        return is_told
 
     # ------------------------------------------------------------------------------------------------ runs and steps
 
@@ -323,7 +396,7 @@ class _Reaching:
         runs: list[AgentRun] = []
         steps: list[AgentRunStep] = []
         for run in sorted(self._tree.runs(), key=lambda run: (run.parent != "", run.begun)):
-            is_whole = run.parent in bare or run.conversation == self._runs_of
+            is_whole = run.parent in bare or self._is_whole(run)
             there = self._tree.steps(run.id)
             last = max((step.number for step in there if step.kind == "model"), default=0)
             fields: set[str] = {"task", "result", "reason"} if is_whole else set()

@@ -31,7 +31,7 @@ def erase_conversation(
         last = min(first + _MESSAGES - 1, head.position)
         is_end = last == head.position
         piece = (first, last) if first <= last else (1, 0)
-        done.append(store.erase(head, *piece, runs=is_end, who=who, reason=reason, time=(clock or _now)()))
+        done.append(store.erase(head, [piece], runs=is_end, who=who, reason=reason, time=(clock or _now)()))
         first = last + 1
         if is_end and store.open(tenant, name, create=False).position < first:
             return [one for one in done if one.number]

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ..core.outlines import ERASED
 from ..core.runs import AgentRun, AgentRunStep
 
-__all__ = ["erased_run", "erased_step", "places_found", "repeats"]
+__all__ = ["erased_run", "erased_step", "places_found", "plain", "repeats"]
 
 _FOUND = re.compile(r"^m([0-9]+)(?:\.[0-9]+)* \(turn ", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
@@ -26,12 +26,19 @@ def places_found(said: str) -> set[int]:
     return {int(position) for position in _FOUND.findall(said)}
 
 
+def plain(said: Iterable[str]) -> list[str]:
+    """What was said, ready for `repeats`: without what is blank."""
+    return [one for one in map(_plain, said) if one]
+
+
 def repeats(text: str, said: Iterable[str]) -> bool:
-    """Whether a text says what one of these says, whole or cut short, or quotes all of it. Blanks do not count."""
-    plain = _plain(text)
-    if not plain or plain == ERASED:
+    """Whether a text says what one of these (`plain`) says, whole or cut short, or quotes all of it. Blanks do not
+    count.
+    """
+    told = _plain(text)
+    if not told or told == ERASED:
         return False
-    return any(plain in one or (len(one) >= _QUOTE and one in plain) for one in map(_plain, said))
+    return any(told in one or (len(one) >= _QUOTE and one in told) for one in said)
 
 
 def erased_run(run: AgentRun, fields: Collection[str]) -> AgentRun:

@@ -117,7 +117,7 @@ class EraseContract:
     def test_what_is_erased_is_nowhere_any_more(self, store: Store) -> None:
         heads = told(store)
         assert WORD in everything(store, *heads)
-        done = store.erase(heads[0], 3, 3, who="ann", reason="asked for", time=77)
+        done = store.erase(heads[0], [(3, 3)], who="ann", reason="asked for", time=77)
         assert done == Erased(1, 77, "ann", "asked for", "one", "m3", messages=3, edits=4, runs=2, steps=2)
         self._nowhere(store, heads, done)
         self._nowhere(self._again(store), heads, done)
@@ -132,7 +132,7 @@ class EraseContract:
     def test_what_is_erased_leaves_its_place_and_its_hash(self, store: Store) -> None:
         head, _, _ = told(store)
         before = store.messages(head, 1, head.position)
-        store.erase(head, 3, 3)
+        store.erase(head, [(3, 3)])
         after = store.messages(store.open("acme", "one"), 1, head.position)
         gone = {3, 5, 6}
         assert [structs.replace(row, stamp=before[0].stamp, body=b"") for row in before] == [
@@ -144,7 +144,7 @@ class EraseContract:
     def test_what_tells_of_something_else_stays(self, store: Store) -> None:
         head, fork, apart = told(store)
         before = [store.records(apart), store.messages(apart, 1, 9), store.messages(fork, 5, 5)]
-        store.erase(head, 3, 3)
+        store.erase(head, [(3, 3)])
         assert [store.records(apart), store.messages(apart, 1, 9), store.messages(fork, 5, 5)] == before
         edits = [edit for _, record in store.records(head) for edit in record.edits]
         assert [is_erased(edit) for edit in edits] == [True, True, False, True, False, False]
@@ -160,7 +160,7 @@ class EraseContract:
 
     def test_it_is_erased_on_every_fork_that_shares_it_whoever_asks(self, store: Store) -> None:
         heads = told(store)
-        store.erase(heads[1], 3, 3)
+        store.erase(heads[1], [(3, 3)])
         assert WORD not in everything(store, *(store.open("acme", head.name) for head in heads))
 
     def test_the_same_words_elsewhere_stay(self, store: Store) -> None:
@@ -168,24 +168,24 @@ class EraseContract:
         head = store.open("acme", "one")
         head = said_at(store, head, user(LONG))
         head = said_at(store, head, user(LONG))
-        store.erase(head, 1, 1)
+        store.erase(head, [(1, 1)])
         bodies = [bool(row.body) for row in store.messages(head, 1, 2)]
         assert (bodies, [one.position for one in store.search(head, WORD)]) == ([False, True], [2])
         assert store.verify(head) == []
-        store.erase(store.open("acme", "one"), 2, 2)
+        store.erase(store.open("acme", "one"), [(2, 2)])
         assert (store.search(head, WORD), store.leftovers(head)) == ([], (2, []))
 
     def test_erasing_again_changes_nothing(self, store: Store) -> None:
         head, _, _ = told(store)
-        store.erase(head, 3, 3)
+        store.erase(head, [(3, 3)])
         now = store.open("acme", "one")
         state = everything(store, now)
-        assert store.erase(now, 3, 3) == Erased(0)
+        assert store.erase(now, [(3, 3)]) == Erased(0)
         assert (store.open("acme", "one"), everything(store, now)) == (now, state)
 
     def test_a_plan_from_before_is_stale_and_a_snapshot_is_not_kept(self, store: Store) -> None:
         head, fork, _ = told(store)
-        store.erase(head, 3, 3)
+        store.erase(head, [(3, 3)])
         with pytest.raises(StalePlan, match="erased"):
             store.commit(head, *record_after(head))
         with pytest.raises(StalePlan, match="erased"):
@@ -199,7 +199,7 @@ class EraseContract:
 
     def test_who_appends_meanwhile_may_and_still_cannot_commit(self, store: Store) -> None:
         head, _, _ = told(store)
-        store.erase(head, 3, 3)
+        store.erase(head, [(3, 3)])
         head = store.append(head, chain([user("more")], head))
         with pytest.raises(StalePlan, match="erased"):
             store.commit(head, *record_after(head))
@@ -209,7 +209,7 @@ class EraseContract:
 
     def test_a_fork_after_it_shares_the_tombstone(self, store: Store) -> None:
         head, _, _ = told(store)
-        store.erase(head, 3, 3)
+        store.erase(head, [(3, 3)])
         fork = store.fork(store.open("acme", "one"), "later", 4, 0)
         assert [bool(row.body) for row in store.messages(fork, 1, 4)] == [True, True, False, True]
         assert store.commit(fork, *record_after(fork)).erased == 1
@@ -218,7 +218,7 @@ class EraseContract:
         head, _, _ = told(store)
         other = store.open("acme", "other")
         other = said_at(store, other, user(WORD))
-        store.erase(head, 1, head.position, runs=True, reason="all of it")
+        store.erase(head, [(1, head.position)], runs=True, reason="all of it")
         now = store.open("acme", "one")
         assert not any(row.body for row in store.messages(now, 1, now.position))
         assert [(run.task, run.result) for run in store.runs(now)] == [(ERASED, ERASED)] * 2
@@ -229,9 +229,9 @@ class EraseContract:
         head, _, _ = told(store)
         for first, last in ((0, 1), (3, 2), (1, 8), (8, 8), (-1, -1)):
             with pytest.raises(BadSetting, match="messages 1 to 7"):
-                store.erase(head, first, last)
+                store.erase(head, [(first, last)])
         with pytest.raises(NoSuchConversation):
-            store.erase(structs.replace(head, branch=99), 1, 1)
+            store.erase(structs.replace(head, branch=99), [(1, 1)])
         assert store.erasures(head) == []
 
     def test_a_record_from_before_outlines_is_refused_and_nothing_is_erased(self, store: Store) -> None:
@@ -240,7 +240,7 @@ class EraseContract:
         early = Record(1, (Replace(Target(head.tip, (0,)), (Text(f"[{WORD}]"),)),), 1, 1, head.tip, 1)
         head = store.commit(head, early, ids.early_record_id("", wire.encode_record(early)))
         with pytest.raises(StoreError, match="Record 1 of the journal was written by a foveate whose chains"):
-            store.erase(head, 1, 1)
+            store.erase(head, [(1, 1)])
         assert WORD in everything(store, head)
         assert (store.open("acme", "one"), store.erasures(head)) == (head, [])
 
@@ -252,14 +252,14 @@ class EraseContract:
         row = Appended(1, id, ids.seal("", id, wire.encode_stamp(stamp)), stamp, body, hash)
         head = store.append(head, [row])
         with pytest.raises(StoreError, match="facts of message 1 were written by a foveate whose chains"):
-            store.erase(head, 1, 1)
+            store.erase(head, [(1, 1)])
         assert store.messages(head, 1, 1) == [row]
 
     def test_what_is_kept_of_it_afterwards_is_found(self, store: Store) -> None:
         """An agent that still ran writes down what it did; a copy is appended by who had read it."""
         head, fork, _ = told(store)
         three = store.messages(head, 3, 3)[0].id
-        store.erase(head, 3, 3)
+        store.erase(head, [(3, 3)])
         head, fork = store.open("acme", "one"), store.open("acme", "fork")
         head = said_at(store, head, user(WORD), origin="derived", expanded=Expanded("lines", "m3", three))
         head = edited(store, head, Replace(Target(three, (0,)), (Text(WORD),)))
@@ -279,12 +279,12 @@ class EraseContract:
                 Finding("step r1/2", "it tells of what was erased"),
             ],
         )
-        store.erase(head, 3, 3)
+        store.erase(head, [(3, 3)])
         assert WORD not in everything(store, store.open("acme", "one"), store.open("acme", "fork"))
 
     def test_vacuum_loses_nothing(self, store: Store) -> None:
         heads = told(store)
-        store.erase(heads[0], 3, 3)
+        store.erase(heads[0], [(3, 3)])
         now = [store.open("acme", head.name) for head in heads]
         before = everything(store, *now)
         store.vacuum()

@@ -9,8 +9,7 @@ is not used up: then every operation has failed once.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -18,7 +17,7 @@ from ..core.catalog import Action, Binding, Prompt
 from ..core.journal import Record
 from ..core.runs import AgentRun, AgentRunStep, Claim
 from ..errors import StoreError
-from ..ports import Appended, Branch, Catalog, Database, Erased, Finding, Found, Head, Store, Stray
+from ..ports import Appended, Branch, Catalog, Database, Erased, Finding, Found, Head, Stamped, Store, Stray
 
 __all__ = ["Countdown", "FailingDatabase", "FailingStore", "failing_connection"]
 
@@ -75,6 +74,9 @@ class FailingStore:
 
     def messages(self, head: Head, first: int, last: int) -> list[Appended]:
         return self._run("messages", lambda: self._store.messages(head, first, last))
+
+    def stamps(self, head: Head, first: int, last: int) -> list[Stamped]:
+        return self._run("stamps", lambda: self._store.stamps(head, first, last))
 
     def pick(self, head: Head, positions: Sequence[int]) -> list[Appended]:
         return self._run("pick", lambda: self._store.pick(head, positions))
@@ -137,9 +139,19 @@ class FailingStore:
         return self._run("steps", lambda: self._store.steps(head, run, after))
 
     def erase(
-        self, head: Head, first: int, last: int, *, runs: bool = False, who: str = "", reason: str = "", time: int = 0
+        self,
+        head: Head,
+        spans: Sequence[tuple[int, int]],
+        *,
+        runs: bool | Collection[str] = False,
+        keep_shown: bool = False,
+        who: str = "",
+        reason: str = "",
+        time: int = 0,
     ) -> Erased:
-        erase = partial(self._store.erase, head, first, last, runs=runs, who=who, reason=reason, time=time)
+        def erase() -> Erased:
+            return self._store.erase(head, spans, runs=runs, keep_shown=keep_shown, who=who, reason=reason, time=time)
+
         return self._run("erase", erase)
 
     def erasures(self, head: Head) -> list[Erased]:

@@ -86,8 +86,8 @@ def _erased(
 ) -> list[Erased]:
     head = store.open(tenant, conversation, create=False)
     spans = _spans(handles, head.position)  # All of them are looked at before the first is erased.
-    done = [store.erase(head, *span, who=who, reason=reason, time=_now()) for span in spans]
-    return [one for one in done if one.number]
+    done = store.erase(head, spans, who=who, reason=reason, time=_now())
+    return [done] if done.number else []
 
 
 def _spans(handles: tuple[str, ...], last: int) -> list[tuple[int, int]]:

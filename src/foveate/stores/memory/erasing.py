@@ -84,7 +84,7 @@ class MemoryTree:
             if ids.record_id(parent, outline_of_record(record)) != journal[at][0]:
                 raise too_early(head, f"Record {record.first} of the journal was")
 
-    def write(self, found: Reach) -> None:
+    def write(self, found: Reach, *, keep_snapshots: bool) -> None:
         """Let every branch show it, whether it owns what is erased or shares it."""
         records = {self._id_of(number, record): record for number, record in found.records}
         # By the seal too: one message may lie on two branches, each with facts of its own.
@@ -98,7 +98,12 @@ class MemoryTree:
                 for row in branch.rows
             ]
             branch.journal = [(id, records.get(id, record)) for id, record in branch.journal]
-            branch.snapshot, branch.words = None, MemoryWords()
+            branch.words = MemoryWords()
+            if not keep_snapshots:
+                branch.snapshot = None
+        for number, body in found.snapshots.items():
+            branch = self._branches[number]
+            branch.snapshot = (*branch.snapshot[:2], body) if branch.snapshot and body else None
         self._runs.update({run.id: run for run in found.runs})
         for step in found.steps:
             self._steps[step.run][step.number] = step

@@ -6,7 +6,7 @@ It is what the other stores are tested against. A fork copies lists here, where 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -22,6 +22,7 @@ from ...ports import (
     Finding,
     Found,
     Head,
+    Stamped,
     Stray,
 )
 from .. import lineage
@@ -35,6 +36,7 @@ from ..audit import (
 from ..checks import (
     CLOSED,
     check_held,
+    check_journal,
     check_keys,
     check_names,
     check_owner,
@@ -42,7 +44,7 @@ from ..checks import (
     check_record,
     check_rows,
     check_run,
-    check_span,
+    check_spans,
     check_step,
     check_words,
     no_branch,
@@ -56,6 +58,7 @@ from ..erasing import (
     left_over,
     named,
     reach,
+    whole_runs,
 )
 from .catalog import MemoryCatalog
 from .erasing import MemoryBranch, MemoryTree
@@ -115,6 +118,9 @@ class MemoryStore(MemoryCatalog):
     def messages(self, head: Head, first: int, last: int) -> list[Appended]:
         with self._lock:
             return self._current(head)[0].rows[max(first, 1) - 1 : max(min(last, head.position), 0)]
+
+    def stamps(self, head: Head, first: int, last: int) -> list[Stamped]:
+        return [Stamped(row.position, row.id, row.stamp, len(row.body)) for row in self.messages(head, first, last)]
 
     def pick(self, head: Head, positions: Sequence[int]) -> list[Appended]:
         with self._lock:
@@ -306,20 +312,31 @@ class MemoryStore(MemoryCatalog):
             ]
 
     def erase(
-        self, head: Head, first: int, last: int, *, runs: bool = False, who: str = "", reason: str = "", time: int = 0
+        self,
+        head: Head,
+        spans: Sequence[tuple[int, int]],
+        *,
+        runs: bool | Collection[str] = False,
+        keep_shown: bool = False,
+        who: str = "",
+        reason: str = "",
+        time: int = 0,
     ) -> Erased:
-        check_span(head, first, last)
+        check_spans(head, spans)
         check_words("erasure", who=who, reason=reason)
         with self._lock:
             branch, now = self._current(head)
+            if keep_shown:
+                check_journal(head, now)
             tree = self._tree(now)
-            found = reach(tree, {row.id for row in branch.rows[first - 1 : last]}, runs_of=now.name if runs else None)
+            ids = {row.id for first, last in spans for row in branch.rows[first - 1 : last]}
+            found = reach(tree, ids, runs=whole_runs(now, runs), keep_shown=keep_shown)
             if found.is_done:
                 return Erased(0)
             tree.check(now, found)
             number = now.erased + 1
-            done = counted(found, Erased(number, time, who, reason, now.name, named(first, last)))
-            tree.write(found)
+            done = counted(found, Erased(number, time, who, reason, now.name, named(spans)))
+            tree.write(found, keep_snapshots=keep_shown)
             self._erasures.setdefault((head.tenant, head.root), []).append(done)
             return done
 
@@ -334,7 +351,7 @@ class MemoryStore(MemoryCatalog):
             tree, gone = self._tree(now), [row.id for row in branch.rows if not row.body]
             problem = "it was erased, and the index of words still has words of it"
             words = [Finding(f"message {position}", problem) for position in tree.holding(now.branch)]
-            return len(gone), [*(left_over(reach(tree, gone, answers=False)) if gone else ()), *words]
+            return len(gone), [*(left_over(reach(tree, gone, proves=True)) if gone else ()), *words]
 
     def vacuum(self) -> None:
         """What is erased is gone already."""

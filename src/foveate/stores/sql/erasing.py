@@ -6,16 +6,20 @@ between; whoever read before it is told by the number of the newest erasure, whi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from msgspec import structs
 
 from ...core import ids, wire
 from ...core.journal import Record
 from ...core.messages import Message
-from ...core.outlines import outline_of_record, outline_of_stamp
+from ...core.outlines import ERASED, outline_of_record, outline_of_stamp
 from ...core.runs import AgentRun, AgentRunStep
 from ...errors import Damaged, StoreError
-from ...ports import Erased, Finding, Head
-from ..checks import check_span, check_words, too_early
+from ...ports import Erased, Finding, Head, Stamped
+from ..checks import check_journal, check_spans, check_words, too_early
 from ..codec import (
     Codec,
     DamagedBody,
@@ -30,11 +34,12 @@ from ..erasing import (
     left_over,
     named,
     reach,
+    whole_runs,
 )
 from ..lineage import Lineage, decode, position_ranges
 from ..words import Said, said
 from . import statements as sql
-from .driver import Driver, Session
+from .driver import Driver, Section, Session
 from .rows import (
     UNREADABLE,
     are_bytes,
@@ -42,7 +47,6 @@ from .rows import (
     key,
     link_at,
     read_branch,
-    read_messages,
     record_at,
 )
 from .runs import SqlRuns, read_runs, read_steps
@@ -54,6 +58,26 @@ _ROWS = 1000
 """Rows read at a time."""
 
 
+_ATTEMPTS = 3
+"""How often what an erasure has to reach is looked for while others write, before they are made to wait."""
+
+
+class _Found(NamedTuple):
+    """What one erasure has to reach, as it stood when it was looked for."""
+
+    heads: dict[int, tuple[int, int, int]]
+    """By branch: newest message, newest edit, newest erasure."""
+    reach: Reach
+    hashes: dict[Place, bytes]
+    """Of the bodies that go."""
+    large: set[bytes]
+    """Hashes of large bodies that nobody says any more then."""
+    said: dict[Place, Said]
+    """The words of the bodies that go."""
+    snapshots: dict[int, bytes]
+    """By branch: hashes of those that may stay, some of them changed."""
+
+
 class SqlErasing(SqlRuns):
     """The part of the SQL store that erases, and proves it."""
 
@@ -62,37 +86,50 @@ class SqlErasing(SqlRuns):
     _searching: Searching | None
 
     def erase(
-        self, head: Head, first: int, last: int, *, runs: bool = False, who: str = "", reason: str = "", time: int = 0
+        self,
+        head: Head,
+        spans: Sequence[tuple[int, int]],
+        *,
+        runs: bool | Collection[str] = False,
+        keep_shown: bool = False,
+        who: str = "",
+        reason: str = "",
+        time: int = 0,
     ) -> Erased:
-        check_span(head, first, last)
+        check_spans(head, spans)
         check_words("erasure", who=who, reason=reason)
+        asked = Erased(0, time, who, reason, head.name, named(spans))
 
-        def work(session: Session) -> Erased:
-            session.scrub()
-            session.rows(sql.HOLD_TREE, (head.tenant, head.root))
-            session.rows(sql.HOLD_BRANCHES, (head.tenant, head.root))
-            now, family = read_branch(session, head, self._driver.place)
-            rows = read_messages(session, now, family, first, last) if last else ()
-            tree = _SqlTree(session, now)
-            found = reach(tree, {row.id for row in rows}, runs_of=now.name if runs else None)
-            marked = _marked(session, now, found.bodies)
-            if found.is_done and not marked:
+        def look(session: Session) -> _Found:
+            return self._found(session, head, spans, runs, keep_shown)
+
+        done: Erased | None = None
+        for attempt in range(_ATTEMPTS):
+            # Looked for while others write; where they wrote what matters, again, and at last while they wait.
+            before = self._driver.read(look) if attempt < _ATTEMPTS - 1 else None
+            if before is not None and before.reach.is_done:
                 return Erased(0)
-            number = session.rows(sql.LAST_ERASURE, (head.tenant, head.root))[0][0] + 1
-            done = counted(found, Erased(number, time, who, reason, now.name, named(first, last)))
-            self._remove_words(session, now, marked)
-            self._write(session, tree, found)
-            session.rows(sql.SAY_ERASED, (number, head.tenant, head.root))
-            counts = done.messages, done.edits, done.runs, done.steps
-            session.rows(
-                sql.ADD_ERASURE, (head.tenant, head.root, number, time, who, reason, now.name, done.handles, *counts)
-            )
-            return done
-
-        done = self._driver.write(work)
+            done = self._driver.write(partial(self._erased, head, look, before, asked))
+            if done is not None:
+                break
+        assert done is not None  # The last attempt lets nobody come in between.
         if self._searching:
             self._searching.forget()
         return done
+
+    def stamps(self, head: Head, first: int, last: int) -> list[Stamped]:
+        def work(session: Session) -> list[Stamped]:
+            _, family = read_branch(session, head, self._driver.place)
+            return [
+                Stamped(position, id.hex(), wire.decode_stamp(stamp), size)
+                for part in position_ranges(family, head.branch, max(first, 1), min(last, head.position))
+                for position, id, stamp, size in session.rows(sql.STAMPS, (*key(head, part.branch), *part[1:]))
+            ]
+
+        try:
+            return self._driver.read(work)
+        except (AttributeError, TypeError, *UNREADABLE) as error:
+            raise _damaged(head, f"one of the messages {first} to {last}") from error
 
     def erasures(self, head: Head) -> list[Erased]:
         def work(session: Session) -> list[Erased]:
@@ -110,7 +147,7 @@ class SqlErasing(SqlRuns):
                 for seen in tree.rows(part.branch, part.first, part.last):
                     if not seen.has_body:
                         gone[seen.id] = Place(part.branch, seen.position)
-            found = left_over(reach(tree, gone, answers=False)) if gone else []
+            found = left_over(reach(tree, gone, proves=True)) if gone else []
             return len(gone), [*found, *self._words_left(session, now, gone.values())]
 
         return self._driver.read(work)
@@ -127,29 +164,111 @@ class SqlErasing(SqlRuns):
 
     # --------------------------------------------------------------------------------------------------- helpers
 
-    def _write(self, session: Session, tree: _SqlTree, found: Reach) -> None:
-        head = tree.head
-        for place, stamp in found.stamps.items():
+    def _found(
+        self,
+        session: Session,
+        head: Head,
+        spans: Sequence[tuple[int, int]],
+        runs: bool | Collection[str],
+        keep_shown: bool,
+    ) -> _Found:
+        """Look for all that has to be reached. Raises StoreError where the chains could not be verified any more."""
+        now, family = read_branch(session, head, self._driver.place)
+        if keep_shown:
+            check_journal(head, now)
+        tree = _SqlTree(session, now)
+        parts = (part for first, last in spans for part in position_ranges(family, now.branch, first, last))
+        asked = {
+            row[1].hex() for part in parts for row in session.rows(sql.STAMPS, (*key(now, part.branch), *part[1:]))
+        }
+        found = reach(tree, asked, runs=whole_runs(now, runs), keep_shown=keep_shown)
+        for place in found.stamps:
             if not tree.has_outline(place):
-                raise too_early(head, f"The application's facts of message {place.position} were")
-            session.rows(sql.ERASE_STAMP, (wire.encode_stamp(stamp), *key(head, place.branch), place.position))
-        for place in found.bodies:
-            (row,) = session.rows(sql.MESSAGES, (*key(head, place.branch), place.position, place.position))
-            digest = bytes.fromhex(_hash_of(head, row[0], row[4], row[5]))
-            session.rows(sql.ERASE_MESSAGE, (digest, b"", *key(head, place.branch), place.position))
+                raise too_early(now, f"The application's facts of message {place.position} were")
         for branch, record in found.records:
             if not tree.is_outlined(branch, record):
-                raise too_early(head, f"Record {record.first} of the journal was")
-            body = pack(wire.encode_record(record), self._codec)
-            session.rows(sql.ERASE_RECORD, (body, *key(head, branch), record.first))
-        session.rows(sql.DROP_BODIES, (head.tenant, head.root, head.tenant, head.root))
-        session.rows(sql.DROP_SNAPSHOTS, (head.tenant, head.root))
-        for run in found.runs:
-            session.rows(sql.PUT_RUN, self._run_values(head, run))
-        for step in found.steps:
-            session.rows(sql.PUT_STEP, self._step_values(head, step))
+                raise too_early(now, f"Record {record.first} of the journal was")
+        hashes: dict[Place, bytes] = {}
+        words: dict[Place, Said] = {}
+        large: set[bytes] = set()
+        for place in found.bodies:
+            (row,) = session.rows(sql.MESSAGES, (*key(now, place.branch), place.position, place.position))
+            hashes[place] = bytes.fromhex(_hash_of(now, row[0], row[4], row[5]))
+            if row[4] is not None:
+                large.add(hashes[place])
+            if self._driver.words is not None:
+                words[place] = said(_body_or_nothing(row[4], row[5]))
+        if large:
+            for place, hash in tree.large():
+                if place not in hashes:
+                    large.discard(hash)
+        there: dict[int, bytes] = dict(session.rows(sql.SNAPSHOT_HASHES, (now.tenant, now.root))) if keep_shown else {}
+        return _Found(_heads(session, now), found, hashes, large, words, there)
 
-    def _remove_words(self, session: Session, head: Head, marked: Sequence[tuple[int, Place]]) -> None:
+    def _erased(
+        self, head: Head, look: Callable[[Session], _Found], before: _Found | None, asked: Erased, session: Session
+    ) -> Erased | None:
+        """Erase what was found before, or what is found now. None where it may be no more what it was."""
+        session.scrub()
+        session.rows(sql.HOLD_TREE, (head.tenant, head.root))
+        session.rows(sql.HOLD_BRANCHES, (head.tenant, head.root))
+        now, _ = read_branch(session, head, self._driver.place)
+        if before is not None and not _holds_still(session, now, before):
+            return None
+        found = before or look(session)
+        if found.reach.is_done:
+            return Erased(0)
+        number = session.rows(sql.LAST_ERASURE, (head.tenant, head.root))[0][0] + 1
+        done = counted(found.reach, structs.replace(asked, number=number, name=now.name))
+        self._remove_words(session, now, found.said, _marked(session, now, found.reach.bodies))
+        self._write(session, now, found)
+        session.rows(sql.SAY_ERASED, (number, head.tenant, head.root))
+        told = done.time, done.who, done.reason, done.name, done.handles
+        counts = done.messages, done.edits, done.runs, done.steps
+        session.rows(sql.ADD_ERASURE, (head.tenant, head.root, number, *told, *counts))
+        return done
+
+    def _write(self, session: Session, head: Head, found: _Found) -> None:
+        reached, tree = found.reach, (head.tenant, head.root)
+        stamps = [
+            (wire.encode_stamp(stamp), *key(head, at.branch), at.position) for at, stamp in reached.stamps.items()
+        ]
+        bodies = [(hash, b"", *key(head, at.branch), at.position) for at, hash in found.hashes.items()]
+        records = [
+            (pack(wire.encode_record(record), self._codec), *key(head, branch), record.first)
+            for branch, record in reached.records
+        ]
+        runs = [(*self._gone(run, ("task", "result", "reason")), *tree, run.id) for run in reached.runs]
+        steps = [
+            (*self._gone(step, ("input", "output", "error")), *tree, step.run, step.number) for step in reached.steps
+        ]
+        for statement, many in (
+            (sql.ERASE_STAMP, stamps),
+            (sql.ERASE_MESSAGE, bodies),
+            (sql.ERASE_RECORD, records),
+            (sql.DROP_BODY, [(*tree, hash) for hash in sorted(found.large)]),
+            (sql.ERASE_RUN, runs),
+            (sql.ERASE_STEP, steps),
+        ):
+            if many:
+                session.each(statement, many)
+        self._write_snapshots(session, head, found)
+
+    def _write_snapshots(self, session: Session, head: Head, found: _Found) -> None:
+        for branch, hash in session.rows(sql.SNAPSHOT_HASHES, (head.tenant, head.root)):
+            body = found.reach.snapshots.get(branch)
+            if body == b"" or found.snapshots.get(branch) != hash:  # The second: saved since, or made of more.
+                session.rows(sql.DROP_SNAPSHOT, key(head, branch))
+            elif body:
+                stored = bytes.fromhex(ids.body_hash(body)), pack(body, self._codec)
+                session.rows(sql.ERASE_SNAPSHOT, (*stored, *key(head, branch)))
+
+    def _gone(self, one: AgentRun | AgentRunStep, names: tuple[str, ...]) -> list[bytes | None]:
+        return [self._packed(ERASED) if getattr(one, name) == ERASED else None for name in names]
+
+    def _remove_words(
+        self, session: Session, head: Head, said: Mapping[Place, Said], marked: Sequence[tuple[Section, Place]]
+    ) -> None:
         if not marked:
             return
         words = self._driver.words
@@ -158,29 +277,55 @@ class SqlErasing(SqlRuns):
                 f"{self._driver.place} has an index with words of these messages, and was opened without it. Open it "
                 f"with search, then erase. Nothing was erased."
             )
-        rows: list[tuple[int, int, Said]] = []
-        for place, where in marked:
-            (row,) = session.rows(sql.MESSAGES, (*key(head, where.branch), where.position, where.position))
-            rows.append((place, where.position, said(body_of(row[4], row[5])[0])))
-        if not words.remove(session, rows):
+        if not words.remove(session, [(section, where.position, said[where]) for section, where in marked]):
             words.clear(session)
             session.rows(sql.DROP_MARKS)
 
     def _words_left(self, session: Session, head: Head, places: Collection[Place]) -> Iterator[Finding]:
         if self._driver.words is None:
             return
-        asked = {(place, where.position) for place, where in _marked(session, head, places)}
+        asked = {(section, where.position) for section, where in _marked(session, head, places)}
         for _, position in sorted(self._driver.words.holding(session, sorted(asked)) if asked else ()):
             yield Finding(f"message {position}", "it was erased, and the index of words still has words of it")
 
 
-def _marked(session: Session, head: Head, places: Collection[Place]) -> list[tuple[int, Place]]:
-    """Of these messages those that the index of words has come to, each with the index's place of its branch."""
-    marks: dict[int, tuple[int, int]] = {}
+def _heads(session: Session, head: Head) -> dict[int, tuple[int, int, int]]:
+    rows = session.rows(sql.HEADS, (head.tenant, head.root))
+    return {branch: (position, number, erased) for branch, position, number, erased in rows}
+
+
+def _holds_still(session: Session, head: Head, found: _Found) -> bool:
+    """Whether all that was found is as it was, and nothing came since that would have to be reached too."""
+    tree, now = _SqlTree(session, head), _heads(session, head)
+    if {branch: ends[1:] for branch, ends in now.items()} != {branch: ends[1:] for branch, ends in found.heads.items()}:
+        return False  # A fork, an edit, or something else that was erased.
+    for branch, (position, *_) in now.items():
+        before = found.heads[branch][0]
+        if position == before:
+            continue
+        if any(seen.id in found.reach.ids or seen.stamp.expanded for seen in tree.rows(branch, before + 1)):
+            return False
+        if any(hash in found.large for _, hash in tree.large_of(branch, before)):
+            return False
+    return True
+
+
+def _body_or_nothing(digest: object, stored: object) -> bytes:
+    """A body; b"" for a damaged one, of which the index has no words."""
+    try:
+        return body_of(digest, stored)[0]
+    except DamagedBody:
+        return b""
+
+
+def _marked(session: Session, head: Head, places: Collection[Place]) -> list[tuple[Section, Place]]:
+    """Of these messages those that the index of words has come to, each with its section of the index."""
+    marks: dict[int, tuple[int, Section]] = {}
     for branch in {place.branch for place in places}:
-        found = session.rows(sql.MARK, key(head, branch))
-        marks[branch] = (found[0][0], found[0][1]) if found else (0, 0)
-    return [(marks[place.branch][1], place) for place in places if place.position <= marks[place.branch][0]]
+        for position, place in session.rows(sql.MARK, key(head, branch)):
+            marks[branch] = position, Section(*key(head, branch), place)
+    reached = [(marks[where.branch], where) for where in places if where.branch in marks]
+    return [(section, where) for (position, section), where in reached if where.position <= position]
 
 
 class _SqlTree:
@@ -204,6 +349,16 @@ class _SqlTree:
                     yield Seen(position, id.hex(), wire.decode_stamp(stamp), bool(has_body))
                 except (AttributeError, TypeError, *UNREADABLE) as error:
                     raise _damaged(self.head, f"message {position}") from error
+            before = rows[-1][0]
+
+    def large(self) -> Iterator[tuple[Place, bytes]]:
+        """All rows of the tree whose bodies lie apart from them, with their hashes."""
+        for branch in self._families:
+            yield from self.large_of(branch, 0)
+
+    def large_of(self, branch: int, before: int) -> Iterator[tuple[Place, bytes]]:
+        while rows := self._session.rows(sql.LARGE_BODIES, (*key(self.head, branch), before, _ROWS)):
+            yield from ((Place(branch, position), hash) for position, hash in rows)
             before = rows[-1][0]
 
     def said(self, place: Place) -> Message | None:

@@ -58,6 +58,11 @@ _BODY = """COALESCE(message.body, (
 MESSAGES = f"""
     SELECT position, id, seal, stamp, body_hash, {_BODY}
     FROM message WHERE {_KEY} AND position BETWEEN ? AND ? ORDER BY position"""
+STAMPS = f"""
+    SELECT position, id, stamp, COALESCE(length(message.body), (
+        SELECT length(body.body) FROM body
+        WHERE body.tenant = message.tenant AND body.root = message.root AND body.hash = message.body_hash), 0)
+    FROM message WHERE {_KEY} AND position BETWEEN ? AND ? ORDER BY position"""
 # A range of one, in order: else such a planner may take the index of ids, and read all messages of the tree for one.
 LINK = f"SELECT id, seal FROM message WHERE {_KEY} AND position BETWEEN ? AND ? ORDER BY position"
 STRAY_MESSAGES = (
@@ -91,7 +96,22 @@ SNAPSHOTS = "SELECT branch, body FROM snapshot WHERE tenant = ? AND root = ?"
 ERASE_MESSAGE = f"UPDATE message SET body_hash = ?, body = ? WHERE {_KEY} AND position = ?"
 ERASE_STAMP = f"UPDATE message SET stamp = ? WHERE {_KEY} AND position = ?"
 ERASE_RECORD = f"UPDATE record SET body = ? WHERE {_KEY} AND first = ?"
+ERASE_SNAPSHOT = f"UPDATE snapshot SET hash = ?, body = ? WHERE {_KEY}"
+SNAPSHOT_HASHES = "SELECT branch, hash FROM snapshot WHERE tenant = ? AND root = ?"
+DROP_SNAPSHOT = f"DELETE FROM snapshot WHERE {_KEY}"
 DROP_SNAPSHOTS = "DELETE FROM snapshot WHERE tenant = ? AND root = ?"
+HEADS = "SELECT branch, position, number, erased FROM branch WHERE tenant = ? AND root = ? ORDER BY branch"
+LARGE_BODIES = f"""
+    SELECT position, body_hash FROM message
+    WHERE {_KEY} AND position > ? AND body IS NULL ORDER BY position LIMIT ?"""
+DROP_BODY = "DELETE FROM body WHERE tenant = ? AND root = ? AND hash = ?"
+# NULL for a text that stays. Nothing else of the row is touched: whoever is at work in it may have written it since.
+ERASE_RUN = """
+    UPDATE run SET task = COALESCE(?, task), result = COALESCE(?, result), reason = COALESCE(?, reason)
+    WHERE tenant = ? AND root = ? AND id = ?"""
+ERASE_STEP = """
+    UPDATE step SET input = COALESCE(?, input), output = COALESCE(?, output), error = COALESCE(?, error)
+    WHERE tenant = ? AND root = ? AND run = ? AND number = ?"""
 DROP_BODIES = """
     DELETE FROM body WHERE tenant = ? AND root = ? AND hash NOT IN (
         SELECT body_hash FROM message WHERE tenant = ? AND root = ? AND body IS NULL AND body_hash IS NOT NULL)"""
