@@ -7,7 +7,7 @@ import psycopg
 
 def emptied(url: str) -> str:
     """The URL, once nothing is left in the tables it leads to but which migrations they ran."""
-    server, _, schema = url.partition("?schema=")
+    server, schema = taken_apart(url)
     with psycopg.connect(server, autocommit=True) as connection:
         found = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)).fetchall()
         orders = [f'DELETE FROM "{schema}"."{name}"' for (name,) in found if name != "migration"]
@@ -17,9 +17,15 @@ def emptied(url: str) -> str:
     return url
 
 
+def taken_apart(url: str) -> tuple[str, str]:
+    """The URL of the server, and the schema."""
+    server, _, rest = url.partition("?schema=")
+    return server, rest.partition("&")[0]
+
+
 def execute(url: str, statement: str) -> list[tuple[object, ...]]:
     """What a statement gives back, run in the schema of this URL by a connection of its own."""
-    server, _, schema = url.partition("?schema=")
+    server, schema = taken_apart(url)
     with psycopg.connect(server, autocommit=True, options=f"-c search_path={schema}") as connection:
         cursor = connection.execute(statement.encode())
         return cursor.fetchall() if cursor.description else []

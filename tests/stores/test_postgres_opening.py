@@ -23,7 +23,7 @@ from foveate.stores import place_of, without_password
 from foveate.stores.postgres import PostgresDriver, PostgresStore
 from foveate.stores.postgres.sql import rewritten
 from foveate.stores.postgres.url import read_url
-from foveate.testing.rows import chain
+from foveate.testing.rows import chain, record_after
 
 # --------------------------------------------------------------------------------------------------------------- URLs
 
@@ -33,7 +33,7 @@ def test_a_url_says_where_to_connect_and_how() -> None:
         "postgresql://ann:s%40crt@db.example:5433/chats?schema=my%20own&pool=3&wait=2.5&search=off&sslmode=require"
     )
     assert told._replace(conninfo="") == (
-        ("postgresql://ann@db.example:5433/chats?schema=my%20own", "", "my own", 3, False, 2.5)
+        ("postgresql://ann@db.example:5433/chats?schema=my%20own", "", "my own", 3, False, 2.5, 0)
     )
     found = conninfo_to_dict(told.conninfo)
     assert {name: found[name] for name in ("user", "password", "host", "port", "dbname", "sslmode")} == {
@@ -55,7 +55,7 @@ def test_what_a_url_says_holds_against_what_foveate_would_say() -> None:
     found = conninfo_to_dict(told.conninfo)
     assert (found["connect_timeout"], found["application_name"]) == ("99", "mine")
     assert str(found["options"]).endswith("-c lock_timeout=1s")
-    assert told._replace(conninfo="") == ("postgresql://host/db", "", "", 8, True, 10.0)
+    assert told._replace(conninfo="") == ("postgresql://host/db", "", "", 8, True, 10.0, 0)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=4))
@@ -96,6 +96,11 @@ def test_a_url_that_cannot_be_read_is_refused_without_showing_any_of_it(url: str
         ("wait=soon", "wait= .* seconds"),
         ("wait=nan", "wait="),
         ("search=no", "on or off"),
+        ("partitions=1", "partitions= .* 2 to 1000, not '1'"),
+        ("partitions=1001", "2 to 1000"),
+        ("partitions=many", "2 to 1000"),
+        ("partitions=9999999999", "2 to 1000"),
+        ("partitions=", "2 to 1000"),
         (f"schema={'s' * 64}", "63 bytes"),
     ],
 )
@@ -251,7 +256,8 @@ def test_a_store_without_an_index_of_words_refuses_to_search(postgres_url: str) 
         head = store.append(head, chain([user("rain")], head))
         with pytest.raises(StoreError, match="search off"):
             store.search(head, "rain")
-    assert execute(postgres_url, "SELECT to_regclass('said')") == [(None,)]
+        store.commit(head, *record_after(head))
+    assert execute(postgres_url, "SELECT count(*) FROM said") == [(0,)]
 
 
 def test_tables_of_something_else_are_left_as_they_are(postgres_url: str) -> None:

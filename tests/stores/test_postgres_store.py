@@ -10,22 +10,33 @@ import pytest
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
-from postgres_schemas import emptied
+from postgres_schemas import emptied, execute
 
 from foveate.core.messages import user
 from foveate.stores.postgres import PostgresStore
+from foveate.stores.sql.migrate import TABLES
 from foveate.testing.catalog_contract import CatalogContract
 from foveate.testing.rows import chain
 from foveate.testing.store_contract import StoreContract
 
 
-@pytest.fixture(scope="module")
-def reused(postgres: Any) -> str:
-    """The URL of a schema that the tests of this module use one after the other."""
+def new_schema(postgres: Any) -> str:
     name = f"t{uuid.uuid4().hex[:12]}"
     with psycopg.connect(postgres.url(), autocommit=True) as connection:
         connection.execute(f"CREATE SCHEMA {name}".encode())
     return f"{postgres.url()}?schema={name}"
+
+
+@pytest.fixture(scope="module")
+def reused(postgres: Any) -> str:
+    """The URL of a schema that the tests of this module use one after the other."""
+    return new_schema(postgres)
+
+
+@pytest.fixture(scope="module")
+def parted(postgres: Any) -> str:
+    """The same, with its tables in partitions."""
+    return f"{new_schema(postgres)}&partitions=5"
 
 
 class TestPostgresStore(StoreContract, CatalogContract):
@@ -45,3 +56,14 @@ class TestPostgresStore(StoreContract, CatalogContract):
         head = store.append(head, chain([user("call fooBar")], head))
         found = {query: len(store.search(head, f'"{query}"')) for query in ("call foobar", "foo bar", "foobar foo")}
         assert found == {"call foobar": 1, "foo bar": 1, "foobar foo": 0}
+
+
+class TestPostgresStoreInPartitions(TestPostgresStore):
+    @pytest.fixture(autouse=True)
+    def schema(self, parted: str) -> None:
+        self.url = emptied(parted)
+
+    def test_its_tables_lie_in_as_many_partitions_as_the_url_says(self, store: PostgresStore) -> None:
+        found = execute(self.url, "SELECT inhparent::regclass::text, count(*) FROM pg_inherits GROUP BY 1")
+        parted = {name: number for name, number in found if name in TABLES}
+        assert parted == dict.fromkeys(TABLES, 5)

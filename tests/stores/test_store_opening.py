@@ -28,8 +28,12 @@ SCHEMAS = {
     "0003_runs": "f41cbf3e82cec50e40648ae3a502748105e568a7",
     "0004_catalog": "3650048cf53d74862a604d6d731fc80e51fe7422",
     "0005_erasures": "e97961a1a676efeb5b818f1d3d56c403d3ecf802",
+    "0006_words_by_tree": "3a7fd06735af55ca620ce87efae3f55ac2af6c08",
+    "0007_claims": "f3627129f1a41a153cc155450367af6484c7c55a",
 }
 """Every migration and its checksum."""
+IN_POSTGRES = {**SCHEMAS, "0006_words_by_tree": "455eea618b3b9d305c66891ebd8e66f4c8a0d866"}
+"""The same where PostgreSQL has more to do."""
 NEXT = len(SCHEMAS) + 1
 NEXT_NAME = f"000{NEXT}_more"
 
@@ -149,6 +153,7 @@ def test_migrations_are_numbered_without_a_gap_and_do_not_change() -> None:
     found = migrations()
     assert [migration.version for migration in found] == list(range(1, len(found) + 1))
     assert {migration.name: migration.checksum for migration in found} == SCHEMAS
+    assert {migration.name: migration.checksum for migration in migrations("postgres")} == IN_POSTGRES
 
 
 def test_a_migration_is_run_once_and_recorded(tmp_path: Path) -> None:

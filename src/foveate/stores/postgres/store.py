@@ -18,7 +18,7 @@ from ...errors import BadSetting, MissingExtra, StoreError
 from ...ports import Clock
 from ..codec import Codec
 from ..sql import SqlStore
-from ..sql.driver import Row, Session, WordIndex
+from ..sql.driver import Dialect, Row, Session, WordIndex
 from ..sql.migrate import TABLES
 
 try:
@@ -27,6 +27,7 @@ try:
 except ImportError as error:
     raise MissingExtra("A PostgreSQL store", "postgres") from error
 
+from . import partitions
 from .errors import (
     explain,
     is_conflict,
@@ -92,6 +93,8 @@ class PostgresStore(SqlStore):
 class PostgresDriver:
     """The Driver for one schema of one PostgreSQL database."""
 
+    dialect: Dialect = "postgres"
+
     def __init__(
         self, url: str, *, pause: Callable[[int], None] = _wait, connection: type[Connection] = Connection
     ) -> None:
@@ -101,7 +104,14 @@ class PostgresDriver:
         self.place = told.place
         self.words: WordIndex | None = PostgresWords() if told.search else None
         self._pause = pause
+        self._partitions = told.partitions
         self._connections = Connections(told, connection)
+        if told.partitions:
+            try:
+                self.read(lambda session: partitions.check(session, told.partitions, told.place))
+            except BaseException:
+                self.close()
+                raise
 
     def read(self, work: Callable[[Session], T]) -> T:
         return self._run(_READ, work)
@@ -133,7 +143,7 @@ class PostgresDriver:
     def _run(self, begin: bytes, work: Callable[[Session], T]) -> T:
         conflicts = lost = 0
         while True:
-            attempt = _Attempt(begin, work)
+            attempt = _Attempt(begin, work, self._partitions)
             try:
                 return attempt.run(self._connections)
             except (psycopg.Error, UnicodeError) as error:
@@ -151,8 +161,8 @@ class PostgresDriver:
 class _Attempt(Generic[T]):
     """One transaction, and how it ended."""
 
-    def __init__(self, begin: bytes, work: Callable[[Session], T]) -> None:
-        self._begin, self._work = begin, work
+    def __init__(self, begin: bytes, work: Callable[[Session], T], partitions: int) -> None:
+        self._begin, self._work, self._partitions = begin, work, partitions
         self.is_lost = False
         """Whether its connection was cut."""
         self.is_unknown = False
@@ -164,7 +174,7 @@ class _Attempt(Generic[T]):
         try:
             with _pipeline(connection):
                 connection.execute(self._begin, prepare=False)
-                result = self._work(_Session(connection, self._begin is _WRITE))
+                result = self._work(_Session(connection, self._begin is _WRITE, self._partitions))
                 self.is_unknown = self._begin is _WRITE
                 ended = connection.execute(_COMMIT, prepare=False)
             if ended.statusmessage != "COMMIT":  # PostgreSQL answers ROLLBACK to those who commit what failed.
@@ -202,11 +212,12 @@ def _pipeline(connection: Connection) -> Iterator[None]:
 class _Session:
     """The Session over a connection with an open transaction, in a pipeline."""
 
-    __slots__ = ("_connection", "_writes")
+    __slots__ = ("_connection", "_partitions", "_writes")
 
-    def __init__(self, connection: Connection, writes: bool) -> None:
+    def __init__(self, connection: Connection, writes: bool, partitions: int) -> None:
         self._connection = connection
         self._writes = writes
+        self._partitions = partitions
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         wanted = rewritten(statement)
@@ -225,3 +236,7 @@ class _Session:
             self.rows(_PATIENT)
             self.rows(_ALONE)
         return {name for (name,) in self.rows(_TABLES)}
+
+    def define(self, statement: str) -> None:
+        for one in partitions.laid_out(statement, partitions.count(self, self._partitions)):
+            self.rows(one)

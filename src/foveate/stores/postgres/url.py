@@ -14,6 +14,7 @@ from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ...errors import BadSetting
+from .partitions import PARTITIONS_MAX
 
 __all__ = ["SCHEMES", "Told", "read_url"]
 
@@ -46,33 +47,43 @@ class Told(NamedTuple):
     pool: int
     search: bool
     wait: float
+    partitions: int
+    """Of each table, where tables are made; 0: whole tables."""
 
 
 def read_url(url: str) -> Told:
-    """What `postgresql://user:password@host:port/database?schema=&pool=&search=&wait=` says. Else BadSetting.
+    """What `postgresql://user:password@host:port/database?schema=&pool=&search=&wait=&partitions=` says. Else
+    BadSetting.
 
     Other options are libpq's own, such as `sslmode`. `pool`: connections at most (8). `wait`: seconds to wait for a
-    connection, and for a row that another writer holds (10). `search=off`: no index of words.
+    connection, and for a row that another writer holds (10). `search=off`: no index of words. `partitions`: into how
+    many each table is parted when it is made.
     """
     try:
-        parts = urlsplit(url)
-        options = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+        split = urlsplit(url)
+        options = dict(parse_qsl(split.query, keep_blank_values=True, strict_parsing=bool(split.query)))
         schema, search = options.pop("schema", ""), options.pop("search", "on")
         pool, wait = options.pop("pool", "8"), options.pop("wait", "10")
-        found = conninfo_to_dict(urlunsplit(parts._replace(query=urlencode(options, quote_via=quote))))
-        if parts.fragment or "@" in parts.path or not _PORTS.fullmatch(str(found.get("port") or "")):
+        parts = options.pop("partitions", "0")
+        found = conninfo_to_dict(urlunsplit(split._replace(query=urlencode(options, quote_via=quote))))
+        if split.fragment or "@" in split.path or not _PORTS.fullmatch(str(found.get("port") or "")):
             raise ValueError  # The rest of a password, whose first half would be taken for a host or a port.
     except (ValueError, ProgrammingError):
         # libpq quotes what it cannot read, which may be the end of a password; so neither it nor the cause is shown.
         raise BadSetting(
             f"The URL of a PostgreSQL store cannot be read. It looks like {_EXAMPLE}; signs such as @ / : # ? % in a "
             f"user's name or a password are written as %40 %2F %3A %23 %3F %25; an option after ? is one of libpq's, "
-            f"or schema, pool, search or wait."
+            f"or schema, pool, search, wait or partitions."
         ) from None
     if search not in ("on", "off"):
         raise BadSetting(f"search= in the URL of a store is on or off, not {search!r}.")
     if not (pool.isdecimal() and 1 <= int(pool) <= _POOL_MAX):
         raise BadSetting(f"pool= in the URL of a store is a number of connections, 1 to {_POOL_MAX}, not {pool!r}.")
+    if parts != "0" and not (parts.isdecimal() and len(parts) < 9 and 2 <= int(parts) <= PARTITIONS_MAX):
+        raise BadSetting(
+            f"partitions= in the URL of a store is how many each table is parted into, 2 to {PARTITIONS_MAX}, not "
+            f"{parts!r}."
+        )
     seconds = _seconds(wait)
     if "\0" in schema or len(schema.encode()) > 63:
         raise BadSetting(f"schema= in the URL of a store is the name of a schema, of 63 bytes at most, not {schema!r}.")
@@ -80,7 +91,13 @@ def read_url(url: str) -> Told:
     settings = _settings(schema, seconds, told.pop("options", ""))
     waiting = {"connect_timeout": str(max(2, round(seconds))), **_DEFAULTS, **told, "client_encoding": "utf8"}
     return Told(
-        _place(told, schema), make_conninfo(**waiting, options=settings), schema, int(pool), search == "on", seconds
+        _place(told, schema),
+        make_conninfo(**waiting, options=settings),
+        schema,
+        int(pool),
+        search == "on",
+        seconds,
+        int(parts),
     )
 
 

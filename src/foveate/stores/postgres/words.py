@@ -1,42 +1,41 @@
 """The index of words in a PostgreSQL database: a table of what messages say, and a GIN index of the words in it.
 
 Words come cut already, so no configuration of PostgreSQL's own search cuts them again: they are turned into a tsvector
-as they are. Each carries the place of its branch before it, so that one index holds all conversations and a search
-reads nothing of another one: `7:rain`. Whether words stand in a row is seen by looking into the text, because the
-positions in a tsvector end at 16,383. The table is made when something is first put into it.
+as they are. In the index each carries a number of its branch before it, so that one index holds all conversations and a
+search reads nothing of another one: `9f3c21a7:rain`. The number is a hash, which nothing has to count; two branches
+that share one cost each other time and find nothing of each other, since the key is asked for too. Whether words stand
+in a row is seen by looking into the text, because the positions in a tsvector end at 16,383. A migration makes the
+table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 
-from ..sql.driver import Session
+from ..sql.driver import Section, Session
 from ..words import Said, Term
 
 __all__ = ["PostgresWords"]
 
-_MAKE = (
-    """
-    CREATE TABLE said (
-        place BIGINT NOT NULL, position BIGINT NOT NULL, words TEXT NOT NULL, PRIMARY KEY (place, position)
-    )""",
-    # What is new waits in a list until it is merged, which halves the work; a search reads all of that list, so it is
-    # kept an eighth of what the server would let it grow to (in kB).
-    """
-    CREATE INDEX said_words ON said USING gin (array_to_tsvector(string_to_array(words, ' ')))
-    WITH (fastupdate = on, gin_pending_list_limit = 512)""",
-)
-_IS_THERE = "SELECT to_regclass('said') IS NOT NULL"
-_ADD = "INSERT INTO said (place, position, words) VALUES (?, ?, ?) ON CONFLICT (place, position) DO NOTHING"
-_REMOVE = "DELETE FROM said WHERE place = ? AND position = ?"
-_HAS = "SELECT 1 FROM said WHERE place = ? AND position = ?"
+_PLACE_BYTES = 4
+"""Of the hash: enough that few branches share one, and short enough to stand before every word."""
+_KEY = "tenant = ? AND root = ? AND branch = ? AND position = ? AND place >= 0"
+"""With what a search leaves out, so that the key is open to this and not to that (0006_words_by_tree.postgres.sql)."""
+
+_ADD = """
+    INSERT INTO said (tenant, root, branch, position, place, words) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"""
+_REMOVE = f"DELETE FROM said WHERE {_KEY}"
+_HAS = f"SELECT 1 FROM said WHERE {_KEY}"
+_CLEAR = "DELETE FROM said"
 _BY_INDEX = "SET LOCAL enable_seqscan = off"
-"""The planner takes cutting a text into words for cheap, and would do it with every row rather than read the index of
-words. For the same reason the key is kept out of it (`position + 0`).
-"""
-_FIND = """
-    SELECT position FROM said WHERE array_to_tsvector(string_to_array(words, ' ')) @@ CAST(? AS tsquery)
-    AND position + 0 BETWEEN ? AND ?"""
+"""The planner takes cutting a text into words for cheap, and would do it with every row there is."""
+_VECTOR = """array_to_tsvector(
+        string_to_array(to_hex(place) || ':' || replace(words, ' ', ' ' || to_hex(place) || ':'), ' '))"""
+"""As the index has it: an expression of the text, so that the vector itself is stored nowhere else."""
+_FIND = f"""
+    SELECT position FROM said
+    WHERE tenant = ? AND root = ? AND branch = ? AND {_VECTOR} @@ CAST(? AS tsquery) AND position BETWEEN ? AND ?"""
 _IN_A_ROW = " AND strpos(' ' || words || ' ', ?) > 0"
 _NEWEST = " ORDER BY position DESC LIMIT ?"
 
@@ -44,44 +43,38 @@ _NEWEST = " ORDER BY position DESC LIMIT ?"
 class PostgresWords:
     """The WordIndex of a PostgreSQL database."""
 
-    def __init__(self) -> None:
-        self._is_made = False
+    def place(self, session: Session, tenant: str, root: int, branch: int) -> int:
+        digest = blake2b(f"{root} {branch} {tenant}".encode(), digest_size=_PLACE_BYTES, person=b"foveate place 1")
+        return int.from_bytes(digest.digest()) or 1
 
-    def add(self, session: Session, place: int, rows: Sequence[tuple[int, Said]]) -> None:
-        if not self._is_made:
-            self._is_made = bool(session.rows(_IS_THERE)[0][0])
-            if not self._is_made and "said" not in session.tables():
-                for statement in _MAKE:
-                    session.rows(statement)
-        added = [(place, position, _row(place, text)) for position, text in rows if text.words]
+    def add(self, session: Session, section: Section, rows: Sequence[tuple[int, Said]]) -> None:
+        *branch, place = section
+        added = [(*branch, position, place, _row(text)) for position, text in rows if text.words]
         if added:
             session.each(_ADD, added)
 
-    def remove(self, session: Session, rows: Sequence[tuple[int, int, Said]]) -> bool:
-        session.each(_REMOVE, [(place, position) for place, position, _ in rows])
+    def remove(self, session: Session, rows: Sequence[tuple[Section, int, Said]]) -> bool:
+        session.each(_REMOVE, [(*section[:3], position) for section, position, _ in rows])
         return True
 
     def clear(self, session: Session) -> None:
-        session.rows("DELETE FROM said")
+        session.rows(_CLEAR)
 
-    def holding(self, session: Session, rows: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
-        if not session.rows(_IS_THERE)[0][0]:
-            return set()
-        return {(place, position) for place, position in rows if session.rows(_HAS, (place, position))}
+    def holding(self, session: Session, rows: Sequence[tuple[Section, int]]) -> set[tuple[Section, int]]:
+        return {(section, position) for section, position in rows if session.rows(_HAS, (*section[:3], position))}
 
-    def find(self, session: Session, place: int, first: int, last: int, terms: Sequence[Term], limit: int) -> list[int]:
+    def find(
+        self, session: Session, section: Section, first: int, last: int, terms: Sequence[Term], limit: int
+    ) -> list[int]:
+        *branch, place = section
         words = dict.fromkeys(word for term in terms for word in term)
-        query = " & ".join(f"'{place}:{word}'" for word in words)
-        phrases = [_marked(place, term) for term in terms if len(term) > 1]
+        query = " & ".join(f"'{place:x}:{word}'" for word in words)
+        phrases = [f" {' '.join(term)} " for term in terms if len(term) > 1]
         statement = _FIND + _IN_A_ROW * len(phrases) + _NEWEST
         session.rows(_BY_INDEX)
-        return [position for (position,) in session.rows(statement, (query, first, last, *phrases, limit))]
+        return [position for (position,) in session.rows(statement, (*branch, query, first, last, *phrases, limit))]
 
 
-def _row(place: int, text: Said) -> str:
-    """Both rows of words, with a mark between them so that nothing stands in a row across it."""
-    return " ".join(f"{place}:{word}" for word in [*text.words, "", *text.humps])
-
-
-def _marked(place: int, term: Term) -> str:
-    return " " + " ".join(f"{place}:{word}" for word in term) + " "
+def _row(text: Said) -> str:
+    """Both rows of words, apart by one more space so that nothing stands in a row across it."""
+    return " ".join([*text.words, "", *text.humps] if text.humps else text.words)

@@ -8,14 +8,26 @@ other habits rewrites them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from ..words import Said, Term
 
-__all__ = ["Driver", "Row", "Session", "WordIndex"]
+__all__ = ["Dialect", "Driver", "Row", "Section", "Session", "WordIndex"]
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
+Dialect = Literal["sqlite", "postgres"]
+"""Which of the databases a driver is for, where a migration differs between them."""
+
+
+class Section(NamedTuple):
+    """Where an index of words keeps those of one branch."""
+
+    tenant: str
+    root: int
+    branch: int
+    place: int
+    """A number that the index gave the branch (`WordIndex.place`), and that is kept for it."""
 
 
 class Session(Protocol):
@@ -39,16 +51,28 @@ class Session(Protocol):
         """
         ...
 
+    def define(self, statement: str) -> None:
+        """Run a statement of a migration, with whatever else it takes to lay a table out as this database's are."""
+        ...
+
 
 class WordIndex(Protocol):
     """Finds messages by words, in a database's own way. Works in the transaction of the session it is handed."""
 
-    def add(self, session: Session, place: int, rows: Sequence[tuple[int, Said]]) -> None:
-        """Take in messages of one branch, by position. `place`: a number of the branch's own, from 1."""
+    def place(self, session: Session, tenant: str, root: int, branch: int) -> int:
+        """A number, 1 or more, for a branch that is new to the index; it is kept with how far the branch is indexed.
+
+        Where all branches lie in one file it is the branch's own. Where they lie on several servers nothing can count
+        them, so two may have the same.
+        """
         ...
 
-    def remove(self, session: Session, rows: Sequence[tuple[int, int, Said]]) -> bool:
-        """Take out messages that were added, each with its place and its position. False where something is left of
+    def add(self, session: Session, section: Section, rows: Sequence[tuple[int, Said]]) -> None:
+        """Take in messages of one branch, by position."""
+        ...
+
+    def remove(self, session: Session, rows: Sequence[tuple[Section, int, Said]]) -> bool:
+        """Take out messages that were added, each with its section and its position. False where something is left of
         one, because it was cut into other words then: only `clear` gets it out.
         """
         ...
@@ -57,13 +81,15 @@ class WordIndex(Protocol):
         """Take out everything."""
         ...
 
-    def holding(self, session: Session, rows: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
-        """Those of these places and positions of which any word is in the index. Reads all of it."""
+    def holding(self, session: Session, rows: Sequence[tuple[Section, int]]) -> set[tuple[Section, int]]:
+        """Those of these sections and positions of which any word is in the index. It may read all of it."""
         ...
 
-    def find(self, session: Session, place: int, first: int, last: int, terms: Sequence[Term], limit: int) -> list[int]:
+    def find(
+        self, session: Session, section: Section, first: int, last: int, terms: Sequence[Term], limit: int
+    ) -> list[int]:
         """The positions first..last of a branch that hold all these terms, the newest first, at most `limit`.
-        Only asked where something was added to the place.
+        Only asked where something was added to the section.
         """
         ...
 
@@ -71,6 +97,7 @@ class WordIndex(Protocol):
 class Driver(Protocol):
     """Runs work in transactions. Every failure of the database comes out as StoreError."""
 
+    dialect: Dialect
     place: str
     """What to call this database in an error: its path or its URL without the password."""
     words: WordIndex | None

@@ -1,8 +1,9 @@
 """Brings a database to the schema this foveate knows: numbered SQL files, each run once, in order.
 
-A migration runs in one transaction together with the row that records it, so that it happened or it did not. The row
-keeps a checksum of the file. What is only in `migrations/` has no effect on a database until it is opened for the
-first time after.
+Where databases differ, `0006_words_by_tree.postgres.sql` beside `0006_words_by_tree.sql` is what PostgreSQL runs after
+it. How a database lays its tables out (in partitions, say) is its driver's to know. A migration runs in one transaction
+together with the row that records it, so that it happened or it did not. The row keeps a checksum of the file. What is
+only in `migrations/` has no effect on a database until it is opened for the first time after.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from msgspec import Struct
 from ...errors import StoreError
 from ...ports import Clock
 from . import statements as sql
-from .driver import Driver, Session
+from .driver import Dialect, Driver, Session
 
 __all__ = ["TABLES", "Migration", "Standing", "bring_up_to_date", "migrations", "standing"]
 
@@ -24,11 +25,14 @@ TABLES = {
     *("conversation", "tree", "branch", "message", "body", "record", "snapshot", "indexed", "said"),
     *("run", "step", "action", "binding", "prompt", "erasure", "claim"),
 }
-"""The tables that foveate makes, but for the one of its migrations."""
+"""The tables that foveate makes, but for the one of its migrations. Each has a column `root`."""
+
+
+_NAME = re.compile(r"[0-9]{4}_[a-z_]+")
 
 
 class Migration(Struct, frozen=True):
-    """One numbered file of `migrations/`."""
+    """One numbered file of `migrations/`, with what one database adds to it."""
 
     version: int
     name: str
@@ -48,18 +52,22 @@ class Standing(Struct, frozen=True):
 
 def standing(driver: Driver) -> Standing:
     """Which schema a database has; changes nothing. Raises StoreError as `bring_up_to_date` does."""
-    known = migrations()
+    known = migrations(driver.dialect)
     done = driver.read(lambda session: _check(session, known, driver.place))
     last = known[done - 1] if done else None
     pending = tuple(migration.name for migration in known[done:])
     return Standing(last.version if last else 0, last.name if last else "", pending)
 
 
-def migrations() -> list[Migration]:
-    """The migrations in this package, in order."""
+def migrations(dialect: Dialect = "sqlite") -> list[Migration]:
+    """The migrations in this package for one database, in order."""
     folder = files(__package__).joinpath("migrations")
-    found = [_read(file.name, file.read_text("utf-8")) for file in folder.iterdir() if file.name.endswith(".sql")]
-    return sorted(found, key=lambda migration: migration.version)
+    texts = {file.name.removesuffix(".sql"): file.read_text("utf-8") for file in folder.iterdir()}
+    return [
+        _read(name, text + "\n" + texts.get(f"{name}.{dialect}", ""))
+        for name, text in sorted(texts.items())
+        if _NAME.fullmatch(name)
+    ]
 
 
 def bring_up_to_date(driver: Driver, clock: Clock, known: list[Migration] | None = None) -> None:
@@ -68,7 +76,7 @@ def bring_up_to_date(driver: Driver, clock: Clock, known: list[Migration] | None
     Raises StoreError where the database is something else's, was made by a newer foveate, or ran a migration that was
     changed since.
     """
-    known = migrations() if known is None else known
+    known = migrations(driver.dialect) if known is None else known
     done = driver.read(lambda session: _check(session, known, driver.place))
     for migration in known[done:]:
         driver.write(lambda session, migration=migration: _run(session, migration, known, driver.place, clock()))  # type: ignore[misc]
@@ -105,7 +113,7 @@ def _run(session: Session, migration: Migration, known: list[Migration], place: 
         return
     session.rows(sql.MIGRATION_TABLE)
     for statement in migration.statements:
-        session.rows(statement)
+        session.define(statement)
     session.rows(sql.ADD_MIGRATION, (migration.version, migration.name, migration.checksum, now))
 
 
@@ -115,4 +123,4 @@ def _read(name: str, text: str) -> Migration:
     # Of the words alone, so that another line ending or a better comment is not another schema.
     words = re.sub(r"\s+", " ", "; ".join(statements))
     digest = blake2b(words.encode(), digest_size=20, person=b"foveate schema 1").hexdigest()
-    return Migration(int(name[:4]), name.removesuffix(".sql"), statements, digest)
+    return Migration(int(name[:4]), name, statements, digest)

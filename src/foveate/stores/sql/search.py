@@ -23,7 +23,7 @@ from ..words import (
     terms,
 )
 from . import statements as sql
-from .driver import Driver, Session, WordIndex
+from .driver import Driver, Section, Session, WordIndex
 from .rows import body_of, key, read_branch
 
 __all__ = ["Searching"]
@@ -38,9 +38,6 @@ _BEHIND = 16
 """Messages that the index may lie behind before a commit lets it catch up, so that few steps do much each."""
 _KNOWN_MAX = 10_000
 """Branches whose watermark is remembered."""
-
-_COUNTER = "", 0
-"""The tree, of no conversation, whose branches number the places of an index."""
 
 
 class Searching:
@@ -65,14 +62,14 @@ class Searching:
 
     def _search(self, session: Session, head: Head, asked: Sequence[Term], limit: int) -> list[Found]:
         parts = self._parts(session, head)
-        places = [(part, mark[1]) for part in reversed(parts) if (mark := _mark(session, head, part))]
+        sections = [(part, mark[1]) for part in reversed(parts) if (mark := _mark(session, head, part))]
 
         def holding(some: Sequence[Term], most: int) -> list[int]:
             found: list[int] = []
-            for part, place in places:
+            for part, section in sections:
                 if len(found) < most:
                     room = most - len(found)
-                    found += self._words.find(session, place, part.first, part.last, some, room)
+                    found += self._words.find(session, section, part.first, part.last, some, room)
             return found
 
         def is_there(position: int) -> bool:
@@ -87,16 +84,18 @@ class Searching:
         if found is None:
             self._remember(key(head), head.position)
             return False
-        part, rows, erased = found
+        part, is_new, rows, erased = found
         cut = [(position, said(body)) for position, body in rows]
-        is_added = self._driver.write(lambda session: self._add(session, head, part, cut, erased))
+        is_added = self._driver.write(lambda session: self._add(session, head, part, is_new, cut, erased))
         if part.branch == head.branch and is_added:
             self._remember(key(head), cut[-1][0])
         return True
 
-    def _behind(self, session: Session, head: Head, most: int) -> tuple[Range, list[tuple[int, bytes]], int] | None:
-        """The first range whose messages are not all indexed, from there on, some of those messages, and the newest
-        erasure that they were read after.
+    def _behind(
+        self, session: Session, head: Head, most: int
+    ) -> tuple[Range, bool, list[tuple[int, bytes]], int] | None:
+        """The first range whose messages are not all indexed, from there on; whether none of them is; some of those
+        messages; and the newest erasure that they were read after.
         """
         for part in self._parts(session, head):
             mark = _mark(session, head, part)
@@ -104,23 +103,36 @@ class Searching:
             if done < part.last:
                 lender = Head(head.tenant, head.name, head.root, part.branch)
                 erased = read_branch(session, lender, self._driver.place)[0].erased
-                return part._replace(first=done + 1), _bodies(session, head, part, done + 1, most), erased
+                rows = _bodies(session, head, part, done + 1, most)
+                return part._replace(first=done + 1), mark is None, rows, erased
         return None
 
-    def _add(self, session: Session, head: Head, part: Range, rows: Sequence[tuple[int, Said]], erased: int) -> bool:
+    def _add(
+        self,
+        session: Session,
+        head: Head,
+        part: Range,
+        is_new: bool,
+        rows: Sequence[tuple[int, Said]],
+        erased: int,
+    ) -> bool:
         """Whether they were added."""
         last = rows[-1][0]
         if not session.rows(sql.HOLD, (*key(head, part.branch), erased)):
             return False  # Some of them may have been erased since they were read.
-        before, place = _mark(session, head, part) or (part.first - 1, 0)
-        if before != part.first - 1:
-            return False  # Another process was here first.
-        if place:
-            session.rows(sql.MOVE_MARK, (last, *key(head, part.branch)))
+        branch = key(head, part.branch)
+        mark = _mark(session, head, part)
+        if (mark is None) != is_new:
+            return False  # Another process was here first, or emptied the index.
+        if mark is None:
+            section = Section(*branch, self._words.place(session, *branch))
+            session.rows(sql.ADD_MARK, (*branch, last, section.place))
         else:
-            place = session.rows(sql.NEW_BRANCH, _COUNTER)[0][0]
-            session.rows(sql.ADD_MARK, (*key(head, part.branch), last, place))
-        self._words.add(session, place, rows)
+            before, section = mark
+            if before != part.first - 1:
+                return False  # Another process was here first.
+            session.rows(sql.MOVE_MARK, (last, *branch))
+        self._words.add(session, section, rows)
         return True
 
     def _parts(self, session: Session, head: Head) -> list[Range]:
@@ -137,10 +149,10 @@ class Searching:
         self._known[branch] = max(position, self._known.get(branch, 0))
 
 
-def _mark(session: Session, head: Head, part: Range) -> tuple[int, int] | None:
-    """Up to which position a branch is indexed, and its place."""
+def _mark(session: Session, head: Head, part: Range) -> tuple[int, Section] | None:
+    """Up to which position a branch is indexed, and its section of the index."""
     for position, place in session.rows(sql.MARK, key(head, part.branch)):
-        return position, place
+        return position, Section(*key(head, part.branch), place)
     return None
 
 

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..sql.driver import Session
+from ..sql import statements as sql
+from ..sql.driver import Section, Session
 from ..words import Said, Term
 
 __all__ = ["SqliteWords"]
 
+_COUNTER = "", 0
+"""The tree, of no conversation, whose branches number the places."""
 _POSITIONS = 2**28
 """Positions that a place has room for. There are 2**35 places."""
 
@@ -45,12 +48,15 @@ class SqliteWords:
     def is_possible(self, session: Session) -> bool:
         return bool(session.rows(_HAS_MODULE))
 
-    def add(self, session: Session, place: int, rows: Sequence[tuple[int, Said]]) -> None:
+    def place(self, session: Session, tenant: str, root: int, branch: int) -> int:
+        return int(session.rows(sql.NEW_BRANCH, _COUNTER)[0][0])
+
+    def add(self, session: Session, section: Section, rows: Sequence[tuple[int, Said]]) -> None:
         if "said" not in session.tables():
             session.rows(_MAKE)
             session.each(_SET, _SETTINGS)
         added = [
-            (place * _POSITIONS + position, " ".join(text.words), " ".join(text.humps))
+            (section.place * _POSITIONS + position, " ".join(text.words), " ".join(text.humps))
             for position, text in rows
             if text.words and position < _POSITIONS
         ]
@@ -58,23 +64,23 @@ class SqliteWords:
         size = sum(len(words) + len(humps) for _, words, humps in added)
         session.rows(_SET, ("merge", _MERGED + _MERGED * size // _MERGED_BYTES))
 
-    def remove(self, session: Session, rows: Sequence[tuple[int, int, Said]]) -> bool:
+    def remove(self, session: Session, rows: Sequence[tuple[Section, int, Said]]) -> bool:
         gone = [
-            (place * _POSITIONS + position, " ".join(text.words), " ".join(text.humps))
-            for place, position, text in rows
+            (section.place * _POSITIONS + position, " ".join(text.words), " ".join(text.humps))
+            for section, position, text in rows
             if text.words and position < _POSITIONS
         ]
         session.each(_REMOVE, gone)
         session.rows(_OPTIMIZE)  # Until it is merged, what is taken out is only marked as such.
-        return not self.holding(session, [(place, position) for place, position, _ in rows])
+        return not self.holding(session, [(section, position) for section, position, _ in rows])
 
     def clear(self, session: Session) -> None:
         session.rows(_CLEAR)
 
-    def holding(self, session: Session, rows: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+    def holding(self, session: Session, rows: Sequence[tuple[Section, int]]) -> set[tuple[Section, int]]:
         if "said" not in session.tables():
             return set()
-        wanted = {place * _POSITIONS + position: (place, position) for place, position in rows}
+        wanted = {section.place * _POSITIONS + position: (section, position) for section, position in rows}
         reading = bool(session.rows("PRAGMA query_only")[0][0])
         if reading:  # It keeps from making even a table that is only a way to look.
             session.rows("PRAGMA query_only = 0")
@@ -85,8 +91,10 @@ class SqliteWords:
             session.rows("PRAGMA query_only = 1")
         return {wanted[rowid] for rowid in found if rowid in wanted}
 
-    def find(self, session: Session, place: int, first: int, last: int, terms: Sequence[Term], limit: int) -> list[int]:
+    def find(
+        self, session: Session, section: Section, first: int, last: int, terms: Sequence[Term], limit: int
+    ) -> list[int]:
         match = " AND ".join(f'"{" ".join(term)}"' for term in terms)
-        begin = place * _POSITIONS
+        begin = section.place * _POSITIONS
         found = session.rows(_FIND, (match, begin + first, begin + min(last, _POSITIONS - 1), limit))
         return [rowid - begin for (rowid,) in found]

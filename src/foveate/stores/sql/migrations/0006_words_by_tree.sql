@@ -1,0 +1,2 @@
+-- The index of words lies with its tree. It is each database's own, and only PostgreSQL's kept the words of all
+-- conversations under numbers that one row counted; nothing changes elsewhere (see 0006_words_by_tree.postgres.sql).
