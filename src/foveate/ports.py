@@ -379,6 +379,13 @@ class Store(Protocol):
         """
         ...
 
+    def commit_all(self, head: Head, records: Sequence[tuple[str, Record]]) -> Head:
+        """Add records that follow each other to the journal, each with its id, all or none; as an import brings them.
+
+        Raises StalePlan as `commit` does. None at all change nothing.
+        """
+        ...
+
     def messages(self, head: Head, first: int, last: int) -> list[Appended]:
         """Positions first..last (both included; clipped to what there is), in order."""
         ...

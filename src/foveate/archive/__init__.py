@@ -7,15 +7,18 @@ from .exporting import export_archive
 from .heads import KeptHead, head_text, heads_in, verify_head
 from .importing import Imported, import_archive
 from .lines import Count
+from .whole import Verified, verify_all
 
 __all__ = [
     "Count",
     "Imported",
     "KeptHead",
+    "Verified",
     "backup",
     "export_archive",
     "head_text",
     "heads_in",
     "import_archive",
+    "verify_all",
     "verify_head",
 ]

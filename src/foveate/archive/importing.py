@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from ..core import ids, wire
+from ..core.journal import Record
 from ..core.runs import AgentRun, AgentRunStep
 from ..errors import BadSetting, StoreError
 from ..ports import Appended, Database, Head
@@ -39,7 +40,7 @@ from .reading import each_line, opening_of
 __all__ = ["Imported", "import_archive"]
 
 _ROWS, _BYTES = 500, 4_000_000
-"""Messages, and bytes of them, up to which they are written in one transaction."""
+"""Messages, or records, and bytes of them, up to which they are written in one transaction."""
 
 
 class Imported(Struct, frozen=True):
@@ -104,6 +105,7 @@ class _Tree:
         self._store, self._tenant, self._suffix = store, tenant, suffix
         self._tag = blake2b(lines.encode(line) + suffix.encode(), digest_size=8).hexdigest()
         self._rows: list[Appended] = []
+        self._records: list[tuple[str, Record]] = []
         self._size = 0
         self.messages = self.records = 0
 
@@ -130,16 +132,14 @@ class _Tree:
             return
         body, digest = self._said(line)
         self._rows.append(Appended(line.position, line.id, line.seal, line.stamp, body, digest))
-        self._size += len(body)
-        if len(self._rows) >= _ROWS or self._size >= _BYTES:
-            self.flush()
+        self._added(len(body))
 
     def record(self, line: RecordLine) -> None:
-        self.flush()
-        record = wire.decode_record(bytes(line.record))
+        body = bytes(line.record)
+        record = wire.decode_record(body)
         if record.first > self.head.number:
-            self.heads[self.fork.branch] = self._store.commit(self.head, record, line.id)
-            self.records += 1
+            self._records.append((line.id, record))
+            self._added(len(body))
 
     def run(self, run: AgentRun) -> None:
         if self.runs is None:
@@ -155,10 +155,14 @@ class _Tree:
             self._store.put_step(self.heads[1], step)
 
     def flush(self) -> None:
+        """Write what was gathered: first messages, since the records that follow tell of them."""
         if self._rows:
             self.heads[self.fork.branch] = self._store.append(self.head, self._rows)
-            self.messages += len(self._rows)
-            self._rows, self._size = [], 0
+        if self._records:
+            self.heads[self.fork.branch] = self._store.commit_all(self.head, self._records)
+        self.messages += len(self._rows)
+        self.records += len(self._records)
+        self._rows, self._records, self._size = [], [], 0
 
     def end(self) -> None:
         """Give the new conversations their names."""
@@ -168,6 +172,11 @@ class _Tree:
                 raise StoreError(f"Somebody else wrote to {fork.name!r} while it was imported. Import again.")
         if self.renaming:
             self._store.rename(self._tenant, self.renaming)
+
+    def _added(self, size: int) -> None:
+        self._size += size
+        if len(self._rows) + len(self._records) >= _ROWS or self._size >= _BYTES:
+            self.flush()
 
     def _said(self, line: MessageLine) -> tuple[bytes, str]:
         if isinstance(line.message, msgspec.Raw):

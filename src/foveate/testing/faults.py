@@ -72,6 +72,9 @@ class FailingStore:
     def commit(self, head: Head, record: Record, record_id: str) -> Head:
         return self._run("commit", lambda: self._store.commit(head, record, record_id))
 
+    def commit_all(self, head: Head, records: Sequence[tuple[str, Record]]) -> Head:
+        return self._run("commit_all", lambda: self._store.commit_all(head, records))
+
     def messages(self, head: Head, first: int, last: int) -> list[Appended]:
         return self._run("messages", lambda: self._store.messages(head, first, last))
 

@@ -10,7 +10,7 @@ from ..core.edits import Hide, Target
 from ..core.journal import Record
 from ..core.messages import user
 from ..core.stamps import Stamp
-from ..errors import BadSetting, NoSuchConversation, StoreError, TipMoved
+from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved
 from ..ports import Appended, Branch, Head, Store
 from .rows import chain, record_after
 
@@ -85,6 +85,27 @@ class TreeContract:
             store.rename("acme", names)
         assert store.names("acme") == ["one", "two"]
         assert [store.open("acme", name) for name in ("one", "two")] == heads
+
+    def test_records_that_come_together_are_as_those_that_came_one_by_one(self, store: Store) -> None:
+        one, two = store.open("acme", "one"), store.open("acme", "two")
+        one, two = (store.append(head, chain([user("said"), user("more")], head)) for head in (one, two))
+        made, before = [], two
+        for size in (1, 3, 2):
+            record, id = record_after(one, *[Hide(Target(one.tip), reason=f"{size}")] * size)
+            made.append((id, record))
+            one = store.commit(one, record, id)
+        assert store.commit_all(two, []) == two
+        two = store.commit_all(two, made[:2])
+        assert (two.position, two.tip, two.number, two.record) == (2, one.tip, 4, made[1][0])
+        two = store.commit_all(two, made[2:])
+        assert store.records(two) == store.records(one) == made
+        assert store.open("acme", "two") == two
+        with pytest.raises(StalePlan):
+            store.commit_all(before, made)
+        with pytest.raises(BadInput, match="its first edit is numbered 5, and the next number is 2"):
+            store.commit_all(before, [made[0], made[2]])
+        assert store.records(two) == made
+        assert store.verify(two) == []
 
     def test_links_from_before_there_were_outlines_are_taken_and_verified(self, store: Store) -> None:
         """An import brings such chains along: their ids cannot be made anew without another history."""

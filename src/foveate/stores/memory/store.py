@@ -115,6 +115,19 @@ class MemoryStore(MemoryCatalog):
             branch.journal.append((record_id, record))
             return self._head(head.tenant, head.root, head.branch)
 
+    def commit_all(self, head: Head, records: Sequence[tuple[str, Record]]) -> Head:
+        end = head
+        for id, record in records:
+            check_record(end, record, id)
+            end = replace(end, number=record.last, record=id)
+        with self._lock:
+            branch, now = self._current(head)
+            expected = head.name, head.number, head.record, head.erased
+            if (now.name, now.number, now.record, now.erased) != expected:
+                raise stale_plan(head, now)
+            branch.journal.extend(records)
+            return self._head(head.tenant, head.root, head.branch) if records else head
+
     def messages(self, head: Head, first: int, last: int) -> list[Appended]:
         with self._lock:
             return self._current(head)[0].rows[max(first, 1) - 1 : max(min(last, head.position), 0)]

@@ -53,6 +53,7 @@ from ..codec import (
 from ..lineage import Lineage
 from . import audit as sql_audit
 from . import statements as sql
+from .bulk import SqlBulk
 from .catalog import SqlCatalog
 from .census import SqlCensus
 from .driver import Driver, Session
@@ -80,7 +81,7 @@ _LOCATE_MAX = 200
 """Ids looked up by one statement."""
 
 
-class SqlStore(SqlCensus, SqlErasing, SqlRuns, SqlCatalog):
+class SqlStore(SqlBulk, SqlCensus, SqlErasing, SqlRuns, SqlCatalog):
     """Conversations in a SQL database. Safe to share between threads; a context manager that closes itself.
 
     `codec="zstd"` writes large bodies with zstd, which needs `compression.zstd` or the `zstandard` package; what was
