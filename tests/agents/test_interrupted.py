@@ -446,8 +446,8 @@ def test_a_call_of_the_model_that_was_stopped_while_its_step_was_written_is_not_
     store, countdown = MemoryStore(), Countdown(after=True)
 
     class Stopping(FailingStore):
-        def put_step(self, head: Any, step: Any) -> None:
-            countdown.run(lambda: store.put_step(head, step), lambda: cast(Any, KeyboardInterrupt()))
+        def put_step(self, head: Any, step: Any, **named: Any) -> None:
+            countdown.run(lambda: store.put_step(head, step, **named), lambda: cast(Any, KeyboardInterrupt()))
 
     with agent(["Hello."], store=Stopping(store, Countdown())) as one:
         countdown.start(1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from contextlib import aclosing, suppress
+from time import sleep
 from typing import Any, TypeVar
 
 from msgspec import Struct
@@ -18,7 +19,20 @@ from ..ports import Delta, Whole
 from .batches import Begin, Finished, Tasks, Threads, TookTooLong, called, later, now, threaded
 from .events import AgentEvent, Said, Thought
 
-__all__ = ["Act", "Begin", "Do", "Finished", "Hear", "Left", "Next", "TookTooLong", "Wish", "perform", "perform_async"]
+__all__ = [
+    "Act",
+    "Begin",
+    "Do",
+    "Finished",
+    "Hear",
+    "Left",
+    "Next",
+    "Pause",
+    "TookTooLong",
+    "Wish",
+    "perform",
+    "perform_async",
+]
 
 T = TypeVar("T")
 
@@ -48,7 +62,13 @@ class Next(Struct, frozen=True):
     """Wait for the next call of the batch to end, and answer with a Finished. Wished once for each call."""
 
 
-Wish = Do | Hear | Begin | Next
+class Pause(Struct, frozen=True):
+    """Wait for so many seconds."""
+
+    seconds: float
+
+
+Wish = Do | Hear | Begin | Next | Pause
 Act = Generator[Wish | AgentEvent, Any, T]
 
 
@@ -78,6 +98,8 @@ def perform(act: Act[T]) -> Generator[AgentEvent, None, T]:
                         batch = Threads(wished)
                     case Next():
                         given = batch.next()
+                    case Pause(seconds):
+                        sleep(seconds)
                     case event:
                         yield event
             except GeneratorExit:
@@ -94,6 +116,8 @@ async def perform_async(act: Act[object]) -> AsyncGenerator[AgentEvent, None]:
 
     Cancelling whoever iterates cancels what is awaited, and the act hears of it as of any error.
     """
+    import asyncio
+
     batch: Tasks | None = None
     try:
         step: Callable[[Any], Any] = act.send
@@ -123,6 +147,8 @@ async def perform_async(act: Act[object]) -> AsyncGenerator[AgentEvent, None]:
                     case Next():
                         assert batch is not None, "Next is wished after Begin."
                         given = await batch.next()
+                    case Pause(seconds):
+                        await asyncio.sleep(seconds)
                     case event:
                         yield event
             except GeneratorExit:

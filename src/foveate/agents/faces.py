@@ -18,6 +18,7 @@ from ..wiring import open_async_conversation, open_conversation
 from .acts import Act, perform, perform_async
 from .batches import later
 from .calling import Approve
+from .claims import WAITS
 from .events import AgentEvent, Ended, Outcome
 from .limits import Limits
 from .making import BUSY, closed, made_of
@@ -50,6 +51,7 @@ class Face:
         at_most: int = 8,
         result_type: Any = None,
         options: Mapping[str, Any] | None = None,
+        waits: float = WAITS,
         cost: Cost | None = None,
         clock: Clock | None = None,
         new_id: Callable[[], str] | None = None,
@@ -64,7 +66,8 @@ class Face:
         the model). `approve`: asked before a call of a tool that needs approval, and before each with `approves_all`;
         returns True, False, or a sentence why not. `at_most`: calls that go on at once. `result_type`: the type of the
         final answer, if not text (`Outcome.value`). `options`: said to the model with every request, such as
-        `{"temperature": 0}`. `cost`: dollars that tokens cost, where the price of the model is not known. `clock`:
+        `{"temperature": 0}`. `waits`: seconds that another agent at work in the same conversation is waited for, before
+        AtWork is raised. `cost`: dollars that tokens cost, where the price of the model is not known. `clock`:
         milliseconds since 1970. `new_id`: makes the ids of runs. `closes_model`: whether `close` closes a Model that
         was handed in; one that was named is closed. All other keywords are those of `open_conversation`; format and
         window follow from the model where they are not said, and the model has the tool `expand` unless `expand` is
@@ -82,6 +85,7 @@ class Face:
             calling=(approve, approves_all, at_most),
             result_type=result_type,
             options=options,
+            waits=waits,
             cost=cost,
             clock=clock,
             new_id=new_id,
@@ -170,6 +174,7 @@ class AsyncFace:
         at_most: int = 8,
         result_type: Any = None,
         options: Mapping[str, Any] | None = None,
+        waits: float = WAITS,
         cost: Cost | None = None,
         clock: Clock | None = None,
         new_id: Callable[[], str] | None = None,
@@ -189,6 +194,7 @@ class AsyncFace:
             calling=(approve, approves_all, at_most),
             result_type=result_type,
             options=options,
+            waits=waits,
             cost=cost,
             clock=clock,
             new_id=new_id,

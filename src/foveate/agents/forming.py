@@ -22,7 +22,7 @@ from ..policies.presets.said import nearest
 from ..ports import Catalog, Clock, Cost, Model
 from ..wiring import open_conversation
 from .calling import Approve, Calling
-from .limits import Limits
+from .limits import Limits, seconds
 from .making import wall_clock
 from .opening import Looping
 from .prompting import Helper, system_prompt
@@ -58,6 +58,7 @@ def formed(
     tries: int,
     expansions: int,
     verbose: bool,
+    waits: float,
     cost: Cost | None,
     options: Mapping[str, Any] | None,
     clock: Clock | None,
@@ -108,6 +109,7 @@ def formed(
         tells_expansions=given.instance("tells_expansions=", tells_expansions, bool, "True or False"),
         one_message=given.instance("one_message=", one_message, bool, "True or False"),
         verbose=given.instance("verbose=", verbose, bool, "True or False"),
+        waits=seconds("waits=", waits),
         clock=clock or wall_clock,
         keywords=keywords if clock is None else {**keywords, "clock": clock},
     )
@@ -144,6 +146,7 @@ def _around(looping: Looping, sub_agents: Iterable[Looping]) -> Looping:
             keywords={**taken, **own, **shared},
             override=sub.override or looping.override,
             verbose=sub.verbose or looping.verbose,
+            waits=looping.waits,
             approve=sub.approve or looping.approve,
             cost=sub.cost or (looping.cost if sub.model is None else None),
             catalog=looping.catalog,

@@ -14,7 +14,7 @@ from ..core.runs import AgentRun
 from ..core.stamps import Usage
 from ..errors import BadSetting
 
-__all__ = ["BY_LIMIT", "Limits", "added"]
+__all__ = ["BY_LIMIT", "Limits", "added", "seconds"]
 
 BY_LIMIT = frozenset(("turns", "tokens", "money", "time"))
 """What a run says of why it ended, where a limit ended it."""
@@ -50,6 +50,13 @@ class Limits(Struct, frozen=True):
             "time": ((now - run.begun) / 1000, self.seconds),
         }
         return next((name for name, (used, bound) in amounts.items() if bound is not None and used >= bound), "")
+
+
+def seconds(what: str, value: object) -> float:
+    """A time to wait, of 0 seconds or more. Raises BadSetting."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
+        return value
+    raise BadSetting(f"{what} is a number of seconds, 0 or more, not {value!r:.60}.")
 
 
 def added(one: Usage, other: Usage) -> Usage:

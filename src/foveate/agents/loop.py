@@ -19,6 +19,7 @@ from ..ports import Catalog, Clock, Cost, Model
 from .acts import Act, perform, perform_async
 from .batches import later
 from .calling import Approve
+from .claims import WAITS
 from .events import AgentEvent, Ended, Outcome
 from .forming import formed
 from .lifecycle import Lifecycle, MessageLifecycleEvent
@@ -63,6 +64,7 @@ class _Agent:
         tries: int = 3,
         expansions: int = 5,
         verbose: bool = False,
+        waits: float = WAITS,
         cost: Cost | None = None,
         options: Mapping[str, Any] | None = None,
         clock: Clock | None = None,
@@ -88,7 +90,8 @@ class _Agent:
         `tells_expansions`: whether a message says that one was expanded. `one_message`: all results of a step in one
         message, with the strictest of their leases. `tries`: so many answers in a row that cannot be carried out are
         told to the model; at the next one the run has failed. `expansions`: that are carried out in a row with nothing
-        else done. `verbose`: tell the logger `foveate` each step at level INFO. `options`: said to the model with every
+        else done. `verbose`: tell the logger `foveate` each step at level INFO. `waits`: seconds that another agent at work in
+        the same conversation is waited for, before AtWork is raised. `options`: said to the model with every
         request, such as `{"temperature": 0}`. `cost`: dollars that tokens cost, where the price of the model is not
         known. `clock`: milliseconds since 1970. `new_id`: makes ids of runs. `closes_model`: whether `close` closes a
         Model that was handed in; those that were named are closed.
@@ -120,6 +123,7 @@ class _Agent:
             tries=tries,
             expansions=expansions,
             verbose=verbose,
+            waits=waits,
             cost=cost,
             options=options,
             clock=clock,

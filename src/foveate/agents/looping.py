@@ -21,6 +21,7 @@ from ..errors import BadEdit, BadInput, MissingExtra
 from ..shell import Historic
 from .acting import carry_out
 from .acts import Act, Do
+from .claims import Hold
 from .events import Ended, Outcome
 from .handing import Handing, Opener
 from .limits import BY_LIMIT, Limits
@@ -52,20 +53,29 @@ class Looper:
         """Answers in a row that could not be carried out."""
         self._expanded = 0
         """Messages that were expanded in a row, and nothing else was done."""
-        self._is_clean = False
-        """Whether the newest run is known to have come to its end, so that its record says so."""
+        self._hold = Hold(self._chat, waits=looping.waits)
+        self._clean: int | None = None
+        """How many messages there were when the newest run had come to its end, and its record said so; None: not
+        known.
+        """
         self.running: Running | None = None
         """The newest run."""
 
     # ------------------------------------------------------------------------------------------------------------ runs
 
     def begin(self, task: str, *, streams: bool, limits: Limits | None = None, parent: str = "") -> Act[Outcome]:
-        """A new run: from a task, or what the user says, to its end."""
-        earlier = None if self._is_clean else (yield from self._last_run())
-        if earlier is not None and earlier.state == "running":
+        """A new run: from a task, or what the user says, to its end. Raises AtWork where another agent is at work."""
+        return (yield from self._hold.during(partial(self._begin, task, streams, limits, parent)))
+
+    def _begin(self, task: str, streams: bool, limits: Limits | None, parent: str) -> Act[Outcome]:
+        yield Do(self._chat.refresh)
+        is_clean = len(self._chat) == self._clean and not self._hold.took_over
+        earlier = None if is_clean else (yield from self._last_run())
+        if earlier is not None and (yield from self._is_unfinished(earlier)):
             broken = self._made(earlier, streams=False, limits=None)
             yield from broken.take_up()
-            yield from broken.close("stopped", reason="it broke off")
+            state, reason = (earlier.state, earlier.reason) if earlier.ended else ("stopped", "it broke off")
+            yield from broken.close(state, earlier.result, reason)
         running = self._made(self._begun(task, parent), streams, limits)
         return (yield from self._perform(running, partial(self._first, running, task)))
 
@@ -73,8 +83,12 @@ class Looper:
         """Go on where a run ended before it was done: broken off, failed, or stopped by a limit.
 
         A run that broke off goes on as the run it was; after a limit a new one begins. Of one that is done, or waits
-        for the user, the outcome is told again. Raises BadInput where there was none.
+        for the user, the outcome is told again. Raises BadInput where there was none, and AtWork where another agent is
+        at work.
         """
+        return (yield from self._hold.during(partial(self._resume, streams, limits)))
+
+    def _resume(self, streams: bool, limits: Limits | None) -> Act[Outcome]:
         yield Do(self._chat.refresh)
         run = yield from self._last_run()
         if run is None:
@@ -91,10 +105,17 @@ class Looper:
         return (yield from self._perform(running, partial(self._taken_up, running)))
 
     def _perform(self, running: Running, act: Callable[[], Act[Outcome]]) -> Act[Outcome]:
-        self._is_clean = False
+        self._clean = None
         outcome = yield from running.performed(act)
-        self._is_clean = True
+        self._clean = len(self._chat)
         return outcome
+
+    def _is_unfinished(self, run: AgentRun) -> Act[bool]:
+        """Whether a run, or a step of it, is said to go on: it broke off, or its end could not be written down."""
+        if run.state in ("done", "waiting"):
+            return False
+        steps: list[AgentRunStep] = [] if run.state == "running" else (yield Do(partial(self._chat.steps, run.id)))
+        return run.state == "running" or any(step.state == "running" for step in steps)
 
     def _last_run(self) -> Act[AgentRun | None]:
         runs: list[AgentRun] = yield Do(self._chat.runs)
@@ -115,6 +136,7 @@ class Looper:
             cost=self._opened.cost,
             streams=streams,
             options=self._looping.options,
+            owner=self._hold.owner,
         )
         self.running = running
         return running

@@ -17,7 +17,7 @@ from ..ports import Clock, Cost, Model
 from ..wiring import cost_of, open_conversation, open_model
 from .answers import Wanted
 from .calling import Approve, Calling
-from .limits import Limits
+from .limits import Limits, seconds
 from .talking import Talking
 from .tools import Tool, tools_of
 
@@ -53,6 +53,7 @@ def made_of(
     calling: tuple[Approve | None, bool, int],
     result_type: Any,
     options: Mapping[str, Any] | None,
+    waits: float,
     cost: Cost | None,
     clock: Clock | None,
     new_id: Callable[[], str] | None,
@@ -95,6 +96,7 @@ def made_of(
         cost=cost,
         options=options,
         wanted=wanted,
+        waits=seconds("waits=", waits),
     )
     if isinstance(conversation, str):
         # What mechanisms leave in a view names what `expand` takes.

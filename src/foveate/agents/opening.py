@@ -64,6 +64,7 @@ class Looping(Struct, frozen=True, kw_only=True):
     tells_expansions: bool
     one_message: bool
     verbose: bool
+    waits: float
     clock: Clock
     keywords: Mapping[str, Any]
     """Of `open_conversation`, as far as they were said."""

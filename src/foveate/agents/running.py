@@ -54,8 +54,11 @@ class Running:
         cost: Cost | None = None,
         streams: bool = True,
         options: Mapping[str, Any] | None = None,
+        owner: str = "",
     ) -> None:
-        """`streams`: whether pieces of replies are told as they come, or all in one piece where the model cannot.
+        """`owner`: who has the claim on the conversation, in whose name everything is kept; "": nobody asks.
+
+        `streams`: whether pieces of replies are told as they come, or all in one piece where the model cannot.
         `options`: said to the model with every request, such as `{"temperature": 0}`.
         """
         if limits.money is not None and cost is None:
@@ -69,6 +72,7 @@ class Running:
         self._streams = streams and hasattr(model, "stream")
         self._tells = streams and not self._streams
         self._options = dict(options or {})
+        self._owner = owner
         self._number = 0
         self._since = run.begun
 
@@ -98,12 +102,15 @@ class Running:
         yield from self._tell_changes(number)
         step = self._next_step("model", self.model.name)
         try:
-            yield Do(partial(chat.keep_step, step))  # Whoever is stopped while this is written leaves nothing begun.
+            yield Do(
+                partial(chat.keep_step, step, owner=self._owner)
+            )  # Whoever is stopped while this is written leaves nothing begun.
             number = chat.head.number
             response = yield from self._sent(prompt)
             yield from self._tell_changes(number)
             message, usage = chat.format.parse_reply(response)
-            id = yield Do(lambda: chat.record(response, step=step_name(self.run.id, step.number)))
+            name = step_name(self.run.id, step.number)
+            id = yield Do(partial(chat.record, response, step=name, call=step.turn))
         except BaseException as error:
             yield from self._failed(step, error)
             raise
@@ -149,7 +156,7 @@ class Running:
     def begin_step(self, kind: StepKind, name: str, *, call: str = "", input: str = "") -> Act[AgentRunStep]:
         """Write down that a step begins."""
         step = self._next_step(kind, name, call, input)
-        yield Do(lambda: self.conversation.keep_step(step))
+        yield Do(partial(self.conversation.keep_step, step, owner=self._owner))
         return step
 
     def _next_step(self, kind: StepKind, name: str, call: str = "", input: str = "") -> AgentRunStep:
@@ -165,16 +172,16 @@ class Running:
         """Write down how it ended; failed if there is an `error`."""
         state, now = ("failed" if error else "done"), self.clock()
         ended = replace(step, output=output, error=error, message=message, state=state, ended=now)
-        yield Do(lambda: self.conversation.keep_step(ended))
+        yield Do(partial(self.conversation.keep_step, ended, owner=self._owner))
         return ended
 
     def link_step(self, step: AgentRunStep, message: str) -> Act[None]:
         """Write down which message a step led to, that had ended before the message was appended."""
-        yield Do(lambda: self.conversation.keep_step(replace(step, message=message)))
+        yield Do(partial(self.conversation.keep_step, replace(step, message=message), owner=self._owner))
 
     def keep(self) -> Act[None]:
         """Write down how the run stands."""
-        yield Do(lambda: self.conversation.keep_run(self.run))
+        yield Do(partial(self.conversation.keep_run, self.run, owner=self._owner))
 
     def end(self, state: RunState, result: str, reason: str = "", value: object = None) -> Act[Outcome]:
         """The end of the run: written down, then told."""

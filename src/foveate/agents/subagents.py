@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from ..core.runs import AgentRun
-from .acts import Act, Begin, Do, Hear, Next
+from .acts import Act, Begin, Do, Hear, Next, Pause
 from .limits import Limits
 
 __all__ = ["left", "quiet", "spent", "within"]
@@ -32,7 +32,7 @@ def quiet(act: Act[T]) -> Act[T]:
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]
         step, given = act.send, None
-        if isinstance(wished, Do | Hear | Begin | Next):
+        if isinstance(wished, Do | Hear | Begin | Next | Pause):
             try:
                 given = yield wished
             except BaseException as error:

@@ -15,13 +15,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..core.messages import Message
-from ..core.runs import AgentRun, step_of
+from ..core.runs import AgentRun, AgentRunStep, step_of
 from ..errors import BadInput, BadSetting
 from ..ports import Clock, Cost, Model
 from ..shell import Historic
 from .acts import Act, Do
 from .answers import Wanted, Wrong, with_instruction
 from .calling import Calling, answer_calls
+from .claims import WAITS, Hold
 from .events import Ended, Outcome
 from .limits import BY_LIMIT, Limits
 from .running import Running, begun
@@ -53,6 +54,8 @@ class Talking(Struct, frozen=True):
     options: Mapping[str, Any] | None = None
     wanted: Wanted | None = None
     """The type of the final answer, if not plain text."""
+    waits: float = WAITS
+    """Seconds that another agent at work in the conversation is waited for."""
 
 
 class Talker:
@@ -71,13 +74,21 @@ class Talker:
         self._system = talking.system
         if talking.wanted is not None:
             self._system = with_instruction(talking.system, talking.wanted.instruction)
-        self._is_clean = False
-        """Whether all that this agent began has come to its end."""
+        self._hold = Hold(conversation, waits=talking.waits)
+        self._clean: int | None = None
+        """How many messages there were when all that agents had begun here had come to its end; None: not known."""
 
     def send(self, said: object, *, streams: bool) -> Act[Outcome]:
-        """Say something, and go on until the model has answered it. Raises BadInput where nothing is said."""
+        """Say something, and go on until the model has answered it.
+
+        Raises BadInput where nothing is said, and AtWork where another agent is at work here; nothing is said then.
+        """
         if isinstance(said, str) and not said.strip():
             raise BadInput("Say something: a text that is blank asks for nothing.")
+        return (yield from self._hold.during(partial(self._send, said, streams)))
+
+    def _send(self, said: object, streams: bool) -> Act[Outcome]:
+        yield Do(self._chat.refresh)
         yield from self._close_earlier()
         before = len(self._chat)
         yield Do(partial(self._chat.append, said))
@@ -90,8 +101,12 @@ class Talker:
         """Go on where a run ended before the model had answered: broken off, failed, or stopped by a limit.
 
         A run that broke off goes on as the run it was; after a limit a new one begins. Where the model has answered,
-        nothing is done: the outcome is that of the last run. Raises BadInput where there is nothing to go on with.
+        nothing is done: the outcome is that of the last run. Raises BadInput where there is nothing to go on with, and
+        AtWork where another agent is at work here.
         """
+        return (yield from self._hold.during(partial(self._resume, streams)))
+
+    def _resume(self, streams: bool) -> Act[Outcome]:
         yield Do(self._chat.refresh)
         run = yield from self._last_run()
         newest = yield from self._newest()
@@ -116,9 +131,9 @@ class Talker:
     # ------------------------------------------------------------------------------------------------------- the loop
 
     def _perform(self, running: Running) -> Act[Outcome]:
-        self._is_clean = False
+        self._clean = None
         outcome = yield from running.performed(partial(self._loop, running))
-        self._is_clean = True
+        self._clean = len(self._chat)
         return outcome
 
     def _loop(self, running: Running) -> Act[Outcome]:
@@ -157,12 +172,11 @@ class Talker:
     def _close_earlier(self) -> Act[None]:
         """Answer what is open, and close a run that broke off: something else is said now, so nobody resumes it."""
         calling = self._talking.calling
-        if self._is_clean and not (yield from open_calls(self._chat, calling)):
-            return
-        yield Do(self._chat.refresh)
-        run = yield from self._last_run()
         is_open = bool((yield from open_calls(self._chat, calling)))
-        if not is_open and (run is None or run.state != "running"):
+        if not is_open and (yield from self._is_clean()):
+            return
+        run = yield from self._last_run()
+        if not is_open and (run is None or not (yield from self._is_unfinished(run))):
             return
         running = self._running(run or self._begun(""), streams=False)
         if run is None:
@@ -179,6 +193,22 @@ class Talker:
         yield from running.keep()
         yield from answer_open(running, calling)
         yield from running.close(closed.state, closed.result, closed.reason)
+
+    def _is_clean(self) -> Act[bool]:
+        """Whether nobody has left anything behind since all had come to its end."""
+        if self._clean is None or self._hold.took_over:
+            return False
+        if len(self._chat) == self._clean:
+            return True
+        rows: list[Historic] = yield Do(partial(self._chat.history, self._clean + 1))
+        return not any(row.stamp.step for row in rows)  # Else another agent was here.
+
+    def _is_unfinished(self, run: AgentRun) -> Act[bool]:
+        """Whether a run, or a step of it, is said to go on: it broke off, or its end could not be written down."""
+        if run.state in ("done", "waiting"):
+            return False
+        steps: list[AgentRunStep] = [] if run.state == "running" else (yield Do(partial(self._chat.steps, run.id)))
+        return run.state == "running" or any(step.state == "running" for step in steps)
 
     def _last_run(self) -> Act[AgentRun | None]:
         runs: list[AgentRun] = yield Do(self._chat.runs)
@@ -212,6 +242,7 @@ class Talker:
             cost=talking.cost,
             streams=streams,
             options=talking.options,
+            owner=self._hold.owner,
         )
 
 

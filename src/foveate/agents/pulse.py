@@ -1,0 +1,68 @@
+"""Signs of life for whoever is at work, given by one thread of this process while they are busy elsewhere.
+
+A tool that takes an hour, or a model that thinks for minutes, writes nothing meanwhile; others are not to take it for
+dead. Knows nothing of what is beaten for.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from ..errors import StoreError
+
+__all__ = ["EVERY", "PULSE", "Pulse"]
+
+_log = logging.getLogger("foveate")
+
+EVERY = 5.0
+"""Seconds between two signs of life."""
+
+
+class Pulse:
+    """Calls what gives a sign of life, for each that is at work, again and again. The thread ends when nobody is."""
+
+    def __init__(self, every: float = EVERY) -> None:
+        self._every = every
+        self._lock = threading.Lock()
+        self._beats: dict[str, Callable[[], bool]] = {}
+        self._thread: threading.Thread | None = None
+
+    def begin(self, owner: str, beat: Callable[[], bool]) -> None:
+        """From now on call `beat`, until it says False, or `end` is called."""
+        with self._lock:
+            self._beats[owner] = beat
+            if self._thread is None or not self._thread.is_alive():  # In a forked child it is not.
+                self._thread = threading.Thread(target=self._go_on, name="foveate-pulse", daemon=True)
+                self._thread.start()
+
+    def end(self, owner: str) -> None:
+        """Call it no more, but for a call that is under way."""
+        with self._lock:
+            self._beats.pop(owner, None)
+
+    def beat(self) -> None:
+        """One sign of life for each."""
+        with self._lock:
+            beats = list(self._beats.items())
+        for owner, beat in beats:
+            try:
+                if not beat():  # Somebody has taken it over: there is nothing to keep up any more.
+                    self.end(owner)
+            except StoreError as error:  # The next one may come through.
+                _log.debug("no sign of life could be given: %s", error)
+
+    def _go_on(self) -> None:
+        quiet = threading.Event()  # Nobody sets it: a wait that no test has to patch.
+        while True:
+            quiet.wait(self._every)
+            with self._lock:
+                if not self._beats:
+                    self._thread = None
+                    return
+            self.beat()
+
+
+PULSE = Pulse()
+"""That of this process."""
