@@ -31,13 +31,14 @@ from .edits import (
     named_by,
     path_of,
 )
+from .forgetting_runs import forget, hull, is_held, pieces, without
 from .journal import Record
 from .messages import Message, Text
 from .outlines import is_erased
 from .profiles import Profile
 from .showing import edited
 from .slots import Counter, Slot
-from .snapshots import VERSION, Cover, Facts, KeptSlot, Row, Snapshot, topmost
+from .snapshots import VERSION, Cover, Facts, Gone, KeptSlot, Row, Snapshot, topmost
 from .stamps import Stamp
 from .standing import Standing, unpinned
 from .view import Entry, Pinned
@@ -56,6 +57,8 @@ class Projection:
         self._by_id: dict[str, Slot] = {}
         self._retained: dict[str, None] = {}  # ids of the visible messages with retention
         self._covers: list[Cover] = []
+        self._gone: list[Gone] = []  # what is hidden by runs that were forgotten, and by no other
+        self._forgotten = 0  # number of the newest of those
         self._arrangement = Arrangement(profile, count)
         self._dirty = 0  # index of the first slot that is not as it was when entries were last arranged
         self._entries: tuple[Entry, ...] = ()
@@ -75,7 +78,7 @@ class Projection:
         twin = Projection(self._profile, self._count)
         twin._slots = list(self._slots)
         twin._by_id, twin._retained = dict(self._by_id), dict(self._retained)
-        twin._covers = list(self._covers)
+        twin._covers, twin._gone, twin._forgotten = list(self._covers), list(self._gone), self._forgotten
         twin._arrangement = self._arrangement.copy()
         twin._dirty, twin._entries, twin._current = self._dirty, self._entries, self._current
         twin.facts, twin._edited, twin.tasks = self.facts, self._edited, dict(self.tasks)
@@ -213,6 +216,19 @@ class Projection:
                 runs.extend((cover.first, cover.last) for cover in self._covers if cover.number in edit.edits)
                 runs.extend(run for named in edit.targets if (run := self.run_of(named, where)))
         return runs
+
+    def cancels_forgotten(self, record: Record) -> list[int] | None:
+        """Whether this record takes back what was forgotten here, so that the history must be folded anew before it is
+        applied: None, surely; else the numbers of the edits of which the journal has to tell whether they hid
+        something whole. Nothing, where nothing was forgotten.
+        """
+        numbers = {number for edit in record.edits if isinstance(edit, Restore) for number in edit.edits}
+        left = [cover for cover in self._covers if cover.number not in numbers]
+        taken = [cover for cover in self._covers if cover.number in numbers]
+        if any(cover.lost and not is_held(cover.lost, left) for cover in taken):
+            return None
+        known = {cover.number for cover in taken} | {n for slot in self._slots for n, _ in slot.edits}
+        return sorted(number for number in numbers - known if number <= self._forgotten) if self._forgotten else []
 
     def apply(self, record: Record, positions: Mapping[str, int] | None = None) -> None:
         """Fold one record in. `positions` tells where hidden messages stand that its edits name."""
@@ -358,6 +374,10 @@ class Projection:
 
     def _uncover(self, cover: Cover) -> None:
         self._covers.remove(cover)
+        if cover.lost:  # What was forgotten in it stays hidden by another one, which has to know of it.
+            for i, other in enumerate(self._covers):
+                if is_held(cover.lost, (other,)):
+                    self._covers[i] = msgspec.structs.replace(other, lost=hull(other.lost, cover.lost))
         for index in [i for i, slot in enumerate(self._slots) if slot.span and slot.edits[0][0] == cover.number]:
             del self._slots[index]
             self._touched(index)
@@ -388,6 +408,8 @@ class Projection:
                 self._renew(slot, path, turn)
 
     def _open_holes(self, first: int, last: int) -> None:
+        if self._gone:
+            self._gone = without(self._gone, first, last)
         for cover in list(self._covers):
             if cover.lies_in(first, last):
                 self._uncover(cover)
@@ -405,13 +427,14 @@ class Projection:
 
     def missing(self, first: int, last: int) -> list[int]:
         """Positions in this run that are visible by the journal but not held: what `reveal` must bring."""
+        left: list[Gone] = [(first, min(last, self.position), 0)]
+        for cover in reversed(self._covers):  # The newest first: a window that moves on leaves little for the others.
+            for piece in pieces(cover, first, last) if left else ():
+                left = without(left, *piece)
+        for start, end, _ in self._gone:
+            left = without(left, start, end)
         held = {slot.position for slot in self._slots if slot.span is None and first <= slot.position <= last}
-        wanted = [p for p in range(first, min(last, self.position) + 1) if p not in held]
-        for cover in self._covers:
-            if cover.first <= last and first <= cover.last:
-                holes = set(cover.holes)
-                wanted = [p for p in wanted if not cover.first <= p <= cover.last or p in holes]
-        return wanted
+        return [p for start, end, _ in left for p in range(start, end + 1) if p not in held]
 
     def reveal(
         self, rows: Iterable[Row], records: Sequence[Record], positions: Mapping[str, int] | None = None
@@ -434,7 +457,17 @@ class Projection:
             self._void_after(slot.order)
         self._void_reasoning(turn)
 
+    def take(self, other: Projection) -> None:
+        """Become what another one is, which folded the same, and knows more."""
+        self.__dict__.update(other.copy().__dict__)
+
     # ------------------------------------------------------------------------------------------------------- snapshots
+
+    def forget(self) -> None:
+        """Let go of hidden runs that hardly anything can bring back. What is visible stays as it is."""
+        if found := forget(self._covers, self._gone):
+            self._covers, self._gone, newest = found
+            self._forgotten = max(self._forgotten, newest)
 
     def snapshot(self) -> Snapshot:
         """What is needed to go on from here without the past."""
@@ -450,7 +483,10 @@ class Projection:
             if slot.edits or slot.pins or slot.renewed or slot.stale:
                 kept.append(KeptSlot(slot.position, list(slot.edits), slot.pins, slot.renewed, slot.stale))
         covers, tasks = list(self._covers), list(self.tasks.values())
-        return Snapshot(VERSION, self.position, self.number, runs, kept, covers, self.facts, self._edited, tasks)
+        facts, gone = self.facts, list(self._gone)
+        return Snapshot(
+            VERSION, self.position, self.number, runs, kept, covers, facts, self._edited, tasks, gone, self._forgotten
+        )
 
     @classmethod
     def resume(cls, snapshot: Snapshot, rows: Iterable[Row], profile: Profile, count: Counter) -> Projection:
@@ -466,6 +502,7 @@ class Projection:
             projection._slots.append(slot)
             projection._hold(slot)
         projection._covers = list(snapshot.covers)
+        projection._gone, projection._forgotten = list(snapshot.gone), snapshot.forgotten
         for cover in topmost(projection._covers):
             projection._show_summary(cover)
         projection.facts, projection._edited = snapshot.facts, snapshot.edited

@@ -15,10 +15,12 @@ from .messages import Message
 from .stamps import Stamp
 from .view import Pinned
 
-__all__ = ["VERSION", "Cover", "Facts", "KeptSlot", "Row", "Snapshot", "topmost"]
+__all__ = ["VERSION", "Cover", "Facts", "Gone", "KeptSlot", "Row", "Snapshot", "topmost"]
 
-VERSION = 2
-"""Of the snapshot. One of another version is not read; it is only ever a shortcut."""
+VERSION = 3
+"""Of the snapshot."""
+_READABLE = (2, 3)
+"""Versions that are read. In the second nothing was forgotten yet. Others are not: it is only ever a shortcut."""
 
 
 class Row(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -30,6 +32,10 @@ class Row(msgspec.Struct, frozen=True, gc=False, array_like=True):
     stamp: Stamp
     size: int
     """Bytes of its canonical form."""
+
+
+Gone = tuple[int, int, int]
+"""First and last of some positions whose hidden runs were forgotten, and the number of the newest of these."""
 
 
 class Cover(msgspec.Struct, frozen=True, array_like=True):
@@ -45,6 +51,8 @@ class Cover(msgspec.Struct, frozen=True, array_like=True):
     """Positions inside that stay visible: pinned, protected, kept by the edit, or restored one by one."""
     seen: int = 0
     """Position of the newest message when it was made."""
+    lost: Gone | None = None
+    """A run around all older ones inside of it that were forgotten."""
 
     def lies_in(self, first: int, last: int) -> bool:
         return first <= self.first and self.last <= last
@@ -117,6 +125,10 @@ class Snapshot(msgspec.Struct, array_like=True):
     """The newest turn whose view was changed by an edit."""
     tasks: list[Task] = []
     """The newest task of each policy."""
+    gone: list[Gone] = []
+    """What is hidden, and by nothing that is held."""
+    forgotten: int = 0
+    """Number of the newest hidden run that was forgotten."""
 
     def positions(self) -> list[int]:
         """All visible positions, in order."""
@@ -132,7 +144,7 @@ class Snapshot(msgspec.Struct, array_like=True):
             snapshot = msgspec.json.decode(body, type=cls)
         except msgspec.MsgspecError:
             return None
-        return snapshot if snapshot.version == VERSION else None
+        return snapshot if snapshot.version in _READABLE else None
 
 
 def topmost(covers: Sequence[Cover]) -> list[Cover]:

@@ -5,26 +5,26 @@ Opening, following other writers, and committing to the journal; what `Engine` b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from msgspec import structs
 
-from ..core import ids, wire
-from ..core.edits import Edit, Restore, Task, named_by
+from ..core import ids
+from ..core.edits import Edit, Task
 from ..core.journal import Record
-from ..core.messages import Message
 from ..core.outlines import outline_of_record
 from ..core.planner import Policy, Rung
 from ..core.profiles import Profile
 from ..core.projection import Projection
 from ..core.rules import Checker
-from ..core.snapshots import Row, Snapshot
+from ..core.snapshots import Snapshot
 from ..core.view import Entry, Moment, Prices, View
 from ..errors import NoSuchConversation, WentBack
 from ..limits import Limits
-from ..ports import Appended, Background, Clock, Elsewhere, Format, Head, Store, Summarizer, TokenCounter
+from ..ports import Background, Clock, Elsewhere, Format, Head, Store, Summarizer, TokenCounter
 from .ahead import Ahead
+from .folding import Folding, in_order, row_of
 from .going_back import goes_on
 from .steps import Step
 
@@ -32,9 +32,11 @@ __all__ = ["State", "in_order", "row_of"]
 
 _SNAPSHOT_EVERY = 256
 """Messages and edits after which a snapshot is due, at least."""
+_FAR = 4_096
+"""Messages above which those that came since a snapshot are read in pieces."""
 
 
-class State:
+class State(Folding):
     """What an engine knows, and how it keeps up with its store."""
 
     def __init__(
@@ -87,6 +89,8 @@ class State:
             rows = yield partial(self.store.pick, self.head, snapshot.positions())
             projection = Projection.resume(snapshot, map(row_of, rows), self.profile, self.counter)
             self._saved = snapshot.position + snapshot.number
+        if self.head.position - projection.position > _FAR:
+            yield from self._fold_up_to(projection, self.head.position, self.head.number)
         self.projection = yield from self._caught_up(projection)
         self._seen = structs.replace(self.head, erased=0)
         self._measure()
@@ -111,23 +115,6 @@ class State:
         if any(row.stamp.origin == "assistant" for row in rows):
             self._asked = None  # somebody has answered
         return projection
-
-    def _fold(self, projection: Projection, record: Record) -> Step[None]:
-        """Apply one record, fetching what it names or restores and the projection does not hold."""
-        named = [id for id in named_by(record.edits) if not projection.holds(id)]
-        where: dict[str, int] = {}
-        if named:
-            where = yield partial(self.store.locate, self.head, named)
-        runs = projection.needs(record, where)
-        projection.apply(record, where)
-        missing = sorted({position for first, last in runs for position in projection.missing(first, last)})
-        if missing:
-            rows = yield partial(self.store.pick, self.head, missing)
-            earlier = yield partial(self.store.records, self.head)
-            records = [*(old for _, old in earlier if old.first < record.first), record]
-            ends = named_by(Restore(edit.targets) for old in records for edit in old.edits if isinstance(edit, Restore))
-            where = yield partial(self.store.locate, self.head, ends)
-            projection.reveal(map(row_of, rows), records, where)
 
     def refresh(self) -> Step[None]:
         """Take in what other writers did."""
@@ -224,22 +211,7 @@ class State:
 
     def save_snapshot(self) -> Step[None]:
         """Keep the projection, so that the next resume reads only what is visible."""
+        self.projection.forget()
         snapshot = self.projection.snapshot()
         yield partial(self.store.save_snapshot, self.head, snapshot.position, snapshot.number, snapshot.encode())
         self._saved = snapshot.position + snapshot.number
-
-
-def row_of(row: Appended) -> Row:
-    message = wire.decode_message(row.body) if row.body else Message("user", ())
-    return Row(row.position, row.id, message, row.stamp, len(row.body))
-
-
-def in_order(rows: Sequence[Appended], records: Sequence[Record]) -> Iterator[Appended | Record]:
-    """Messages and records as they came: each record after the messages that were there when it was planned."""
-    taken = 0
-    for record in records:
-        while taken < len(rows) and rows[taken].position <= record.position:
-            yield rows[taken]
-            taken += 1
-        yield record
-    yield from rows[taken:]
