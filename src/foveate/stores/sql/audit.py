@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec import structs
+
 from ...core import ids, wire
 from ...core.outlines import outline_of_record, outline_of_stamp
 from ...errors import Damaged, NoSuchConversation
@@ -41,6 +43,7 @@ __all__ = ["audit"]
 
 _ROWS = 500
 """Rows read at a time."""
+_LOST = "it is not found by its id: the index `message_by_id` is damaged (REINDEX)"
 
 
 def audit(session: Session, head: Head, place: str) -> Iterator[Finding]:
@@ -53,6 +56,7 @@ def audit(session: Session, head: Head, place: str) -> Iterator[Finding]:
     yield from _name(session, now)
     yield from audit_messages(_messages(session, now, lineage), now)
     yield from audit_journal(_journal(session, now, lineage), now)
+    yield from _erasures(session, now)
     yield from _strays(session, now, lineage)
     yield from _given(session, head, now, lineage)
     yield from _snapshot(session, now)
@@ -70,8 +74,30 @@ def _messages(session: Session, now: Head, lineage: Lineage) -> Iterator[Message
     for part in position_ranges(lineage, now.branch, 1, now.position):
         for first in range(part.first, part.last + 1, _ROWS):
             last = min(first + _ROWS - 1, part.last)
-            for row in session.rows(sql.MESSAGES, (*key(now, part.branch), first, last)):
-                yield _message_link(row)
+            rows = session.rows(sql.MESSAGES, (*key(now, part.branch), first, last))
+            lost = _lost(session, now, part.branch, rows)
+            for row in _ascending(rows, first, last):
+                link = _message_link(row)
+                yield structs.replace(link, problems=(*link.problems, _LOST)) if row[0] in lost else link
+
+
+def _ascending(rows: list[Row], first: int, last: int) -> Iterator[Row]:
+    """These rows but for those whose first column is no number from `first` to `last`, or not above the one before:
+    an index leads to them, and they are not what it says. They are missed where they belong.
+    """
+    for row in rows:
+        if type(row[0]) is int and first <= row[0] <= last:
+            yield row
+            first = row[0] + 1
+
+
+def _lost(session: Session, now: Head, branch: int, rows: list[Row]) -> set[int]:
+    """Positions of these messages that are not found by their ids."""
+    known = {(id, position) for position, id, *_ in rows if are_bytes(id)}
+    prefixes = sorted({id[:8] for id, _ in known})
+    found = session.rows(sql.locate(len(prefixes)), (now.tenant, now.root, *prefixes)) if prefixes else []
+    there = {(id, position) for id, other, position in found if other == branch}
+    return {position for _, position in known - there}
 
 
 def _message_link(row: Row) -> MessageLink:
@@ -98,7 +124,8 @@ def _message_link(row: Row) -> MessageLink:
 
 def _journal(session: Session, now: Head, lineage: Lineage) -> Iterator[JournalLink]:
     for part in record_ranges(lineage, now.branch, 1, now.number):
-        for first, id, stored in session.rows(sql.RECORDS, (*key(now, part.branch), part.first, part.last)):
+        rows = session.rows(sql.RECORDS, (*key(now, part.branch), part.first, part.last))
+        for first, id, stored in _ascending(rows, part.first, part.last):
             if not are_bytes(id, stored):
                 yield JournalLink(first, 0, "", b"", b"", ("its row cannot be read",))
                 continue
@@ -110,6 +137,12 @@ def _journal(session: Session, now: Head, lineage: Lineage) -> Iterator[JournalL
                 continue
             problems = () if record.first == first else (f"it says its first edit is numbered {record.first}",)
             yield JournalLink(first, record.last, id.hex(), body, outline_of_record(record), problems)
+
+
+def _erasures(session: Session, now: Head) -> Iterator[Finding]:
+    ((last,),) = session.rows(sql.LAST_ERASURE, (now.tenant, now.root))
+    if now.erased != last:
+        yield Finding("head", f"it says that {now.erased} is the last erasure of its tree, which is {last}")
 
 
 def _strays(session: Session, now: Head, lineage: Lineage) -> Iterator[Finding]:

@@ -44,8 +44,8 @@ __all__ = [
     "record_at",
 ]
 
-UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError)
-"""What decoding damaged bytes raises."""
+UNREADABLE = (msgspec.DecodeError, UnicodeError)
+"""What decoding damaged bytes, or text that was made of them, raises."""
 
 _INLINE_MAX = 4096
 """Packed bytes up to which a body lies in its message's row; a larger one is stored once per tree, under its hash."""
@@ -62,7 +62,7 @@ def read_branch(session: Session, head: Head, place: str) -> tuple[Head, Lineage
     if not found:
         raise NoSuchConversation(head.name, place)
     name, lineage, position, tip, seal, number, record, erased = found[0]
-    if not are_bytes(tip, seal, record):
+    if not are_bytes(tip, seal, record) or {type(value) for value in (position, number, erased)} != {int}:
         raise Damaged(f"The branch of {head.name!r} cannot be read. Run `verify`.")
     now = Head(head.tenant, name, head.root, head.branch, position, tip.hex(), seal.hex(), number, record.hex(), erased)
     try:
