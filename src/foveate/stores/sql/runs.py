@@ -6,6 +6,7 @@ are records beside the history, not a part of its chain.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
@@ -50,11 +51,18 @@ class SqlRuns:
 
     def put_run(self, head: Head, run: AgentRun, *, owner: str = "") -> None:
         check_run(run)
-        self._put(head, sql.PUT_RUN, self._run_values(head, run), owner)
+        values = self._run_values(head, run)
+
+        def put(session: Session) -> None:
+            number = session.rows(sql.NEXT_RUN, (head.tenant, head.root))[0][0]
+            session.rows(sql.PUT_RUN, (*values, number))
+
+        self._put(head, put, owner)
 
     def put_step(self, head: Head, step: AgentRunStep, *, owner: str = "") -> None:
         check_step(step)
-        self._put(head, sql.PUT_STEP, self._step_values(head, step), owner)
+        values = self._step_values(head, step)
+        self._put(head, lambda session: session.rows(sql.PUT_STEP, values), owner)
 
     def claim(self, head: Head, owner: str, instead_of: Claim | None = None) -> Claim:
         check_owner(owner)
@@ -102,13 +110,13 @@ class SqlRuns:
 
         return self._driver.read(work)
 
-    def _put(self, head: Head, statement: str, values: Row, owner: str) -> None:
+    def _put(self, head: Head, put: Callable[[Session], object], owner: str) -> None:
         def work(session: Session) -> None:
             read_branch(session, head, self._driver.place)
             if owner and not session.rows(sql.BEAT, (*key(head), owner)):
                 found = session.rows(sql.CLAIM, key(head))
                 raise taken_over(head, Claim(*found[0]) if found else None)
-            session.rows(statement, values)
+            put(session)
 
         self._driver.write(work)
 
@@ -116,8 +124,7 @@ class SqlRuns:
         said = run.id, run.agent, run.conversation, run.parent, run.state
         texts = [self._packed(getattr(run, name)) for name in _RUN_TEXTS]
         usage = msgspec.structs.astuple(run.usage)
-        tree = head.tenant, head.root
-        return (*tree, *said, *texts, run.turns, *usage, run.cost, run.begun, run.ended, *tree)
+        return (head.tenant, head.root, *said, *texts, run.turns, *usage, run.cost, run.begun, run.ended)
 
     def _step_values(self, head: Head, step: AgentRunStep) -> Row:
         said = step.run, step.number, step.kind, step.name, step.call, step.state

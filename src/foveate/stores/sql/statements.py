@@ -137,11 +137,12 @@ HAS_BODY = f"""
 
 # ---------------------------------------------------------------------------------------------------- runs and steps
 
+# Asked before, not in the statement: a database on several servers takes no look at a table into what it inserts.
+NEXT_RUN = "SELECT COALESCE(MAX(number), 0) + 1 FROM run WHERE tenant = ? AND root = ?"
 PUT_RUN = """
     INSERT INTO run (tenant, root, id, agent, conversation, parent, state, task, result, reason, turns,
         input, cache_read, cache_write, output, reasoning, cost, begun, ended, number)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-        (SELECT COALESCE(MAX(number), 0) + 1 FROM run WHERE tenant = ? AND root = ?))
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (tenant, root, id) DO UPDATE
     SET agent = excluded.agent, conversation = excluded.conversation, parent = excluded.parent, state = excluded.state,
         task = excluded.task, result = excluded.result, reason = excluded.reason, turns = excluded.turns,
