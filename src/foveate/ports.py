@@ -46,6 +46,7 @@ __all__ = [
     "Stray",
     "StreamingModel",
     "Summarizer",
+    "Tail",
     "TokenCounter",
     "Watch",
     "Whole",
@@ -355,6 +356,30 @@ class Found(Struct, frozen=True):
     """The larger the better; only to be compared within one search."""
 
 
+class Tail(Protocol):
+    """What a conversation has beyond a head that somebody has of it. Rows and records are made when they are asked for,
+    and may raise Damaged.
+
+    Where what was read before holds no longer, since the name stands for another branch now or something was erased,
+    there is a new head, and nothing beyond it: read anew.
+    """
+
+    head: Head
+    """Where the conversation stands."""
+
+    def newest(self) -> Stamp | None:
+        """The stamp of the newest message, if there is one beyond."""
+        ...
+
+    def rows(self) -> list[Appended]:
+        """The messages beyond, in order."""
+        ...
+
+    def records(self) -> list[tuple[str, Record]]:
+        """The journal's records beyond, each with its id, in order."""
+        ...
+
+
 class Store(Protocol):
     """Keeps conversations. Every write is one transaction, refused whole if the head it was made for is no longer
     current.
@@ -370,6 +395,25 @@ class Store(Protocol):
 
     def append(self, head: Head, rows: Sequence[Appended]) -> Head:
         """Add messages after the tip, all or none. Raises TipMoved if the tip is no longer `head`'s."""
+        ...
+
+    def extend(self, head: Head, make: Callable[[Tail], Sequence[Appended]]) -> Tail:
+        """Add the messages that `make` returns after the tip, wherever it is by then, all or none; returns what there
+        is beyond `head` once they are there, they themselves last.
+
+        Writers that come at once wait for each other, as far as the database lets them in the order in which they came,
+        so nobody loses a race: `make` is handed what is beyond `head`, and nobody else appends until its rows are
+        there. It must be pure and quick, and not call the store: others wait; it is called more than once, by any
+        thread, and all but what the last call returned is dropped. Whatever it raises is raised, and nothing is
+        written. Raises TipMoved, before anything is written, where `head` is too far behind (hundreds of messages) or
+        its name stands for another branch by now: follow `tail`, then retry.
+        """
+        ...
+
+    def tail(self, head: Head) -> Tail:
+        """What the conversation has beyond `head`, which is of any time. Raises NoSuchConversation if its name stands
+        for nothing any more.
+        """
         ...
 
     def commit(self, head: Head, record: Record, record_id: str) -> Head:

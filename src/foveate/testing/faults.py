@@ -17,7 +17,7 @@ from ..core.catalog import Action, Binding, Prompt
 from ..core.journal import Record
 from ..core.runs import AgentRun, AgentRunStep, Claim
 from ..errors import StoreError
-from ..ports import Appended, Branch, Catalog, Database, Erased, Finding, Found, Head, Stamped, Store, Stray
+from ..ports import Appended, Branch, Catalog, Database, Erased, Finding, Found, Head, Stamped, Store, Stray, Tail
 
 __all__ = ["Countdown", "FailingDatabase", "FailingStore", "failing_connection"]
 
@@ -68,6 +68,12 @@ class FailingStore:
 
     def append(self, head: Head, rows: Sequence[Appended]) -> Head:
         return self._run("append", lambda: self._store.append(head, rows))
+
+    def extend(self, head: Head, make: Callable[[Tail], Sequence[Appended]]) -> Tail:
+        return self._run("extend", lambda: self._store.extend(head, make))
+
+    def tail(self, head: Head) -> Tail:
+        return self._run("tail", lambda: self._store.tail(head))
 
     def commit(self, head: Head, record: Record, record_id: str) -> Head:
         return self._run("commit", lambda: self._store.commit(head, record, record_id))

@@ -28,6 +28,7 @@ from .rows import after, chain, erased, record_after
 from .run_contract import RunContract
 from .search_contract import SearchContract
 from .tree_contract import TreeContract
+from .turn_contract import TurnContract
 
 __all__ = ["StoreContract", "talk"]
 
@@ -45,7 +46,7 @@ def talk(count: int, topic: str = "weather") -> list[Message]:
     return said[:count]
 
 
-class StoreContract(SearchContract, RunContract, TreeContract, EraseContract, CensusContract):
+class StoreContract(SearchContract, RunContract, TreeContract, EraseContract, CensusContract, TurnContract):
     """Subclass it in a test module, give it `make_store`, and pytest runs every test below on that store."""
 
     def make_store(self) -> Store:

@@ -6,7 +6,7 @@ It is what the other stores are tested against. A fork copies lists here, where 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -24,6 +24,7 @@ from ...ports import (
     Head,
     Stamped,
     Stray,
+    Tail,
 )
 from .. import lineage
 from ..audit import (
@@ -60,6 +61,7 @@ from ..erasing import (
     reach,
     whole_runs,
 )
+from ..tails import Beyond
 from .catalog import MemoryCatalog
 from .erasing import MemoryBranch, MemoryTree
 
@@ -104,6 +106,29 @@ class MemoryStore(MemoryCatalog):
                 raise tip_moved(head, now)
             branch.rows.extend(rows)
             return replace(self._head(head.tenant, head.root, head.branch), erased=head.erased)
+
+    def extend(self, head: Head, make: Callable[[Tail], Sequence[Appended]]) -> Tail:
+        with self._lock:
+            _, now = self._current(head)
+            if now.name != head.name:
+                raise tip_moved(head, now)
+            before = self._beyond(head, now)
+            rows = make(before)
+            check_rows(now, rows)
+            self._branches[head.tenant, head.root, head.branch].rows.extend(rows)
+            after = self._head(head.tenant, head.root, head.branch)
+            return Beyond(after) if now.erased != head.erased else before.with_rows(after, rows)
+
+    def tail(self, head: Head) -> Tail:
+        with self._lock:
+            self._check_open()
+            if (head.tenant, head.name) not in self._names:
+                raise NoSuchConversation(head.name, "this memory")
+            now = self._head(head.tenant, *self._names[head.tenant, head.name])
+            if (now.root, now.branch) != (head.root, head.branch):
+                return Beyond(now)
+            check_held(head, now)
+            return self._beyond(head, now) if now.erased == head.erased else Beyond(now)
 
     def commit(self, head: Head, record: Record, record_id: str) -> Head:
         check_record(head, record, record_id)
@@ -392,6 +417,13 @@ class MemoryStore(MemoryCatalog):
         now = self._head(head.tenant, head.root, head.branch)
         check_held(head, now)
         return self._branches[head.tenant, head.root, head.branch], now
+
+    def _beyond(self, head: Head, now: Head) -> Beyond:
+        """What a branch has beyond a head of it."""
+        branch = self._branches[head.tenant, head.root, head.branch]
+        rows = branch.rows[head.position :]
+        records = [(id, record) for id, record in branch.journal if record.first > head.number]
+        return Beyond(now, lambda: rows, lambda: records)
 
     def _head(self, tenant: str, root: int, number: int) -> Head:
         branch = self._branches[tenant, root, number]

@@ -220,10 +220,13 @@ class _Session:
         self._partitions = partitions
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        wanted = rewritten(statement)
-        cursor = self._connection.cursor(binary=True)
-        cursor.execute(wanted.text, values)
-        return cursor.fetchall() if wanted.returns else []
+        return self.ask((statement, values))[0]
+
+    def ask(self, *asked: tuple[str, Sequence[Any]]) -> list[list[Row]]:
+        sent = [(self._connection.cursor(binary=True), rewritten(statement), values) for statement, values in asked]
+        for cursor, wanted, values in sent:
+            cursor.execute(wanted.text, values)
+        return [cursor.fetchall() if wanted.returns else [] for cursor, wanted, _ in sent]
 
     def each(self, statement: str, many: Sequence[Sequence[Any]]) -> None:
         self._connection.cursor().executemany(rewritten(statement).text, many)

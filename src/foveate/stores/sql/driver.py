@@ -37,6 +37,12 @@ class Session(Protocol):
         """Run a statement and fetch all it returns."""
         ...
 
+    def ask(self, *asked: tuple[str, Sequence[Any]]) -> list[list[Row]]:
+        """Run these statements, each with its values, one after the other; what each returns. Waits once for all of
+        them, where there is a server to wait for.
+        """
+        ...
+
     def each(self, statement: str, many: Sequence[Sequence[Any]]) -> None:
         """Run a statement once for each tuple of values."""
         ...

@@ -6,7 +6,7 @@ together: damage is met where it lies, not where it would have led.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -14,12 +14,11 @@ import msgspec
 from ...core import ids, wire
 from ...core.journal import Record
 from ...core.outlines import outline_of_record, outline_of_stamp
+from ...core.stamps import Stamp
 from ...errors import Damaged, NoSuchConversation
 from ...ports import Appended, Head
 from ..codec import (
-    Codec,
     DamagedBody,
-    pack,
     unpack,
 )
 from ..lineage import (
@@ -35,13 +34,17 @@ __all__ = [
     "UNREADABLE",
     "are_bytes",
     "body_of",
+    "branch_in",
     "key",
     "link_at",
     "message_values",
+    "messages_after",
     "read_branch",
     "read_messages",
     "read_records",
     "record_at",
+    "records_after",
+    "stamp_in",
 ]
 
 UNREADABLE = (msgspec.DecodeError, UnicodeError)
@@ -58,7 +61,11 @@ def key(head: Head, branch: int | None = None) -> tuple[str, int, int]:
 
 def read_branch(session: Session, head: Head, place: str) -> tuple[Head, Lineage]:
     """The branch of a head as it is now. Raises NoSuchConversation, Damaged."""
-    found = session.rows(sql.BRANCH, key(head))
+    return branch_in(head, session.rows(sql.BRANCH, key(head)), place)
+
+
+def branch_in(head: Head, found: Sequence[Row], place: str) -> tuple[Head, Lineage]:
+    """The same from the rows that were found of it."""
     if not found:
         raise NoSuchConversation(head.name, place)
     name, lineage, position, tip, seal, number, record, erased = found[0]
@@ -71,9 +78,8 @@ def read_branch(session: Session, head: Head, place: str) -> tuple[Head, Lineage
         raise Damaged(f"The branch of {name!r} does not tell where it came from ({error}). Run `verify`.") from error
 
 
-def message_values(head: Head, row: Appended, codec: Codec) -> tuple[Row, Row | None]:
-    """What to insert into `message`, and into `body` where the body is large."""
-    packed = pack(row.body, codec)
+def message_values(head: Head, row: Appended, packed: bytes) -> tuple[Row, Row | None]:
+    """What to insert into `message`, and into `body` where the body, as it is `packed`, is large."""
     link = bytes.fromhex(row.id), bytes.fromhex(row.seal), wire.encode_stamp(row.stamp)
     if not packed:
         return (*key(head), row.position, *link, bytes.fromhex(row.body_hash), b""), None
@@ -98,6 +104,38 @@ def body_of(digest: Any, stored: Any) -> tuple[bytes, str]:
     if not are_bytes(digest):
         raise DamagedBody("its body was erased and its hash is gone")
     return b"", digest.hex()
+
+
+def messages_after(head: Head, rows: Iterable[Row]) -> list[Appended]:
+    """Rows that follow a head's tip, in order. Raises Damaged at the first that does not."""
+    made: list[Appended] = []
+    expected, tip, seal = head.position + 1, head.tip, head.seal
+    for row in rows:
+        if row[0] != expected:
+            raise _damaged(head, f"Message {expected}", "it is missing")
+        message = _message(head, row, tip, seal)
+        made.append(message)
+        expected, tip, seal = expected + 1, message.id, message.seal
+    return made
+
+
+def stamp_in(head: Head, row: Row) -> Stamp:
+    """The stamp in a row, before anything else of it is looked at. Raises Damaged."""
+    try:
+        return wire.decode_stamp(row[3])
+    except UNREADABLE as error:
+        raise _damaged(head, f"Message {row[0]}", str(error)) from error
+
+
+def records_after(head: Head, rows: Iterable[Row]) -> list[tuple[str, Record]]:
+    """Records that follow a head's journal, in order. Raises Damaged at the first that does not."""
+    made: list[tuple[str, Record]] = []
+    tip, last = head.record, head.number
+    for row in rows:
+        id, record = _linked(head, row, tip, last)
+        made.append((id, record))
+        tip, last = id, record.last
+    return made
 
 
 def link_at(session: Session, head: Head, lineage: Lineage, position: int) -> tuple[str, str]:
@@ -160,19 +198,24 @@ def read_records(session: Session, head: Head, lineage: Lineage, after: int) -> 
     """The records whose first edit is numbered above `after`, up to the head's. Raises Damaged."""
     tip, last = record_at(session, head, lineage, min(after, head.number))
     for part in record_ranges(lineage, head.branch, after + 1, head.number):
-        for first, raw_id, stored in session.rows(sql.RECORDS, (*key(head, part.branch), part.first, part.last)):
-            body, record = _record(head, first, raw_id, stored)
-            id = raw_id.hex()
-            if first != last + 1:
-                raise _damaged(head, f"Edit {last + 1}", "its record is missing")
-            if id != ids.record_id(tip, outline_of_record(record)) and id != ids.early_record_id(tip, body):
-                raise _damaged(
-                    head, f"Record {first}", "its id does not follow from its content and the record before it"
-                )
+        for row in session.rows(sql.RECORDS, (*key(head, part.branch), part.first, part.last)):
+            id, record = _linked(head, row, tip, last)
             yield id, record
             tip, last = id, record.last
     if last < head.number:
         raise _damaged(head, f"Edit {last + 1}", "its record is missing")
+
+
+def _linked(head: Head, row: Row, tip: str, last: int) -> tuple[str, Record]:
+    """A record that follows the one with the id `tip`, whose last edit has the number `last`."""
+    first, raw_id, stored = row
+    body, record = _record(head, first, raw_id, stored)
+    id: str = raw_id.hex()
+    if first != last + 1:
+        raise _damaged(head, f"Edit {last + 1}", "its record is missing")
+    if id != ids.record_id(tip, outline_of_record(record)) and id != ids.early_record_id(tip, body):
+        raise _damaged(head, f"Record {first}", "its id does not follow from its content and the record before it")
+    return id, record
 
 
 def _record(head: Head, first: int, id: Any, stored: Any) -> tuple[bytes, Record]:

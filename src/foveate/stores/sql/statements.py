@@ -37,12 +37,18 @@ ADVANCE = f"""
 COMMIT = f"""
     UPDATE branch SET number = ?, record = ?
     WHERE {_KEY} AND name = ? AND number = ? AND record = ? AND erased = ? RETURNING position, tip, seal"""
+PUT_TIP = f"UPDATE branch SET position = ?, tip = ?, seal = ? WHERE {_KEY}"  # Of a branch that is held.
 RENAME = f"""
     UPDATE branch SET name = ?
     WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND number = ? AND record = ? RETURNING lineage, erased"""
 
 # Held until the transaction ends, so that nothing is erased meanwhile; no row where something was erased before.
 HOLD = f"UPDATE branch SET erased = erased WHERE {_KEY} AND erased = ? RETURNING erased"
+
+# Held too, and as it is once it is held: whoever held it before is done.
+HOLD_BRANCH = f"""
+    UPDATE branch SET erased = erased
+    WHERE {_KEY} RETURNING name, lineage, position, tip, seal, number, record, erased"""
 
 # ------------------------------------------------------------------------------------------------------- messages
 
@@ -63,6 +69,9 @@ STAMPS = f"""
         SELECT length(body.body) FROM body
         WHERE body.tenant = message.tenant AND body.root = message.root AND body.hash = message.body_hash), 0)
     FROM message WHERE {_KEY} AND position BETWEEN ? AND ? ORDER BY position"""
+NEXT_MESSAGES = f"""
+    SELECT position, id, seal, stamp, body_hash, {_BODY}
+    FROM message WHERE {_KEY} AND position > ? ORDER BY position LIMIT ?"""
 # A range of one, in order: else such a planner may take the index of ids, and read all messages of the tree for one.
 LINK = f"SELECT id, seal FROM message WHERE {_KEY} AND position BETWEEN ? AND ? ORDER BY position"
 STRAY_MESSAGES = (
@@ -73,6 +82,7 @@ STRAY_MESSAGES = (
 
 ADD_RECORD = "INSERT INTO record (tenant, root, branch, first, id, body) VALUES (?, ?, ?, ?, ?, ?)"
 RECORDS = f"SELECT first, id, body FROM record WHERE {_KEY} AND first BETWEEN ? AND ? ORDER BY first"
+NEXT_RECORDS = f"SELECT first, id, body FROM record WHERE {_KEY} AND first > ? ORDER BY first LIMIT ?"
 RECORD_AT = f"SELECT first, id, body FROM record WHERE {_KEY} AND first BETWEEN ? AND ? ORDER BY first DESC LIMIT 1"
 STRAY_RECORDS = f"SELECT first FROM record WHERE {_KEY} AND (first < ? OR first > ?) ORDER BY first LIMIT 100"
 

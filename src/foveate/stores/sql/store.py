@@ -71,6 +71,7 @@ from .rows import (
 )
 from .runs import SqlRuns
 from .search import Searching
+from .turns import SqlTurns
 
 __all__ = ["SqlStore"]
 
@@ -81,7 +82,7 @@ _LOCATE_MAX = 200
 """Ids looked up by one statement."""
 
 
-class SqlStore(SqlBulk, SqlCensus, SqlErasing, SqlRuns, SqlCatalog):
+class SqlStore(SqlTurns, SqlBulk, SqlCensus, SqlErasing, SqlRuns, SqlCatalog):
     """Conversations in a SQL database. Safe to share between threads; a context manager that closes itself.
 
     `codec="zstd"` writes large bodies with zstd, which needs `compression.zstd` or the `zstandard` package; what was
@@ -92,6 +93,7 @@ class SqlStore(SqlBulk, SqlCensus, SqlErasing, SqlRuns, SqlCatalog):
         ready(codec)
         self._driver = driver
         self._codec = codec
+        self._crowded = {}
         try:
             bring_up_to_date(driver, clock or (lambda: time.time_ns() // 1_000_000))
         except BaseException:
@@ -113,7 +115,7 @@ class SqlStore(SqlBulk, SqlCensus, SqlErasing, SqlRuns, SqlCatalog):
 
     def append(self, head: Head, rows: Sequence[Appended]) -> Head:
         check_rows(head, rows)
-        values = [message_values(head, row, self._codec) for row in rows]
+        values = [message_values(head, row, pack(row.body, self._codec)) for row in rows]
         messages = [message for message, _ in values]
         # In one order for all, so that no two writers of a tree wait for each other.
         bodies = sorted(body for _, body in values if body)

@@ -25,6 +25,8 @@ _FOR_GOOD = ("PRAGMA fullfsync = ON", "PRAGMA checkpoint_fullfsync = ON")
 """On macOS a sync stops at the memory of the disk unless it is asked to go further. Elsewhere these change nothing."""
 _WRITING = ("PRAGMA foreign_keys = ON", "SELECT 1 FROM sqlite_master LIMIT 1")
 """The last opens the log, which it would otherwise do at the first write."""
+_AT_ONCE = "PRAGMA busy_timeout = 0"
+"""Where another process writes, whoever uses the connection waits: SQLite does not wait fairly (`writer.py`)."""
 
 _held: Counter[tuple[Path, int]] = Counter()
 """The files that are open now, with the process that opened them. A forked child inherits this, and so knows."""
@@ -49,7 +51,7 @@ class SqliteFile:
         self._identity = (0, 0)
         self._beside: dict[Path, tuple[int, int]] = {}
         """The log and its index, as far as it is known which they are."""
-        self._synchronous, self._wait, self._class = synchronous, wait, connection
+        self._synchronous, self.wait, self._class = synchronous, wait, connection
 
     def create(self) -> None:
         """Make the file if there is none, and set it to write-ahead logging, which it remembers."""
@@ -73,9 +75,9 @@ class SqliteFile:
         self._identity = _identity(self._path)
 
     def writing(self) -> sqlite3.Connection:
-        """A connection that writes. While it is open the log and its index stay the same two files."""
+        """A connection that writes, and does not wait. While it is open the log and its index stay the same."""
         for_good = _FOR_GOOD if self._synchronous == "full" else ()
-        connection = self._existing(f"PRAGMA synchronous = {self._synchronous}", *for_good, *_WRITING)
+        connection = self._existing(f"PRAGMA synchronous = {self._synchronous}", *for_good, *_WRITING, _AT_ONCE)
         self._beside = {name: found for name in self._logs() if (found := _identity(name)) != (0, 0)}
         return connection
 
@@ -124,7 +126,7 @@ class SqliteFile:
 
     def explain(self, error: Exception) -> StoreError:
         """The error as one that says what happened to which file, and what to do."""
-        return explain(error, self._path, self.place, self._wait)
+        return explain(error, self._path, self.place, self.wait)
 
     def _logs(self) -> tuple[Path, Path]:
         return Path(f"{self._path}-wal"), Path(f"{self._path}-shm")
@@ -141,7 +143,7 @@ class SqliteFile:
             )
 
     def _set_mode(self, connection: sqlite3.Connection) -> str:
-        deadline = time.monotonic() + self._wait
+        deadline = time.monotonic() + self.wait
         while True:
             try:
                 return str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
@@ -165,7 +167,7 @@ class SqliteFile:
     def _open(self, name: str, *, uri: bool) -> sqlite3.Connection:
         # Between threads a connection is handed on, never shared.
         connection = sqlite3.connect(
-            name, timeout=self._wait, isolation_level=None, check_same_thread=False, factory=self._class, uri=uri
+            name, timeout=self.wait, isolation_level=None, check_same_thread=False, factory=self._class, uri=uri
         )
         # Damaged text is for `verify` to report, not for the connection to raise.
         connection.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")

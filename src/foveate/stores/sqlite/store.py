@@ -67,7 +67,7 @@ class SqliteDriver:
         self.place = file.place
         try:
             file.create()
-            writer = Writer(file.writing, losing=file.forget)
+            writer = Writer(file.writing, losing=file.forget, wait=file.wait)
         except FAILURES as error:
             raise file.explain(error) from error
         self._writer = writer
@@ -113,6 +113,7 @@ class SqliteDriver:
         try:
             connection = self._file.writing()
             try:
+                connection.execute(f"PRAGMA busy_timeout = {round(self._file.wait * 1000)}").fetchall()
                 connection.execute("VACUUM")
                 # What was overwritten is in the log until the file has taken it over and the log is cut.
                 (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -152,6 +153,9 @@ class _Session:
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         return self._connection.execute(statement, values).fetchall()
+
+    def ask(self, *asked: tuple[str, Sequence[Any]]) -> list[list[Row]]:
+        return [self.rows(*one) for one in asked]
 
     def each(self, statement: str, many: Sequence[Sequence[Any]]) -> None:
         self._connection.executemany(statement, many)

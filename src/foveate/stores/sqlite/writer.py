@@ -13,7 +13,9 @@ It knows connections and transactions, no table.
 
 from __future__ import annotations
 
+import random
 import sqlite3
+import time
 from collections import deque
 from collections.abc import Callable
 from threading import Lock
@@ -28,6 +30,9 @@ T = TypeVar("T")
 
 _GROUP_MAX = 256
 """Jobs committed together, so that the first of a long queue is not kept waiting by the last."""
+
+_LOOK = 0.002
+"""Seconds, at most, until it is looked again whether another process is done writing."""
 
 
 class _Job:
@@ -56,11 +61,18 @@ class _Broken(Exception):
 class Writer:
     """Runs jobs on the connection that `connect` opens. Any thread of the process that made it may call `run`.
 
-    A connection that fails even to undo a transaction is replaced; `losing` is called before it is closed.
+    A connection that fails even to undo a transaction is replaced; `losing` is called before it is closed. `wait`:
+    seconds to wait while another process writes, for a connection that does not wait by itself.
     """
 
-    def __init__(self, connect: Callable[[], sqlite3.Connection], *, losing: Callable[[], None] = lambda: None) -> None:
-        self._connect, self._losing = connect, losing
+    def __init__(
+        self,
+        connect: Callable[[], sqlite3.Connection],
+        *,
+        losing: Callable[[], None] = lambda: None,
+        wait: float = 10.0,
+    ) -> None:
+        self._connect, self._losing, self._wait = connect, losing, wait
         self._connection: sqlite3.Connection | None = connect()
         self._queue: deque[_Job] = deque()
         self._turn = Lock()
@@ -131,7 +143,7 @@ class Writer:
         if self._connection is None:
             self._connection = self._connect()
         connection = self._connection
-        connection.execute("BEGIN IMMEDIATE")
+        self._begin(connection)
         try:
             for job in jobs:
                 if len(jobs) == 1:
@@ -152,6 +164,23 @@ class Writer:
             self._recover()
         else:
             connection.execute("COMMIT")
+
+    def _begin(self, connection: sqlite3.Connection) -> None:
+        """Begin a transaction when no other process is in one; raises what SQLite does after `wait` seconds.
+
+        SQLite itself looks more and more seldom for whether its turn has come, up to ten times a second: who goes on
+        writing would be first nearly each time, and who waits nearly never.
+        """
+        deadline = time.monotonic() + self._wait
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(random.random() * _LOOK)
+            else:
+                return
 
     def _recover(self) -> None:
         """Undo the open transaction; where even that fails, begin again with a new connection."""

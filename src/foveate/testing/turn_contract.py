@@ -1,0 +1,175 @@
+"""What every store must do for writers that come at once, as tests; a part of `store_contract`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from threading import Barrier, Thread
+
+import pytest
+from msgspec import structs
+
+from ..core.messages import user
+from ..errors import BadInput, NoSuchConversation, TipMoved
+from ..ports import Appended, Head, Store, Tail
+from .rows import after, chain, record_after
+
+__all__ = ["TurnContract"]
+
+
+def saying(*texts: str, seen: list[Tail] | None = None) -> Callable[[Tail], list[Appended]]:
+    """Makes rows that say this, wherever the tip is; notes what it was handed."""
+
+    def make(tail: Tail) -> list[Appended]:
+        if seen is not None:
+            seen.append(tail)
+        return chain(map(user, texts), tail.head)
+
+    return make
+
+
+def told(tail: Tail) -> tuple[Head, list[Appended], list[object]]:
+    """All of a tail, as one value; what it says of its newest message must be true."""
+    rows = tail.rows()
+    assert tail.newest() == (rows[-1].stamp if rows else None)
+    return tail.head, rows, list(tail.records())
+
+
+class TurnContract:
+    """Mixed into StoreContract, which makes the stores."""
+
+    def test_who_extends_comes_behind_whoever_was_first(self, store: Store) -> None:
+        old = store.open("acme", "one")
+        first = chain([user("a"), user("b")], old)
+        record = record_after(old)
+        now = store.commit(store.append(old, first), *record)
+        seen: list[Tail] = []
+        tail = store.extend(old, saying("c", "d", seen=seen))
+        mine = chain([user("c"), user("d")], now)
+        assert told(seen[-1]) == (now, first, [record[::-1]])
+        assert told(tail) == (after(now, mine), first + mine, [record[::-1]])
+        assert store.open("acme", "one") == tail.head
+        assert store.messages(tail.head, 1, 9) == first + mine
+        assert store.verify(tail.head) == []
+
+    def test_who_extends_alone_is_handed_nothing(self, store: Store) -> None:
+        head = store.open("acme", "one")
+        for n in range(3):
+            seen: list[Tail] = []
+            tail = store.extend(head, saying(f"said {n}", seen=seen))
+            mine = chain([user(f"said {n}")], head)
+            assert [told(one) for one in seen] == [(head, [], [])] * len(seen)
+            assert told(tail) == (after(head, mine), mine, [])
+            head = tail.head
+
+    def test_records_that_others_committed_are_told_of_although_nobody_else_appended(self, store: Store) -> None:
+        head = store.append(old := store.open("acme", "one"), chain([user("a")], old))
+        record = record_after(head)
+        now = store.commit(head, *record)
+        tail = store.extend(head, saying("b"))
+        assert told(tail) == (after(now, chain([user("b")], now)), chain([user("b")], now), [record[::-1]])
+
+    def test_extending_by_nothing_writes_nothing(self, store: Store) -> None:
+        old = store.open("acme", "one")
+        first = chain([user("a")], old)
+        now = store.append(old, first)
+        assert told(store.extend(old, saying())) == (now, first, [])
+        assert store.open("acme", "one") == now
+
+    def test_rows_that_do_not_follow_are_refused_and_nothing_is_written(self, store: Store) -> None:
+        old = store.open("acme", "one")
+        now = store.append(old, chain([user("a")], old))
+        with pytest.raises(BadInput, match="Nothing was written"):
+            store.extend(old, lambda tail: chain([user("b")], old))  # Wherever the tip is by then.
+        with pytest.raises(BadInput, match="Nothing was written"):
+            store.extend(now, lambda tail: chain([user("b")], old))
+        assert store.open("acme", "one") == now
+
+    def test_what_making_rows_raises_is_raised_and_nothing_is_written(self, store: Store) -> None:
+        old = store.open("acme", "one")
+        now = store.append(old, chain([user("a")], old))
+
+        def refuse(tail: Tail) -> Sequence[Appended]:
+            if tail.rows():
+                raise ZeroDivisionError
+            return chain([user("b")], tail.head)
+
+        with pytest.raises(ZeroDivisionError):
+            store.extend(old, refuse)
+        assert store.open("acme", "one") == now
+        assert store.extend(now, saying("b")).head.position == 2
+
+    def test_who_missed_a_repointing_cannot_extend_and_is_told_where_the_name_is_now(self, store: Store) -> None:
+        old = store.open("acme", "one")
+        head = store.append(old, chain([user("a"), user("b")], old))
+        moved = store.repoint(head, 1, 0, "before")
+        for late in (old, head):
+            with pytest.raises(TipMoved, match="moved to another branch"):
+                store.extend(late, saying("c"))
+            assert told(store.tail(late)) == (moved, [], [])
+        assert store.extend(moved, saying("c")).head.position == 2
+
+    def test_a_tail_is_what_is_there_beyond_a_head(self, store: Store) -> None:
+        old = store.open("acme", "one")
+        assert told(store.tail(old)) == (old, [], [])
+        rows = chain([user(f"{n}" * 3000) for n in range(5)], old)
+        head = store.append(old, rows)
+        records = [record_after(head)]
+        head = store.commit(head, *records[0])
+        middle = head
+        records.append(record_after(head))
+        head = store.commit(head, *records[1])
+        assert told(store.tail(old)) == (head, rows, [record[::-1] for record in records])
+        third = structs.replace(old, position=3, tip=rows[2].id, seal=rows[2].seal)
+        assert told(store.tail(third)) == (head, rows[3:], [record[::-1] for record in records])
+        assert told(store.tail(middle)) == (head, [], [records[1][::-1]])
+        fork = store.fork(head, "two", 2, 0)
+        assert told(store.tail(fork)) == (fork, [], [])
+        tail = store.extend(fork, saying("own"))
+        assert told(store.tail(fork)) == told(tail) == (tail.head, chain([user("own")], fork), [])
+
+    def test_after_an_erasure_there_is_a_new_head_and_nothing_beyond_it(self, store: Store) -> None:
+        old = store.open("acme", "one")
+        head = store.append(old, chain([user("a"), user("b")], old))
+        store.erase(head, [(1, 1)])
+        now = store.open("acme", "one")
+        assert now.erased == 1
+        for late in (old, head):
+            assert told(store.tail(late)) == (now, [], [])
+        tail = store.extend(old, saying("c"))
+        mine = chain([user("c")], now)
+        assert told(tail) == (after(now, mine), [], [])
+        assert store.messages(tail.head, 3, 3) == mine
+
+    def test_a_tail_of_what_has_no_name_is_refused(self, store: Store) -> None:
+        with pytest.raises(NoSuchConversation):
+            store.tail(Head("acme", "nobody", 77, 1))
+        with pytest.raises(NoSuchConversation):
+            store.extend(Head("acme", "nobody", 77, 1), saying("a"))
+
+    def test_threads_that_extend_at_once_all_get_through_at_the_first_try(self, store: Store) -> None:
+        begun = store.open("acme", "one")
+        start = Barrier(6)
+        failed: list[Exception] = []
+
+        def write(number: int) -> None:
+            head = begun
+            start.wait()
+            try:
+                for turn in range(8):
+                    tail = store.extend(head, saying(f"{number}.{turn}"))
+                    assert tail.rows()[-1].position == tail.head.position > head.position
+                    head = tail.head
+            except Exception as error:
+                failed.append(error)
+
+        threads = [Thread(target=write, args=(number,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        tail = store.tail(begun)
+        said = [row.body.decode().split('"text":"')[1].split('"')[0] for row in tail.rows()]
+        for number in range(6):
+            assert [text for text in said if text.startswith(f"{number}.")] == [f"{number}.{n}" for n in range(8)]
+        assert (len(said), store.verify(tail.head)) == (48, [])
