@@ -60,7 +60,7 @@ def test_a_message_is_erased_proven_and_vacuumed(db, here):
     told = db("erase", "one", "m2", "--reason", "asked for", "--who", "ann", "--yes")
     assert told == "1 message erased, with 1 run that told of them. Now vacuum: foveate db vacuum\n"
     assert (said("one"), said("two"), said("theirs", "zeta")) == ([True, False, True], [True, False], [True])
-    assert db("verify", "--erased") == "2 messages erased.\n2 conversations verified: all is well.\n"
+    assert db("verify", "--erased") == "2 messages erased.\n3 conversations of 2 tenants verified: all is well.\n"
     assert db("vacuum") == "Vacuumed.\n"
     with SqliteStore("chat.db") as store:
         (done,) = store.erasures(store.open("", "two"))
@@ -87,7 +87,7 @@ def test_a_conversation_and_a_tenant_are_erased_whole(db):
         ("one", 1, 1)
     ]
     assert (said("one"), said("theirs", "zeta")) == ([False] * 3, [True])
-    assert db("verify", "--erased") == "5 messages erased.\n2 conversations verified: all is well.\n"
+    assert db("verify", "--erased") == "5 messages erased.\n3 conversations of 2 tenants verified: all is well.\n"
 
 
 def test_what_cannot_be_erased_is_refused_before_anything_is(refused):

@@ -119,43 +119,78 @@ def test_what_cannot_be_exported_is_told(refused, here):
 def test_a_backup_is_a_database(db, refused, here):
     assert db("backup", "copy.db") == f"copy.db: {count(Path('copy.db').stat().st_size)} bytes.\n"
     assert refused("backup", "copy.db").startswith("There is a file copy.db already.")
-    assert db("verify", "--store", "sqlite:///copy.db") == "2 conversations verified: all is well.\n"
+    assert db("verify", "--store", "sqlite:///copy.db") == "3 conversations of 2 tenants verified: all is well.\n"
     assert "pg_dump" in refused("backup", "copy.db", "--store", "postgresql://ann@db.example/chats")
 
 
 def test_what_is_well_is_said_to_be(db):
-    assert db("verify") == "2 conversations verified: all is well.\n"
+    assert db("verify") == "3 conversations of 2 tenants verified: all is well.\n"
     assert db("verify", "two", "--json") == ""
     assert db("verify", "--tenant", "zeta") == "1 conversation verified: all is well.\n"
+    assert db("verify", "--tenant", "") == "2 conversations verified: all is well.\n"
+
+
+def test_what_settings_say_of_a_tenant_holds_for_the_whole_too(db, monkeypatch):
+    monkeypatch.setenv("FOVEATE_TENANT", "zeta")
+    assert db("verify") == "1 conversation verified: all is well.\n"
+    assert [json.loads(line)["name"] for line in db("head").splitlines()] == ["theirs"]
+
+
+def test_whose_conversations_there_are_is_told(db, refused):
+    assert db("tenants") == "tenant    conversations\n(nobody)              2\nzeta                  1\n\n"
+    assert db("tenants", "--json").splitlines() == [
+        '{"tenant":"","conversations":2}',
+        '{"tenant":"zeta","conversations":1}',
+    ]
+    assert refused("tenants", "--store", "sqlite:///none.db") == "There is no database none.db."
+    SqliteStore("new.db").close()
+    assert db("tenants", "--store", "sqlite:///new.db") == "There is no conversation.\n"
+    assert db("verify", "--store", "sqlite:///new.db") == "0 conversations verified: all is well.\n"
+
+
+def test_what_belongs_to_no_conversation_is_told(db, here):
+    falsify("DELETE FROM conversation WHERE name = 'theirs'")
+    falsify("INSERT INTO record VALUES ('zeta', 5, 1, 1, 'id', 'body')")
+    assert db("verify", code=1) == (
+        "zeta/theirs: name: no row leads from the name 'theirs' to this conversation\n"
+        "zeta/(no conversation): branch 1 of tree 5: there is no such branch, and a record of edits lies on it\n"
+        "3 conversations of 2 tenants verified: something is wrong with 1 and 1 thing belongs to no conversation.\n"
+    )
+    lines = [json.loads(line) for line in db("verify", "--tenant", "zeta", "--json", code=1).splitlines()]
+    assert [(line["tenant"], line["conversation"], line["where"]) for line in lines] == [
+        ("zeta", "theirs", "name"),
+        ("zeta", "", "branch 1 of tree 5"),
+    ]
+    assert db("verify", "--tenant", "") == "2 conversations verified: all is well.\n"
 
 
 def test_what_is_falsified_is_named_and_ends_with_1(db, here):
     falsify("DELETE FROM message WHERE position = 2")
     assert db("verify", code=1) == (
         "one: message 2: it is missing\ntwo: message 2: it is missing\n"
-        "2 conversations verified: something is wrong with 2.\n"
+        "3 conversations of 2 tenants verified: something is wrong with 2.\n"
     )
     lines = db("verify", "two", "--json", code=1).splitlines()
     assert [json.loads(line) for line in lines] == [
-        {"conversation": "two", "where": "message 2", "problem": "it is missing"}
+        {"tenant": "", "conversation": "two", "where": "message 2", "problem": "it is missing"}
     ]
 
 
 def test_a_name_that_leads_nowhere_does_not_stop_the_others(db, here):
     falsify("DELETE FROM branch WHERE name = 'one'")
     out = db("verify", code=1)
-    assert "one: head: The name 'one' leads to a branch that is gone" in out
-    assert out.endswith("2 conversations verified: something is wrong with 1.\n")
+    assert "(no conversation): name 'one': it leads to branch 1 of tree" in out
+    assert out.endswith("2 conversations of 2 tenants verified: 4 things belong to no conversation.\n")
 
 
 def test_heads_that_were_kept_prove_the_history(db, refused, here):
     heads = db("head")
-    assert [json.loads(line)["name"] for line in heads.splitlines()] == ["one", "two"]
+    assert [json.loads(line)["name"] for line in heads.splitlines()] == ["one", "two", "theirs"]
     one = db("head", "one").rstrip("\n")
     told = json.loads(one)
     assert (told["position"], told["number"], told["time"] > 1_700_000_000_000) == (3, 1, True)
     Path("heads.jsonl").write_text(heads)
-    assert db("verify", "--head", "heads.jsonl") == "2 heads verified: all is well.\n"
+    assert db("verify", "--head", "heads.jsonl") == "3 heads of 2 tenants verified: all is well.\n"
     with SqliteStore("chat.db") as store:
         head = store.open("", "one")
         store.append(head, chain([user("d")], head))

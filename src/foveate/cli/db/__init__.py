@@ -13,6 +13,7 @@ from .erase import erase
 from .export import export
 from .head import head
 from .importing import import_
+from .tenants import tenants
 from .upgrade import current, upgrade
 from .vacuum import vacuum
 from .verify import verify
@@ -51,6 +52,7 @@ db.command(
 )
 db.command(_group("run", "What agents did, step by step.", {"list": run.list_, "show": run.show}))
 _COMMANDS: dict[str, Callable[..., int]] = {
+    "tenants": tenants,
     "export": export,
     "import": import_,
     "backup": backup,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated
 
-import msgspec
 from cyclopts import Parameter
+from msgspec import Struct
 
-from ...archive import KeptHead, heads_in, verify_head
+from ...archive import KeptHead, Verified, heads_in, verify_all, verify_head
 from ...errors import Damaged, FoveateError
 from ...ports import Database, Finding
 from ...replay.numbers import count, plural
@@ -27,12 +27,13 @@ def verify(
     as_json: AsJson = False,
     where: Where = NOWHERE,
 ) -> int:
-    """Hash everything anew and tell what does not match: all conversations of a tenant, or those that are named.
+    """Hash everything anew and tell what does not match: the whole database, or the conversations that are named.
 
-    With `--head`, tell also whether the history still runs through heads that `foveate db head` printed. Ends with 1
-    where something is wrong.
+    The whole is every conversation of every tenant, or of the one that `--tenant` or the settings name, and whatever
+    belongs to no conversation. With `--head`, tell also whether the history still runs through heads that
+    `foveate db head` printed. Nothing is changed. Ends with 1 where something is wrong.
 
-    Example: `foveate db verify --head heads.jsonl`
+    Example: `foveate db verify --store sqlite:///chat.db`
 
     Parameters
     ----------
@@ -46,44 +47,89 @@ def verify(
     from .._print import say
 
     heads = [one for said in head or () for one in heads_in(said if said.startswith("{") else text_from(said))]
-    checked = wrong = gone = 0
-    seen: set[str] = set()
+    sums = _Sums()
     with opened(where) as (store, tenant), progress() as told:
-        for name, findings in _checked(store, tenant, conversations, heads):
-            checked += 1
-            if erased and name not in seen:
-                seen.add(name)
-                number, left = _left_over(store, tenant, name)
-                gone, findings = gone + number, [*findings, *left]
-            wrong += bool(findings)
-            told(f"{count(checked)} verified")
+        whose = tenant if tenant or where.tenant is not None else None
+        for one in _looked_at(store, whose, conversations, heads):
+            findings = [*one.findings, *(_left_over(store, one, sums) if erased and one.name else ())]
+            sums.add(one, bool(findings))
+            told(f"{plural(sums.conversations, 'conversation')}, {plural(sums.messages, 'message')} verified")
             for finding in findings:
                 if as_json:
-                    print_json([{"conversation": name, **msgspec.to_builtins(finding)}])
+                    print_json([_Told(one.tenant, one.name, finding.where, finding.problem)])
                 else:
-                    say(f"{printable(name)}: {finding.where}: {printable(finding.problem)}")
+                    say(f"{_label(one, tenant)}: {finding.where}: {printable(finding.problem)}")
     if not as_json:
-        what = plural(checked, "head") if heads and not conversations else plural(checked, "conversation")
         if erased:
-            say(f"{plural(gone, 'message')} erased.")
-        say(f"{what} verified: {'all is well' if not wrong else f'something is wrong with {count(wrong)}'}.")
-    return 1 if wrong else 0
+            say(f"{plural(sums.erased, 'message')} erased.")
+        say(f"{sums.said(are_heads=bool(heads) and not conversations)}.")
+    return 1 if sums.wrong or sums.strays else 0
 
 
-def _left_over(store: Database, tenant: str, name: str) -> tuple[int, list[Finding]]:
+class _Told(Struct):
+    """A line of JSON."""
+
+    tenant: str
+    conversation: str
+    """"" for what belongs to none."""
+    where: str
+    problem: str
+
+
+class _Sums:
+    """What was looked at, and what came of it."""
+
+    def __init__(self) -> None:
+        self.conversations = self.messages = self.wrong = self.strays = self.erased = 0
+        self.tenants: set[str] = set()
+        self.seen: set[tuple[str, str]] = set()
+        """Conversations of which was counted what is erased."""
+
+    def add(self, one: Verified, is_wrong: bool) -> None:
+        if not one.name:
+            self.strays += 1
+            return
+        self.conversations += 1
+        self.messages += one.messages
+        self.tenants.add(one.tenant)
+        self.wrong += is_wrong
+
+    def said(self, *, are_heads: bool) -> str:
+        what = plural(self.conversations, "head" if are_heads else "conversation")
+        of = f" of {plural(len(self.tenants), 'tenant')}" if len(self.tenants) > 1 else ""
+        wrong = [f"something is wrong with {count(self.wrong)}"] if self.wrong else []
+        if self.strays:
+            wrong.append(f"{plural(self.strays, 'thing')} belong{'s' * (self.strays == 1)} to no conversation")
+        return f"{what}{of} verified: {' and '.join(wrong) or 'all is well'}"
+
+
+def _label(one: Verified, tenant: str) -> str:
+    """Whose it is, where that is not the one who was asked for, and its name."""
+    name = one.name or "(no conversation)"
+    return printable(name if one.tenant == tenant else f"{one.tenant}/{name}")
+
+
+def _left_over(store: Database, one: Verified, sums: _Sums) -> list[Finding]:
+    if (one.tenant, one.name) in sums.seen:
+        return []
+    sums.seen.add((one.tenant, one.name))
     try:
-        return store.leftovers(store.open(tenant, name, create=False))
+        gone, found = store.leftovers(store.open(one.tenant, one.name, create=False))
     except FoveateError as error:  # It is damaged, which is told already, or there is none of this name.
-        return 0, [Finding("erased", f"what is erased cannot be told: {error}")]
+        return [Finding("erased", f"what is erased cannot be told: {error}")]
+    sums.erased += gone
+    return found
 
 
-def _checked(
-    store: Database, tenant: str, names: tuple[str, ...], heads: list[KeptHead]
-) -> Iterator[tuple[str, list[Finding]]]:
+def _looked_at(store: Database, whose: str | None, names: tuple[str, ...], heads: list[KeptHead]) -> Iterator[Verified]:
     for kept in heads:
-        yield kept.name, verify_head(store, kept)
-    for name in names or (() if heads else store.names(tenant)):
+        yield Verified(kept.tenant, kept.name, kept.position, tuple(verify_head(store, kept)))
+    tenant = whose or ""
+    for name in names:
         try:
-            yield name, store.verify(store.open(tenant, name, create=False))
+            head = store.open(tenant, name, create=False)
+            yield Verified(tenant, name, head.position, tuple(store.verify(head)))
         except Damaged as error:
-            yield name, [Finding("head", str(error))]
+            yield Verified(tenant, name, findings=(Finding("head", str(error)),))
+    if not names and not heads:
+        yield from verify_all(store, tenant=whose)

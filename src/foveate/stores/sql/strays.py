@@ -41,7 +41,8 @@ _UNUSED_BODIES = f"""
     SELECT x.tenant, x.root, x.hash FROM body x WHERE {_RANGE}
     EXCEPT
     SELECT x.tenant, x.root, x.body_hash FROM message x
-    WHERE {_RANGE} AND x.body IS NULL AND x.body_hash IS NOT NULL"""
+    WHERE {_RANGE} AND x.body IS NULL AND x.body_hash IS NOT NULL
+    ORDER BY 1, 2, 3"""
 _WITH_RUNS = f"SELECT DISTINCT x.tenant, x.root FROM run x WHERE {_RANGE} ORDER BY x.tenant, x.root"
 
 _OF_BRANCHES = {
