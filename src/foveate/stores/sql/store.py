@@ -350,7 +350,9 @@ def _leave(session: Session, head: Head, family: Lineage, name: str, position: i
     if last != number:
         raise BadSetting(f"Edit {number} of {head.name!r} is in the middle of a record; fork where a record ends.")
     branch = session.rows(sql.NEW_BRANCH, (head.tenant, head.root))[0][0]
-    fork = Head(head.tenant, name, head.root, branch, position, tip, seal, number, record, head.erased)
+    # Asked once the tree is held: what was erased since the head was read would else be unknown to the new branch.
+    ((erased,),) = session.rows(sql.LAST_ERASURE, (head.tenant, head.root))
+    fork = Head(head.tenant, name, head.root, branch, position, tip, seal, number, record, erased)
     _add_branch(session, fork, lineage.descend(family, head.branch, position, number))
     return fork
 
