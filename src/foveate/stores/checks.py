@@ -187,7 +187,10 @@ def no_branch(head: Head, place: str) -> NoSuchConversation:
 def taken_over(head: Head, claim: Claim | None) -> AtWork:
     """What to tell an agent whose claim is gone."""
     if claim is None:
-        return AtWork(f"The claim on {head.name!r} was given up, and this agent works on. Nothing was written. Resume.")
+        return AtWork(
+            f"This agent has no claim on {head.name!r} any more: nothing was heard of it for too long, and another one "
+            f"that took its work over has ended since. Nothing was written. Resume to see what came of it."
+        )
     return AtWork(
         f"Another agent has taken over the work in {head.name!r}: nothing was heard of this one for too long. Nothing "
         f"was written. What was begun is its affair now; resume when it has ended.",

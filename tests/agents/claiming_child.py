@@ -1,0 +1,117 @@
+"""A process with an agent that takes up a conversation together with others: run with a store, a folder, and where it
+is to be killed: `never`, `tool N` (in the N-th call of a tool that it makes) or `store N before|after` (at the N-th
+operation of its store).
+
+Says `ready`, waits for a line, resumes, and says how that ended. Each call of a tool is a line of `done`, each request
+to the model one of `asked`.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+
+from foveate import AtWork, ChatAgent, open_store, tool
+from foveate.core.messages import Message
+from foveate.ports import Store
+from foveate.testing import ScriptedModel, call, calls
+from foveate.testing.faults import FailingStore
+
+T = TypeVar("T")
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def note(path: Path, line: str) -> None:
+    """Append a line, whole, whoever else does."""
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(handle, f"{line}\n".encode())
+    os.close(handle)
+
+
+def answered(request: dict[str, Any]) -> int:
+    """How many results a request shows."""
+    blocks = [block for message in request["messages"] if message["role"] == "user" for block in message["content"]]
+    return sum(block["type"] == "tool_result" for block in blocks)
+
+
+def asks(folder: Path) -> Callable[[dict[str, Any]], Message | str]:
+    """A model whose answer depends on what was answered so far."""
+
+    def answer(request: dict[str, Any]) -> Message | str:
+        results = answered(request)
+        note(folder / "asked", str(results))
+        match results:
+            case 0:
+                return calls(call("c1", "look", at="a"), call("c2", "send", to="x"), call("c3", "send", to="y"))
+            case 3:
+                return calls(call("c4", "send", to="z"), call("c5", "look", at="b"))
+        return "All done."
+
+    return answer
+
+
+def agent(store: Store, folder: Path, dies: Callable[[], None] = lambda: None, **options: Any) -> ChatAgent:
+    @tool(is_repeatable=True)
+    def look(at: str) -> str:
+        """Look."""
+        note(folder / "done", f"look {at}")
+        dies()
+        return f"seen {at}"
+
+    @tool
+    def send(to: str) -> str:
+        """Send."""
+        note(folder / "done", f"send {to}")
+        dies()
+        return f"sent {to}"
+
+    model = ScriptedModel(asks(folder))
+    return ChatAgent(model, tools=[look, send], store=store, conversation="one", window=100_000, **options)
+
+
+class Killing:
+    """A countdown whose last operation is the last of the process."""
+
+    def __init__(self, n: int, *, after: bool) -> None:
+        self._left, self._after = n, after
+
+    def run(self, operation: Callable[[], T], failure: Callable[[], Exception]) -> T:
+        self._left -= 1
+        if self._left == 0 and not self._after:
+            die()
+        result = operation()
+        if self._left == 0:
+            die()
+        return result
+
+
+def main(url: str, folder: Path, kind: str, n: str = "0", when: str = "before") -> None:
+    counted: Iterator[int] = count(1)
+
+    def dies() -> None:
+        if kind == "tool" and next(counted) == int(n):
+            die()
+
+    with open_store(url) as opened:
+        store: Any = opened
+        if kind == "store":
+            store = FailingStore(opened, Killing(int(n), after=when == "after"))  # type: ignore[arg-type]
+        with agent(store, folder, dies) as one:
+            print("ready", flush=True)
+            sys.stdin.readline()
+            try:
+                print(one.resume().text, flush=True)
+            except AtWork:
+                print("at work", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])

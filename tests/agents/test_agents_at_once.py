@@ -1,0 +1,281 @@
+"""Several agents in one conversation at once, in threads and in processes: each call is carried out once, each turn of
+the model is answered once, whoever of them is killed, wherever.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+
+from foveate import AtWork, ChatAgent, StoreError, TipMoved, open_store
+from foveate.agents.owners import ended, new_owner
+from foveate.ports import Store
+from foveate.stores.memory import MemoryStore
+
+from .acting import dying
+from .claiming_child import agent
+
+HERE = Path(__file__).resolve().parent
+SRC = HERE.parent.parent / "src"
+ONCE = Counter({"send x": 1, "send y": 1, "send z": 1})
+
+
+def begun(store: Store, folder: Path) -> None:
+    """A conversation whose agent died when the model had called for three things, and none was begun."""
+    with agent(store, folder) as one:
+        left = one.stream("Go.")
+        for event in left:
+            if type(event).__name__ == "Called":
+                break
+        left.close()
+        assert len(one.conversation.open_calls()) == 3
+    (folder / "asked").unlink()
+
+
+def lines(path: Path) -> Counter[str]:
+    return Counter(path.read_text("utf-8").splitlines() if path.exists() else ())
+
+
+def check_whole(store: Store, folder: Path, *, is_quiet: bool) -> None:
+    """It came to its end, and did nothing twice. `is_quiet`: nobody died, so nothing was even asked twice."""
+    done, asked = lines(folder / "done"), lines(folder / "asked")
+    with agent(store, folder) as last:
+        outcome, chat = last.resume(), last.conversation
+        assert (outcome.text, outcome.run.state) == ("All done.", "done")
+        done, asked = lines(folder / "done"), lines(folder / "asked")
+        results = [row.message.result for row in chat.history() if row.message.result]
+        assert [result.call_id for result in results] == ["c1", "c2", "c3", "c4", "c5"]
+        replies = [row for row in chat.history() if row.message.role == "assistant"]
+        assert [len(row.message.calls) for row in replies] == [3, 2, 0]
+        assert [row.stamp.turn for row in replies] == [1, 2, 3]
+        sent = {"c2": "send x", "c3": "send y", "c4": "send z"}
+        for result in results:
+            if result.call_id in sent:  # Honest: it says that it was done, or that nobody knows.
+                was_done = done[sent[result.call_id]] == 1
+                assert was_done if result.state == "ok" else "not known" in result.text
+        assert [run.state for run in chat.runs()] == ["done"]
+        steps = [step for run in chat.runs() for step in chat.steps(run.id)]
+        assert [step.number for step in steps] == [*range(1, len(steps) + 1)]
+        assert "running" not in {step.state for step in steps}
+        told = {row.stamp.step: row.id for row in chat.history() if row.message.result}
+        assert {f"{step.run}/{step.number}": step.message for step in steps if step.kind == "action"} == told
+        assert chat.verify() == []
+        owner = new_owner()
+        assert chat.claim(owner).owner == owner  # Nobody has it any more.
+        ended(owner)
+    assert all(count <= ONCE[line] for line, count in done.items() if line.startswith("send"))
+    assert min(done["look a"], done["look b"]) >= 1
+    if is_quiet:
+        assert done == ONCE + Counter(["look a", "look b"])
+        assert asked == Counter({"3": 1, "5": 1})
+
+
+# ------------------------------------------------------------------------------------------------------------- threads
+
+
+def resumed_together(agents: list[ChatAgent]) -> list[object]:
+    """What several agents come to that resume at the same moment, each in a thread of its own."""
+    barrier, found = Barrier(len(agents)), list[object]([None] * len(agents))
+
+    def work(place: int) -> None:
+        barrier.wait()
+        try:
+            found[place] = agents[place].resume().text
+        except StoreError as error:
+            found[place] = error
+
+    threads = [Thread(target=work, args=(place,)) for place in range(len(agents))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def test_agents_that_resume_at_once_do_the_work_of_one(tmp_path: Path):
+    store = MemoryStore()
+    begun(store, tmp_path)
+    agents = [agent(store, tmp_path) for _ in range(4)]
+    assert resumed_together(agents) == ["All done."] * 4
+    check_whole(store, tmp_path, is_quiet=True)
+
+
+def survived(n: int, folder: Path, *, after: bool) -> bool:
+    """Two agents resume at once; the store of one dies with its n-th operation. Whether it did."""
+    folder.mkdir()
+    kept = MemoryStore()
+    begun(kept, folder)
+    with agent(kept, folder) as living:
+        store, countdown = dying(kept, 1_000_000, after=after)
+        doomed = agent(store, folder)
+        countdown.left = n
+        found = resumed_together([living, doomed])
+        assert found[0] == "All done."
+    assert isinstance(found[1], StoreError) or found[1] == "All done."
+    check_whole(kept, folder, is_quiet=False)
+    return countdown.is_dead
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_whichever_operation_one_of_two_dies_with_the_other_goes_on_and_does_nothing_twice(tmp_path: Path, after: bool):
+    """Where it waits for the other it may have no operation left to die with: so all are tried, up to the longest."""
+    died = [survived(n, tmp_path / str(n), after=after) for n in range(1, 46)]
+    assert sum(died) > 10
+
+
+def test_an_agent_says_nothing_where_another_is_at_work(tmp_path: Path):
+    store = MemoryStore()
+    with agent(store, tmp_path) as one, agent(store, tmp_path, waits=0) as two:
+        working = one.stream("Go.")
+        next(working)
+        for use in (lambda: two.send("And?"), two.resume):
+            with pytest.raises(AtWork, match="Another agent is at work in 'one', and 0 seconds were not enough"):
+                use()
+        assert list(working)[-1].outcome.text == "All done."
+        assert two.send("And?").text == "All done."
+        assert [row.message.text for row in two.conversation.history() if row.message.role == "user"] == ["Go.", "And?"]
+
+
+def taken_over(store: Store, folder: Path, when: str, **late: Any) -> tuple[object, list[str]]:
+    """An agent that stands still at an event of this kind for so long that another one takes its work over; then it
+    wakes. What it comes to, and what the other one's results say.
+    """
+    with agent(store, folder, **late) as one:
+        working = one.stream()
+        for event in working:
+            if type(event).__name__ == when:
+                break
+        ended(one._talker._hold.owner)  # As if its process had.
+        with agent(store, folder) as two:
+            assert two.resume().text == "All done."
+            said = [row.message.result.text for row in two.conversation.history() if row.message.result]
+        try:
+            list(working)
+        except StoreError as error:
+            return error, said
+        return None, said
+
+
+@pytest.mark.parametrize("when", ["Called", "Answered", "Replied"])
+def test_one_that_was_taken_for_dead_and_is_not_does_nothing_any_more(tmp_path: Path, when: str):
+    store = MemoryStore()
+    begun(store, tmp_path)
+    error, said = taken_over(store, tmp_path, when)
+    assert isinstance(error, AtWork), error
+    # What was begun and had not ended, nobody knows of; what was not begun is done by the one that took over.
+    begun_before = {"Called": [], "Answered": [1, 2], "Replied": []}[when]
+    expected = ["seen a", "sent x", "sent y", "sent z", "seen b"]
+    for place, (text, wanted) in enumerate(zip(said, expected, strict=True)):
+        assert text == wanted or (place in begun_before and "not known" in text)
+    check_whole(store, tmp_path, is_quiet=False)
+    assert lines(tmp_path / "asked") == Counter({"3": 1, "5": 1})
+
+
+def test_a_reply_that_comes_after_anothers_is_not_a_part_of_the_conversation(tmp_path: Path):
+    """Two programs without an agent ask the model for the same turn: the second one's answer is refused."""
+    store = MemoryStore()
+    with agent(store, tmp_path) as one, agent(store, tmp_path) as two:
+        chat, other = one.conversation, two.conversation
+        chat.append("Hello.")
+        other.refresh()
+        turns = [(each, each.settle().turn) for each in (chat, other)]
+        chat.append("I say something more meanwhile.")
+        assert [turn for _, turn in turns] == [1, 1]
+        other.record({"role": "assistant", "content": "Hello from two."}, call=1)
+        with pytest.raises(TipMoved, match="Somebody else has answered call 1 of 'one' first"):
+            chat.record({"role": "assistant", "content": "Hello from one."}, call=1)
+        assert [row.message.text for row in other.history()] == [
+            "Hello.",
+            "I say something more meanwhile.",
+            "Hello from two.",
+        ]
+
+
+def test_what_a_step_led_to_is_added_once_whoever_adds_it(tmp_path: Path):
+    store = MemoryStore()
+    with agent(store, tmp_path) as one, agent(store, tmp_path) as two:
+        one.conversation.append("Hello.", step="r1/1")
+        assert two.conversation.append("Hello.", step="r1/1") == tuple(row.id for row in one.conversation.history())
+        two.conversation.append("Hello.", step="r1/2")
+        one.conversation.append("Hello.")
+        assert [row.stamp.step for row in one.conversation.history()] == ["r1/1", "r1/2", ""]
+
+
+# ----------------------------------------------------------------------------------------------------------- processes
+
+
+class Child:
+    """A process of `claiming_child.py`."""
+
+    def __init__(self, url: str, folder: Path, *dies: str) -> None:
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(SRC), str(HERE.parent.parent)])}
+        command = [sys.executable, "-m", "tests.agents.claiming_child", url, str(folder), *(dies or ("never",))]
+        self._process = subprocess.Popen(
+            command, env=environment, cwd=HERE.parent.parent, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+
+    def is_ready(self) -> bool:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline() == "ready\n"
+
+    def go(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+
+    def end(self) -> str:
+        """The last line it said; "" if it was killed before."""
+        said, _ = self._process.communicate(timeout=120)
+        return said.strip()
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'one.db'}"
+    return str(request.getfixturevalue("postgres_url"))
+
+
+def together(url: str, folder: Path, ends: list[tuple[str, ...]]) -> list[str]:
+    """Processes that resume at the same moment, each with where it is killed. What they said."""
+    children = [Child(url, folder, *dies) for dies in ends]
+    ready = [child for child in children if child.is_ready()]  # One may die before.
+    for child in ready:
+        child.go()
+    return [child.end() for child in children]
+
+
+def test_processes_that_resume_at_once_do_the_work_of_one(url: str, tmp_path: Path):
+    with open_store(url) as store:
+        begun(store, tmp_path)
+        assert together(url, tmp_path, [()] * 3) == ["All done."] * 3
+        check_whole(store, tmp_path, is_quiet=True)
+
+
+def test_a_process_that_is_killed_in_a_tool_leaves_its_work_to_the_others(url: str, tmp_path: Path):
+    with open_store(url) as store:
+        begun(store, tmp_path)
+        said = together(url, tmp_path, [("tool", "1"), ("tool", "2"), ()])
+        assert said[2] == "All done."
+        check_whole(store, tmp_path, is_quiet=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_wherever_processes_are_killed_the_others_do_nothing_twice(url: str, tmp_path: Path, when: str):
+    """Of three that resume at once, two are killed: at operations of their store that lie apart."""
+    with open_store(url) as store:
+        for n in range(1, 45, 3):
+            (folder := tmp_path / str(n)).mkdir()
+            begun(store, folder)
+            ends = [("store", str(n), when), ("store", str(n + 7), when), ()]
+            assert together(url, folder, ends)[2] == "All done."
+            check_whole(store, folder, is_quiet=False)
+            store.rename("", {"one": f"{n}"})
