@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -114,7 +115,8 @@ def test_postgres_tells_the_same(store: SqlStore, run: Run, postgres_url: str) -
         assert list(filled(other).census()) == list(store.census())
         assert other.tenants() == store.tenants()
         for statement, _, _ in DAMAGE[::-1]:
-            if not statement.startswith(("DELETE FROM branch", "DELETE FROM tree", "DELETE FROM erasure")):
+            # Not what leaves another one nothing to do, and not text in the place of bytes, which only SQLite takes.
+            if not re.match(r"DELETE FROM (branch|tree|erasure)|.*'ab'", statement):
                 run(statement)
                 execute(postgres_url, statement)
         assert list(other.census()) == list(store.census())
