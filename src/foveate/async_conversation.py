@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from .core.ages import Ages
 from .core.edits import Edit, Pin, Unpin
 from .core.events import Event
 from .core.journal import Record
@@ -17,7 +18,7 @@ from .core.runs import AgentRun, AgentRunStep, Claim
 from .core.stamps import Kept, Lease, Origin, Usage
 from .core.totals import Totals
 from .core.view import View
-from .engine import Engine, Step
+from .engine import Aged, Engine, Step
 from .errors import BadSetting
 from .expansion.answering import Expanding
 from .expansion.excerpts import Excerpt
@@ -279,6 +280,10 @@ class AsyncConversation(Shell):
     async def erase(self, handle: str | int, *, reason: str = "", who: str = "") -> Erased:
         """See `Conversation.erase`."""
         return await self._do(self._erase(handle, reason, who))
+
+    async def age(self, ages: Ages, *, reason: str = "age", who: str = "", dry_run: bool = False) -> Aged:
+        """See `Conversation.age`."""
+        return await self._do(self._age(ages, reason, who, dry_run))
 
     async def erasures(self) -> list[Erased]:
         """See `Conversation.erasures`."""

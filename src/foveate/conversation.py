@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from .core.ages import Ages
 from .core.edits import Edit, Pin, Unpin
 from .core.events import Event
 from .core.journal import Record
@@ -16,7 +17,7 @@ from .core.runs import AgentRun, AgentRunStep, Claim
 from .core.stamps import Kept, Lease, Origin, Usage
 from .core.totals import Totals
 from .core.view import View
-from .engine import Engine, Step
+from .engine import Aged, Engine, Step
 from .errors import BadSetting
 from .expansion.answering import Expanding
 from .expansion.excerpts import Excerpt
@@ -334,6 +335,17 @@ class Conversation(Shell):
         record is too old to be changed; nothing is erased then.
         """
         return self._do(self._erase(handle, reason, who))
+
+    def age(self, ages: Ages, *, reason: str = "age", who: str = "", dry_run: bool = False) -> Aged:
+        """Erase what was kept long enough, as `erase` does, and tell how much that was, by kind.
+
+        `ages`: `{"tool results": "90 days and 200 turns", "media": "30 days"}`, or values of `Age`. What the view shows
+        waits until it shows it no more, and so does what is pinned, a system prompt and the last input of the user,
+        unless a rule says otherwise (`"90 days, even pinned"`); summaries stay. So not a byte of the view changes.
+        `dry_run`: tell only. May be interrupted anywhere; called again it goes on. Raises BadSetting, and StalePlan
+        where others keep changing the view.
+        """
+        return self._do(self._age(ages, reason, who, dry_run))
 
     def erasures(self) -> list[Erased]:
         """What was erased in this conversation and its forks, in order."""

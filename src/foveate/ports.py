@@ -16,7 +16,7 @@ from .core.journal import Record
 from .core.messages import Message
 from .core.profiles import Profile
 from .core.runs import AgentRun, AgentRunStep, Claim
-from .core.stamps import Stamp, Usage
+from .core.stamps import Stamp, Stamped, Usage
 from .core.summaries import Summary, SummaryRequest
 from .core.totals import Totals
 from .core.view import Entry, View
@@ -262,16 +262,6 @@ class Appended(Struct, frozen=True):
     body: bytes
     """The message's canonical bytes, or b"" where it was erased."""
     body_hash: str
-
-
-class Stamped(Struct, frozen=True, gc=False):
-    """One message in its place, without what it says."""
-
-    position: int
-    id: str
-    stamp: Stamp
-    size: int
-    """Bytes that the message takes as it is stored, packed; 0 where it was erased."""
 
 
 class Head(Struct, frozen=True):

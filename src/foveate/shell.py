@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from . import given
+from .core.ages import Ages, read_ages
 from .core.edits import Edit, Pin, Target, Task, Unpin
 from .core.enrich import own_message
 from .core.events import Event, of_message, of_record
@@ -25,7 +26,7 @@ from .core.runs import AgentRun, AgentRunStep, Claim
 from .core.stamps import Kept, Lease, Origin, Stamp, Usage
 from .core.totals import Totals
 from .core.view import Budget, View
-from .engine import NOTHING_SAID, About, Engine, Step
+from .engine import NOTHING_SAID, About, Aged, Engine, Step
 from .errors import BadInput, BadMessage, BadSetting, StoreError, TipMoved
 from .expansion.answering import Expander, Expanding
 from .expansion.asking import Items, Lines, Matches
@@ -547,12 +548,27 @@ class Shell:
         given.text("who=", who)
         before, places = self._engine.head.number, self._places()
         done: Erased = yield from self._engine.erase(handle, who, reason)
-        # What is kept only to be quick must not outlive what it was made of.
+        self._forget()
+        yield from self._tell_edits(before, places)
+        return done
+
+    def _age(self, ages: Ages, reason: str, who: str, dry_run: bool) -> Step[Aged]:
+        given.text("reason=", reason)
+        given.text("who=", who)
+        given.instance("dry_run=", dry_run, bool, "True or False")
+        rules = read_ages(ages)
+        before, places = self._engine.head.number, self._places()
+        done: Aged = yield from self._engine.age(rules, who, reason, dry_run=dry_run)
+        if done.erased:
+            self._forget()
+        yield from self._tell_edits(before, places)
+        return done
+
+    def _forget(self) -> None:
+        """What is kept only to be quick must not outlive what it was made of."""
         self._mirror = None
         self.format.rendered(self.view, profile=self.profile)
         forget()
-        yield from self._tell_edits(before, places)
-        return done
 
     def _erasures(self) -> Step[list[Erased]]:
         found: list[Erased] = yield lambda: self._engine.store.erasures(self.head)

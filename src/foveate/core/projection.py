@@ -99,6 +99,10 @@ class Projection:
         held = (self._by_id[id].withheld(self._profile, self._count) for id in self._retained)
         return tuple(entry for entry in held if entry)
 
+    def covers(self) -> list[Cover]:
+        """Hidden and summarised runs, without those that lie in a newer one; oldest first."""
+        return topmost(self._covers)
+
     def erased_summaries(self) -> list[Cover]:
         """Summaries that are shown, or would be without others of them, and whose texts are erased; oldest first."""
         tops = [cover for cover in topmost(self._covers) if is_erased(cover.edit)]

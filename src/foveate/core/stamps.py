@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["Expanded", "Kept", "Lease", "Origin", "Retention", "Stamp", "Usage"]
+__all__ = ["Expanded", "Kept", "Lease", "Origin", "Retention", "Stamp", "Stamped", "Usage"]
 
 Origin = Literal["system", "user", "assistant", "tool", "plugin", "summary", "derived"]
 
@@ -135,3 +135,13 @@ class Stamp(Struct, frozen=True, gc=False, array_like=True):
         """Whether the part at this path was added to what the user said, and so is no part of their words."""
         parts = self.retention.parts if self.retention else ()
         return bool(path) and path[0] < len(parts) and not parts[path[0]].is_permanent
+
+
+class Stamped(Struct, frozen=True, gc=False):
+    """One message in its place, without what it says."""
+
+    position: int
+    id: str
+    stamp: Stamp
+    size: int
+    """Bytes that the message takes as it is stored, packed; 0 where it was erased."""

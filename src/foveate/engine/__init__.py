@@ -12,6 +12,7 @@ only after the store has said yes: a failure anywhere leaves the conversation as
     Beside      summing up for others, no call being made       beside.py
     Editing     edits by hand, expanding, undoing               editing.py
     Erasing     what must not be in the history any more        erasing.py
+    LettingGo   what was kept long enough                       aging.py
     Summing     what all of it came to                      summing.py
     Engine      forks, other courses, views of earlier calls    here
 """
@@ -20,25 +21,23 @@ from __future__ import annotations
 
 from functools import partial
 
-from ..core.journal import Record
 from ..core.projection import Projection
 from ..core.view import View
-from ..errors import BadSetting
+from ..errors import BadSetting, NoSuchConversation
 from ..ports import Head
+from .aging import Aged, AgedKind, LettingGo
 from .appending import NOTHING_SAID, About, Addition
 from .beside import Beside
-from .erasing import Erasing
-from .state import in_order, row_of
 from .steps import Effect, Step
 from .summing import Summing
 
-__all__ = ["NOTHING_SAID", "About", "Addition", "Effect", "Engine", "Step"]
+__all__ = ["NOTHING_SAID", "About", "Addition", "Aged", "AgedKind", "Effect", "Engine", "Step"]
 
 _STEM = 480
 """Characters of a name that the name of its former course begins with: stores take 500."""
 
 
-class Engine(Beside, Erasing, Summing):
+class Engine(Beside, LettingGo, Summing):
     """The state of one open conversation, and the steps that change it."""
 
     def fork(self, name: str, position: int | None = None) -> Step[Head]:
@@ -54,32 +53,40 @@ class Engine(Beside, Erasing, Summing):
     def depart(self, position: int) -> Step[str]:
         """Go on from an earlier message; what came after it is kept under a name of its own, which is returned."""
         number = yield from self._number_at(position)
-        taken = set((yield partial(self.store.names, self.head.tenant)))
-        tries = range(1, len(taken) + 2)
-        stem = self.head.name[:_STEM]
-        keep = next(f"{stem}~{n}" for n in tries if f"{stem}~{n}" not in taken)
+        keep = yield from self._free_name(self.head.name[:_STEM])
         self.head = yield partial(self.store.repoint, self.head, position, number, keep)
         yield from self._load()
         self._asked = None
         return keep
 
+    def _free_name(self, stem: str) -> Step[str]:
+        """The stem with a number that is free, found by asking for few names: a tenant may have millions."""
+        low, high = 0, 1
+        while (yield from self._is_taken(f"{stem}~{high}")):
+            low, high = high, high * 2
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if (yield from self._is_taken(f"{stem}~{middle}")) else (low, middle)
+        return f"{stem}~{high}"
+
+    def _is_taken(self, name: str) -> Step[bool]:
+        try:
+            yield partial(self.store.open, self.head.tenant, name, create=False)
+        except NoSuchConversation:
+            return False
+        return True
+
     def _number_at(self, position: int) -> Step[int]:
         if position == self.head.position:
             return self.head.number
-        records = yield partial(self.store.records, self.head)
-        return max((record.last for _, record in records if record.position <= position), default=0)
+        return (yield from self._number_before(position + 1, self.head.number))
 
     def as_of(self, turn: int) -> Step[View]:
         """What the model saw at call `turn`, folded anew from history and journal."""
         if turn < 1:
             raise BadSetting(f"Turns are counted from 1; there is no turn {turn}.")
-        rows = yield partial(self.store.messages, self.head, 1, self.head.position)
-        records = yield partial(self.store.records, self.head)
+        found = yield partial(self.store.records, self.head)
+        records = [record for _, record in found if record.turn <= turn]
         past = Projection(self.profile, self.counter)
-        seen = [row for row in rows if row.stamp.turn < turn]
-        for one in in_order(seen, [record for _, record in records if record.turn <= turn]):
-            if isinstance(one, Record):
-                yield from self._fold(past, one)
-            else:
-                past.append(row_of(one))
+        yield from self._fold_all(past, self.head.position, records, before_turn=turn)
         return View(past.entries(), turn, self.limits.budget())

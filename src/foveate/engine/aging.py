@@ -1,0 +1,270 @@
+"""Ages: what of the history was kept long enough is erased, a piece at a time; what the view still shows waits.
+
+Which messages these are is worked out in `core/ages.py`, from their stamps. Here stamps, views of forks and, where a
+rule asks for them, bodies are fetched for it, and the store is told to erase.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from ..core.ages import Age, AgeKind, Aging, Shown, Wait, over_age_runs
+from ..core.edits import Summarize
+from ..core.outlines import ERASED
+from ..core.runs import AgentRun
+from ..core.view import Entry
+from ..errors import StalePlan
+from ..limits import Limits
+from ..ports import Branch, Erased, Head
+from .erasing import Erasing
+from .state import State, row_of
+from .steps import ATTEMPTS, Step
+
+__all__ = ["Aged", "AgedKind", "LettingGo"]
+
+_ROWS = 1000
+"""Stamps read at a time, without holding anybody up."""
+_BODIES = 100
+"""Messages read at a time, where a rule is about what they hold."""
+_PIECE = 1000
+"""Messages erased by one transaction: others write in between."""
+_PLACE = re.compile(r"^m([0-9]+)(?:\.[0-9]+)* \(turn ", re.MULTILINE)
+"""How the result of a search names a message that it quotes."""
+
+
+class AgedKind(Struct, frozen=True):
+    """What is over its age by the rules for one kind."""
+
+    kind: AgeKind
+    messages: int
+    bytes: int
+    """As they are stored, packed."""
+
+
+class Aged(Struct, frozen=True):
+    """What of one conversation is over its age, and what was done about it."""
+
+    conversation: str
+    kinds: tuple[AgedKind, ...] = ()
+    """What goes, by the kind of the rule that says so."""
+    waiting: tuple[tuple[Wait, int], ...] = ()
+    """How many messages are over their age and wait, by why."""
+    runs: int = 0
+    """Runs of agents whose texts go."""
+    erased: tuple[Erased, ...] = ()
+    """What was done, a transaction each; nothing for a dry run."""
+
+    @property
+    def messages(self) -> int:
+        """Messages that go."""
+        return sum(one.messages for one in self.kinds)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of these messages, packed."""
+        return sum(one.bytes for one in self.kinds)
+
+
+class _Old(NamedTuple):
+    """What is over its age now."""
+
+    aging: Aging
+    runs: list[AgentRun]
+    turned: int
+    """Number of the newest edit when it was looked."""
+
+    def told(self, name: str) -> Aged:
+        going = list(self.aging.going.values())
+        counts = Counter(one.age.kind for one in going if one.row.size)
+        sizes: Counter[AgeKind] = Counter()
+        for one in going:
+            sizes[one.age.kind] += one.row.size
+        kinds = tuple(AgedKind(kind, counts[kind], sizes[kind]) for kind in sorted(counts))
+        waits = Counter(why for _, why in self.aging.waiting.values())
+        return Aged(name, kinds, tuple(sorted(waits.items())), len(self.runs))
+
+
+class LettingGo(Erasing):
+    """The steps that erase what was kept long enough."""
+
+    def age(self, ages: Sequence[Age], who: str, reason: str, *, dry_run: bool) -> Step[Aged]:
+        """Erase what is over its age; a dry run only tells what that is. Raises StalePlan where others kept changing
+        the view.
+        """
+        yield from self.refresh()
+        old = yield from self._old(ages)
+        told, done = old.told(self.head.name), list[Erased]()
+        for _ in range(0 if dry_run else ATTEMPTS):
+            if (yield from self._let_go(old, who, reason, done)):
+                return Aged(told.conversation, told.kinds, told.waiting, told.runs, tuple(done))
+            yield from self.refresh()
+            old = yield from self._old(ages)
+        if dry_run:
+            return told
+        raise StalePlan(f"Other writers kept changing the view of {self.head.name!r}; what is over its age goes later.")
+
+    # ------------------------------------------------------------------------------------------------------- looking
+
+    def _old(self, ages: Sequence[Age]) -> Step[_Old]:
+        """What is over its age in the conversation as it stands."""
+        now, head = self.clock(), self.head
+        aging = Aging(ages, now, shown_by(self, (yield from self._touched(head, ages, now))))
+        for first in range(1, head.position + 1, _ROWS):
+            rows = yield partial(self.store.stamps, head, first, first + _ROWS - 1)
+            for row in rows:
+                aging.take(row)
+        yield from self._look_for_media(aging)
+        if aging.going:
+            yield from self._spare_shared(aging, ages, now)
+            yield from self._read_searches(aging)
+            aging.spare_copied()
+        runs: list[AgentRun] = []
+        if any(age.kind == "runs" for age in ages):
+            there = yield partial(self.store.runs, head)
+            runs = [run for run in over_age_runs(there, ages, now) if run.conversation == head.name and _says(run)]
+        return _Old(aging, runs, head.number)
+
+    def _look_for_media(self, aging: Aging) -> Step[None]:
+        unsure = list(aging.unsure)
+        for start in range(0, len(unsure), _BODIES):
+            rows = yield partial(self.store.pick, self.head, unsure[start : start + _BODIES])
+            for row in rows:
+                aging.tell(row.position, has_media=any(True for _ in row_of(row).message.media()))
+
+    def _read_searches(self, aging: Aging) -> Step[None]:
+        searches = aging.searches
+        for start in range(0, len(searches), _BODIES):
+            rows = yield partial(self.store.pick, self.head, searches[start : start + _BODIES])
+            for row in rows:
+                aging.quotes(row.position, map(int, _PLACE.findall(row_of(row).message.text)))
+
+    def _touched(self, head: Head, ages: Sequence[Age], now: int) -> Step[int]:
+        """When the newest message of a conversation was said: where that decides, the latest time of all its messages,
+        since the clock may have gone back before the last of them.
+        """
+        rows = yield partial(self.store.stamps, head, head.position, head.position)
+        touched: int = rows[0].stamp.time if rows else now
+        if any(age.kind == "conversations" and age.is_over(0, now - touched) for age in ages):
+            for first in range(1, head.position + 1, _ROWS):
+                rows = yield partial(self.store.stamps, head, first, first + _ROWS - 1)
+                touched = max(touched, *(row.stamp.time for row in rows))
+        return touched
+
+    def _spare_shared(self, aging: Aging, ages: Sequence[Age], now: int) -> Step[None]:
+        """What a fork shares goes only where it is over its age there too."""
+        branches: list[Branch] = yield partial(self.store.branches, self.head)
+        oldest = min(aging.going)
+        for branch, shared in _sharing(branches, self.head.branch):
+            if shared < oldest or not aging.going:
+                continue
+            other = State(
+                *(self.store, self.format, self.profile, self.counter, self.clock),
+                policies=(),
+                floor=(),
+                limits=Limits(None, None, self.profile),
+                prices=self.prices,
+            )
+            yield from other.open(branch.head.tenant, branch.head.name, create=False)
+            aging.spare_shared(shared, shown_by(other, (yield from self._touched(other.head, ages, now))))
+
+    # ------------------------------------------------------------------------------------------------------- letting go
+
+    def _let_go(self, old: _Old, who: str, reason: str, done: list[Erased]) -> Step[bool]:
+        """Erase what was found, piece by piece. False where the view changed meanwhile: look anew then."""
+        going = old.aging.going
+        if not going and not old.runs:
+            return True
+        yield from self.save_snapshot()  # What goes is not in it, so the conversation need not be read anew.
+        apart: dict[bool, list[int]] = {True: [], False: []}
+        for position in sorted(going):
+            is_all = old.aging.is_untouched or "shown" in going[position].age.even
+            apart[is_all].append(position)
+        pieces = [
+            (some[start : start + _PIECE], not is_all)
+            for is_all, some in apart.items()
+            for start in range(0, len(some), _PIECE)
+        ]
+        runs: list[tuple[list[int], bool]] = [([], True)] if old.runs else []
+        for positions, keep_shown in (*pieces, *runs):
+            ids = [run.id for run in old.runs] if not positions else False
+            is_end = old.aging.is_untouched and positions == pieces[-1][0]
+            erase = partial(self.store.erase, self.head, _spans(positions), runs=is_end or ids, keep_shown=keep_shown)
+            try:
+                one: Erased = yield partial(erase, who=who, reason=reason, time=self.clock())
+            except StalePlan:
+                return False
+            self.head = yield partial(self.store.open, self.head.tenant, self.head.name, create=False)
+            if one.number:
+                done.append(one)
+            if self.head.number != old.turned:
+                return False
+        yield from self._follow_head()
+        if apart[True]:
+            yield from self._bring_back()
+        return True
+
+
+def shown_by(state: State, touched: int) -> Shown:
+    """What the view of a conversation shows. `touched`: when its newest message was said."""
+    entries = state.projection.entries()
+    rows = [entry for entry in entries if entry.source is not None and entry.position]
+    covers = [cover for cover in state.projection.covers() if isinstance(cover.edit, Summarize) and cover.edit.outlives]
+    return Shown(
+        turn=state.projection.facts.turn,
+        whole=frozenset(one.position for one in (*rows, *state.projection.withheld()) if not _is_short(one)),
+        short=frozenset(one.position for one in rows if _is_short(one)),
+        pinned=frozenset(one.position for one in rows if one.pins),
+        last_input=state.projection.facts.last_input,
+        outlived=tuple((cover.first, cover.last) for cover in covers),
+        touched=touched,
+    )
+
+
+def _is_short(entry: Entry) -> bool:
+    """Whether the view shows nothing of the original of a message, but another form in the place of each part."""
+    if entry.source is None or not entry.shrunk:
+        return False
+    parts = [(index,) for index in range(len(entry.source.parts))]
+    return () in entry.shrunk or all(path in entry.shrunk for path in parts)
+
+
+def _says(run: AgentRun) -> bool:
+    """Whether a text of the run may be left."""
+    texts = [text for text in (run.task, run.result, run.reason) if text]
+    return not texts or any(text != ERASED for text in texts)
+
+
+def _sharing(branches: Iterable[Branch], number: int) -> Iterator[tuple[Branch, int]]:
+    """The other branches of a tree, each with the last position that it has in common with this one."""
+    tree = {branch.head.branch: branch for branch in branches}
+
+    def past(at: int) -> dict[int, int]:
+        """The branches that this one came from, and itself: up to which position it has each."""
+        found, last = dict[int, int](), tree[at].head.position
+        while at in tree and at not in found:
+            found[at] = last
+            last, at = min(last, tree[at].position), tree[at].parent
+        return found
+
+    own = past(number)
+    for at, branch in tree.items():
+        if at != number:
+            common = [min(last, own[place]) for place, last in past(at).items() if place in own]
+            yield branch, max(common, default=0)
+
+
+def _spans(positions: Sequence[int]) -> list[tuple[int, int]]:
+    """Positions in order as runs of neighbours."""
+    spans: list[tuple[int, int]] = []
+    for position in positions:
+        if spans and spans[-1][1] == position - 1:
+            spans[-1] = spans[-1][0], position
+        else:
+            spans.append((position, position))
+    return spans
