@@ -1,0 +1,294 @@
+"""Claims: who waits for whom, and for how long; who is known to be dead, and by what; signs of life."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from itertools import pairwise
+from typing import Any, cast
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from foveate import AtWork, BadSetting, ChatAgent, LoopAgent, StoreError, open_conversation
+from foveate.agents import owners
+from foveate.agents.acts import Do, Pause, perform, perform_async
+from foveate.agents.claims import Hold
+from foveate.agents.owners import ended, known_of, new_owner
+from foveate.agents.pulse import Pulse
+from foveate.core.runs import Claim
+from foveate.testing import ScriptedModel
+
+ELSEWHERE = "0123456789abcdef:77:1:00"
+"""An owner on another machine."""
+
+
+class World:
+    """A conversation that somebody has claimed, and a stopwatch that runs only while somebody waits."""
+
+    def __init__(self, owner: str = ELSEWHERE) -> None:
+        self.chat = open_conversation("one", window=10_000)
+        self.chat.claim(owner)
+        self.now, self.pulse = 0.0, Pulse()
+
+    def hold(self, waits: float = 30.0) -> Hold:
+        return Hold(self.chat, waits=waits, stopwatch=lambda: self.now, pulse=self.pulse)
+
+    def waited(self, hold: Hold, beats: tuple[float, ...] = (), owner: str = ELSEWHERE, release: float = 1e9) -> float:
+        """Seconds until a hold is had. `beats`: when the other one gives signs of life; `release`: when it ends."""
+        due = sorted(beats)
+
+        def work() -> Any:
+            return self.now
+            yield
+
+        act = hold.during(work)
+        step, given = act.send, cast(Any, None)
+        try:
+            while True:
+                wished, step, given = step(given), act.send, None
+                match wished:
+                    case Do(what):
+                        try:
+                            given = what()
+                        except Exception as error:
+                            step, given = cast(Any, act.throw), error
+                    case Pause(seconds):
+                        self.now += seconds
+                while due and due[0] <= self.now:
+                    due.pop(0)
+                    self.chat.claim(owner)
+                if self.now >= release:
+                    self.chat.release(owner)
+        except StopIteration as done:
+            return float(done.value)
+
+
+def test_a_conversation_that_nobody_works_in_is_had_at_once_and_given_up_after():
+    world = World()
+    world.chat.release(ELSEWHERE)
+    assert world.waited(world.hold()) == 0
+    assert world.chat.claim("next").owner == "next"
+
+
+def test_what_another_does_is_waited_for():
+    world = World()
+    assert 12 <= world.waited(world.hold(), beats=(5, 10), release=12) < 12.6
+
+
+def test_one_that_gives_signs_of_life_is_not_taken_for_dead_however_long_it_works():
+    world = World()
+    with pytest.raises(AtWork, match="30 seconds were not enough") as told:
+        world.waited(world.hold(), beats=tuple(range(5, 100, 5)))
+    assert told.value.owner == ELSEWHERE
+    assert 30 <= world.now < 31
+    assert world.chat.claim("me").owner == ELSEWHERE
+
+
+@given(beats=st.lists(st.floats(0, 60), max_size=8))
+def test_one_of_another_machine_counts_as_dead_after_twenty_seconds_of_silence(beats: list[float]):
+    """Whatever it did before: by the stopwatch of who waits. No clock is asked that could go back."""
+    moments = [0.0, *sorted(beats), 1e9]
+    gaps = list(pairwise(moments))
+    assume(not any(19 < later - earlier < 21 for earlier, later in gaps))  # A look is half a second late at most.
+    last = next(earlier for earlier, later in gaps if later - earlier >= 20)
+    world = World()
+    assert 20 <= world.waited(world.hold(waits=1e6), beats=tuple(beats)) - last < 21.1
+
+
+def test_who_does_not_want_to_wait_finds_out_all_the_same_whether_another_machine_is_dead():
+    world = World()
+    assert 20 <= world.waited(world.hold(waits=0)) < 20.6
+    world = World()
+    with pytest.raises(AtWork):
+        world.waited(world.hold(waits=0), beats=(1,))
+    assert world.now < 2
+
+
+def test_one_whose_process_is_there_is_given_a_minute():
+    owner = new_owner()
+    world = World(owner)
+    assert 60 <= world.waited(world.hold(waits=100)) < 60.6
+    world = World(owner)
+    with pytest.raises(AtWork, match="0 seconds"):
+        world.waited(world.hold(waits=0))
+    assert world.now == 0
+    ended(owner)
+    assert world.waited(world.hold()) == 0
+
+
+def test_a_sign_of_life_in_the_last_moment_counts():
+    """Between the look and the taking over: the claim is another one by then."""
+    world = World()
+    hold, is_late = world.hold(waits=25), False
+    real = world.chat.claim
+
+    def claim(owner: str, instead_of: Claim | None = None) -> Claim:
+        nonlocal is_late
+        if instead_of is not None and not is_late:
+            is_late = True
+            real(ELSEWHERE)
+        return real(owner, instead_of)
+
+    world.chat.claim = claim  # type: ignore[method-assign]
+    with pytest.raises(AtWork):
+        world.waited(hold)
+    assert is_late
+    assert not hold.took_over
+
+
+def test_a_hold_says_whether_somebody_had_left_in_the_middle():
+    world = World()
+    hold = world.hold()
+    world.waited(hold)
+    assert hold.took_over
+    world.waited(hold)
+    assert not hold.took_over
+
+
+def test_a_claim_that_cannot_be_given_up_is_known_to_be_dead(caplog: pytest.LogCaptureFixture):
+    world = World()
+    world.chat.release(ELSEWHERE)
+    hold, release = world.hold(), world.chat.release
+
+    def failing(owner: str) -> None:
+        raise StoreError("gone")
+
+    world.chat.release = failing  # type: ignore[method-assign]
+    world.waited(hold)
+    assert "the claim on it could not be given up: gone" in caplog.text
+    world.chat.release = release  # type: ignore[method-assign]
+    assert world.chat.claim("next").owner == hold.owner
+    assert known_of(hold.owner) == "dead"
+    assert world.waited(world.hold(waits=0)) == 0
+
+
+# -------------------------------------------------------------------------------------------------------------- owners
+
+
+def test_an_owner_of_this_process_lives_until_it_has_ended():
+    owner = new_owner()
+    assert known_of(owner) == "lives"
+    ended(owner)
+    assert known_of(owner) == "dead"
+    assert new_owner() != owner
+
+
+@pytest.mark.parametrize("owner", ["", "me", "a:b:c:d", ELSEWHERE, "::::", "é:1:1:1"])
+def test_nothing_is_known_of_others(owner: str):
+    assert known_of(owner) == "unknown"
+
+
+def test_a_process_of_this_machine_is_known_to_live_and_to_have_ended():
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, text=True)
+    machine, _, _, name = new_owner().split(":")
+    owner = f"{machine}:{child.pid}:{owners._began(child.pid)}:{name}"
+    assert known_of(owner) == "lives"
+    child.kill()
+    child.wait()
+    assert child.stdin is not None
+    child.stdin.close()
+    assert known_of(owner) == "dead"
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/stat"), reason="Only Linux tells when a process began.")
+def test_a_process_that_is_not_waited_for_and_another_one_of_its_number_are_told_apart():
+    child = subprocess.Popen([sys.executable, "-c", ""], stdin=subprocess.DEVNULL)
+    machine, _, _, name = new_owner().split(":")
+    began = owners._began(child.pid)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert known_of(f"{machine}:{child.pid}:{began}:{name}") == "dead"
+    child.wait()
+    parent = os.getppid()
+    assert known_of(f"{machine}:{parent}:{owners._began(parent)}:{name}") == "lives"
+    assert known_of(f"{machine}:{parent}:1:{name}") == "dead"
+
+
+# --------------------------------------------------------------------------------------------------------------- pulse
+
+
+def test_a_pulse_beats_for_everybody_until_they_end():
+    told: list[str] = []
+    heard = threading.Event()
+
+    def beat(name: str, goes_on: bool = True) -> bool:
+        told.append(name)
+        if told.count("a") == 2:
+            heard.set()
+        return goes_on
+
+    pulse = Pulse(every=0.001)
+    pulse.begin("b", lambda: beat("b", goes_on=False))
+    pulse.begin("a", lambda: beat("a"))
+    assert heard.wait(30)
+    thread = pulse._thread
+    pulse.end("a")
+    assert thread is not None
+    thread.join(30)
+    assert not thread.is_alive()
+    assert told.count("b") == 1  # Somebody had taken it over.
+    heard.clear()
+    told.clear()
+    pulse.begin("a", lambda: beat("a"))  # It begins again.
+    assert heard.wait(30)
+    pulse.end("a")
+
+
+def test_a_sign_of_life_that_fails_is_tried_again():
+    pulse, failing = Pulse(every=1e6), [StoreError("away")]
+    told: list[int] = []
+
+    def beat() -> bool:
+        if failing:
+            raise failing.pop()
+        told.append(1)
+        return True
+
+    pulse._beats["a"] = beat
+    pulse.beat()
+    pulse.beat()
+    assert told == [1]
+
+
+def test_an_agent_gives_signs_of_life_while_its_model_thinks():
+    seen: list[bool] = []
+    chat = open_conversation("one", window=10_000, format="anthropic")
+    pulse = Pulse(every=1e6)
+
+    def think(_: Any) -> str:
+        before = chat.claim("other")
+        pulse.beat()
+        seen.append(chat.claim("other") == Claim(before.owner, before.beats + 1))
+        return "Hello."
+
+    with ChatAgent(ScriptedModel(think), conversation=chat) as agent:
+        agent._talker._hold._pulse = pulse
+        agent.send("Hi.")
+    assert seen == [True]
+    assert pulse._beats == {}
+
+
+# -------------------------------------------------------------------------------------------------------------- agents
+
+
+@pytest.mark.parametrize("waits", [-1, "30", True, float("nan"), float("inf"), None])
+@pytest.mark.parametrize("kind", [ChatAgent, LoopAgent])
+def test_how_long_to_wait_is_a_number_of_seconds(kind: Any, waits: Any):
+    with pytest.raises(BadSetting, match="waits= is a number of seconds, 0 or more"):
+        kind(ScriptedModel([]), window=10_000, waits=waits)
+
+
+def test_a_pause_is_waited_for_with_and_without_asyncio():
+    def act() -> Any:
+        assert (yield Pause(0.0)) is None
+
+    assert list(perform(act())) == []
+
+    async def later() -> list[Any]:
+        return [event async for event in perform_async(act())]
+
+    assert asyncio.run(later()) == []
