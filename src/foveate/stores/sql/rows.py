@@ -69,7 +69,8 @@ def branch_in(head: Head, found: Sequence[Row], place: str) -> tuple[Head, Linea
     if not found:
         raise NoSuchConversation(head.name, place)
     name, lineage, position, tip, seal, number, record, erased = found[0]
-    if not are_bytes(tip, seal, record) or {type(value) for value in (position, number, erased)} != {int}:
+    are_whole = all(type(value) is int for value in (position, number, erased))
+    if not (are_bytes(tip, seal, record) and are_whole and _is_text(name)):
         raise Damaged(f"The branch of {head.name!r} cannot be read. Run `verify`.")
     now = Head(head.tenant, name, head.root, head.branch, position, tip.hex(), seal.hex(), number, record.hex(), erased)
     try:
@@ -92,6 +93,17 @@ def message_values(head: Head, row: Appended, packed: bytes) -> tuple[Row, Row |
 def are_bytes(*values: object) -> bool:
     """Whether these columns hold what was written: a flipped bit may make text or a number of bytes in SQLite."""
     return all(type(value) is bytes for value in values)
+
+
+def _is_text(value: object) -> bool:
+    """Whether this column holds text that could have been written. Damaged text is read with surrogates in it."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeError:
+        return False
+    return True
 
 
 def body_of(digest: Any, stored: Any) -> tuple[bytes, str]:
