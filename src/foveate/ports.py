@@ -567,6 +567,13 @@ class Store(Protocol):
         """What was erased in this tree of forks, in order."""
         ...
 
+    def keep_erasure(self, head: Head, erased: Erased) -> None:
+        """Keep the record of an erasure that was made elsewhere, in the store this conversation is imported from.
+
+        Nothing is erased. One whose number is not the next of this tree of forks is passed over.
+        """
+        ...
+
     def leftovers(self, head: Head) -> tuple[int, list[Finding]]:
         """How many messages of this conversation are erased, and whatever there still is that was made of them."""
         ...

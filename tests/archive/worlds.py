@@ -78,7 +78,8 @@ def contents(store: Database, tenant: str = TENANT) -> dict[str, Any]:
         assert store.verify(head) == []
         ends = head.position, head.tip, head.seal, head.number, head.record
         runs = [(run, store.steps(head, run.id)) for run in store.runs(head)]
-        found[name] = ends, store.messages(head, 1, head.position), store.records(head), runs
+        rows = store.messages(head, 1, head.position)
+        found[name] = ends, rows, store.records(head), runs, store.erasures(head)
     return found
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from ..core import ids, wire
 from ..core.outlines import outline_of_record, outline_of_stamp
-from .exporting import LARGE
+from .large import LARGE, Large
 from .lines import Fork, MessageLine, RecordLine, TreeLine
 
 __all__ = ["Chains"]
@@ -34,7 +34,7 @@ class Chains:
         """Ids of the records that end with the edits that were asked for."""
         self._asked: set[Point] = set()
         self._asked_edits: set[Point] = set()
-        self._large: dict[Point, str] = {}
+        self._large = Large[Point, str]()
         self._branch = 0
         self._position, self._tip, self._seal, self._number, self._record = 0, "", "", 0, ""
         _check_tree(tree)
@@ -120,7 +120,7 @@ class Chains:
             wire.decode_message(body)
             digest = ids.body_hash(body)
             if len(body) > LARGE:
-                self._large[self._branch, line.position] = digest
+                self._large.keep((self._branch, line.position), digest)
             return digest
         if isinstance(line.same, tuple):
             if line.same not in self._large:

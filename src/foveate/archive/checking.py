@@ -23,6 +23,7 @@ from .lines import (
     BindingLine,
     BranchLine,
     Ending,
+    ErasureLine,
     Fork,
     Line,
     MessageLine,
@@ -109,7 +110,7 @@ class _Checking:
         self._trees = 0
         self._chains: Chains | None = None
         self._wanted: list[_Wanted] = []
-        self._run = ""
+        self._run, self._erasures = "", 0
         self._over = False
         """Whether the messages of this tree were all read."""
 
@@ -126,7 +127,7 @@ class _Checking:
             case TreeLine():
                 self.finish()
                 self._trees += 1
-                self._over, self._run = False, ""
+                self._over, self._run, self._erasures = False, "", 0
                 self._chains = Chains(line)
                 self._wanted = self._candidates(line, self._chains)
             case BranchLine(branch=branch):
@@ -141,6 +142,12 @@ class _Checking:
             case StepLine(step=step):
                 if not self._over or step.run != self._run:
                     raise ValueError(f"step {step.number} does not stand with its run")
+            case ErasureLine(erasure=erased):
+                self.finish()
+                self._run = ""
+                self._erasures += 1
+                if self._chains is None or erased.number != self._erasures:
+                    raise ValueError(f"erasure {self._erasures} is missing: the next is erasure {erased.number}")
 
     def finish(self) -> None:
         """The messages of the tree, if there is one, are all read."""

@@ -21,14 +21,13 @@ from ..errors import Damaged
 from ..ports import Appended, Branch, Database, Head
 from . import lines
 from .files import writing
+from .large import LARGE, Large
 from .lines import Count, Fork, Line, Tally
 
-__all__ = ["IMPORTING", "LARGE", "export_archive", "records_of"]
+__all__ = ["IMPORTING", "export_archive", "records_of"]
 
 IMPORTING = "~importing "
 """What the name of a conversation begins with that an import has not finished."""
-LARGE = 4096
-"""Bytes of a message above which a repetition only names the first one."""
 
 _MESSAGES, _EDITS = 100, 500
 """Read at a time."""
@@ -100,7 +99,9 @@ def _lines(store: Database, tenant: str, conversation: str | None, catalog: bool
         tree = _related(whole, head.branch)
         if len(tree) > 1:
             done.update(branch.head.name for branch in tree)
-        yield from _tree(store, tree, has_runs=tree[0] == whole[0])
+        yield from _tree(store, tree)
+        if tree[0] == whole[0]:
+            yield from _beside(store, tree[0].head)
 
 
 def _related(branches: list[Branch], wanted: int) -> list[Branch]:
@@ -111,24 +112,28 @@ def _related(branches: list[Branch], wanted: int) -> list[Branch]:
     return [branch for branch in branches if origin[branch.head.branch] == origin[wanted]]
 
 
-def _tree(store: Database, tree: list[Branch], *, has_runs: bool) -> Iterator[Line]:
+def _tree(store: Database, tree: list[Branch]) -> Iterator[Line]:
     # Numbered anew, so that an archive is the same wherever the tree lies.
     numbers = {branch.head.branch: number for number, branch in enumerate(tree, 1)}
     yield lines.TreeLine(tuple(_fork(branch, numbers) for branch in tree))
-    large: dict[str, tuple[int, int]] = {}
+    large = Large[str, tuple[int, int]]()
     for branch in tree:
         number = numbers[branch.head.branch]
         yield lines.BranchLine(number)
         for row in _messages(store, branch.head, branch.position):
             yield _message(row, large.get(row.body_hash), branch.head.name)
-            if len(row.body) > LARGE:
-                large.setdefault(row.body_hash, (number, row.position))
+            if len(row.body) > LARGE and row.body_hash not in large:
+                large.keep(row.body_hash, (number, row.position))
         for id, record in records_of(store, branch.head, branch.number):
             yield lines.RecordLine(id, Raw(wire.encode_record(record)))
-    head = tree[0].head
-    for run in store.runs(head) if has_runs else ():
+
+
+def _beside(store: Database, head: Head) -> Iterator[Line]:
+    """What a tree has as a whole."""
+    for run in store.runs(head):
         yield lines.RunLine(run)
         yield from map(lines.StepLine, store.steps(head, run.id))
+    yield from map(lines.ErasureLine, store.erasures(head))
 
 
 def _fork(branch: Branch, numbers: dict[int, int]) -> Fork:

@@ -7,12 +7,15 @@ only went on.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from hashlib import blake2b
+
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from ..errors import BadSetting, Damaged, NoSuchConversation
-from ..ports import Finding, Head, Store
+from ..ports import Erased, Finding, Head, Store
 
 __all__ = ["KeptHead", "head_text", "heads_in", "verify_head"]
 
@@ -34,12 +37,20 @@ class KeptHead(Struct, frozen=True, tag="head", tag_field="is"):
     record: str
     time: int
     """When it was taken, as whoever took it says; milliseconds since 1970."""
+    erased: int = 0
+    """How many records there were of what was erased in its tree."""
+    erasures: str = ""
+    """Hash of these records; "" of none."""
 
 
-def head_text(head: Head, *, time: int = 0) -> str:
-    """One line of JSON, to be kept where whoever may write to the store may not."""
+def head_text(head: Head, *, time: int = 0, erasures: Sequence[Erased] = ()) -> str:
+    """One line of JSON, to be kept where whoever may write to the store may not.
+
+    `erasures`: the records of what was erased in the conversation's tree (`Store.erasures`), to be proven too.
+    """
     ends = head.position, head.tip, head.seal, head.number, head.record
-    return msgspec.json.encode(KeptHead(_VERSION, head.tenant, head.name, head.root, *ends, time)).decode()
+    kept = len(erasures), _hash_of(erasures)
+    return msgspec.json.encode(KeptHead(_VERSION, head.tenant, head.name, head.root, *ends, time, *kept)).decode()
 
 
 def heads_in(text: str) -> list[KeptHead]:
@@ -78,8 +89,29 @@ def verify_head(store: Store, head: Head | KeptHead) -> list[Finding]:
     if any(finding.where == "head" for finding in found):
         for other in others:
             if _has(store, other, head) and not store.verify(_given(other, head)):
-                return store.verify(now)
-    return found
+                found = store.verify(now)
+                break
+    return [*found, *_erasures(store, now, head)] if isinstance(head, KeptHead) else found
+
+
+def _erasures(store: Store, now: Head, head: KeptHead) -> Iterator[Finding]:
+    """Whether the records of what had been erased by then are still the same."""
+    if not head.erased:
+        return
+    kept = store.erasures(now)
+    if len(kept) < head.erased:
+        problem = f"the head given knows records of {head.erased} erasures; there are {len(kept)}"
+        yield Finding("erasures", problem)
+    elif _hash_of(kept[: head.erased]) != head.erasures:
+        yield Finding("erasures", f"the first {head.erased} records are not those that the head given knows")
+
+
+def _hash_of(erasures: Sequence[Erased]) -> str:
+    """Of every field that they have; "" of none."""
+    if not erasures:
+        return ""
+    body = msgspec.json.encode([astuple(one) for one in erasures])
+    return blake2b(body, digest_size=20, person=b"foveate erased 1").hexdigest()
 
 
 def _given(now: Head, head: Head | KeptHead) -> Head:

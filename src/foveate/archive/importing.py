@@ -18,7 +18,7 @@ from ..core import ids, wire
 from ..core.journal import Record
 from ..core.runs import AgentRun, AgentRunStep
 from ..errors import BadSetting, StoreError
-from ..ports import Appended, Database, Head
+from ..ports import Appended, Database, Erased, Head
 from . import lines
 from .checking import Conflicts, check, opened
 from .exporting import IMPORTING
@@ -26,6 +26,7 @@ from .lines import (
     ActionLine,
     BindingLine,
     BranchLine,
+    ErasureLine,
     Fork,
     Line,
     MessageLine,
@@ -154,6 +155,11 @@ class _Tree:
         if there is None or (there.state == "running" and there != step):
             self._store.put_step(self.heads[1], step)
 
+    def erasure(self, erased: Erased) -> None:
+        # A tree that was there has records of its own, and lacks what was erased elsewhere.
+        if self.heads[1].name in self.renaming:
+            self._store.keep_erasure(self.heads[1], erased)
+
     def flush(self) -> None:
         """Write what was gathered: first messages, since the records that follow tell of them."""
         if self._rows:
@@ -183,8 +189,10 @@ class _Tree:
             body = bytes(line.message)
             return body, ids.body_hash(body)
         if isinstance(line.same, tuple):
-            self.flush()  # It may be among them.
-            (row,) = self._store.pick(self.heads[line.same[0]], [line.same[1]])
+            branch, position = line.same
+            if branch == self.fork.branch and position > self.head.position:
+                self.flush()  # It is not written yet.
+            (row,) = self._store.pick(self.heads[branch], [position])
             return row.body, row.body_hash
         return b"", str(line.erased)
 
@@ -244,6 +252,9 @@ def _into(tree: _Tree, line: Line) -> None:
             tree.run(run)
         case StepLine(step=step):
             tree.step(step)
+        case ErasureLine(erasure=erased):
+            tree.flush()
+            tree.erasure(erased)
 
 
 def _ends(end: Head | Fork) -> tuple[int, str, str, int, str]:

@@ -18,6 +18,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from ..core.catalog import Action, Binding, Prompt
 from ..core.runs import AgentRun, AgentRunStep
 from ..core.stamps import Stamp
+from ..ports import Erased
 
 __all__ = [
     "FORMAT",
@@ -27,6 +28,7 @@ __all__ = [
     "BranchLine",
     "Count",
     "Ending",
+    "ErasureLine",
     "Fork",
     "Line",
     "MessageLine",
@@ -130,7 +132,13 @@ class StepLine(Struct, frozen=True, tag="step", tag_field="is"):
     step: AgentRunStep
 
 
-class Count(Struct, frozen=True):
+class ErasureLine(Struct, frozen=True, tag="erasure", tag_field="is"):
+    """Of the tree: what was erased in it, by whom and why. What is left of the messages stands in their lines."""
+
+    erasure: Erased
+
+
+class Count(Struct, frozen=True, forbid_unknown_fields=True):
     """How much there is in an archive."""
 
     lines: int = 0
@@ -139,9 +147,10 @@ class Count(Struct, frozen=True):
     records: int = 0
     runs: int = 0
     steps: int = 0
+    erasures: int = 0
 
 
-class Ending(Struct, frozen=True, tag="end", tag_field="is"):
+class Ending(Struct, frozen=True, tag="end", tag_field="is", forbid_unknown_fields=True):
     """The last line."""
 
     count: Count
@@ -161,6 +170,7 @@ Line = (
     | RecordLine
     | RunLine
     | StepLine
+    | ErasureLine
     | Ending
 )
 
@@ -213,6 +223,8 @@ class Tally:
                 self._counts["runs"] += 1
             case StepLine():
                 self._counts["steps"] += 1
+            case ErasureLine():
+                self._counts["erasures"] += 1
 
     @property
     def lines(self) -> int:

@@ -15,10 +15,11 @@ from ..core.journal import Record
 from ..core.outlines import outline_of_record, outline_of_stamp
 from ..core.runs import AgentRun, AgentRunStep, Claim
 from ..errors import AtWork, BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved, WentBack
-from ..ports import Appended, Head
+from ..ports import Appended, Erased, Head
 
 __all__ = [
     "CLOSED",
+    "check_erased",
     "check_held",
     "check_journal",
     "check_keys",
@@ -88,6 +89,16 @@ def check_step(step: AgentRunStep) -> None:
     check_words("step", run=step.run, name=step.name, call=step.call, message=step.message)
     if not step.run or step.number < 1:
         raise BadSetting(f"A step needs the id of its run and a number from 1, not {step.run!r} and {step.number}.")
+
+
+def check_erased(erased: Erased) -> None:
+    """Raises BadSetting where the record of an erasure cannot be kept in every database."""
+    check_words("erasure", who=erased.who, reason=erased.reason, name=erased.name)
+    if re.search(r"[^m0-9 -]", erased.handles) or erased.number < 1:
+        raise BadSetting(
+            f"The record of an erasure has a number from 1 and names handles, not {erased.number} and "
+            f"{erased.handles!r:.50}."
+        )
 
 
 def check_rows(head: Head, rows: Sequence[Appended]) -> None:

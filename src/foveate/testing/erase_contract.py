@@ -282,6 +282,21 @@ class EraseContract:
         store.erase(head, [(3, 3)])
         assert WORD not in everything(store, store.open("acme", "one"), store.open("acme", "fork"))
 
+    def test_what_was_erased_elsewhere_is_kept_in_its_order(self, store: Store) -> None:
+        head = store.open("acme", "imported")
+        made = [Erased(n, 1_790_000_000_000 + n, "ann", "asked for", "theirs", "m1 m3-m4", n, 1, 0, 2) for n in (1, 2)]
+        for one in (made[1], *made, *made):
+            store.keep_erasure(head, one)
+        assert store.erasures(head) == made
+        assert store.open("acme", "imported") == structs.replace(head, erased=2)
+        with pytest.raises(StalePlan):
+            store.commit(head, *record_after(head))
+        for wrong in (structs.replace(made[0], who="x" * 501), structs.replace(made[0], handles="m1\0")):
+            with pytest.raises(BadSetting):
+                store.keep_erasure(head, wrong)
+        with pytest.raises(NoSuchConversation):
+            store.keep_erasure(structs.replace(head, root=7), structs.replace(made[0], number=3))
+
     def test_vacuum_loses_nothing(self, store: Store) -> None:
         heads = told(store)
         store.erase(heads[0], [(3, 3)])

@@ -166,6 +166,9 @@ class FailingStore:
     def erasures(self, head: Head) -> list[Erased]:
         return self._run("erasures", lambda: self._store.erasures(head))
 
+    def keep_erasure(self, head: Head, erased: Erased) -> None:
+        return self._run("keep_erasure", lambda: self._store.keep_erasure(head, erased))
+
     def leftovers(self, head: Head) -> tuple[int, list[Finding]]:
         return self._run("leftovers", lambda: self._store.leftovers(head))
 

@@ -32,7 +32,7 @@ def head(*conversations: str, where: Where = NOWHERE) -> int:
         now, number = time.time_ns() // 1_000_000, 0
         everyone = not tenant and where.tenant is None
         for one in _named(store, tenant, conversations) if conversations else _all(store, None if everyone else tenant):
-            sys.stdout.write(head_text(one, time=now) + "\n")
+            sys.stdout.write(head_text(one, time=now, erasures=store.erasures(one)) + "\n")
             number += 1
         if not number:
             raise BadSetting("There is no conversation.")

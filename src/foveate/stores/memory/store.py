@@ -36,6 +36,7 @@ from ..audit import (
 )
 from ..checks import (
     CLOSED,
+    check_erased,
     check_held,
     check_journal,
     check_keys,
@@ -382,6 +383,14 @@ class MemoryStore(MemoryCatalog):
         with self._lock:
             self._current(head)
             return list(self._erasures.get((head.tenant, head.root), ()))
+
+    def keep_erasure(self, head: Head, erased: Erased) -> None:
+        check_erased(erased)
+        with self._lock:
+            self._current(head)
+            kept = self._erasures.setdefault((head.tenant, head.root), [])
+            if erased.number == len(kept) + 1:
+                kept.append(erased)
 
     def leftovers(self, head: Head) -> tuple[int, list[Finding]]:
         with self._lock:

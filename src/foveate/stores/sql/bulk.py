@@ -1,4 +1,4 @@
-"""Many records at once, as an import brings them: one transaction, where `commit` makes one of each."""
+"""What an import brings: many records of a journal in one transaction, and what was erased elsewhere."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from ...core.journal import Record
-from ...ports import Head
-from ..checks import check_record, stale_plan
+from ...ports import Erased, Head
+from ..checks import check_erased, check_record, stale_plan
 from ..codec import Codec, pack
 from . import statements as sql
 from .driver import Driver, Session
@@ -18,7 +18,7 @@ __all__ = ["SqlBulk"]
 
 
 class SqlBulk:
-    """The part of the SQL store that takes in a journal."""
+    """The part of the SQL store that imports use."""
 
     _driver: Driver
     _codec: Codec
@@ -40,3 +40,17 @@ class SqlBulk:
             return structs.replace(end, position=position, tip=tip.hex(), seal=seal.hex())
 
         return self._driver.write(work) if rows else head
+
+    def keep_erasure(self, head: Head, erased: Erased) -> None:
+        check_erased(erased)
+
+        def work(session: Session) -> None:
+            tree = head.tenant, head.root
+            session.rows(sql.HOLD_TREE, tree)
+            session.rows(sql.HOLD_BRANCHES, tree)
+            read_branch(session, head, self._driver.place)
+            if erased.number == session.rows(sql.LAST_ERASURE, tree)[0][0] + 1:
+                session.rows(sql.ADD_ERASURE, (*tree, *structs.astuple(erased)))
+                session.rows(sql.SAY_ERASED, (erased.number, *tree))
+
+        self._driver.write(work)
