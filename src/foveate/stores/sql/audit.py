@@ -29,15 +29,7 @@ from ..lineage import (
 )
 from . import statements as sql
 from .driver import Row, Session
-from .rows import (
-    UNREADABLE,
-    are_bytes,
-    body_of,
-    key,
-    link_at,
-    read_branch,
-    record_at,
-)
+from .rows import UNREADABLE, are_bytes, body_of, key, link_at, read_branch, record_at, with_body
 
 __all__ = ["audit"]
 
@@ -74,7 +66,7 @@ def _messages(session: Session, now: Head, lineage: Lineage) -> Iterator[Message
     for part in position_ranges(lineage, now.branch, 1, now.position):
         for first in range(part.first, part.last + 1, _ROWS):
             last = min(first + _ROWS - 1, part.last)
-            rows = session.rows(sql.MESSAGES, (*key(now, part.branch), first, last))
+            rows = session.rows(sql.MESSAGES, (*with_body(now, part.branch), first, last))
             lost = _lost(session, now, part.branch, rows)
             for row in _ascending(rows, first, last):
                 link = _message_link(row)

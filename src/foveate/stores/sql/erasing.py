@@ -40,15 +40,7 @@ from ..lineage import Lineage, decode, position_ranges
 from ..words import Said, said
 from . import statements as sql
 from .driver import Driver, Section, Session
-from .rows import (
-    UNREADABLE,
-    are_bytes,
-    body_of,
-    key,
-    link_at,
-    read_branch,
-    record_at,
-)
+from .rows import UNREADABLE, are_bytes, body_of, key, link_at, read_branch, record_at, with_body
 from .runs import SqlRuns, read_runs, read_steps
 from .search import Searching
 
@@ -123,7 +115,7 @@ class SqlErasing(SqlRuns):
             return [
                 Stamped(position, id.hex(), wire.decode_stamp(stamp), size)
                 for part in position_ranges(family, head.branch, max(first, 1), min(last, head.position))
-                for position, id, stamp, size in session.rows(sql.STAMPS, (*key(head, part.branch), *part[1:]))
+                for position, id, stamp, size in session.rows(sql.STAMPS, (*with_body(head, part.branch), *part[1:]))
             ]
 
         try:
@@ -179,7 +171,9 @@ class SqlErasing(SqlRuns):
         tree = _SqlTree(session, now)
         parts = (part for first, last in spans for part in position_ranges(family, now.branch, first, last))
         asked = {
-            row[1].hex() for part in parts for row in session.rows(sql.STAMPS, (*key(now, part.branch), *part[1:]))
+            row[1].hex()
+            for part in parts
+            for row in session.rows(sql.STAMPS, (*with_body(now, part.branch), *part[1:]))
         }
         found = reach(tree, asked, runs=whole_runs(now, runs), keep_shown=keep_shown)
         for place in found.stamps:
@@ -192,7 +186,7 @@ class SqlErasing(SqlRuns):
         words: dict[Place, Said] = {}
         large: set[bytes] = set()
         for place in found.bodies:
-            (row,) = session.rows(sql.MESSAGES, (*key(now, place.branch), place.position, place.position))
+            (row,) = session.rows(sql.MESSAGES, (*with_body(now, place.branch), place.position, place.position))
             hashes[place] = bytes.fromhex(_hash_of(now, row[0], row[4], row[5]))
             if row[4] is not None:
                 large.add(hashes[place])
@@ -362,7 +356,8 @@ class _SqlTree:
             before = rows[-1][0]
 
     def said(self, place: Place) -> Message | None:
-        for row in self._session.rows(sql.MESSAGES, (*key(self.head, place.branch), place.position, place.position)):
+        where = *with_body(self.head, place.branch), place.position, place.position
+        for row in self._session.rows(sql.MESSAGES, where):
             try:
                 body = body_of(row[4], row[5])[0]
                 return wire.decode_message(body) if body else None
@@ -398,7 +393,7 @@ class _SqlTree:
         family = self._families[place.branch]
         branch = Head(self.head.tenant, self.head.name, self.head.root, place.branch)
         _, parent = link_at(self._session, branch, family, place.position - 1)
-        (row,) = self._session.rows(sql.MESSAGES, (*key(branch), place.position, place.position))
+        (row,) = self._session.rows(sql.MESSAGES, (*with_body(branch), place.position, place.position))
         seal: str = row[2].hex()
         return ids.seal(parent, row[1].hex(), outline_of_stamp(wire.decode_stamp(row[3]))) == seal
 

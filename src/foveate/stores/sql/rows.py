@@ -59,6 +59,11 @@ def key(head: Head, branch: int | None = None) -> tuple[str, int, int]:
     return head.tenant, head.root, head.branch if branch is None else branch
 
 
+def with_body(head: Head, branch: int | None = None) -> tuple[str, int, str, int, int]:
+    """What a statement is asked with that looks large bodies up beside messages: the tree of those, and `key`."""
+    return head.tenant, head.root, *key(head, branch)
+
+
 def read_branch(session: Session, head: Head, place: str) -> tuple[Head, Lineage]:
     """The branch of a head as it is now. Raises NoSuchConversation, Damaged."""
     return branch_in(head, session.rows(sql.BRANCH, key(head)), place)
@@ -166,7 +171,7 @@ def read_messages(session: Session, head: Head, lineage: Lineage, first: int, la
     tip, seal = link_at(session, head, lineage, first - 1)
     expected = first
     for part in position_ranges(lineage, head.branch, first, last):
-        for row in session.rows(sql.MESSAGES, (*key(head, part.branch), part.first, part.last)):
+        for row in session.rows(sql.MESSAGES, (*with_body(head, part.branch), part.first, part.last)):
             if row[0] != expected:
                 break
             message = _message(head, row, tip, seal)

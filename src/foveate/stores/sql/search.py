@@ -24,7 +24,7 @@ from ..words import (
 )
 from . import statements as sql
 from .driver import Driver, Section, Session, WordIndex
-from .rows import body_of, key, read_branch
+from .rows import body_of, key, read_branch, with_body
 
 __all__ = ["Searching"]
 
@@ -74,7 +74,7 @@ class Searching:
 
         def is_there(position: int) -> bool:
             branch = next(part.branch for part in parts if part.first <= position <= part.last)
-            return bool(session.rows(sql.HAS_BODY, (*key(head, branch), position, position)))
+            return bool(session.rows(sql.HAS_BODY, (*with_body(head, branch), position, position)))
 
         return best(asked, limit, head.position, holding, is_there)
 
@@ -165,7 +165,8 @@ def _bodies(session: Session, head: Head, part: Range, first: int, most: int) ->
     size = 0
     for begin in count(first, _ROWS):
         end = min(begin + _ROWS - 1, part.last)
-        for position, _, _, _, digest, stored in session.rows(sql.MESSAGES, (*key(head, part.branch), begin, end)):
+        where = *with_body(head, part.branch), begin, end
+        for position, _, _, _, digest, stored in session.rows(sql.MESSAGES, where):
             try:
                 body = body_of(digest, stored)[0]
             except DamagedBody:

@@ -58,16 +58,17 @@ ADD_MESSAGE = """
 ADD_BODY = """
     INSERT INTO body (tenant, root, hash, body) VALUES (?, ?, ?, ?) ON CONFLICT (tenant, root, hash) DO NOTHING"""
 # A large body is looked up, not joined: a planner that takes a tree for small would join all of its bodies to each row.
+# Its tenant and root are handed in once more (`rows.with_body`): in a parted table it is planned for one part then.
 _BODY = """COALESCE(message.body, (
         SELECT body.body FROM body
-        WHERE body.tenant = message.tenant AND body.root = message.root AND body.hash = message.body_hash))"""
+        WHERE body.tenant = ? AND body.root = ? AND body.hash = message.body_hash))"""
 MESSAGES = f"""
     SELECT position, id, seal, stamp, body_hash, {_BODY}
     FROM message WHERE {_KEY} AND position BETWEEN ? AND ? ORDER BY position"""
 STAMPS = f"""
     SELECT position, id, stamp, COALESCE(length(message.body), (
         SELECT length(body.body) FROM body
-        WHERE body.tenant = message.tenant AND body.root = message.root AND body.hash = message.body_hash), 0)
+        WHERE body.tenant = ? AND body.root = ? AND body.hash = message.body_hash), 0)
     FROM message WHERE {_KEY} AND position BETWEEN ? AND ? ORDER BY position"""
 NEXT_MESSAGES = f"""
     SELECT position, id, seal, stamp, body_hash, {_BODY}
@@ -143,7 +144,7 @@ ADD_MARK = "INSERT INTO indexed (tenant, root, branch, position, place) VALUES (
 MOVE_MARK = f"UPDATE indexed SET position = ? WHERE {_KEY}"
 HAS_BODY = f"""
     SELECT position FROM message
-    WHERE {_KEY} AND position BETWEEN ? AND ? AND length({_BODY}) > 0 ORDER BY position"""
+    WHERE length({_BODY}) > 0 AND {_KEY} AND position BETWEEN ? AND ? ORDER BY position"""
 
 # ---------------------------------------------------------------------------------------------------- runs and steps
 

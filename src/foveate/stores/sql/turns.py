@@ -22,7 +22,7 @@ from ..codec import Codec, pack
 from ..tails import Beyond
 from . import statements as sql
 from .driver import Driver, Row, Session
-from .rows import branch_in, key, message_values, messages_after, read_branch, records_after, stamp_in
+from .rows import branch_in, key, message_values, messages_after, read_branch, records_after, stamp_in, with_body
 
 __all__ = ["SqlTurns"]
 
@@ -166,7 +166,7 @@ class _Turn(NamedTuple):
 def _beyond(head: Head, most: int) -> tuple[tuple[str, Row], tuple[str, Row]]:
     """What to ask for messages and records beyond a head: it lies behind any fork, so they are of its own branch."""
     return (
-        (sql.NEXT_MESSAGES, (*key(head), head.position, most)),
+        (sql.NEXT_MESSAGES, (*with_body(head), head.position, most)),
         (sql.NEXT_RECORDS, (*key(head), head.number, most)),
     )
 

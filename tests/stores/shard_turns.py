@@ -1,0 +1,176 @@
+"""Whole turns of conversations and agents, and a driver that writes down every statement they ask.
+
+A statement is told with its values and with the transaction it belongs to, so that it can be asked again with EXPLAIN,
+or be looked at for what a database on several servers would refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from threading import Lock
+from typing import Any, NamedTuple, TypeVar
+
+from foveate import ChatAgent, ReActAgent, Span, Summarize, compact_on_overflow, open_conversation, tool
+from foveate.core.messages import assistant, user
+from foveate.stores.sql import SqlStore
+from foveate.stores.sql.driver import Driver, Row, Session
+from foveate.testing import ScriptedModel, call
+from foveate.testing.rows import chain
+from foveate.testing.store_contract import talk
+
+__all__ = ["Asked", "Recording", "other_work", "turns"]
+
+T = TypeVar("T")
+
+
+class Asked(NamedTuple):
+    """One statement with its values, and the number of its transaction."""
+
+    transaction: int
+    statement: str
+    values: tuple[Any, ...]
+
+
+class Recording:
+    """A Driver that writes down what it is asked and hands it on."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver, self._numbers, self._lock = driver, count(1), Lock()
+        self.asked: list[Asked] = []
+        self.dialect, self.place, self.words = driver.dialect, driver.place, driver.words
+
+    def read(self, work: Callable[[Session], T]) -> T:
+        return self._driver.read(self._heard(work))
+
+    def write(self, work: Callable[[Session], T]) -> T:
+        return self._driver.write(self._heard(work))
+
+    def vacuum(self) -> None:
+        self._driver.vacuum()
+
+    def close(self) -> None:
+        self._driver.close()
+
+    @contextmanager
+    def hearing(self) -> Iterator[list[Asked]]:
+        """What is asked meanwhile."""
+        self.asked = []
+        yield self.asked
+
+    def _heard(self, work: Callable[[Session], T]) -> Callable[[Session], T]:
+        with self._lock:
+            number = next(self._numbers)
+        return lambda session: work(_Listening(session, lambda *asked: self.asked.append(Asked(number, *asked))))
+
+
+class _Listening:
+    def __init__(self, session: Session, tell: Callable[[str, tuple[Any, ...]], None]) -> None:
+        self._session, self._tell = session, tell
+
+    def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
+        self._tell(statement, tuple(values))
+        return self._session.rows(statement, values)
+
+    def each(self, statement: str, many: Sequence[Sequence[Any]]) -> None:
+        for values in many:
+            self._tell(statement, tuple(values))
+        self._session.each(statement, many)
+
+    def scrub(self) -> None:
+        self._session.scrub()
+
+    def tables(self) -> set[str]:
+        return self._session.tables()
+
+    def define(self, statement: str) -> None:
+        self._session.define(statement)
+
+
+def turns(store: SqlStore) -> None:
+    """What programs do all day: talk, plan, compact in the background, search, expand and resume; and agents."""
+    talking(store)
+    agents(store)
+
+
+def talking(store: SqlStore) -> None:
+    options: dict[str, Any] = {"store": store, "tenant": "acme", "window": 3_000, "expand": True}
+    with open_conversation(
+        "talk", policy=compact_on_overflow(ahead=0.5), background=True, summarizer=short, **options
+    ) as chat:
+        for message in talk(24):
+            chat.append(message) if message.role != "assistant" else chat.record(message)
+            chat.settle()
+        chat.record(assistant("long " + " ".join(str(n * n) for n in range(3_000))))  # Which lies in a row of its own.
+        chat.append("I see.")
+        chat.settle()
+        first = chat.history(1, 1)[0]
+        chat.undo(chat.pin(first.handle))
+        chat.search("weather question")
+        chat.search('"question 3"')
+        chat.expand("m6")
+        chat.expand("m3", pattern="weather")
+        chat.history(2, 9)
+        chat.receipts()
+        chat.settle()
+    with open_conversation("talk", policy="keep-last-5", **options) as chat:
+        chat.append("And now?")
+        chat.edit(Summarize(Span(chat.history(2, 2)[0].id, chat.history(4, 4)[0].id), "Much was said."))
+        chat.refresh()
+        chat.settle()
+        chat.verify()
+
+
+def agents(store: SqlStore) -> None:
+    @tool
+    def look(word: str) -> str:
+        """Look for a word."""
+        return f"{word}: found"
+
+    script = [call("c1", "look", word="tram"), "On page 3.", call("c2", "look", word="bus"), "Nowhere."]
+    with ChatAgent(
+        ScriptedModel(script), tools=[look], store=store, conversation="agent", tenant="acme", window=50_000
+    ) as agent:
+        agent.send("Where is the tram?")
+        agent.send("And the bus?")
+        agent.conversation.runs()
+        agent.conversation.context()
+        agent.conversation.totals()
+    with ReActAgent(
+        ScriptedModel([call("c1", "look", word="tram"), "Done."]),
+        tools=[look],
+        store=store,
+        conversation="task",
+        tenant="acme",
+        window=50_000,
+    ) as worker:
+        worker.run("Find the tram.")
+
+
+def other_work(store: SqlStore) -> dict[str, Callable[[], object]]:
+    """What is done now and then, by a name: each is about one conversation, of those that `turns` left."""
+    head = store.open("acme", "talk")
+
+    def forking() -> None:
+        fork = store.fork(head, "talk, again", 9, 0)
+        fork = store.append(fork, chain([user("here?")], fork))
+        store.search(fork, "here")
+
+    def beside() -> None:
+        store.save_snapshot(head, 4, 0, b"a view")
+        store.steps(store.open("acme", "agent"), store.runs(store.open("acme", "agent"))[0].id)
+
+    return {
+        "beside": beside,
+        "fork": forking,
+        "branches": lambda: store.branches(head),
+        "repoint": lambda: store.repoint(store.open("acme", "task"), 1, 0, "task, before"),
+        "rename": lambda: store.rename("acme", {"talk, again": "talk, anew"}),
+        "erase": lambda: store.erase(store.open("acme", "talk"), [(2, 3)], runs=True, who="ann", reason="asked to"),
+        "erasures": lambda: (store.erasures(head), store.leftovers(store.open("acme", "talk"))),
+    }
+
+
+def short(request: Any) -> str:
+    return "In short. " + ", ".join(request.required)

@@ -1,0 +1,144 @@
+"""Tables in hash partitions, on a real server: how they are made, and that a turn goes into one of them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+
+import psycopg
+from postgres_schemas import execute, taken_apart
+from shard_turns import Asked, Recording, other_work, turns
+
+from foveate.archive import export_archive, import_archive
+from foveate.core.messages import user
+from foveate.errors import BadSetting
+from foveate.stores.postgres import PostgresDriver, PostgresStore
+from foveate.stores.postgres.sql import rewritten
+from foveate.stores.sql import SqlStore
+from foveate.stores.sql.migrate import TABLES, bring_up_to_date, migrations
+from foveate.testing.rows import chain
+
+PART = re.compile(r"\b(\w+)_p(\d\d)\b")
+
+
+def test_every_statement_of_a_turn_goes_into_one_partition(postgres_url: str) -> None:
+    driver = Recording(PostgresDriver(f"{postgres_url}&partitions=16"))
+    with SqlStore(driver) as store, driver.hearing() as asked:
+        turns(store)
+        for work in other_work(store).values():
+            work()
+    server, schema = taken_apart(postgres_url)
+    with psycopg.connect(server, autocommit=True, options=f"-c search_path={schema}") as connection:
+        plans = {one.statement: plan_of(connection, one) for one in asked if not one.statement.startswith("SET LOCAL")}
+    touched = {statement: {number for _, number in PART.findall(plan)} for statement, plan in plans.items()}
+    assert {statement: numbers for statement, numbers in touched.items() if len(numbers) > 1} == {}
+    # An INSERT goes where its one root leads to, which its plan does not say (test_shard_statements.py).
+    silent = [statement for statement, numbers in touched.items() if not numbers]
+    assert [statement for statement in silent if not statement.strip().startswith("INSERT")] == []
+    assert len(plans) > 50
+
+
+def test_a_whole_tenant_is_looked_for_in_all_of_them(postgres_url: str) -> None:
+    """So that the test above can fail."""
+    PostgresStore(f"{postgres_url}&partitions=16").close()
+    server, schema = taken_apart(postgres_url)
+    with psycopg.connect(server, autocommit=True, options=f"-c search_path={schema}") as connection:
+        plan = plan_of(connection, Asked(1, "SELECT name FROM conversation WHERE tenant = ?", ("acme",)))
+    assert len({number for _, number in PART.findall(plan)}) == 16
+
+
+def plan_of(connection: psycopg.Connection[Any], asked: Asked) -> str:
+    text = b"EXPLAIN (COSTS OFF) " + rewritten(asked.statement).text
+    return "\n".join(line for (line,) in connection.execute(text, asked.values))
+
+
+# ------------------------------------------------------------------------------------------------ how many there are
+
+
+def test_how_many_there_are_is_settled_when_tables_are_made(postgres_url: str) -> None:
+    with PostgresStore(f"{postgres_url}&partitions=3") as store:
+        head = store.open("acme", "one")
+    with PostgresStore(postgres_url) as store:
+        assert store.open("acme", "one", create=False) == head
+    PostgresStore(f"{postgres_url}&partitions=3").close()
+    with pytest.raises(BadSetting, match=r"lie in 3 partitions each, and the URL says partitions=4.*foveate db export"):
+        PostgresStore(f"{postgres_url}&partitions=4")
+
+
+def test_whole_tables_are_not_parted_afterwards(postgres_url: str) -> None:
+    PostgresStore(postgres_url).close()
+    with pytest.raises(BadSetting, match=r"are not in partitions, and the URL says partitions=4"):
+        PostgresStore(f"{postgres_url}&partitions=4")
+
+
+def test_a_table_of_a_later_migration_is_parted_like_the_others_whatever_the_url_says(postgres_url: str) -> None:
+    known = migrations("postgres")
+    for url, upto in ((f"{postgres_url}&partitions=3", known[:3]), (postgres_url, known)):
+        driver = PostgresDriver(url)
+        bring_up_to_date(driver, lambda: 1, upto)
+        driver.close()
+    assert parts(postgres_url) == {table: [f"{table}_p00", f"{table}_p01", f"{table}_p02"] for table in TABLES}
+
+
+def test_names_of_many_partitions_sort_as_their_numbers(postgres_url: str) -> None:
+    driver = PostgresDriver(f"{postgres_url}&partitions=101")
+    bring_up_to_date(driver, lambda: 1, migrations("postgres")[:1])
+    driver.close()
+    assert parts(postgres_url)["message"] == [f"message_p{number:03}" for number in range(101)]
+
+
+def parts(url: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for table, part in execute(
+        url, "SELECT inhparent::regclass::text, inhrelid::regclass::text FROM pg_inherits ORDER BY 2"
+    ):
+        if table in TABLES:
+            found.setdefault(str(table), []).append(str(part))
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------- life and death
+
+
+def test_a_vacuum_leaves_no_byte_of_what_was_erased_in_any_partition(postgres_url: str) -> None:
+    with PostgresStore(f"{postgres_url}&partitions=3") as store:
+        for name in ("one", "two", "three", "four"):
+            head = store.open("acme", name)
+            head = store.append(head, chain([user("a pomegranate " * 900)], head))
+            store.search(head, "pomegranate")
+            store.erase(head, [(1, 1)])
+            assert store.leftovers(store.open("acme", name)) == (1, [])
+        before = size(postgres_url)
+        store.vacuum()
+        assert (size(postgres_url) < before, store.verify(store.open("acme", "one"))) == (True, [])
+    for table in TABLES:
+        assert execute(postgres_url, f"SELECT count(*) FROM {table} WHERE {table}::text LIKE '%pomegranate%'") == [(0,)]
+
+
+def size(url: str) -> int:
+    return int(
+        str(
+            execute(
+                url,
+                "SELECT sum(pg_relation_size(oid)) FROM pg_class WHERE relnamespace = current_schema()::regnamespace",
+            )[0][0]
+        )
+    )
+
+
+def test_conversations_move_from_whole_tables_into_partitions(postgres: Any, postgres_url: str, tmp_path: Path) -> None:
+    execute(postgres_url, f"CREATE SCHEMA {taken_apart(postgres_url)[1]}_parted")
+    parted = f"{postgres_url}_parted&partitions=4"
+    with PostgresStore(postgres_url) as here, PostgresStore(parted) as there:
+        turns(here)
+        export_archive(here, tmp_path / "all.jsonl", tenant="acme")
+        import_archive(there, tmp_path / "all.jsonl")
+        for name in here.names("acme"):
+            one, other = here.open("acme", name), there.open("acme", name, create=False)
+            assert (one.tip, one.seal, one.record) == (other.tip, other.seal, other.record)
+            assert (there.verify(other), there.messages(other, 1, 99)) == ([], here.messages(one, 1, 99))

@@ -1,0 +1,122 @@
+"""Nothing that a turn asks of a database goes beyond one tenant and root, nor asks what only one server could answer.
+
+So the tables can be spread by `root` over the parts of one database, or over servers: of a conversation all lies
+together. Real parts of real tables are asked in `test_postgres_partitions.py`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from shard_rules import problems, roots
+from shard_turns import Recording, other_work, turns
+
+from foveate.stores.sql import SqlStore, statements
+from foveate.stores.sql.migrate import migrations
+from foveate.stores.sqlite import SqliteDriver
+from foveate.stores.sqlite.file import SqliteFile
+
+OF_MANY = {
+    "NAMES": "all names of a tenant",
+    "TREES_WITH_BODIES": "a vacuum",
+    "DROP_MARKS": "an index that is thrown away",
+    "MIGRATION_TABLE": "a migration",
+    "MIGRATIONS": "a migration",
+    "ADD_MIGRATION": "a migration",
+}
+"""The statements that are not of one tree, and what they are for."""
+
+STATEMENTS = {name: text for name, text in vars(statements).items() if name.isupper() and name[0] != "_"}
+
+
+@pytest.mark.parametrize("name", sorted(set(STATEMENTS) - set(OF_MANY)))
+def test_a_statement_is_of_one_tenant_and_root(name: str) -> None:
+    assert problems(STATEMENTS[name]) == []
+
+
+@pytest.mark.parametrize("name", sorted(OF_MANY))
+def test_what_is_said_to_be_of_many_trees_is(name: str) -> None:
+    assert problems(STATEMENTS[name]) != []
+
+
+def test_where_messages_lie_is_asked_of_one_tree() -> None:
+    assert problems(statements.locate(3)) == []
+
+
+def test_so_is_the_index_of_words_of_postgresql() -> None:
+    pytest.importorskip("psycopg", reason="psycopg is not installed (the extra `postgres`)")
+    from foveate.stores.postgres import words
+
+    asked = words._FIND + words._IN_A_ROW + words._NEWEST
+    assert [problems(text) for text in (words._ADD, words._REMOVE, words._HAS, asked)] == [[], [], [], []]
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("SELECT body FROM message WHERE tenant = ? AND branch = ?", "not of one tenant and root"),
+        ("SELECT body FROM message WHERE (tenant = ? OR root = ?) AND root = ?", "not of one tenant and root"),
+        ("UPDATE branch SET root = ? WHERE tenant = ? AND root = ?", "root is changed"),
+        ("UPDATE branch SET erased = random() WHERE tenant = ? AND root = ?", "random() is not known"),
+        ("INSERT INTO tree (root, branches) VALUES (?, ?)", "does not begin with tenant and root"),
+        ("INSERT INTO run (tenant, root, number) VALUES (?, ?, (SELECT 1))", "of no known kind"),
+        (
+            "INSERT INTO tree (tenant, root) VALUES (?, ?) ON CONFLICT (root) DO NOTHING",
+            "a key without tenant and root",
+        ),
+        (
+            "INSERT INTO tree (tenant, root) VALUES (?, ?) ON CONFLICT (tenant, root) DO UPDATE SET root = 1",
+            "root is changed",
+        ),
+        ("SELECT 1 FROM branch x, tree y WHERE tenant = ? AND root = ?", "joins tables"),
+        ("DELETE FROM body WHERE tenant = ? AND root = ? AND hash IN (SELECT hash FROM message)", "a part of it"),
+        (
+            "SELECT 1, (SELECT 1 FROM body b WHERE b.root = m.root) FROM message m WHERE m.tenant = ? AND m.root = ?",
+            "part",
+        ),
+        ("VACUUM message", "of no known kind"),
+    ],
+)
+def test_what_would_be_asked_of_several_servers_is_noticed(statement: str, problem: str) -> None:
+    assert problem in " ".join(problems(statement))
+
+
+def test_every_transaction_of_a_turn_is_of_one_root(tmp_path: Path) -> None:
+    """A name is kept at a root of its own, and a fork has another name than its tree began under. So what gives another
+    name (a fork, going back, a renaming) writes at more than one root, and nothing else does.
+    """
+    file = SqliteFile(tmp_path / "chat.db", synchronous="normal", wait=1, connection=sqlite3.Connection)
+    driver = Recording(SqliteDriver(file))
+    with SqlStore(driver) as store:
+        with driver.hearing() as asked:
+            turns(store)
+        many = {"turns": most(asked)}
+        for name, work in other_work(store).items():
+            with driver.hearing() as asked:
+                work()
+            many[name] = most(asked)
+    assert {name: number for name, number in many.items() if number > 1} == {"fork": 2, "repoint": 2, "rename": 3}
+
+
+def most(asked: list) -> int:
+    """The most roots that any transaction named."""
+    named: dict[int, set[object]] = {}
+    for number, statement, values in asked:
+        named.setdefault(number, set()).update(roots(statement, values) - {0})
+    return max(len(found) for found in named.values())
+
+
+def test_every_table_is_keyed_by_tenant_and_root_and_refers_to_nothing_without_them() -> None:
+    made = [text for one in migrations("postgres") for text in one.statements if text.startswith("CREATE")]
+    tables = [text for text in made if text.startswith("CREATE TABLE")]
+    indexes = [text for text in made if text not in tables and " gin " not in text]
+    without = [text for text in tables if "PRIMARY KEY (tenant, root" not in text]
+    assert [text.split()[2] for text in without] == ["said"]  # Its key is an index, for the reason given there.
+    assert any(text.startswith("CREATE UNIQUE INDEX said_key ON said (tenant, root, ") for text in indexes)
+    assert all("(tenant, root, " in text for text in indexes)
+    for text in tables:
+        for line in text.splitlines():
+            if "REFERENCES" in line:
+                assert line.count("(tenant, root, ") == 2, line
