@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from unittest.mock import patch
 
 import pytest
@@ -9,9 +11,24 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from foveate import Conversation, Hide, Restore, Span, Summarize, Target, open_conversation
+from foveate import (
+    BadEdit,
+    BadInput,
+    BadMessage,
+    Conversation,
+    DoesNotFit,
+    Hide,
+    Restore,
+    Span,
+    Summarize,
+    Target,
+    open_conversation,
+)
 from foveate.core import forgetting_runs
+from foveate.core.journal import Record
 from foveate.core.snapshots import Snapshot
+from foveate.engine import folding, state, summing
+from foveate.ports import Head
 from foveate.stores.memory import MemoryStore
 
 from .shells import shown
@@ -24,8 +41,49 @@ def forget(chat: Conversation, kept: int) -> None:
         chat._engine.projection.forget()
 
 
+@contextmanager
+def in_small_pieces() -> Iterator[None]:
+    """What is long is anything above two or three."""
+    sizes = ((folding, "_SHORT", 2), (folding, "_WINDOW", 1), (folding, "_ROWS", 3), (summing, "_ROWS", 3))
+    with ExitStack() as stack:
+        for module, name, size in (*sizes, (state, "_FAR", 2)):
+            stack.enter_context(patch.object(module, name, size))
+        yield
+
+
 class OneForgets(TwoStores):
-    """The conversation on SQLite forgets whenever it likes; the one in memory never does."""
+    """The conversation on SQLite forgets whenever it likes, and reads in small pieces; the one in memory does not."""
+
+    def opened(self, which: int, name: str) -> Conversation:
+        with in_small_pieces() if which else nullcontext():
+            return super().opened(which, name)
+
+    def both(self, act: str, *given: object, **named: object) -> None:
+        outcomes = []
+        for how, chat in zip((nullcontext(), in_small_pieces()), self.chats, strict=True):
+            try:
+                with how:
+                    done = getattr(chat, act)(*given, **named)
+                outcomes.append(done if act in ("totals", "search") else "done")
+            except (BadInput, BadMessage, BadEdit, DoesNotFit) as error:
+                outcomes.append(str(error))
+        assert outcomes[0] == outcomes[1]
+
+    @rule()
+    def sum_up(self) -> None:
+        self.both("totals")
+
+    @rule()
+    def search(self) -> None:
+        self.both("search", "login")
+
+    @precondition(lambda self: len(self.chats[0]) > 0)
+    @rule(data=st.data())
+    def look_back(self, data: st.DataObject) -> None:
+        turn = data.draw(st.integers(1, 6))
+        was = self.chats[0].as_of(turn)
+        with in_small_pieces():
+            assert shown(self.chats[1].as_of(turn)) == shown(was)
 
     @precondition(lambda self: self.chats[0].head.number > 0)
     @rule(kept=st.integers(0, 2))
@@ -46,7 +104,7 @@ class OneForgets(TwoStores):
 
 
 TestOneForgets = pytest.mark.slow(OneForgets.TestCase)
-TestOneForgets.settings = settings(max_examples=150, stateful_step_count=25)
+TestOneForgets.settings = settings(max_examples=60, stateful_step_count=25)
 
 
 class OneForgetsSoon(OneForgets):
@@ -124,3 +182,31 @@ def test_a_forgetful_conversation_is_resumed_as_it_was():
     chat.undo(20)
     again._do(again._engine.refresh())
     assert shown(again.view) == shown(chat.view)
+
+
+def test_of_a_long_journal_an_undo_and_an_expansion_read_the_end_and_a_fork_looks_for_its_place():
+    store = MemoryStore()
+    chat = windowed(700, store=store)
+    read: list[int] = []
+    records = store.records
+
+    def counted(head: Head, after: int = 0) -> list[tuple[str, Record]]:
+        found = records(head, after)
+        read.append(len(found))
+        return found
+
+    with patch.object(store, "records", counted):
+        chat.undo(700)
+        chat.expand("m1390")
+        fork = chat.fork("fork", at=41)
+    assert (sum(read), len(read)) < (2_000, 30)
+    assert (fork.head.number, texts(fork)) == (20, ["summary 19", "m40", "m41"])
+
+
+def test_a_name_for_a_former_course_is_found_without_asking_for_all_there_are():
+    store = MemoryStore()
+    with patch.object(store, "names", side_effect=AssertionError("all names were asked for")):
+        chat = open_conversation("c", store=store, policy="off")
+        for n in range(6):
+            chat.settle(messages=[{"role": "user", "content": f"course {n}"}])
+    assert store.names("") == ["c", "c~1", "c~2", "c~3", "c~4", "c~5"]

@@ -8,7 +8,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from ..core.edits import Edit, Hide, Replace, Restore, Span, Summarize, Target, Unpin, meet, named_by
+from ..core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin, meet, named_by
 from ..core.handles import Handle, parse_handle
 from ..core.journal import Record
 from ..core.projection import Projection
@@ -29,8 +29,8 @@ _ID = re.compile("[0-9a-f]{40}")
 class Editing(Planning):
     """The steps that change a view because somebody said so."""
 
-    _kept_back: tuple[int | None, int, dict[int, str]] = (None, 0, {})
-    """Which edits keep originals from the model, on which branch, up to which edit: read once."""
+    _kept_back: tuple[int | None, int, int, dict[int, str]] = (None, 0, 0, {})
+    """Which edits keep originals from the model: on which branch, of messages from where on, up to which edit."""
 
     def edit(self, edits: Sequence[Edit], author: str = "edit") -> Step[Record]:
         """Commit edits made by hand. Raises BadEdit, and changes nothing, where one cannot apply."""
@@ -124,7 +124,8 @@ class Editing(Planning):
         there = {entry.position for entry in inside if entry.source is not None}
         hidden = [row.id for row in rows if row.position not in there]
         shrunk = [one for one in inside if any(meet(path, parsed.path) for path in one.shrunk)]
-        if any(not entry.expandable for entry in shrunk) or (hidden and (yield from self.withheld()) & {*hidden}):
+        kept_back = (yield from self.withheld(parsed.first)) if hidden else set()
+        if any(not entry.expandable for entry in shrunk) or kept_back & {*hidden}:
             raise NotExpandable(str(handle), "its original is kept from the model; `original` reads it")
         if not shrunk and not hidden:
             raise NotExpandable(str(handle), "it is shown whole")
@@ -139,28 +140,33 @@ class Editing(Planning):
         """The view that was settled last; before there was one, all that is visible."""
         return self.projection.entries() if self._shown is None else self._shown
 
-    def withheld(self) -> Step[set[str]]:
-        """Ids of messages whose originals a policy keeps from the model, those that are hidden now too."""
-        branch, number, kept = self._kept_back
-        if branch != self.head.branch:
-            number, kept = 0, {}
-        records = yield partial(self.store.records, self.head, number)
-        for _, record in records:
-            for number, edit in record.numbered():
+    def withheld(self, since: int = 1) -> Step[set[str]]:
+        """Ids of messages, from position `since` on, whose originals a policy keeps from the model, those that are
+        hidden now too.
+        """
+        branch, begun, number, kept = self._kept_back
+        if branch != self.head.branch or begun > since:
+            found = yield from self._records_since(since, self.head.number)
+            kept = {}
+        else:
+            found = [record for _, record in (yield partial(self.store.records, self.head, number))]
+            since = begun
+        for record in found:
+            for n, edit in record.numbered():
                 if isinstance(edit, Replace) and not edit.expandable:
-                    kept[number] = edit.target.message
+                    kept[n] = edit.target.message
                 elif isinstance(edit, Restore):
                     back = {target.message for target in edit.targets if isinstance(target, Target)}
                     kept = {n: id for n, id in kept.items() if n not in edit.edits and id not in back}
-        self._kept_back = (self.head.branch, number, kept)
+        self._kept_back = (self.head.branch, since, self.head.number, kept)
         return set(kept.values())
 
     def undo(self, first: int, last: int) -> Step[Record]:
         """Take back the edits with these numbers: what they changed is shown as it was without them."""
-        records = yield partial(self.store.records, self.head)
-        numbered = [pair for _, record in records for pair in record.numbered()]
-        if not 1 <= first <= last <= len(numbered):
+        if not 1 <= first <= last <= self.head.number:
             raise BadEdit(f"The journal has edits 1 to {self.head.number}, not all of {first} to {last}.")
+        records = yield from self._records_about(first, last)
+        numbered = [pair for record in records for pair in record.numbered()]
         where = yield partial(self.store.locate, self.head, named_by(edit for _, edit in numbered))
         gone = _with_remakes(first, last, records)
         now, then = Standing(numbered, where), Standing(numbered, where, without=gone)
@@ -173,14 +179,26 @@ class Editing(Planning):
         said = f"undoes edits {first} to {last}" if first < last else f"undoes edit {first}"
         return (yield from self.edit([edit if edit.reason else replace(edit, reason=said) for edit in back], "undo"))
 
+    def _records_about(self, first: int, last: int) -> Step[list[Record]]:
+        """The part of the journal that tells what taking back these edits comes to.
 
-def _with_remakes(first: int, last: int, records: Sequence[tuple[str, Record]]) -> set[int]:
+        What was hidden or replaced is seen from there on. What a `Restore` had taken back, and what was pinned before,
+        is told by all that came before.
+        """
+        records = yield from self._records_from(first, self.head.number)
+        edits = [edit for record in records for number, edit in record.numbered() if first <= number <= last]
+        if any(isinstance(edit, Restore | Pin | Unpin) for edit in edits):
+            records = [record for _, record in (yield partial(self.store.records, self.head))]
+        return records
+
+
+def _with_remakes(first: int, last: int, records: Sequence[Record]) -> set[int]:
     """These edits, and those of them that undoing something else has made again since: they are the same edits.
 
     An undo gives a reason to an edit that has none; a `Restore` in it takes back, and makes nothing again.
     """
     gone = set(range(first, last + 1))
-    numbered = [(record.author, number, edit) for _, record in records for number, edit in record.numbered()]
+    numbered = [(record.author, number, edit) for record in records for number, edit in record.numbered()]
     made = {replace(edit, reason="") for _, number, edit in numbered if number in gone}
     for author, number, edit in numbered:
         if author == "undo" and number > last and not isinstance(edit, Restore) and replace(edit, reason="") in made:

@@ -62,15 +62,20 @@ class Folding:
     def _fold_up_to(self, projection: Projection, position: int, number: int) -> Step[None]:
         """Bring a projection up to these messages and edits, however many they are."""
         found = yield partial(self.store.records, structs.replace(self.head, number=number), projection.number)
-        records = [record for _, record in found]
-        taken = 0
-        while projection.position < position:
-            first = projection.position + 1
-            rows = yield partial(self.store.messages, self.head, first, min(first + _ROWS - 1, position))
-            until = taken
-            while until < len(records) and records[until].position <= rows[-1].position:
+        yield from self._fold_all(projection, position, [record for _, record in found])
+
+    def _fold_all(
+        self, projection: Projection, position: int, records: Sequence[Record], *, before_turn: int | None = None
+    ) -> Step[None]:
+        """Fold these records, and the messages up to `position` that come before call `before_turn`, as they came."""
+        read, taken = projection.position, 0
+        while read < position:
+            rows = yield partial(self.store.messages, self.head, read + 1, min(read + _ROWS, position))
+            read, until = rows[-1].position, taken
+            while until < len(records) and records[until].position <= read:
                 until += 1
-            for one in in_order(rows, records[taken:until]):
+            seen = [row for row in rows if before_turn is None or row.stamp.turn < before_turn]
+            for one in in_order(seen, records[taken:until]):
                 if isinstance(one, Record):
                     yield from self._fold(projection, one)
                 else:
@@ -94,18 +99,22 @@ class Folding:
 
     def _records_since(self, position: int, number: int) -> Step[list[Record]]:
         """The records up to edit `number` that may be about the message at `position`: those made when it was there."""
-        low, high = 0, number  # Edits up to `low` were made before; the record that holds `high` may not have been.
-        while high - low > _SHORT:
+        after = 0 if number <= _SHORT else (yield from self._number_before(position, number))
+        found = yield partial(self.store.records, structs.replace(self.head, number=number), after)
+        return [record for _, record in found if record.position >= position]
+
+    def _number_before(self, position: int, number: int) -> Step[int]:
+        """Of the edits up to `number`, the last of a record that was made before a message was at `position`."""
+        low, high = 0, number
+        while high - low > _SHORT:  # Positions grow along the journal, so a few looks into it find the place.
             middle = (low + high) // 2
             record = yield from self._record_behind(middle, high)
-            if record is None:
-                high = middle
-            elif record.position < position:
+            if record is not None and record.position < position:
                 low = record.last
             else:
                 high = middle
-        found = yield partial(self.store.records, structs.replace(self.head, number=number), low)
-        return [record for _, record in found if record.position >= position]
+        found = yield partial(self.store.records, structs.replace(self.head, number=high), low)
+        return max((record.last for _, record in found if record.position < position), default=low)
 
     def _records_from(self, first: int, last: int) -> Step[list[Record]]:
         """The records that hold the edits first..last."""

@@ -19,6 +19,9 @@ from .steps import Step
 
 __all__ = ["Summing"]
 
+_ROWS = 1_000
+"""Messages read at a time."""
+
 
 class Summing(State):
     """The step that sums up."""
@@ -30,18 +33,24 @@ class Summing(State):
         folded, self._folded = self._folded, None  # Begun anew if anything below fails.
         if folded is None or not folded.is_of(self):
             folded = _Folded(self)
-        rows: list[Appended] = yield partial(self.store.messages, self.head, folded.position + 1, self.head.position)
         found = yield partial(self.store.records, self.head, folded.number)
         records = [record for _, record in found]
-        seen = told = 0
-        for turn in sorted({row.stamp.turn for row in rows if row.stamp.origin == "assistant"} - {folded.turn}):
-            until = bisect_left(rows, turn, seen, key=_turn_of_row)
-            last = bisect_right(records, turn, told, key=_turn_of_record)
-            yield from self._take_in(folded, rows[seen:until], records[told:last])
-            folded.tally.called(folded.past.entries())
-            folded.turn, seen, told = turn, until, last
+        rows: list[Appended] = []
+        read, told = folded.position, 0
+        while read < self.head.position:
+            end = min(read + _ROWS, self.head.position)
+            rows += yield partial(self.store.messages, self.head, read + 1, end)
+            read, seen = end, 0
+            for turn in sorted({row.stamp.turn for row in rows if row.stamp.origin == "assistant"} - {folded.turn}):
+                until = bisect_left(rows, turn, seen, key=_turn_of_row)
+                last = bisect_right(records, turn, told, key=_turn_of_record)
+                yield from self._take_in(folded, rows[seen:until], records[told:last])
+                folded.tally.called(folded.past.entries())
+                folded.turn, seen, told = turn, until, last
+            rows = rows[seen:]
+        folded.past.forget()
         self._folded = folded.copy()
-        yield from self._take_in(folded, rows[seen:], records[told:])
+        yield from self._take_in(folded, rows, records[told:])
         return folded.tally.totals()
 
     def _take_in(self, folded: _Folded, rows: Sequence[Appended], records: Sequence[Record]) -> Step[None]:

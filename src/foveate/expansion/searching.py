@@ -23,7 +23,6 @@ def searched(engine: Engine, words: str, limit: int) -> Step[list[Hit]]:
     wanted = words_of(words)
     entries = (yield from engine.followed()).entries()
     shown = {entry.position: entry for entry in entries if entry.source is not None}
-    withheld: set[str] | None = None
     hits: list[Hit] = []
     seen, asked = 0, max(4 * limit, 50)
     while wanted and len(hits) < limit:
@@ -31,10 +30,9 @@ def searched(engine: Engine, words: str, limit: int) -> Step[list[Hit]]:
         scores = {one.position: one.score for one in found[seen:]}
         due = [at for at in scores if at not in shown or (shown[at].shrunk and shown[at].expandable)]
         rows: list[Appended] = (yield partial(engine.store.pick, engine.head, due)) if due else []
-        if withheld is None and rows:
-            withheld = yield from engine.withheld()
+        withheld: set[str] = (yield from engine.withheld(rows[0].position)) if rows else set()
         for row in sorted(rows, key=lambda row: due.index(row.position)):
-            if row.id in (withheld or ()) or row.stamp.expanded or not row.body:
+            if row.id in withheld or row.stamp.expanded or not row.body:
                 continue
             hit = hit_in(
                 f"m{row.position}",
