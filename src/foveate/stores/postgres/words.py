@@ -53,9 +53,11 @@ class PostgresWords:
         if added:
             session.each(_ADD, added)
 
-    def remove(self, session: Session, rows: Sequence[tuple[Section, int, Said]]) -> bool:
+    def remove(self, session: Session, rows: Sequence[tuple[Section, int, Said]]) -> None:
         session.each(_REMOVE, [(*section[:3], position) for section, position, _ in rows])
-        return True
+
+    def settle(self, session: Session) -> bool:
+        return False  # A row that is deleted has no words.
 
     def clear(self, session: Session) -> None:
         session.rows(_CLEAR)

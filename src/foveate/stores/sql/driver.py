@@ -77,9 +77,14 @@ class WordIndex(Protocol):
         """Take in messages of one branch, by position."""
         ...
 
-    def remove(self, session: Session, rows: Sequence[tuple[Section, int, Said]]) -> bool:
-        """Take out messages that were added, each with its section and its position. False where something is left of
-        one, because it was cut into other words then: only `clear` gets it out.
+    def remove(self, session: Session, rows: Sequence[tuple[Section, int, Said]]) -> None:
+        """Take out messages that were added, each with its section and its position: no search finds them any more."""
+        ...
+
+    def settle(self, session: Session) -> bool:
+        """Do a little of what it takes until no word of what was taken out is left in the index's own pages. Whether
+        there may be more to do. Something may be left of a message all the same, which `holding` tells, because it was
+        cut into other words then: only `clear` gets that out.
         """
         ...
 

@@ -93,9 +93,12 @@ class SqlErasing(SqlRuns):
         asked = Erased(0, time, who, reason, head.name, named(spans))
 
         def look(session: Session) -> _Found:
-            return self._found(session, head, spans, runs, keep_shown)
+            found = self._found(session, head, spans, runs, keep_shown)
+            places.update(found.reach.bodies)
+            return found
 
         done: Erased | None = None
+        places: set[Place] = set()
         for attempt in range(_ATTEMPTS):
             # Looked for while others write; where they wrote what matters, again, and at last while they wait.
             before = self._driver.read(look) if attempt < _ATTEMPTS - 1 else None
@@ -105,6 +108,8 @@ class SqlErasing(SqlRuns):
             if done is not None:
                 break
         assert done is not None  # The last attempt lets nobody come in between.
+        if done.number and not keep_shown:
+            self._settle_words(head, places)
         if self._searching:
             self._searching.forget()
         return done
@@ -152,6 +157,7 @@ class SqlErasing(SqlRuns):
                 session.rows(sql.DROP_BODIES, (tenant, root, tenant, root))
 
         self._driver.write(work)
+        self._settle_words(Head("", "", 0, 0), ())
         self._driver.vacuum()
 
     # --------------------------------------------------------------------------------------------------- helpers
@@ -271,9 +277,29 @@ class SqlErasing(SqlRuns):
                 f"{self._driver.place} has an index with words of these messages, and was opened without it. Open it "
                 f"with search, then erase. Nothing was erased."
             )
-        if not words.remove(session, [(section, where.position, said[where]) for section, where in marked]):
+        words.remove(session, [(section, where.position, said[where]) for section, where in marked])
+
+    def _settle_words(self, head: Head, places: Collection[Place]) -> None:
+        """Leave no word of these messages in the index. It takes long where much is indexed, so others write in
+        between; where it is broken off, `vacuum` goes on.
+        """
+        words = self._driver.words
+        if words is None:
+            return
+
+        def settle(session: Session) -> bool:
+            session.scrub()
+            return words.settle(session)
+
+        def clear(session: Session) -> None:
+            session.scrub()
             words.clear(session)
             session.rows(sql.DROP_MARKS)
+
+        while self._driver.write(settle):
+            pass
+        if self._driver.read(lambda session: any(True for _ in self._words_left(session, head, places))):
+            self._driver.write(clear)
 
     def _words_left(self, session: Session, head: Head, places: Collection[Place]) -> Iterator[Finding]:
         if self._driver.words is None:

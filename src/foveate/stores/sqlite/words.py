@@ -34,7 +34,9 @@ _MERGED = 16
 _MERGED_BYTES = 32_000
 _ADD = "INSERT INTO said (rowid, words, humps) VALUES (?, ?, ?)"
 _REMOVE = "INSERT INTO said (said, rowid, words, humps) VALUES ('delete', ?, ?, ?)"
-_OPTIMIZE = "INSERT INTO said (said) VALUES ('optimize')"
+_SETTLED = 256
+"""Pages merged by one step: about ten milliseconds. As a number below 0, so that pieces of any size become one."""
+_CHANGES = "SELECT total_changes()"
 _CLEAR = "INSERT INTO said (said) VALUES ('delete-all')"
 _LOOK = "CREATE VIRTUAL TABLE temp.held USING fts5vocab(main, said, instance)"
 _HELD = "SELECT DISTINCT doc FROM temp.held"
@@ -64,15 +66,21 @@ class SqliteWords:
         size = sum(len(words) + len(humps) for _, words, humps in added)
         session.rows(_SET, ("merge", _MERGED + _MERGED * size // _MERGED_BYTES))
 
-    def remove(self, session: Session, rows: Sequence[tuple[Section, int, Said]]) -> bool:
+    def remove(self, session: Session, rows: Sequence[tuple[Section, int, Said]]) -> None:
         gone = [
             (section.place * _POSITIONS + position, " ".join(text.words), " ".join(text.humps))
             for section, position, text in rows
             if text.words and position < _POSITIONS
         ]
         session.each(_REMOVE, gone)
-        session.rows(_OPTIMIZE)  # Until it is merged, what is taken out is only marked as such.
-        return not self.holding(session, [(section, position) for section, position, _ in rows])
+
+    def settle(self, session: Session) -> bool:
+        """What is taken out is only marked as such until all pieces of the index are merged into one."""
+        if "said" not in session.tables():
+            return False
+        before = session.rows(_CHANGES)[0][0]
+        session.rows(_SET, ("merge", -_SETTLED))
+        return bool(session.rows(_CHANGES)[0][0] - before >= 2)  # One is the order itself.
 
     def clear(self, session: Session) -> None:
         session.rows(_CLEAR)
