@@ -14,6 +14,7 @@ from pathlib import Path
 from foveate.core.catalog import Action, Binding, Prompt
 from foveate.core.messages import assistant, user
 from foveate.core.runs import AgentRun, AgentRunStep
+from foveate.ports import Database
 from foveate.stores.sql.migrate import migrations
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain, record_after
@@ -23,7 +24,7 @@ OUTPUT = "it is there " * 400
 BOUND = Binding("me", "look", 3, "compact", "summary", 80, "short")
 
 
-def fill(store: SqliteStore) -> None:
+def fill(store: Database) -> None:
     """Something of everything, but for the index of words, which is each database's own."""
     head = store.open("acme", "one")
     head = store.append(head, chain([user("rain?"), assistant("No, wind."), user(LONG)], head))

@@ -1,0 +1,82 @@
+"""A PostgreSQL database that an older foveate made is opened, brought up to date, and read as it was, for ever.
+
+Each file is a dump (`make_golden_postgres.py`): two conversations, the second a fork of the first; a run with a step,
+and a catalog, where there was such a thing. No foveate with a PostgreSQL store ever stopped at schema 1, 2 or 3; those
+files hold what SQLite's do, in the tables that these migrations make.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+
+import psycopg
+from make_golden import BOUND, LONG, OUTPUT
+from make_golden_postgres import SCHEMA
+from postgres_schemas import execute, taken_apart
+
+from foveate.core import wire
+from foveate.core.catalog import Action
+from foveate.core.messages import user
+from foveate.core.runs import AgentRun
+from foveate.stores.postgres import PostgresStore
+from foveate.stores.sql.migrate import migrations
+from foveate.testing.rows import chain
+
+FILES = sorted(path.stem for path in (Path(__file__).parent / "golden").glob("postgres_*.sql"))
+
+
+def loaded(url: str, name: str) -> str:
+    """The URL of a schema, once it holds what a golden file says."""
+    server, schema = taken_apart(url)
+    text = (Path(__file__).parent / "golden" / f"{name}.sql").read_text("utf-8")
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(text.replace(f"{SCHEMA}.", f"{schema}.").encode())
+    return url
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_database_that_an_older_foveate_made_is_opened_and_goes_on(postgres_url: str, name: str) -> None:
+    schema = int(name.split("_")[1])
+    with PostgresStore(loaded(postgres_url, name)) as store:
+        one, two = store.open("acme", "one", create=False), store.open("acme", "two", create=False)
+        assert (store.verify(one), store.verify(two)) == ([], [])
+        assert [wire.decode_message(row.body).text for row in store.messages(one, 1, 9)] == ["rain?", "No, wind.", LONG]
+        assert wire.decode_message(store.messages(two, 3, 3)[0].body).text == "and here?"
+        assert [record.first for _, record in store.records(one)] == [1]
+        assert store.snapshot(one) == (2, 0, b"a view")
+        assert [found.position for found in store.search(one, "wind")] == [2]
+        assert [found.position for found in store.search(two, "here")] == [3]
+        assert [run.id for run in store.runs(two)] == (["r1"] if schema >= 3 else [])
+        assert [step.output for step in store.steps(two, "r1")] == ([OUTPUT] if schema >= 3 else [])
+        assert store.bindings("acme") == ([BOUND] if schema >= 4 else [])
+        store.put_run(one, AgentRun("r2", "me", "one"))
+        store.put_action("acme", Action("look"))
+        one = store.append(one, chain([user("more")], one))
+        assert (store.verify(one), store.leftovers(one)) == ([], (0, []))
+    ran = execute(postgres_url, "SELECT version, name, checksum FROM migration ORDER BY version")
+    assert ran == [(one.version, one.name, one.checksum) for one in migrations("postgres")]
+
+
+def test_there_is_a_file_for_every_schema() -> None:
+    newest = len(migrations("postgres"))
+    assert set(FILES) >= {*(f"postgres_{number}" for number in range(1, newest + 1)), f"postgres_{newest}_parted"}
+
+
+def test_words_that_an_older_foveate_indexed_are_gone_with_its_index(postgres_url: str) -> None:
+    """It kept those of all conversations under numbers, and their key said nothing of the tree."""
+    url = loaded(postgres_url, "postgres_5")
+    assert execute(url, "SELECT count(*) FROM said WHERE words LIKE '1:%'") == [(3,)]
+    PostgresStore(url).close()
+    assert execute(url, "SELECT count(*) FROM said") == [(0,)]
+    assert execute(url, "SELECT count(*) FROM indexed") == [(0,)]
+    assert execute(url, "SELECT count(*) FROM tree WHERE root = 0") == [(0,)]
+    with PostgresStore(url) as store:
+        assert [found.position for found in store.search(store.open("acme", "one"), "wind")] == [2]
+    assert execute(url, "SELECT DISTINCT tenant, position, words FROM said WHERE position < 3 ORDER BY position") == [
+        ("acme", 1, "rain"),
+        ("acme", 2, "no wind"),
+    ]
