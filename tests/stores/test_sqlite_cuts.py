@@ -1,0 +1,288 @@
+"""A database file, or its log, that was cut, flipped, blanked or exchanged: told, or all of it is there.
+
+What stands in the file after it was closed in good order was acknowledged, so nothing of it may be missing without a
+word. What stands in the log is there up to a whole write. "Told" is one clear error on opening, or a finding of
+`verify` for the head that was exported while all was well.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveate.core.messages import user
+from foveate.errors import Damaged, StoreError
+from foveate.ports import Appended, Head
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.rows import chain, record_after
+from foveate.testing.store_contract import talk
+
+PAGE = 512
+"""Bytes of a page, here: the smallest that SQLite has, so that every byte of many pages can be tried."""
+FRAME = 24 + PAGE
+"""Bytes of a page in the log, after a header of 32."""
+
+
+class SmallPages(sqlite3.Connection):
+    """Makes files with small pages; a file that is made already keeps its own."""
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        super().__init__(*values, **named)
+        self.execute(f"PRAGMA page_size = {PAGE}").close()
+
+
+History = tuple[Head, list[Appended], list[Any]]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A database as it lay there, and what it held: now, and after each write that its log has."""
+
+    content: bytes
+    log: bytes
+    held: tuple[History, ...]
+
+
+def store_at(path: Path) -> SqliteStore:
+    return SqliteStore(path, synchronous="normal", wait=0.5, search=False, connection=SmallPages)
+
+
+def history(store: SqliteStore) -> History:
+    head = store.open("acme", "one", create=False)
+    rows = store.messages(head, 1, head.position)
+    assert store.locate(head, [row.id for row in rows]) == {row.id: row.position for row in rows}
+    return head, rows, store.records(head)
+
+
+def write_on(store: SqliteStore, times: int) -> Iterable[History]:
+    """So many writes more, appends and commits in turn, and what is held after each."""
+    for number in range(times):
+        head = store.open("acme", "one")
+        if number % 3 == 2:
+            store.commit(head, *record_after(head))
+        else:
+            store.append(head, chain(talk(2, f"turn {number}"), head))
+        yield history(store)
+
+
+def files_of(path: Path) -> tuple[bytes, bytes]:
+    log = path.with_name(path.name + "-wal")
+    return path.read_bytes(), log.read_bytes() if log.exists() else b""
+
+
+@pytest.fixture(scope="module")
+def closed(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A database that was closed in good order: no log."""
+    path = tmp_path_factory.mktemp("closed") / "chat.db"
+    with store_at(path) as store:
+        *_, last = write_on(store, 9)
+    return Made(*files_of(path), (last,))
+
+
+def leave(path: str) -> None:
+    """Write and end without a word, as if killed: run as a process of its own."""
+    store = store_at(Path(path))
+    list(write_on(store, 6))
+    os._exit(0)
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A database whose program was killed: its newest writes are in the log alone."""
+    path = tmp_path_factory.mktemp("left") / "chat.db"
+    with store_at(path) as store:
+        before = list(write_on(store, 3))[-1:]
+    here = Path(__file__).resolve().parent
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here.parents[1] / "src"), str(here)])}
+    code = "import sys, test_sqlite_cuts; test_sqlite_cuts.leave(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, str(path)], env=environment, check=True, timeout=60)
+    made = files_of(path)
+    again = path.with_name("again.db")
+    again.write_bytes(made[0])
+    with store_at(again) as store:
+        after = list(write_on(store, 6))
+    assert made[1]
+    return Made(*made, (*before, *after))
+
+
+def met(folder: Path, content: bytes, log: bytes, made: Made) -> str:
+    """What a reader meets in such a file: "told", or how many of the writes in the log are there."""
+    path = folder / "met.db"
+    for name in ("met.db", "met.db-wal", "met.db-shm"):
+        (folder / name).unlink(missing_ok=True)
+    path.write_bytes(content)
+    if log:
+        (folder / "met.db-wal").write_bytes(log)
+    try:
+        with store_at(path) as store:
+            findings = store.verify(made.held[-1][0])
+            if store.verify(store.open("acme", "one", create=False)):
+                return "told"
+            found = history(store)
+    except StoreError:
+        return "told"
+    if found != made.held[-1]:
+        assert findings, "other than the head that was exported, and verify did not say so"
+    if found not in made.held:
+        return "told"
+    return str(made.held.index(found))
+
+
+@pytest.fixture
+def meet(tmp_path: Path) -> Callable[..., str]:
+    return lambda content, log, made: met(tmp_path, content, log, made)
+
+
+def every(step: int, first: int, last: int) -> range:
+    """The places from `first` up to `last` that a quick run (or a thorough one, with step 1) tries."""
+    return range(first, last, step)
+
+
+STEPS = pytest.mark.parametrize("step", [31, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "every"])
+"""One byte in so many is tried; by the thorough run, every one."""
+
+
+@STEPS
+def test_f30_a_file_cut_at_any_byte_of_its_last_pages_is_told(
+    closed: Made, meet: Callable[..., str], step: int
+) -> None:
+    size = len(closed.content)
+    for end in every(step, size - 2 * PAGE, size):
+        assert meet(closed.content[:end], b"", closed) == "told", f"cut at {end} of {size}"
+
+
+def test_f30_a_file_cut_between_any_two_pages_is_told(closed: Made, meet: Callable[..., str]) -> None:
+    for end in range(0, len(closed.content), PAGE):
+        assert meet(closed.content[:end], b"", closed) == "told", f"cut at {end}"
+
+
+@STEPS
+def test_f30_a_log_cut_at_any_byte_holds_whole_writes(left: Made, meet: Callable[..., str], step: int) -> None:
+    """Such a cut is what a crash leaves of a write that was not acknowledged. Of one that was, it is damage; then the
+    head that was exported tells that something is missing.
+    """
+    met, size = Counter[str](), len(left.log)
+    assert meet(left.content, left.log, left) == str(len(left.held) - 1)
+    # A frame that ends a write tells how many pages the file has then.
+    ends = [
+        end for end in range(32 + FRAME, size + 1, FRAME) if left.log[end - FRAME + 4 : end - FRAME + 8] != bytes(4)
+    ]
+    last_write = ends[-2]
+    for end in every(29 * step, 0, last_write):
+        met[meet(left.content, left.log[:end], left)] += 1
+    for end in every(step, last_write, size):
+        met[meet(left.content, left.log[:end], left)] += 1
+    assert set(met) == {str(number) for number in range(len(left.held) - 1)}
+
+
+@STEPS
+def test_f30_a_byte_that_flips_in_the_last_page_is_told_or_was_not_used(
+    closed: Made, meet: Callable[..., str], step: int
+) -> None:
+    check_flips(closed, meet, every(step, len(closed.content) - PAGE, len(closed.content)))
+
+
+def test_f30_a_byte_that_flips_anywhere_is_told_or_was_not_used(closed: Made, meet: Callable[..., str]) -> None:
+    """This found an index of ids that was damaged unseen, and rows that `verify` stumbled over."""
+    check_flips(closed, meet, every(499, 0, len(closed.content)))
+
+
+@pytest.mark.slow
+def test_f30_whichever_byte_flips_it_is_told_or_was_not_used(closed: Made, meet: Callable[..., str]) -> None:
+    check_flips(closed, meet, every(23, 0, len(closed.content)))
+
+
+def check_flips(made: Made, meet: Callable[..., str], places: range) -> None:
+    met = Counter[str]()
+    for place in places:
+        for flipped in (255, 1 << place % 8):
+            content = bytearray(made.content)
+            content[place] ^= flipped
+            try:
+                met[meet(bytes(content), b"", made)] += 1
+            except BaseException as error:
+                error.add_note(f"byte {place % PAGE} of page {place // PAGE + 1} xor {flipped}")
+                raise
+    assert set(met) == {"told", "0"}
+
+
+def test_f30_a_page_of_zeroes_is_told_or_was_not_used(closed: Made, meet: Callable[..., str]) -> None:
+    met = Counter[str]()
+    for begin in range(0, len(closed.content), PAGE):
+        met[meet(closed.content[:begin] + bytes(PAGE) + closed.content[begin + PAGE :], b"", closed)] += 1
+    assert set(met) == {"told", "0"}
+    assert met["told"] > 20
+
+
+@pytest.mark.parametrize("where", ["header", "frame", "page"])
+def test_f30_a_byte_that_flips_in_a_log_ends_it_there(left: Made, meet: Callable[..., str], where: str) -> None:
+    at = {"header": range(0, 32, 5), "frame": range(32, 56, 5), "page": range(56, FRAME, 101)}[where]
+    for frame in range(0, len(left.log) // FRAME, 3) if where != "header" else [0]:
+        for offset in at:
+            log = bytearray(left.log)
+            log[frame * FRAME + offset] ^= 255
+            found = meet(left.content, bytes(log), left)
+            assert found != str(len(left.held) - 1), (frame, offset)
+
+
+# ------------------------------------------------------------------------------------------------ the files beside
+
+
+def test_a_log_that_was_deleted_takes_its_writes_with_it_and_the_exported_head_tells(
+    left: Made, meet: Callable[..., str]
+) -> None:
+    assert meet(left.content, b"", left) == "0"
+
+
+def test_a_file_cut_to_nothing_beside_its_log_is_not_taken_for_a_new_one(left: Made, tmp_path: Path) -> None:
+    """SQLite itself takes it for one, and throws away the log: the only place where the newest writes are."""
+    (tmp_path / "met.db").touch()
+    (tmp_path / "met.db-wal").write_bytes(left.log)
+    with pytest.raises(Damaged, match=r"met\.db is empty or gone, and its log beside it holds [\d,]+ bytes"):
+        store_at(tmp_path / "met.db")
+    assert (tmp_path / "met.db-wal").read_bytes() == left.log
+
+
+def test_a_file_cut_to_nothing_is_a_new_one_and_the_exported_head_tells(closed: Made, tmp_path: Path) -> None:
+    (tmp_path / "met.db").touch()
+    with store_at(tmp_path / "met.db") as store:
+        assert store.names("acme") == []
+        assert store.verify(closed.held[-1][0]) != []
+
+
+def test_a_log_of_another_file_is_told(left: Made, closed: Made, meet: Callable[..., str]) -> None:
+    assert meet(closed.content, left.log, closed) == "told"
+
+
+def test_a_log_of_another_tenants_file_is_told(left: Made, tmp_path: Path) -> None:
+    """Its pages are whole and fit, so SQLite believes it."""
+    path = tmp_path / "other.db"
+    with store_at(path) as store:
+        for name in "abc":
+            head = store.open("other", name)
+            head = store.append(head, chain([user("mine")], head))
+    (tmp_path / "other.db-wal").write_bytes(left.log)
+    try:
+        with store_at(path) as store:
+            assert store.verify(head) != []
+    except StoreError:
+        pass
+
+
+@pytest.mark.parametrize("what", [b"", b"\0" * 32768, b"\xff" * 32768, b"junk"], ids=["empty", "zero", "ones", "short"])
+def test_an_index_of_the_log_is_made_anew_whatever_lies_there(left: Made, tmp_path: Path, what: bytes) -> None:
+    (tmp_path / "met.db").write_bytes(left.content)
+    (tmp_path / "met.db-wal").write_bytes(left.log)
+    (tmp_path / "met.db-shm").write_bytes(what)
+    with store_at(tmp_path / "met.db") as store:
+        assert history(store) == left.held[-1]
+        assert store.verify(left.held[-1][0]) == []
