@@ -27,7 +27,7 @@ from foveate import (
 from foveate.core import forgetting_runs
 from foveate.core.journal import Record
 from foveate.core.snapshots import Snapshot
-from foveate.engine import folding, state, summing
+from foveate.engine import Step, folding, state, summing
 from foveate.ports import Head
 from foveate.stores.memory import MemoryStore
 
@@ -51,12 +51,20 @@ def in_small_pieces() -> Iterator[None]:
         yield
 
 
+def all_records(chat: Conversation) -> Step[list[Record]]:
+    """The whole journal, which tells anything."""
+    return [record for _, record in (yield lambda: chat._engine.store.records(chat.head))]
+
+
 class OneForgets(TwoStores):
     """The conversation on SQLite forgets whenever it likes, and reads in small pieces; the one in memory does not."""
 
     def opened(self, which: int, name: str) -> Conversation:
         with in_small_pieces() if which else nullcontext():
-            return super().opened(which, name)
+            chat = super().opened(which, name)
+        if not which:
+            chat._engine._records_about = lambda first, last: all_records(chat)  # type: ignore[method-assign]
+        return chat
 
     def both(self, act: str, *given: object, **named: object) -> None:
         outcomes = []
@@ -210,3 +218,14 @@ def test_a_name_for_a_former_course_is_found_without_asking_for_all_there_are():
         for n in range(6):
             chat.settle(messages=[{"role": "user", "content": f"course {n}"}])
     assert store.names("") == ["c", "c~1", "c~2", "c~3", "c~4", "c~5"]
+
+
+def test_what_took_long_to_read_is_saved_by_who_read_it():
+    store = MemoryStore()
+    windowed(8, store=store).fork("fork", at=12)
+    with patch.object(state, "_FAR", 10):
+        first = open_conversation("fork", store=store, policy="off")
+    with patch.object(store, "messages", wraps=store.messages) as messages:
+        again = open_conversation("fork", store=store, policy="off")
+    assert [call.args[1:] for call in messages.call_args_list] == [(13, 12)]
+    assert shown(again.view) == shown(first.view)

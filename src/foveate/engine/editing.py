@@ -182,14 +182,17 @@ class Editing(Planning):
     def _records_about(self, first: int, last: int) -> Step[list[Record]]:
         """The part of the journal that tells what taking back these edits comes to.
 
-        What was hidden or replaced is seen from there on. What a `Restore` had taken back, and what was pinned before,
-        is told by all that came before.
+        What hides or replaces is undone where it stands. What restores or pins had changed what was said before about
+        the same messages, and that was said after they came.
         """
         records = yield from self._records_from(first, self.head.number)
         edits = [edit for record in records for number, edit in record.numbered() if first <= number <= last]
-        if any(isinstance(edit, Restore | Pin | Unpin) for edit in edits):
-            records = [record for _, record in (yield partial(self.store.records, self.head))]
-        return records
+        cancelled = {number for edit in edits if isinstance(edit, Restore) for number in edit.edits}
+        named = named_by(edit for edit in edits if isinstance(edit, Restore | Pin | Unpin))
+        since = min({first, *cancelled})
+        if where := (yield partial(self.store.locate, self.head, named)) if named else {}:
+            since = min(since, 1 + (yield from self._number_before(min(where.values()), self.head.number)))
+        return records if since == first else (yield from self._records_from(since, self.head.number))
 
 
 def _with_remakes(first: int, last: int, records: Sequence[Record]) -> set[int]:

@@ -20,7 +20,7 @@ from ..core.projection import Projection
 from ..core.rules import Checker
 from ..core.snapshots import Snapshot
 from ..core.view import Entry, Moment, Prices, View
-from ..errors import NoSuchConversation, WentBack
+from ..errors import NoSuchConversation, StoreError, WentBack
 from ..limits import Limits
 from ..ports import Background, Clock, Elsewhere, Format, Head, Store, Summarizer, TokenCounter
 from .ahead import Ahead
@@ -91,6 +91,7 @@ class State(Folding):
             self._saved = snapshot.position + snapshot.number
         if self.head.position - projection.position > _FAR:
             yield from self._fold_up_to(projection, self.head.position, self.head.number)
+            yield from self._keep(projection)
         self.projection = yield from self._caught_up(projection)
         self._seen = structs.replace(self.head, erased=0)
         self._measure()
@@ -208,6 +209,19 @@ class State(Folding):
         seen = self.projection.position + self.projection.number
         if seen - self._saved >= max(_SNAPSHOT_EVERY, len(self.projection)):
             yield from self.save_snapshot()
+
+    def _keep(self, projection: Projection) -> Step[None]:
+        """Save what took long to read, so that the next who opens this need not do so. It may fail: who reads may be
+        one who is not allowed to write.
+        """
+        twin = projection.copy()
+        twin.forget()
+        shot = twin.snapshot()
+        try:
+            yield partial(self.store.save_snapshot, self.head, shot.position, shot.number, shot.encode())
+        except StoreError:
+            return
+        self._saved = shot.position + shot.number
 
     def save_snapshot(self) -> Step[None]:
         """Keep the projection, so that the next resume reads only what is visible."""
