@@ -33,7 +33,7 @@ CONVERSATION = {
 SHELL = INWARD | CONVERSATION | {"digest", "policies", "formats"}
 LEAVES = {"archive", "stores", "counters", "summarizers", "models", "telemetry", "patterns"}
 EVERYTHING = (
-    SHELL | LEAVES | {"wiring", "settings", "replay", "hosts", "agents", "proxy", "inspector", "worker", "foveate"}
+    SHELL | LEAVES | {"aging", "wiring", "settings", "replay", "hosts", "agents", "proxy", "inspector", "worker", "foveate"}
 )
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -49,12 +49,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "models": INWARD | {"formats"},
     "settings": SHELL | LEAVES,
     "wiring": SHELL | LEAVES | {"settings"},
+    "aging": SHELL | {"wiring"},
     **dict.fromkeys(["hosts", "agents", "proxy", "replay"], SHELL | {"wiring", "settings"}),
-    "worker": SHELL | {"wiring", "settings", "stores"},
+    "worker": SHELL | {"aging", "wiring", "settings", "stores"},
     "inspector": EVERYTHING,
     "cli": EVERYTHING,
     "testing": INWARD | {"formats"},
-    "foveate": SHELL | LEAVES | {"wiring", "settings", "agents"},
+    "foveate": SHELL | LEAVES | {"aging", "wiring", "settings", "agents"},
     "__main__": {"errors", "cli"},
 }
 """Each part of the package (a file or folder directly under it; "foveate" is its `__init__`) and what it may import."""

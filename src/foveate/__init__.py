@@ -15,6 +15,7 @@ import typing as _typing
 from importlib import import_module as _import_module
 
 from .conversation import Conversation
+from .core.ages import Age
 from .core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
 from .core.enrich import AdditionalContent, Enriched, display_parts, enrich, persistent_parts
 from .core.events import Event
@@ -41,6 +42,7 @@ from .core.stamps import Kept, Lease, Stamp, Usage
 from .core.summaries import Answer, NeedsSummary, Summary, SummaryRequest
 from .core.totals import Totals
 from .core.view import Budget, Entry, Moment, Prices, View
+from .engine import Aged
 from .errors import (
     AtWork,
     BadEdit,
@@ -79,6 +81,7 @@ if _typing.TYPE_CHECKING:
     from .agents.loop import AsyncLoopAgent, LoopAgent
     from .agents.react import AsyncReActAgent, ReActAgent
     from .agents.tools import Tool, tool
+    from .aging import age_conversation, age_database, age_tenant
     from .archive import backup, export_archive, import_archive, verify_head
     from .async_conversation import AsyncConversation
     from .core.context import Context
@@ -107,6 +110,8 @@ _logging.getLogger("foveate").addHandler(_logging.NullHandler())
 __all__ = [
     "EXPAND_INSTRUCTION",
     "AdditionalContent",
+    "Age",
+    "Aged",
     "AgentBuilder",
     "Answer",
     "AsyncChatAgent",
@@ -191,6 +196,9 @@ __all__ = [
     "View",
     "Violation",
     "WentBack",
+    "age_conversation",
+    "age_database",
+    "age_tenant",
     "assistant",
     "backup",
     "check",
@@ -249,6 +257,9 @@ _LATER = {
     "Outcome": ".agents.events",
     "ReActAgent": ".agents.react",
     "Tool": ".agents.tools",
+    "age_conversation": ".aging",
+    "age_database": ".aging",
+    "age_tenant": ".aging",
     "backup": ".archive",
     "checkpoint": ".policies.checkpoint",
     "checkpoint_edit": ".policies.checkpoint",

@@ -152,10 +152,7 @@ Ages = Mapping[str, str | Sequence[str]] | Sequence[Age]
 def read_ages(told: Ages) -> tuple[Age, ...]:
     """All of these rules. Raises BadSetting."""
     if isinstance(told, Mapping):
-        pairs = [(kind, said) for kind, one in told.items() for said in ([one] if isinstance(one, str) else one)]
-        if wrong := [kind for kind, said in pairs if not isinstance(kind, str) or not isinstance(said, str)]:
-            raise BadSetting(f"The age of {wrong[0]!r:.60} is a text, such as '90 days', or a list of such.")
-        ages = tuple(read_age(kind, said) for kind, said in pairs)
+        ages = tuple(read_age(kind, said) for kind, one in told.items() for said in _each(kind, one))
     else:
         ages = (told,) if isinstance(told, Age) else tuple(told)
     if wrong_age := [age for age in ages if not isinstance(age, Age)]:
@@ -165,6 +162,14 @@ def read_ages(told: Ages) -> tuple[Age, ...]:
     if not ages:
         raise BadSetting('There is no age by which anything could go. Give one, such as {"tool results": "90 days"}.')
     return ages
+
+
+def _each(kind: object, told: object) -> Sequence[str]:
+    """The rules in words that are told for one kind."""
+    each = told if isinstance(told, list | tuple) else [told]
+    if not isinstance(kind, str) or not each or not all(isinstance(one, str) for one in each):
+        raise BadSetting(f"The age of {kind!r:.60} is a text, such as '90 days', or a list of such; not {told!r:.60}.")
+    return each
 
 
 class Shown(Struct, frozen=True):

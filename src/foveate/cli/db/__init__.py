@@ -8,6 +8,7 @@ from cyclopts import App
 
 from .._help import description
 from . import action, binding, prompt, run
+from .age import age
 from .backup import backup
 from .erase import erase
 from .export import export
@@ -59,6 +60,7 @@ _COMMANDS: dict[str, Callable[..., int]] = {
     "head": head,
     "verify": verify,
     "erase": erase,
+    "age": age,
     "vacuum": vacuum,
     "current": current,
     "upgrade": upgrade,

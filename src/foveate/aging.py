@@ -1,0 +1,93 @@
+"""Ages of many conversations: of one by its name, of all of a tenant's, of all in a database.
+
+Each conversation is opened, and lets go of what is over its age by itself (`Conversation.age`); one in which nothing
+can be that old is not even opened. Whoever is interrupted begins again: what is gone is passed over.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .core.ages import Age, Ages, read_ages
+from .ports import Clock, Database, Store
+from .wiring import open_conversation
+
+if TYPE_CHECKING:
+    from .engine import Aged
+
+__all__ = ["age_conversation", "age_database", "age_tenant"]
+
+
+def age_conversation(
+    store: Store,
+    name: str,
+    ages: Ages,
+    *,
+    tenant: str = "",
+    reason: str = "age",
+    who: str = "",
+    dry_run: bool = False,
+    clock: Clock | None = None,
+) -> Aged:
+    """Erase what is over its age in one conversation, and tell how much that was: see `Conversation.age`.
+
+    `clock` tells the time by which things age, by default this computer's. Raises NoSuchConversation.
+    """
+    head = store.open(tenant, name, create=False)
+    now = clock or _now
+    if not _may_be_over(store, head.tenant, name, read_ages(ages), now()):
+        from .engine import Aged
+
+        return Aged(name)
+    with open_conversation(
+        name, tenant=tenant, store=store, policy="off", background=False, expand=False, clock=now
+    ) as chat:
+        return chat.age(ages, reason=reason, who=who, dry_run=dry_run)
+
+
+def age_tenant(
+    store: Store,
+    ages: Ages,
+    tenant: str = "",
+    *,
+    reason: str = "age",
+    who: str = "",
+    dry_run: bool = False,
+    clock: Clock | None = None,
+) -> Iterator[Aged]:
+    """The same for all conversations of a tenant, one after the other, each told of when it is done."""
+    rules = read_ages(ages)
+    for name in store.names(tenant):
+        yield age_conversation(store, name, rules, tenant=tenant, reason=reason, who=who, dry_run=dry_run, clock=clock)
+
+
+def age_database(
+    store: Database,
+    ages: Ages,
+    *,
+    reason: str = "age",
+    who: str = "",
+    dry_run: bool = False,
+    clock: Clock | None = None,
+) -> Iterator[tuple[str, Aged]]:
+    """The same for all conversations of all tenants, each with the tenant that it belongs to."""
+    rules = read_ages(ages)
+    for tenant in store.tenants():
+        for done in age_tenant(store, rules, tenant, reason=reason, who=who, dry_run=dry_run, clock=clock):
+            yield tenant, done
+
+
+def _may_be_over(store: Store, tenant: str, name: str, ages: tuple[Age, ...], now: int) -> bool:
+    """Whether anything can be over its age: the oldest message is the first one to be, by every rule."""
+    head = store.open(tenant, name, create=False)
+    oldest, newest = store.stamps(head, 1, 1), store.stamps(head, head.position, head.position)
+    if not oldest:
+        return False
+    turns = newest[0].stamp.turn - oldest[0].stamp.turn + 1  # A call may have been begun that is not answered yet.
+    return any(age.is_over(turns, now - oldest[0].stamp.time) for age in ages)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
