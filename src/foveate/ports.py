@@ -16,7 +16,7 @@ from .core.journal import Record
 from .core.messages import Message
 from .core.profiles import Profile
 from .core.runs import AgentRun, AgentRunStep, Claim
-from .core.stamps import Stamp, Stamped, Usage
+from .core.stamps import Stamp, Stamped, Stop, Usage
 from .core.summaries import Summary, SummaryRequest
 from .core.totals import Totals
 from .core.view import Entry, View
@@ -191,6 +191,10 @@ class Format(Protocol):
 
     def parse_reply(self, reply: object) -> tuple[Message, Usage]:
         """The assistant message and the billed usage in a whole response of the API. Raises BadMessage."""
+        ...
+
+    def stop_of(self, reply: object) -> Stop | None:
+        """Why a response that `parse_reply` has read ended; None where it does not say."""
         ...
 
     def render(self, messages: Iterable[Message]) -> list[dict[str, Any]]:

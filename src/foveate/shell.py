@@ -23,7 +23,7 @@ from .core.messages import Message, ToolCall, ToolResult
 from .core.profiles import Profile
 from .core.receipts import Receipt, receipt_of
 from .core.runs import AgentRun, AgentRunStep, Claim
-from .core.stamps import Kept, Lease, Origin, Stamp, Usage
+from .core.stamps import Kept, Lease, Origin, Stamp, Stop, Usage
 from .core.totals import Totals
 from .core.view import Budget, View
 from .engine import NOTHING_SAID, About, Aged, Engine, Step
@@ -298,15 +298,17 @@ class Shell:
         given.whole("call= (the number of a model call)", call)
         if usage is not None:
             given.instance("usage=", usage, Usage, "a Usage")
+        stop: Stop | None = None
         if isinstance(reply, Message):
             message, billed = reply, usage
         else:
             message, parsed = self._engine.format.parse_reply(reply)
+            stop = self._engine.format.stop_of(reply)
             billed = usage or (parsed if parsed != Usage() else None)
         if message.role != "assistant":
             raise BadMessage(f"record() takes the model's answer, not a message of role {message.role}; use append().")
         mirrored = self._mirror is not None and self._mirror.tip == self.tip
-        ids = yield from self._append(message, about=About(usage=billed, step=given.text("step=", step), call=call))
+        ids = yield from self._append(message, about=About(usage=billed, step=given.text("step=", step), call=call, stop=stop))
         if self._mirror is not None and mirrored:
             self._mirror.recorded(message, self.tip, len(self))
         self._engine.limits.answered()

@@ -74,7 +74,8 @@ def agent(store: Store, folder: Path, dies: Callable[[], None] = lambda: None, *
         return f"sent {to}"
 
     model = ScriptedModel(asks(folder))
-    return ChatAgent(model, tools=[look, send], store=store, conversation="one", window=100_000, **options)
+    name = folder.name if folder.name.isdecimal() else "one"
+    return ChatAgent(model, tools=[look, send], store=store, conversation=name, window=100_000, **options)
 
 
 class Killing:

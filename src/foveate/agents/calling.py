@@ -75,16 +75,21 @@ def answer_calls(
     calling: Calling,
     calls: Sequence[ToolCall],
     earlier: Mapping[int, AgentRunStep | None] | None = None,
+    unfit: Mapping[int, str] | None = None,
 ) -> Act[None]:
     """Answer these calls, all of one reply.
 
-    `earlier`: by their places, the step of a call that was begun before, or None where there is no telling. Calls go on
+    `earlier`: by their places, the step of a call that was begun before, or None where there is no telling. `unfit`: by
+    their places, what is told of calls that are not carried out, whatever they say. Calls go on
     beside each other if all their tools may (`Tool.together`), else one after another. Raises what `approve` raises,
     before anything is carried out.
     """
     opened = [_Open(call) for call in calls]
     for place, one in enumerate(opened):
-        _look(one, calling)
+        if unfit and place in unfit:
+            one.refuse(unfit[place])
+        else:
+            _look(one, calling)
         if earlier and place in earlier:
             _recall(one, earlier[place])
     for one in opened:

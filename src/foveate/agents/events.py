@@ -10,7 +10,7 @@ from msgspec import Struct
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.receipts import Receipt
 from ..core.runs import AgentRun
-from ..core.stamps import Usage
+from ..core.stamps import Stop, Usage
 
 __all__ = ["AgentEvent", "Answered", "Called", "Changed", "Ended", "Outcome", "Replied", "Said", "Thought"]
 
@@ -42,6 +42,8 @@ class Replied(Struct, frozen=True):
     turn: int
     """Model calls of this run so far, this one with them."""
     seconds: float
+    stop: Stop | None = None
+    """Why the reply ended, where the provider said."""
 
 
 class Called(Struct, frozen=True):

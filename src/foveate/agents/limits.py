@@ -16,8 +16,10 @@ from ..errors import BadSetting
 
 __all__ = ["BY_LIMIT", "Limits", "added", "seconds"]
 
-BY_LIMIT = frozenset(("turns", "tokens", "money", "time"))
-"""What a run says of why it ended, where a limit ended it."""
+BY_LIMIT = frozenset(("turns", "tokens", "money", "time", "length"))
+"""What a run says of why it ended, where a limit ended it; `length`: that of one reply, which is the model's own, or
+`max_tokens` of `options`.
+"""
 
 
 class Limits(Struct, frozen=True):

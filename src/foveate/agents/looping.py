@@ -31,6 +31,7 @@ from .results import sendable
 from .running import Running, begun
 from .step_form import BadStep, read_step
 from .steps import Actions, Chat, ExpandMessage, Failed, NextStep, Retry, SubAgent, Success
+from .stopping import refusal
 
 __all__ = ["Looper"]
 
@@ -40,6 +41,7 @@ _PART = Lease(message_type="action-result", action_id="expand-message")
 _AGAIN = (
     "Your answer could not be carried out: {why}. Answer again, with one JSON object as your instructions describe it."
 )
+_CUT = "it was cut off, for it was as long as it may be; say less, or do it in several steps"
 
 
 class Looper:
@@ -162,6 +164,7 @@ class Looper:
             steps: list[AgentRunStep] = yield Do(partial(self._chat.steps, run, at))
             told = frozenset(row.stamp.step for row in own if row.position > reply.position)
             past = Past(reply.id, told, {step.call: step for step in steps if step.call})
+            running.stop = reply.stamp.stop
             outcome = yield from self._carry_out(running, reply.message, at, past)
             if outcome is not None:
                 return outcome
@@ -182,10 +185,15 @@ class Looper:
         """Carry out the step in a reply. `at`: the number of the step that the reply came from."""
         if reply.calls and self._chat.expands and not reply.text.strip():
             return None  # It used the tool `expand`, which the conversation has answered.
+        if why := refusal(running.stop):
+            return (yield from running.end("failed", reply.text, why))
+        if running.stop is not None and running.stop.kind == "paused":
+            return None  # It wants to be asked to go on.
         try:
             step = read_step(reply.text)
         except BadStep as error:
-            return (yield from self._refuse(running, at, past, str(error)))
+            why = _CUT if running.stop is not None and running.stop.kind == "length" else str(error)
+            return (yield from self._refuse(running, at, past, why))
         if self._looping.verbose:
             _log.info("[Turn %d] %s: %s", self._chat.view.turn - 1, self._looping.name, _told(step))
         if not isinstance(step, ExpandMessage):

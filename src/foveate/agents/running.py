@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ..core.messages import Message
 from ..core.runs import AgentRun, AgentRunStep, RunState, StepKind, step_name
-from ..core.stamps import Usage
+from ..core.stamps import Stop, Usage
 from ..errors import BadSetting
 from ..ports import Clock, Cost, Model, StreamingModel
 from .acts import Act, Do, Hear, Left
@@ -73,6 +73,8 @@ class Running:
         self._tells = streams and not self._streams
         self._options = dict(options or {})
         self._owner = owner
+        self.stop: Stop | None = None
+        """Why the newest reply ended, where the provider said."""
         self._number = 0
         self._since = run.begun
 
@@ -109,6 +111,7 @@ class Running:
             response = yield from self._sent(prompt)
             yield from self._tell_changes(number)
             message, usage = chat.format.parse_reply(response)
+            self.stop = chat.format.stop_of(response)
             name = step_name(self.run.id, step.number)
             id = yield Do(partial(chat.record, response, step=name, call=step.turn))
         except BaseException as error:
@@ -119,7 +122,7 @@ class Running:
         yield from self.keep()
         if self._tells and message.text:
             yield Said(message.text)
-        yield Replied(message, id, usage, self.run.turns, time.monotonic() - begun_at)
+        yield Replied(message, id, usage, self.run.turns, time.monotonic() - begun_at, self.stop)
         return message
 
     def _tell_changes(self, number: int) -> Act[None]:

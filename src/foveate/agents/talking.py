@@ -26,6 +26,7 @@ from .claims import WAITS, Hold
 from .events import Ended, Outcome
 from .limits import BY_LIMIT, Limits
 from .running import Running, begun
+from .stopping import CUT, GO_ON, is_unfinished, refusal, unfit
 from .unanswered import answer_open, open_calls
 
 if TYPE_CHECKING:
@@ -118,9 +119,13 @@ class Talker:
             running = self._running(run, streams)
             yield from running.take_up()
             return (yield from self._perform(running))
-        if run.state not in ("done", "waiting") and _is_of(newest, run):  # It had ended, but for its record.
+        why = refusal(newest.stamp.stop)
+        is_told = run.state in ("done", "waiting") or (run.state == "failed" and run.reason == why)
+        if not is_told and _is_of(newest, run):  # It had ended, but for its record.
             running = self._running(run, streams)
             yield from running.take_up()
+            if why:
+                return (yield from running.end("failed", newest.message.text, why))
             if outcome := (yield from self._final(running, newest.message.text)):
                 return outcome
             return (yield from self._perform(running))
@@ -139,6 +144,9 @@ class Talker:
     def _loop(self, running: Running) -> Act[Outcome]:
         said, tries, calling = "", 0, self._talking.calling
         yield from answer_open(running, calling)
+        newest = yield from self._newest()
+        if newest is not None and _was_cut(newest):
+            yield Do(partial(self._chat.append, GO_ON, origin="derived"))
         while True:
             if reason := running.reached():
                 return (yield from running.end("stopped", said, reason))
@@ -146,8 +154,14 @@ class Talker:
             said = reply.text or said
             if reply.calls:
                 calls = yield from open_calls(self._chat, calling)
-                yield from answer_calls(running, calling, calls)
-            else:
+                yield from answer_calls(running, calling, calls, unfit=unfit(reply, running.stop, calls))
+            if why := refusal(running.stop):
+                return (yield from running.end("failed", reply.text, why))
+            if reply.calls:
+                continue
+            if running.stop is not None and running.stop.kind == CUT:
+                return (yield from running.end("stopped", reply.text, CUT))
+            if not is_unfinished(running.stop):  # Else it wants to be asked to go on.
                 tries += 1
                 if outcome := (yield from self._final(running, reply.text, tries)):
                     return outcome
@@ -247,8 +261,15 @@ class Talker:
 
 
 def _is_answer(row: Historic) -> bool:
-    """Whether this is what a model says at the end: nothing waits for an answer after it."""
-    return row.message.role == "assistant" and not row.message.calls
+    """Whether this is what a model says at the end: nothing waits for an answer after it, and it is all of it."""
+    is_last = row.message.role == "assistant" and not row.message.calls
+    return is_last and not is_unfinished(row.stamp.stop)
+
+
+def _was_cut(row: Historic) -> bool:
+    """Whether this is the beginning of an answer, which ends in the middle."""
+    stop = row.stamp.stop
+    return row.message.role == "assistant" and not row.message.calls and stop is not None and stop.kind == CUT
 
 
 def _is_of(row: Historic, run: AgentRun) -> bool:

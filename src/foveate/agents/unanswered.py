@@ -15,6 +15,7 @@ from ..expansion.tool import NAMES
 from .acts import Act, Do
 from .calling import Calling, answer_calls
 from .running import Running, word
+from .stopping import unfit
 
 if TYPE_CHECKING:
     from ..async_conversation import AsyncConversation
@@ -40,9 +41,10 @@ def answer_open(running: Running, calling: Calling) -> Act[None]:
     if not calls:
         return
     entries = reversed(running.conversation.view.entries)
-    stamp = next(entry.stamp for entry in entries if entry.source and entry.source.role == "assistant")
+    reply, stamp = next((one.source, one.stamp) for one in entries if one.source and one.source.role == "assistant")
+    ill = unfit(reply, stamp.stop, calls)
     if not stamp.step:  # Somebody else called the model, and may have begun to answer.
-        yield from answer_calls(running, calling, calls, dict.fromkeys(range(len(calls))))
+        yield from answer_calls(running, calling, calls, dict.fromkeys(range(len(calls))), ill)
         return
     there: list[AgentRunStep] = yield from _steps_since(running, stamp.step, stamp.turn)
     earlier: dict[int, AgentRunStep | None] = {}
@@ -51,7 +53,7 @@ def answer_open(running: Running, calling: Calling) -> Act[None]:
         steps = [step for step in there if (step.call, step.name, step.input) == said]
         if steps:
             earlier[place] = steps[-1]
-    yield from answer_calls(running, calling, calls, earlier)
+    yield from answer_calls(running, calling, calls, earlier, ill)
 
 
 def _steps_since(running: Running, reply: str, turn: int) -> Act[list[AgentRunStep]]:

@@ -194,6 +194,11 @@ _LIMITS = {
     "tokens": "it has used as many tokens as it may",
     "money": "it has cost as much as it may",
     "time": "it has taken as long as it may",
+    "length": "its answer was cut off, for it was as long as it may be",
+}
+_REFUSALS = {
+    "refusal": "the model refuses to answer",
+    "filtered": "a filter of the provider has cut the answer off",
 }
 
 
@@ -201,4 +206,4 @@ def _of_end(state: str, reason: str) -> Iterator[Piece]:
     if state == "stopped":
         yield Piece(f"  Stopped: {_LIMITS.get(reason, reason)}. /resume goes on.\n", "yellow")
     elif state == "failed":
-        yield Piece(f"  It did not get through: {reason}\n", "red")
+        yield Piece(f"  It did not get through: {_REFUSALS.get(reason, reason)}\n", "red")

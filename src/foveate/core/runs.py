@@ -34,7 +34,9 @@ class AgentRun(Struct, frozen=True):
     """The step (see `step_name`) that started it, for the run of a sub-agent."""
     state: RunState = "running"
     reason: str = ""
-    """Why it ended as it did: `turns`, `tokens`, `money`, `time`, or a sentence; "" where it just came to its end."""
+    """Why it ended as it did: by a limit (`turns`, `tokens`, `money`, `time`; `length`: of a reply), for what was not
+    to be said (`refusal`, `filtered`), or a sentence; "" where it just came to its end.
+    """
     result: str = ""
     """What it came to: its last words, or what it hands to whoever started it."""
     turns: int = 0

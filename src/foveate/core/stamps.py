@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["Expanded", "Kept", "Lease", "Origin", "Retention", "Stamp", "Stamped", "Usage"]
+__all__ = ["Expanded", "Kept", "Lease", "Origin", "Retention", "Stamp", "Stamped", "Stop", "StopKind", "Usage"]
 
 Origin = Literal["system", "user", "assistant", "tool", "plugin", "summary", "derived"]
 
@@ -37,6 +37,20 @@ class Usage(Struct, frozen=True, gc=False, array_like=True):
         if self.input is None:
             return None
         return self.input + (self.cache_read or 0) + (self.cache_write or 0)
+
+
+StopKind = Literal["end", "calls", "length", "paused", "refusal", "filtered", "other"]
+"""Why a reply ended: it was said, it calls for something, it is as long as it may be, the provider wants to be asked to
+go on, the model refuses, the provider's filter cut it, or a reason that came later.
+"""
+
+
+class Stop(Struct, frozen=True, gc=False, array_like=True):
+    """Why a reply ended, normalised across providers."""
+
+    kind: StopKind
+    said: str = ""
+    """As the provider said it, such as `max_tokens`."""
 
 
 class Lease(Struct, frozen=True, gc=False, array_like=True):
@@ -130,6 +144,8 @@ class Stamp(Struct, frozen=True, gc=False, array_like=True):
     """For what the conversation itself says: which original it shows, or why it does not."""
     step: str = ""
     """The step of an agent's run that it came from, as `core.runs.step_name` writes it."""
+    stop: Stop | None = None
+    """On a reply: why it ended; None where nobody said."""
 
     def is_added(self, path: tuple[int, ...]) -> bool:
         """Whether the part at this path was added to what the user said, and so is no part of their words."""

@@ -78,10 +78,12 @@ def decode_record(body: bytes) -> Record:
 
 def encode_stamp(stamp: Stamp) -> bytes:
     """The canonical bytes of a stamp. What few stamps have is left out where it is not there."""
-    if stamp.step:
+    if stamp.stop is not None:
         return _pack.encode(stamp)
     s = stamp
     common = (s.turn, s.time, s.tokens, s.origin, s.source, s.usage, s.estimate)
+    if s.step:
+        return _pack.encode((*common, s.lease, s.retention, s.metadata, s.expanded, s.step))
     if s.expanded is not None:
         return _pack.encode((*common, s.lease, s.retention, s.metadata, s.expanded))
     if s.lease is None and s.retention is None and not s.metadata:

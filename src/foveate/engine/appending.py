@@ -13,7 +13,7 @@ from ..core.enrich import own_message
 from ..core.messages import Message
 from ..core.outlines import outline_of_stamp
 from ..core.snapshots import Row
-from ..core.stamps import Expanded, Kept, Lease, Origin, Retention, Stamp, Usage
+from ..core.stamps import Expanded, Kept, Lease, Origin, Retention, Stamp, Stop, Usage
 from ..errors import BadInput, TipMoved
 from ..ports import Appended
 from .state import State, row_of
@@ -49,6 +49,8 @@ class About(Struct, frozen=True):
     """The step of an agent's run that it comes from."""
     call: int = 0
     """On a reply: the number of the model call that it answers, where only one reply may; 0: nobody asks."""
+    stop: Stop | None = None
+    """On a reply: why it ended."""
 
     def origin_of(self, message: Message) -> Origin:
         """Where a message came from: as was said, else by its type, else by its role."""
@@ -202,6 +204,7 @@ class Appending(State):
                 about.metadata,
                 about.expanded,
                 about.step,
+                about.stop if message.role == "assistant" else None,
             )
             digest = ids.body_hash(body)
             parent = ids.message_id(parent, digest)

@@ -26,6 +26,7 @@ class Said(Struct, frozen=True):
     id: str | None = ""
     model: str | None = ""
     usage: dict[str, Any] | None = None
+    stop_reason: Any = None
 
 
 class Line(Struct, frozen=True, rename="camel"):

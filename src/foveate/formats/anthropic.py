@@ -14,7 +14,7 @@ from typing import Any
 
 from ..core.messages import Message
 from ..core.profiles import Profile
-from ..core.stamps import Usage
+from ..core.stamps import Stop, Usage
 from ..core.view import View
 from ..ports import Rendered
 from ._anthropic_marks import mark
@@ -23,6 +23,7 @@ from ._anthropic_write import cut, write, write_view
 from ._blocks import items, plain, wrong
 from ._json import encode, fresh
 from ._memo import Memo
+from ._stops import anthropic_stop
 from ._tools import for_anthropic
 
 __all__ = ["Anthropic"]
@@ -46,6 +47,10 @@ class Anthropic:
     def parse_reply(self, reply: object) -> tuple[Message, Usage]:
         """The assistant message and the billed usage in a response of the Messages API. Raises BadMessage."""
         return read_reply(reply)
+
+    def stop_of(self, reply: object) -> Stop | None:
+        """Why a response ended: its `stop_reason`."""
+        return anthropic_stop(plain(reply, "reply"))
 
     def render(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
         """Wire messages that carry these messages; a system message keeps its role, for `prompt` to move where it

@@ -16,8 +16,9 @@ from typing import Any
 from msgspec import Struct, structs
 
 from ..core.messages import Message
-from ..core.stamps import Origin, Usage
+from ..core.stamps import Origin, Stop, Usage
 from ._claude_lines import Line, Lines, Said, is_summary, sorted_out, threads
+from ._stops import stop_named
 from .recording import Reader, Recorded, Recording, billed, milliseconds, notes_about, reply_model
 from .source import Sample, Source
 from .tree import Node
@@ -82,6 +83,7 @@ class _Draft(Struct):
     """What is said: text, or Anthropic's blocks."""
     origin: Origin | None = None
     usage: Usage | None = None
+    stop: Stop | None = None
 
 
 def _recording(source: Source, name: str, lines: Lines, counted: Counter[str]) -> Recording:
@@ -151,6 +153,8 @@ def _extend(reply: _Draft, said: Said, counted: Counter[str]) -> None:
             counted["repeated lines"] += 1  # A resumed session copies lines.
         else:
             reply.content.append(block)
+    if said.model != "<synthetic>":  # Each line of a response repeats it, or says nothing yet.
+        reply.stop = stop_named(said.stop_reason) or reply.stop
     usage = said.usage if said.model != "<synthetic>" else None
     if usage:
         # Each line of a response repeats its usage; the last one has counted all of the output.
@@ -170,7 +174,8 @@ def _finished(source: Source, draft: _Draft) -> Iterator[Recorded]:
     name = (role == "assistant" and draft.line.said and draft.line.said.id) or draft.line.uuid or ""
     with source.guard(draft.number):
         for message in Anthropic().parse({"role": role, "content": draft.content}):
-            yield Recorded(_with_state(message, draft.line), draft.number, time, draft.usage, name, draft.origin)
+            said = _with_state(message, draft.line)
+            yield Recorded(said, draft.number, time, draft.usage, name, draft.origin, draft.stop)
 
 
 _STOPPED = (

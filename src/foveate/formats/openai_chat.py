@@ -16,7 +16,7 @@ from typing import Any
 
 from ..core.messages import Message
 from ..core.profiles import Profile
-from ..core.stamps import Usage
+from ..core.stamps import Stop, Usage
 from ..core.view import View
 from ..ports import Rendered
 from ._blocks import items, plain, string
@@ -24,6 +24,7 @@ from ._json import encode, fresh
 from ._memo import Memo
 from ._openai_read import NAME, read, read_reply
 from ._openai_write import cut, write, write_view
+from ._stops import openai_stop
 from ._tools import for_openai
 
 __all__ = ["OpenAIChat"]
@@ -44,6 +45,10 @@ class OpenAIChat:
     def parse_reply(self, reply: object) -> tuple[Message, Usage]:
         """The assistant message and the billed usage in a chat completion. Raises BadMessage."""
         return read_reply(reply)
+
+    def stop_of(self, reply: object) -> Stop | None:
+        """Why the first choice of a completion ended: its `finish_reason`, or that its message is a refusal."""
+        return openai_stop(plain(reply, "reply"))
 
     def render(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
         """Wire messages that carry these messages."""

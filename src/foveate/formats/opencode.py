@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from msgspec import Struct, convert
+from msgspec import Struct, convert, structs
 
 from ..core.messages import Content, Extra, Media, Message, Part, Reasoning, State, Text, ToolCall, ToolResult
-from ..core.stamps import Origin, Usage
+from ..core.stamps import Origin, Stop, Usage
+from ._stops import stop_named
 from .recording import (
     Reader,
     Recorded,
@@ -60,6 +61,7 @@ class _Part(Struct, frozen=True):
     url: str = ""
     filename: str | None = ""
     tokens: Any = None
+    reason: Any = None
 
 
 class _Info(Struct, frozen=True):
@@ -147,15 +149,17 @@ def _assistant(entry: _Entry, counted: Counter[str]) -> list[Recorded]:
     said: list[Part] = []
     results: list[Recorded] = []
     usage: Usage | None = None
+    stop: Stop | None = None
 
     def close() -> None:
-        nonlocal usage
+        nonlocal usage, stop
         if said:
-            done.append(_recorded(entry, Message("assistant", tuple(said)), usage, "summary" if summary else None))
+            reply = _recorded(entry, Message("assistant", tuple(said)), usage, "summary" if summary else None)
+            done.append(structs.replace(reply, stop=stop))
         done.extend(results)
         said.clear()
         results.clear()
-        usage = None
+        usage = stop = None
 
     for part in entry.told(counted):
         match part.type:
@@ -171,7 +175,7 @@ def _assistant(entry: _Entry, counted: Counter[str]) -> list[Recorded]:
                 results.extend(_result(entry, part, state))
                 counted["natively cleared results"] += state.time.compacted is not None
             case "step-finish":
-                usage = _usage(part.tokens)
+                usage, stop = _usage(part.tokens), stop_named(part.reason)
             case _:
                 said.append(_media(part.mime, part.url, part.filename))
     if usage is None and not done:

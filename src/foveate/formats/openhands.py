@@ -15,6 +15,7 @@ from msgspec import Struct, convert, structs
 from ..core.messages import Content, Media, Message, Part, Text, ToolResult
 from ..core.stamps import Usage
 from ..errors import BadTranscript
+from ._stops import stop_named
 from .recording import (
     Reader,
     Recorded,
@@ -163,7 +164,8 @@ class _Stream:
             wire["tool_calls"] = said["tool_calls"]
         for message in OpenAIChat().parse(wire):
             self._say(event, message)
-            self.messages[-1] = structs.replace(self.messages[-1], usage=_usage(response.usage))
+            stop = stop_named(response.choices[0].get("finish_reason"))
+            self.messages[-1] = structs.replace(self.messages[-1], usage=_usage(response.usage), stop=stop)
 
     def _say(self, event: _Event, message: Message, *, harness: bool = False) -> None:
         name = "" if event.id is None else str(event.id)

@@ -14,6 +14,7 @@ from msgspec import Struct, structs
 
 from ..core.messages import Content, Media, Message, Part, Reasoning, State, Text, ToolResult
 from ..core.stamps import Origin, Usage
+from ._stops import stop_named
 from .recording import (
     Reader,
     Recorded,
@@ -37,6 +38,7 @@ class _Said(Struct, frozen=True, rename="camel"):
     content: Any = None
     model: str = ""
     usage: Any = None
+    stop_reason: Any = None
     tool_call_id: str = ""
     tool_name: str = ""
     is_error: bool = False
@@ -118,7 +120,9 @@ def _thread(source: Source, name: str, nodes: list[Node], counted: Counter[str])
             origin: Origin | None = (
                 "summary" if line.type in _SUMMARIES else "plugin" if line.type == "custom_message" else None
             )
-            messages.append(Recorded(message, node.number, milliseconds(line.timestamp), usage, line.id, origin))
+            stop = stop_named(line.said.stop_reason) if line.said and message.role == "assistant" else None
+            time = milliseconds(line.timestamp)
+            messages.append(Recorded(message, node.number, time, usage, line.id, origin, stop))
     return Recording(
         source.path, READER.name, tuple(messages), reply_model(models), (), name, notes_about(messages, counted)
     )

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..core.messages import Message, ToolCall
-from ..core.stamps import Origin, Usage
+from ..core.stamps import Origin, Stop, Usage
 from ._json import text_of
 from .source import Sample, Source
 
@@ -73,6 +73,8 @@ class Recorded(Struct, frozen=True):
     """The recording's own name for the message, where it has one."""
     origin: Origin | None = None
     """Where it came from, if the role does not say it: `summary` of a native compaction, `plugin` of the harness."""
+    stop: Stop | None = None
+    """On a reply: why it ended, where that was recorded."""
 
 
 class Recording(Struct, frozen=True):

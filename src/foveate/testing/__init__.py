@@ -8,7 +8,7 @@ from __future__ import annotations
 from .bodies import BodyChecker, Refusal, check_body
 from .builders import agent_run, answer, call, calls, chat, say, system, text_of, thought, user
 from .model import ScriptedModel
-from .script import Cut, Fails, IllegalRequest, ProviderError, Slow
+from .script import Cut, Fails, IllegalRequest, ProviderError, Slow, Stops
 from .stubs import StubAnthropic, StubOpenAI
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Refusal",
     "ScriptedModel",
     "Slow",
+    "Stops",
     "StubAnthropic",
     "StubOpenAI",
     "agent_run",

@@ -18,7 +18,7 @@ from ..ports import Delta, Whole
 from .bodies import BodyChecker
 from .pieces import deltas
 from .responses import SIGNED, Reply, anthropic_response, openai_response, shown, sign, wired
-from .script import Answer, Answered, Cut, Fails, IllegalRequest, ProviderError, Script, Slow, failure, too_long
+from .script import Answer, Answered, Cut, Fails, IllegalRequest, ProviderError, Script, Slow, Stops, failure, too_long
 from .usage import Billed, Meter, tokens_of
 
 __all__ = ["ScriptedModel"]
@@ -89,8 +89,9 @@ class ScriptedModel:
             answer = self._answers(kept)
         cut = answer if isinstance(answer, Cut) else None
         seconds = answer.seconds if isinstance(answer, Slow) else 0.0
+        why = answer.reason if isinstance(answer, Stops) else ""
         match answer:
-            case Cut() | Slow():
+            case Cut() | Slow() | Stops():
                 answer = answer.answer
             case Fails():
                 raise failure(self.provider, answer)
@@ -103,7 +104,11 @@ class ScriptedModel:
             return Answered(copy.deepcopy(dict(answer)), cut, seconds)
         said = Message("assistant", (Text(answer),)) if isinstance(answer, str) else answer
         written = anthropic_response if self.provider == "anthropic" else openai_response
-        return Answered(written(said, number, billed, kept), cut, seconds)
+        response = written(said, number, billed, kept)
+        if why:
+            ended = response if self.provider == "anthropic" else response["choices"][0]
+            ended["stop_reason" if self.provider == "anthropic" else "finish_reason"] = why
+        return Answered(response, cut, seconds)
 
     async def _later(self, body: Mapping[str, Any]) -> Reply:
         return shown(self.reply(body))

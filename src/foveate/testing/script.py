@@ -21,6 +21,7 @@ __all__ = [
     "Said",
     "Script",
     "Slow",
+    "Stops",
     "failure",
     "too_long",
 ]
@@ -37,6 +38,13 @@ class Slow(NamedTuple):
 
     answer: Said
     seconds: float
+
+
+class Stops(NamedTuple):
+    """An answer that ended for a reason of its own: what the provider says of it, such as `max_tokens`."""
+
+    answer: Said
+    reason: str
 
 
 class Fails(NamedTuple):
@@ -59,7 +67,7 @@ class Cut(NamedTuple):
     """What the provider says of it instead, in the middle of the stream."""
 
 
-Answer = Said | Cut | Slow | Fails | Exception
+Answer = Said | Cut | Slow | Stops | Fails | Exception
 """What a script says: an answer, what goes wrong with one, or an error that is raised as it is."""
 
 Script = Iterable[Answer] | Callable[[dict[str, Any]], Answer]

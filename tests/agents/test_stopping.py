@@ -1,0 +1,252 @@
+"""Why a reply ended: a reply that was cut, refused, filtered or paused is no answer, and what agents make of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from foveate import ChatAgent, LoopAgent, ReActAgent, tool
+from foveate.agents import Replied
+from foveate.agents.stopping import GO_ON
+from foveate.core.stamps import Stop
+from foveate.errors import StoreError
+from foveate.stores.memory import MemoryStore
+from foveate.testing import ScriptedModel, Stops, call, calls
+
+from .acting import agent, async_agent, dying, plain, requests, told
+
+CUT = {"anthropic": "max_tokens", "openai": "length"}
+PROVIDERS = pytest.mark.parametrize("provider", ["anthropic", "openai"])
+
+
+def counted(done: list[str]) -> Any:
+    @tool
+    def send(to: str = "all") -> str:
+        """Send."""
+        done.append(to)
+        return f"sent to {to}"
+
+    return send
+
+
+@PROVIDERS
+def test_why_a_reply_ended_is_kept_with_it(provider: str):
+    script = [call("c1", "send", to="x"), Stops("A stop that came later.", "tired")]
+    with agent(script, provider, tools=[counted([])]) as one:
+        events = list(one.stream("Go."))
+        said = {"anthropic": "tool_use", "openai": "tool_calls"}[provider]
+        expected = [Stop("calls", said), Stop("other", "tired")]
+        replies = [row for row in one.conversation.history() if row.message.role == "assistant"]
+        assert [row.stamp.stop for row in replies] == expected
+        assert [event.stop for event in events if isinstance(event, Replied)] == expected
+        assert one.conversation.runs()[0].state == "done"
+        assert one.conversation.verify() == []
+
+
+@PROVIDERS
+def test_a_reply_that_is_as_long_as_it_may_be_is_no_answer(provider: str):
+    script = [Stops("The first half, ", CUT[provider]), "and the second half."]
+    with agent(script, provider) as one:
+        outcome = one.send("Tell me all.")
+        assert (outcome.text, outcome.is_done) == ("The first half, ", False)
+        assert (outcome.run.state, outcome.run.reason) == ("stopped", "length")
+        outcome = one.resume()
+        assert (outcome.text, outcome.run.state, outcome.run.reason) == ("and the second half.", "done", "")
+        assert told(one.conversation) == [
+            ("user", "Tell me all."),
+            ("assistant", "The first half, "),
+            ("user", GO_ON),
+            ("assistant", "and the second half."),
+        ]
+        assert [row.stamp.origin for row in one.conversation.history()][2] == "derived"
+        assert [run.task for run in one.conversation.runs()] == ["Tell me all.", "Tell me all."]
+        assert one.resume() == outcome
+
+
+def test_after_a_reply_that_was_cut_something_else_may_be_said():
+    with agent([Stops("The first half, ", "max_tokens"), "Fine."]) as one:
+        one.send("Tell me all.")
+        assert one.send("Never mind.").text == "Fine."
+        assert [text for _, text in told(one.conversation)][2:] == ["Never mind.", "Fine."]
+
+
+@PROVIDERS
+def test_a_call_that_a_reply_was_cut_in_is_not_carried_out(provider: str):
+    """Its arguments may be read, and mean something else."""
+    done: list[str] = []
+    cut = Stops(calls(call("c1", "send", to="x"), call("c2", "send")), CUT[provider])
+    with agent([cut, "Done."], provider, tools=[counted(done)]) as one:
+        assert one.send("Go.").text == "Done."
+        results = [row.message.result for row in one.conversation.history() if row.message.result]
+        assert [(result.call_id, result.text.partition(":")[0]) for result in results if result] == [
+            ("c1", "sent to x"),
+            ("c2", "send was not called"),
+        ]
+    assert done == ["x"]
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_a_call_that_was_cut_is_not_carried_out_by_who_takes_the_run_up_either(after: bool):
+    n, died = 1, True
+    while died:
+        kept, done = MemoryStore(), list[str]()
+        store, countdown = dying(kept, n, after=after)
+
+        def script(request: dict[str, Any]) -> Any:
+            is_answered = any(block["type"] == "tool_result" for block in request["messages"][-1]["content"])
+            return (
+                "Done." if is_answered else Stops(calls(call("c1", "send", to="x"), call("c2", "send")), "max_tokens")
+            )
+
+        try:
+            with ChatAgent(ScriptedModel(script), tools=[counted(done)], store=store, **plain()) as one:
+                one.send("Go.")
+        except StoreError:
+            pass
+        with ChatAgent(ScriptedModel(script), tools=[counted(done)], store=kept, **plain()) as two:
+            outcome = two.resume() if len(two.conversation) else two.send("Go.")
+            assert outcome.text == "Done."
+        assert done in (["x"], [])
+        n, died = n + 1, countdown.is_dead
+    assert n > 15
+
+
+@pytest.mark.parametrize(
+    ("provider", "reason", "why"),
+    [("anthropic", "refusal", "refusal"), ("openai", "content_filter", "filtered")],
+)
+def test_a_refusal_is_no_answer(provider: str, reason: str, why: str):
+    with agent([Stops("I would rather", reason), "Fine."], provider, result_type=int) as one:
+        outcome = one.send("Do harm.")
+        assert (outcome.text, outcome.run.state, outcome.run.reason) == ("I would rather", "failed", why)
+        again = one.resume()  # It is told again, and the model is not asked.
+        assert (again.text, again.run) == (outcome.text, outcome.run)
+        assert len(requests(one)) == 1
+
+
+def test_openai_says_a_refusal_beside_the_reason():
+    response = {
+        "choices": [{"finish_reason": "stop", "message": {"role": "assistant", "refusal": "I cannot help with that."}}]
+    }
+    with agent([response], "openai") as one:
+        outcome = one.send("Do harm.")
+        assert (outcome.text, outcome.run.state, outcome.run.reason) == (
+            "I cannot help with that.",
+            "failed",
+            "refusal",
+        )
+
+
+def test_nothing_that_a_refused_reply_calls_for_is_carried_out():
+    done: list[str] = []
+    with agent([Stops(call("c1", "send", to="x"), "refusal")], tools=[counted(done)]) as one:
+        assert one.send("Go.").run.reason == "refusal"
+        assert told(one.conversation)[-1] == (
+            "tool",
+            "send was not called, for the answer that called it was refused.",
+        )
+        assert one.conversation.open_calls() == ()
+    assert done == []
+
+
+def test_a_pause_of_the_provider_is_gone_on_with():
+    """A turn in which the provider's own tools take long is sent back as it is."""
+    paused = {
+        "role": "assistant",
+        "type": "message",
+        "content": [{"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "rain"}}],
+        "stop_reason": "pause_turn",
+        "usage": {"input_tokens": 10, "output_tokens": 5},
+    }
+    with agent([paused, "It rains."]) as one:
+        assert one.send("Does it rain?").text == "It rains."
+        assert [message["role"] for message in requests(one)[1]["messages"]] == ["user", "assistant"]
+        assert one.conversation.runs()[0].turns == 2
+
+
+def test_an_async_agent_does_the_same():
+    import asyncio
+
+    async def later() -> list[str]:
+        async with async_agent([Stops("Half, ", "max_tokens"), "whole."]) as one:
+            first = await one.send("Tell me.")
+            return [first.run.reason, (await one.resume()).text]
+
+    assert asyncio.run(later()) == ["length", "whole."]
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_whatever_fails_a_reply_that_was_cut_is_never_taken_for_an_answer(after: bool):
+    n, died = 1, True
+    while died:
+        kept = MemoryStore()
+        store, countdown = dying(kept, n, after=after)
+
+        def script(request: dict[str, Any]) -> Any:
+            said = [block["text"] for message in request["messages"] for block in message["content"]]
+            return "and whole." if GO_ON in said else Stops("Half, ", "max_tokens")
+
+        try:
+            with ChatAgent(ScriptedModel(script), store=store, **plain()) as one:
+                assert one.send("Go.").run.reason == "length"
+        except StoreError:
+            pass
+        with ChatAgent(ScriptedModel(script), store=kept, **plain()) as two:
+            outcome = two.resume() if len(two.conversation) else two.send("Go.")
+            if outcome.run.reason == "length":  # The reply had not been recorded.
+                outcome = two.resume()
+            assert (outcome.text, outcome.run.state) == ("and whole.", "done")
+            assert [text for _, text in told(two.conversation)] == ["Go.", "Half, ", GO_ON, "and whole."]
+            assert {run.state for run in two.conversation.runs()} <= {"done", "stopped"}
+        n, died = n + 1, countdown.is_dead
+    assert n > 8
+
+
+def test_a_task_of_a_react_agent_ends_so_too():
+    with ReActAgent(ScriptedModel([Stops("{", "max_tokens"), "7"]), result_type=int, **plain()) as one:
+        assert one.run("How many?").run.reason == "length"
+        assert one.resume().value == 7
+
+
+def loop(script: list[Any]) -> tuple[LoopAgent, ScriptedModel]:
+    model = ScriptedModel(script)
+    return LoopAgent(model, **{**plain(), "policy": "expire", "name": "sage"}), model
+
+
+DONE = '{"taskComplete": true, "message": "done"}'
+
+
+def test_a_loop_agent_is_told_that_its_step_was_cut():
+    one, model = loop([Stops('{"nextStep": {"type": "Act', "max_tokens"), DONE])
+    with one:
+        assert one.run("Go.").text == "done"
+    assert "it was cut off, for it was as long as it may be; say less" in str(model.requests[1]["messages"][-1])
+
+
+def test_a_loop_agent_carries_out_a_step_that_is_whole_though_what_followed_was_cut():
+    one, _ = loop([Stops(DONE + " And now I", "max_tokens")])
+    with one:
+        assert one.run("Go.").text == "done"
+
+
+def test_a_loop_agent_ends_with_a_refusal():
+    one, model = loop([Stops("No.", "refusal")])
+    with one:
+        outcome = one.run("Go.")
+        assert (outcome.run.state, outcome.run.reason, outcome.text) == ("failed", "refusal", "No.")
+    assert len(model.requests) == 1
+
+
+def test_chat_shows_that_an_answer_was_cut(capsys: pytest.CaptureFixture[str]):
+    from foveate.agents import Ended, Outcome
+    from foveate.cli._chat_shown import Shown, shown
+    from foveate.core.runs import AgentRun
+
+    def line(state: Any, reason: str) -> str:
+        run = AgentRun("r1", "chat", "one", state=state, reason=reason)
+        return "".join(piece.text for piece in shown(Shown(), Ended(Outcome("", run)))[1])
+
+    assert "its answer was cut off, for it was as long as it may be. /resume goes on" in line("stopped", "length")
+    assert "the model refuses to answer" in line("failed", "refusal")
+    assert "a filter of the provider has cut the answer off" in line("failed", "filtered")
