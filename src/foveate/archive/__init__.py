@@ -7,6 +7,7 @@ from .exporting import IMPORTING, export_archive
 from .heads import KeptHead, head_text, heads_in, verify_head
 from .importing import Imported, import_archive
 from .lines import Count
+from .views import verify_view
 from .whole import Verified, verify_all
 
 __all__ = [
@@ -22,4 +23,5 @@ __all__ = [
     "import_archive",
     "verify_all",
     "verify_head",
+    "verify_view",
 ]

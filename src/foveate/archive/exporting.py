@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ..core import wire
 from ..core.journal import Record
 from ..errors import Damaged
-from ..ports import Appended, Branch, Database, Head
+from ..ports import Appended, Branch, Database, Head, Store
 from . import lines
 from .files import writing
 from .large import LARGE, Large
@@ -61,7 +61,7 @@ def export_archive(
     return _write(found, target, on_progress)
 
 
-def records_of(store: Database, head: Head, after: int) -> Iterator[tuple[str, Record]]:
+def records_of(store: Store, head: Head, after: int) -> Iterator[tuple[str, Record]]:
     """The records of a conversation behind edit `after`, where one ends, each with its id; some at a time."""
     while after < head.number:
         some = store.records(replace(head, number=min(after + _EDITS, head.number)), after)

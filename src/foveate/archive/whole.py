@@ -11,8 +11,9 @@ from msgspec import Struct
 
 from ..errors import Damaged, NoSuchConversation
 from ..ports import Finding, Head, Store
+from .views import verify_view
 
-__all__ = ["Verified", "verify_all"]
+__all__ = ["Verified", "verified", "verify_all"]
 
 
 class Verified(Struct, frozen=True):
@@ -36,15 +37,16 @@ def verify_all(store: Store, *, tenant: str | None = None) -> Iterator[Verified]
     try:
         for one in store.census(tenant):
             if isinstance(one, Head):
-                yield Verified(one.tenant, one.name, one.position, tuple(_verified(store, one)))
+                yield Verified(one.tenant, one.name, one.position, tuple(verified(store, one)))
             else:
                 yield Verified(one.tenant, "", findings=(Finding(one.where, one.problem),))
     except Damaged as error:
         yield Verified(tenant or "", "", findings=(Finding("database", str(error)),))
 
 
-def _verified(store: Store, head: Head) -> list[Finding]:
+def verified(store: Store, head: Head) -> list[Finding]:
+    """What is wrong with one conversation, its saved view too."""
     try:
-        return store.verify(head)
+        return [*store.verify(head), *verify_view(store, head)]
     except (Damaged, NoSuchConversation) as error:
         return [Finding("head", str(error))]

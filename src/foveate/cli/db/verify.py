@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from msgspec import Struct
 
-from ...archive import KeptHead, Verified, heads_in, verify_all, verify_head
+from ...archive import KeptHead, Verified, heads_in, verify_all, verify_head, verify_view
 from ...errors import Damaged, FoveateError
 from ...ports import Database, Finding
 from ...replay.numbers import count, plural
@@ -128,7 +128,7 @@ def _looked_at(store: Database, whose: str | None, names: tuple[str, ...], heads
     for name in names:
         try:
             head = store.open(tenant, name, create=False)
-            yield Verified(tenant, name, head.position, tuple(store.verify(head)))
+            yield Verified(tenant, name, head.position, (*store.verify(head), *verify_view(store, head)))
         except Damaged as error:
             yield Verified(tenant, name, findings=(Finding("head", str(error)),))
     if not names and not heads:

@@ -1,0 +1,46 @@
+"""Saved views, held against the journal that they are made of.
+
+A conversation is gone on with from a saved view, which carries the edits that count in it. Its hash tells damage; who
+means to deceive makes another hash. So its edits are compared with those of the journal, whose chain proves them.
+"""
+
+from __future__ import annotations
+
+from ..core.edits import Edit
+from ..core.outlines import erased_edit
+from ..core.snapshots import Snapshot
+from ..errors import Damaged
+from ..ports import Finding, Head, Store
+from .exporting import records_of
+
+__all__ = ["verify_view"]
+
+
+def verify_view(store: Store, head: Head) -> list[Finding]:
+    """Whether the saved view of a conversation tells its edits as the journal does: what is wrong, nothing if all is
+    well.
+
+    Not whether it shows the messages it should: that takes the whole history. Reads the journal, a piece at a time. A
+    view that another version of foveate saved is not looked at, since it is not used either.
+    """
+    try:
+        saved = store.snapshot(head)
+        snapshot = Snapshot.decode(saved[2]) if saved else None
+        if snapshot is None:
+            return []
+        told = _edits_of(snapshot)
+        for _, record in records_of(store, head, 0) if told else ():
+            for number, edit in record.numbered():
+                if number in told and erased_edit(told.pop(number)) != erased_edit(edit):
+                    return [Finding("snapshot", f"it tells edit {number} as another one than the journal does")]
+    except Damaged as error:
+        return [Finding("snapshot", f"it cannot be held against the journal: {error}")]
+    if told:
+        return [Finding("snapshot", f"it tells an edit {min(told)}, which the journal does not have")]
+    return []
+
+
+def _edits_of(snapshot: Snapshot) -> dict[int, Edit]:
+    """The edits that count in it, by number."""
+    told: dict[int, Edit] = {number: edit for slot in snapshot.kept for number, edit in slot.edits}
+    return told | {cover.number: cover.edit for cover in snapshot.covers}
