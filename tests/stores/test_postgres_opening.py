@@ -33,7 +33,7 @@ def test_a_url_says_where_to_connect_and_how() -> None:
         "postgresql://ann:s%40crt@db.example:5433/chats?schema=my%20own&pool=3&wait=2.5&search=off&sslmode=require"
     )
     assert told._replace(conninfo="") == (
-        ("postgresql://ann@db.example:5433/chats?schema=my%20own", "", "my own", 3, False, 2.5, 0)
+        ("postgresql://ann@db.example:5433/chats?schema=my%20own", "", "my own", 3, False, 2.5, 0, 62.5, False)
     )
     found = conninfo_to_dict(told.conninfo)
     assert {name: found[name] for name in ("user", "password", "host", "port", "dbname", "sslmode")} == {
@@ -55,7 +55,7 @@ def test_what_a_url_says_holds_against_what_foveate_would_say() -> None:
     found = conninfo_to_dict(told.conninfo)
     assert (found["connect_timeout"], found["application_name"]) == ("99", "mine")
     assert str(found["options"]).endswith("-c lock_timeout=1s")
-    assert told._replace(conninfo="") == ("postgresql://host/db", "", "", 8, True, 10.0, 0)
+    assert told._replace(conninfo="") == ("postgresql://host/db", "", "", 8, True, 10.0, 0, 70.0, False)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=4))

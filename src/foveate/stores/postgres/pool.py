@@ -6,8 +6,9 @@ Knows how connections are set up and handed out; no transaction, no statement of
 from __future__ import annotations
 
 import os
+import time
 import weakref
-from typing import Any
+from typing import Any, ClassVar
 
 import psycopg
 from psycopg.types.numeric import Int8BinaryDumper
@@ -15,10 +16,10 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from ...errors import StoreError
 from ..checks import CLOSED
-from .errors import explain, unreachable
+from .errors import Unanswered, explain, unreachable
 from .url import Told
 
-__all__ = ["Connections"]
+__all__ = ["Connection", "Connections", "Patient"]
 
 Connection = psycopg.Connection[Any]
 
@@ -26,6 +27,37 @@ _OLDEST = 130_000
 """The oldest server that is taken: 13. The tests run on what they find, usually the newest."""
 _IDLE_SECONDS = 300.0
 """After which a connection that nobody needed is closed."""
+
+
+class Patient(Connection):
+    """A connection that waits for a silent server so long and no longer. Made by the pool; tests make others."""
+
+    answer: float | None = None
+    """Seconds; None: for ever."""
+    born = 0
+    """Which of the pool's times it was made in."""
+    is_unreplicated = False
+    """Whether a wait for a standby was cut short on it."""
+
+    def wait(self, gen: Any, *arguments: Any, **keywords: Any) -> Any:
+        bounded = gen if self.answer is None else self._bounded(gen, self.answer)
+        return super().wait(bounded, *arguments, **keywords)
+
+    def _bounded(self, gen: Any, seconds: float) -> Any:
+        """The same, which raises Unanswered after so many seconds in which nothing came or went."""
+        ends = time.monotonic() + seconds
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if ready:
+                    ends = time.monotonic() + seconds
+                elif time.monotonic() > ends:
+                    self.pgconn.finish()
+                    raise Unanswered(f"has not answered for {seconds:g} s")
+                wanted = gen.send(ready)
+        except StopIteration as done:
+            return done.value
 
 
 class Connections:
@@ -39,9 +71,12 @@ class Connections:
         self._pid = os.getpid()
         self._reason: list[Exception] = []
         """Why the newest connection that failed did so."""
-        first = [_first(told, connection)]
-        kind = _telling(connection, self._reason, first)
-        self._pool: ConnectionPool[Connection] = ConnectionPool(
+        self._time = [1]
+        """Counts how often all connections were given up."""
+        kind = _telling(told, connection, self._reason, self._time)
+        first = [_first(told, kind)]
+        kind.first = first
+        self._pool: ConnectionPool[Patient] = ConnectionPool(
             told.conninfo,
             connection_class=kind,
             kwargs={"autocommit": True},
@@ -57,7 +92,7 @@ class Connections:
         self._pool.open()
         self._finish = weakref.finalize(self, _finish, self._pool, first, self._pid)
 
-    def borrow(self) -> Connection:
+    def borrow(self) -> Patient:
         """A connection with no transaction. It must be given back."""
         if self._pid != os.getpid():
             raise StoreError(
@@ -66,27 +101,37 @@ class Connections:
             )
         self._reason.clear()
         try:
-            return self._pool.getconn()
+            while True:
+                connection = self._pool.getconn()
+                if connection.born >= self._time[0]:
+                    return connection
+                connection.close()
+                self._pool.putconn(connection)
         except PoolClosed as error:
             raise StoreError(CLOSED) from error
         except PoolTimeout as error:
             reason = self._reason[-1] if self._reason else None
             raise unreachable(self._told.place, self._told.wait, reason) from error
 
-    def give_back(self, connection: Connection) -> None:
+    def give_back(self, connection: Patient) -> None:
         """Take it back; one that is broken or closed is replaced when somebody needs it."""
+        connection.answer = self._told.answer
         self._pool.putconn(connection)
 
-    def look_over(self) -> None:
-        """Replace those that wait here and are broken: where one was cut, so were others."""
-        self._pool.check()
+    def give_up(self) -> None:
+        """Hand out none of those there are: where one was cut, so were others. Asks the server nothing."""
+        self._time[0] += 1
+
+    def misleads(self, error: BaseException) -> bool:
+        """Whether this tells that a connection leads to a standby, although the URL asks for the primary."""
+        return self._told.is_for_primary and isinstance(error, psycopg.errors.ReadOnlySqlTransaction)
 
     def close(self) -> None:
         """Close what waits here now, and what is out when it is given back. Doing it again does nothing."""
         self._finish()
 
 
-def _first(told: Told, kind: type[Connection]) -> Connection:
+def _first(told: Told, kind: type[Patient]) -> Patient:
     """A connection to a database that foveate can use. Raises StoreError."""
     try:
         connection = kind.connect(told.conninfo, autocommit=True)
@@ -102,29 +147,41 @@ def _first(told: Told, kind: type[Connection]) -> Connection:
     return connection
 
 
-def _telling(kind: type[Connection], reason: list[Exception], first: list[Connection]) -> type[Connection]:
+def _telling(told: Told, kind: type[Connection], reason: list[Exception], now: list[int]) -> Any:
     """The class of connections, remembering why one failed: the pool tells its borrowers only that they waited.
 
-    The one in `first`, which was made to look at the database, is handed out before another is made.
+    The one in its `first`, which was made to look at the database, is handed out before another is made.
     """
 
-    class Telling(kind):  # type: ignore[valid-type, misc]
+    class Telling(Patient, kind):  # type: ignore[valid-type, misc]
+        first: ClassVar[list[Patient]] = []
+
         @classmethod
         def connect(cls, *arguments: Any, **keywords: Any) -> Any:
-            if first:
-                return first.pop()
+            if cls.first:
+                return cls.first.pop()
+            born = now[0]  # Looked at before: whatever befalls the others meanwhile may befall this one.
             try:
-                return super().connect(*arguments, **keywords)
+                connection = super().connect(*arguments, **keywords)
             except psycopg.Error as error:
                 reason[:] = [error]
                 raise
+            connection.answer, connection.born = told.answer, born
+            return connection
 
     return Telling
 
 
-def _set_up(connection: Connection) -> None:
+def _set_up(connection: Patient) -> None:
     # One type for every number: else a statement is prepared anew for each size of its values.
     connection.adapters.register_dumper(int, Int8BinaryDumper)
+
+    def notice(said: psycopg.errors.Diagnostic) -> None:
+        # It comes with a COMMIT that succeeds. By the place in the server's source: its words are translated.
+        if said.source_function == "SyncRepWaitForLSN":
+            connection.is_unreplicated = True
+
+    connection.add_notice_handler(notice)
 
 
 def _check(connection: Connection, told: Told) -> None:
@@ -150,12 +207,12 @@ def _check(connection: Connection, told: Told) -> None:
         )
 
 
-def _drain(connections: list[Connection]) -> None:
+def _drain(connections: list[Patient]) -> None:
     while connections:
         connections.pop().close()
 
 
-def _finish(pool: ConnectionPool[Connection], first: list[Connection], pid: int) -> None:
+def _finish(pool: ConnectionPool[Patient], first: list[Patient], pid: int) -> None:
     """Close everything: on `close`, when a store is forgotten, and when Python ends."""
     if pid == os.getpid():  # In a forked child these connections are the parent's.
         _drain(first)

@@ -28,13 +28,8 @@ except ImportError as error:
     raise MissingExtra("A PostgreSQL store", "postgres") from error
 
 from . import partitions
-from .errors import (
-    explain,
-    is_conflict,
-    is_lost,
-    unknown_outcome,
-)
-from .pool import Connection, Connections
+from .errors import explain, is_conflict, is_lost, is_worth_another, unknown_outcome, unreplicated
+from .pool import Connection, Connections, Patient
 from .sql import rewritten
 from .url import SCHEMES, read_url
 from .words import PostgresWords
@@ -122,6 +117,7 @@ class PostgresDriver:
     def vacuum(self) -> None:
         connection = self._connections.borrow()
         try:
+            connection.answer = None
             connection.execute(_PATIENT.replace("true", "false").encode(), prepare=False)
             found = connection.execute(_TABLES.encode()).fetchall()
             for (name,) in found:
@@ -145,16 +141,19 @@ class PostgresDriver:
         while True:
             attempt = _Attempt(begin, work, self._partitions)
             try:
-                return attempt.run(self._connections)
+                result = attempt.run(self._connections)
+                if attempt.is_unreplicated:
+                    raise unreplicated(self.place)
+                return result
             except (psycopg.Error, UnicodeError) as error:
                 conflicts, lost = conflicts + is_conflict(error), lost + attempt.is_lost
-                if attempt.is_lost and attempt.is_unknown:
-                    raise unknown_outcome(self.place, error) from error
-                again = (is_conflict(error) and conflicts < _CONFLICTS_MAX) or (attempt.is_lost and lost < _LOST_MAX)
-                if not again:
+                if attempt.is_lost:
+                    self._connections.give_up()
+                    if attempt.is_unknown:
+                        raise unknown_outcome(self.place, error) from error
+                again = is_conflict(error) and conflicts < _CONFLICTS_MAX
+                if not again and not (attempt.is_lost and is_worth_another(error) and lost < _LOST_MAX):
                     raise explain(error, self.place) from error
-            if attempt.is_lost:
-                self._connections.look_over()
             self._pause(conflicts + lost)
 
 
@@ -167,27 +166,30 @@ class _Attempt(Generic[T]):
         """Whether its connection was cut."""
         self.is_unknown = False
         """Whether it had asked to commit what it wrote, so that it may be written although nobody said so."""
+        self.is_unreplicated = False
+        """Whether it was committed without the standby that the server was to wait for."""
 
     def run(self, connections: Connections) -> T:
         """What the work returns, once it is committed. Raises what it or psycopg raises, once it is undone."""
         connection = connections.borrow()
         try:
-            with _pipeline(connection):
+            with _pipeline(connection) as pipeline:
                 connection.execute(self._begin, prepare=False)
-                result = self._work(_Session(connection, self._begin is _WRITE, self._partitions))
+                result = self._work(_Session(connection, pipeline, self._begin is _WRITE, self._partitions))
                 self.is_unknown = self._begin is _WRITE
                 ended = connection.execute(_COMMIT, prepare=False)
             if ended.statusmessage != "COMMIT":  # PostgreSQL answers ROLLBACK to those who commit what failed.
                 raise StoreError(f"The database undid a transaction: {ended.statusmessage}. Nothing was written.")
+            self.is_unreplicated, connection.is_unreplicated = connection.is_unreplicated, False
             return result
         except BaseException as error:
-            self.is_lost = connection.closed or is_lost(error)
+            self.is_lost = connection.closed or is_lost(error) or connections.misleads(error)
             self._undo(connection, keep=isinstance(error, Exception) and not self.is_lost)
             raise
         finally:
             connections.give_back(connection)
 
-    def _undo(self, connection: Connection, *, keep: bool) -> None:
+    def _undo(self, connection: Patient, *, keep: bool) -> None:
         if keep:
             with suppress(psycopg.Error):
                 connection.rollback()
@@ -196,26 +198,26 @@ class _Attempt(Generic[T]):
 
 
 @contextmanager
-def _pipeline(connection: Connection) -> Iterator[None]:
+def _pipeline(connection: Patient) -> Iterator[psycopg.Pipeline]:
     """psycopg's pipeline. Where something failed in it, its end fails too, and tells nothing new."""
-    pipeline = connection.pipeline()
-    pipeline.__enter__()
+    context = connection.pipeline()
+    pipeline = context.__enter__()
     try:
-        yield
+        yield pipeline
     except BaseException:
         with suppress(psycopg.Error):
-            pipeline.__exit__(None, None, None)
+            context.__exit__(None, None, None)
         raise
-    pipeline.__exit__(None, None, None)
+    context.__exit__(None, None, None)
 
 
 class _Session:
     """The Session over a connection with an open transaction, in a pipeline."""
 
-    __slots__ = ("_connection", "_partitions", "_writes")
+    __slots__ = ("_connection", "_partitions", "_pipeline", "_writes")
 
-    def __init__(self, connection: Connection, writes: bool, partitions: int) -> None:
-        self._connection = connection
+    def __init__(self, connection: Patient, pipeline: psycopg.Pipeline, writes: bool, partitions: int) -> None:
+        self._connection, self._pipeline = connection, pipeline
         self._writes = writes
         self._partitions = partitions
 
@@ -226,6 +228,10 @@ class _Session:
         sent = [(self._connection.cursor(binary=True), rewritten(statement), values) for statement, values in asked]
         for cursor, wanted, values in sent:
             cursor.execute(wanted.text, values)
+        if any(wanted.returns for _, wanted, _ in sent):
+            # A fetch would do. But only behind a sync does the server count how long this process keeps it waiting,
+            # and ends the transaction of one that hangs (idle_in_transaction_session_timeout).
+            self._pipeline.sync()
         return [cursor.fetchall() if wanted.returns else [] for cursor, wanted, _ in sent]
 
     def each(self, statement: str, many: Sequence[Sequence[Any]]) -> None:
@@ -236,6 +242,7 @@ class _Session:
 
     def tables(self) -> set[str]:
         if self._writes:  # Who asks this in order to make some is alone with it until its transaction ends.
+            self._connection.answer = None
             self.rows(_PATIENT)
             self.rows(_ALONE)
         return {name for (name,) in self.rows(_TABLES)}

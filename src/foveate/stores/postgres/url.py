@@ -49,22 +49,27 @@ class Told(NamedTuple):
     wait: float
     partitions: int
     """Of each table, where tables are made; 0: whole tables."""
+    answer: float = 70.0
+    """Seconds of silence after which a server is taken to hang. Waiting for a row is among them."""
+    is_for_primary: bool = False
+    """Whether connections are only made to a server that takes writes."""
 
 
 def read_url(url: str) -> Told:
-    """What `postgresql://user:password@host:port/database?schema=&pool=&search=&wait=&partitions=` says. Else
-    BadSetting.
+    """What `postgresql://user:password@host:port/database?schema=&pool=&search=&wait=&answer=&partitions=`
+    says. Else BadSetting.
 
     Other options are libpq's own, such as `sslmode`. `pool`: connections at most (8). `wait`: seconds to wait for a
-    connection, and for a row that another writer holds (10). `search=off`: no index of words. `partitions`: into how
-    many each table is parted when it is made.
+    connection, and for a row that another writer holds (10). `answer`: seconds of silence beyond that, after which
+    a server is taken to hang (60). `search=off`: no index of words. `partitions`: into how many each table is parted
+    when it is made.
     """
     try:
         split = urlsplit(url)
         options = dict(parse_qsl(split.query, keep_blank_values=True, strict_parsing=bool(split.query)))
         schema, search = options.pop("schema", ""), options.pop("search", "on")
         pool, wait = options.pop("pool", "8"), options.pop("wait", "10")
-        parts = options.pop("partitions", "0")
+        parts, answer = options.pop("partitions", "0"), options.pop("answer", "60")
         found = conninfo_to_dict(urlunsplit(split._replace(query=urlencode(options, quote_via=quote))))
         if split.fragment or "@" in split.path or not _PORTS.fullmatch(str(found.get("port") or "")):
             raise ValueError  # The rest of a password, whose first half would be taken for a host or a port.
@@ -73,7 +78,7 @@ def read_url(url: str) -> Told:
         raise BadSetting(
             f"The URL of a PostgreSQL store cannot be read. It looks like {_EXAMPLE}; signs such as @ / : # ? % in a "
             f"user's name or a password are written as %40 %2F %3A %23 %3F %25; an option after ? is one of libpq's, "
-            f"or schema, pool, search, wait or partitions."
+            f"or schema, pool, search, wait, answer or partitions."
         ) from None
     if search not in ("on", "off"):
         raise BadSetting(f"search= in the URL of a store is on or off, not {search!r}.")
@@ -84,7 +89,7 @@ def read_url(url: str) -> Told:
             f"partitions= in the URL of a store is how many each table is parted into, 2 to {PARTITIONS_MAX}, not "
             f"{parts!r}."
         )
-    seconds = _seconds(wait)
+    seconds, silence = _seconds("wait", wait), _seconds("answer", answer)
     if "\0" in schema or len(schema.encode()) > 63:
         raise BadSetting(f"schema= in the URL of a store is the name of a schema, of 63 bytes at most, not {schema!r}.")
     told = {name: str(value) for name, value in found.items() if value is not None}
@@ -98,16 +103,18 @@ def read_url(url: str) -> Told:
         search == "on",
         seconds,
         int(parts),
+        seconds + silence,
+        told.get("target_session_attrs") in ("read-write", "primary"),
     )
 
 
-def _seconds(text: str) -> float:
+def _seconds(name: str, text: str) -> float:
     try:
         seconds = float(text)
     except ValueError:
         seconds = 0.0
     if not 0.001 <= seconds <= 3600:
-        raise BadSetting(f"wait= in the URL of a store is a number of seconds, up to 3600, not {text!r}.")
+        raise BadSetting(f"{name}= in the URL of a store is a number of seconds, up to 3600, not {text!r}.")
     return seconds
 
 

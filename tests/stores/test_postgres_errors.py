@@ -1,0 +1,243 @@
+"""Each error of PostgreSQL has its sentence, and is met in the right way: done again unseen, or told."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+
+import psycopg
+from postgres_schemas import emptied, execute
+
+from foveate import open_conversation
+from foveate.core.messages import user
+from foveate.errors import Damaged, NoSuchConversation, StoreError
+from foveate.ports import Head
+from foveate.stores.postgres import PostgresStore
+from foveate.stores.postgres.errors import explain, unreachable
+from foveate.testing.rows import chain, record_after
+
+PLACE = "postgresql://ann@db/chats"
+
+ONCE = [
+    ("25006", r"takes no writes .*standby, or set to read only"),
+    ("25P04", r"took too long and was stopped .*transaction_timeout"),
+    ("42501", r"does not let this user do it .*Grant the user"),
+    ("42P01", r"misses a table that was there"),
+    ("53100", r"disk of .* is full .*Make room on the server"),
+    ("53200", r"run out of memory, or of what it sets aside for locks .*max_locks_per_transaction"),
+    ("53300", r"no connection to spare .*Lower pool="),
+    ("53400", r"run out of memory"),
+    ("54000", r"cannot hold something as large as this"),
+    ("55P03", r"held the same row for too long .*wait= in the URL"),
+    ("57014", r"took too long and was stopped .*statement_timeout"),
+    ("58030", r"could not read or write a file of its own .*its log and its disk"),
+    ("22021", r"cannot keep this .*neither NUL"),
+    ("26000", r"does not know what was prepared .*pool by sessions"),
+    ("P0001", r"failed .*See the server's log"),
+    ("XX001", r"is damaged .*restore a backup"),
+]
+"""What is told at once."""
+AGAIN = [
+    ("08006", 3, r"connection to .* was lost again and again .*its log says"),
+    ("25P03", 3, r"this process was silent for too long, again and again"),
+    ("57P01", 3, r"connection to .* was lost again and again"),
+    ("57P02", 3, r"connection to .* was lost again and again"),
+    ("57P03", 3, r"connection to .* was lost again and again"),
+    ("57P04", 3, r"was dropped .*Restore a backup"),
+    ("57P05", 3, r"connection to .* was lost again and again"),
+    ("40001", 12, r"too busy .*Retry later"),
+    ("40P01", 12, r"too busy .*Retry later"),
+    ("23505", 12, r"too busy .*Retry later"),
+]
+"""What is done again unseen, how often in all, and what is told in the end."""
+
+
+def raising(state: str) -> str:
+    return f"DO 'BEGIN RAISE EXCEPTION ''made to fail'' USING ERRCODE = ''{state}''; END'"
+
+
+@pytest.fixture(scope="module")
+def url(postgres: Any) -> str:
+    execute(postgres.url(), "CREATE SCHEMA IF NOT EXISTS errors_of")
+    PostgresStore(postgres.url() + "?schema=errors_of").close()
+    return f"{postgres.url()}?schema=errors_of"
+
+
+@pytest.mark.parametrize(
+    ("state", "tries", "says"), [*((state, 1, says) for state, says in ONCE), *AGAIN], ids=lambda one: str(one)[:5]
+)
+def test_an_error_has_its_sentence_and_is_met_once_or_again(url: str, state: str, tries: int, says: str) -> None:
+    emptied(url)
+    tried = 0
+    with PostgresStore(url, pause=lambda attempt: None) as store:
+
+        def work(session: Any, failures: int = 99) -> str:
+            nonlocal tried
+            tried += 1
+            session.rows("INSERT INTO tree (tenant, root, branches) VALUES ('', ?, 1)", (tried,))
+            if tried <= failures:
+                session.rows(raising(state))
+                session.rows("SELECT 1")  # Is waited for: the error is known before a COMMIT is sent.
+            return "done"
+
+        with pytest.raises(StoreError, match=says) as told:
+            store._driver.write(work)
+        assert (tried, isinstance(told.value.__cause__, psycopg.Error)) == (tries, True)
+        assert isinstance(told.value, Damaged) == (state == "XX001")
+        assert "Nothing was written" in str(told.value) or state in ("42P01", "26000", "XX001", "57P04")
+        assert execute(url, "SELECT count(*) FROM tree") == [(0,)]
+        tried = 0
+        if tries > 1:
+            assert store._driver.write(lambda session: work(session, 1)) == "done"
+            assert (tried, execute(url, "SELECT root FROM tree")) == (2, [(2,)])
+        assert store.open("acme", "one").position == 0  # The same store goes on.
+
+
+@pytest.mark.parametrize("state", ["53100", "53200", "58030"])
+def test_a_server_without_room_refuses_what_is_written_and_goes_on_showing_what_is_there(url: str, state: str) -> None:
+    emptied(url)
+    with open_conversation("one", store=url, policy="off", window=32_000) as chat:
+        first = chat.append("hi")
+        execute(url, f"CREATE FUNCTION fail() RETURNS trigger AS $$ BEGIN RAISE disk_full USING ERRCODE = '{state}'; "
+                     "END $$ LANGUAGE plpgsql")  # fmt: skip
+        execute(url, "CREATE TRIGGER no_room BEFORE INSERT ON message FOR EACH ROW EXECUTE FUNCTION fail()")
+        try:
+            for _ in range(3):
+                with pytest.raises(StoreError, match="Nothing was written"):
+                    chat.append("ho")
+            assert ([row.id for row in chat.history()], chat.verify()) == ([*first], [])
+        finally:
+            execute(url, "DROP TRIGGER no_room ON message; DROP FUNCTION fail")
+        second = chat.append("ho")
+        assert ([row.id for row in chat.history()], chat.verify()) == ([*first, *second], [])
+
+
+@pytest.mark.parametrize(
+    ("said", "todo"),
+    [
+        ("FATAL: sorry, too many clients already", "max_connections"),
+        ('FATAL: too many connections for role "ann"', "CONNECTION LIMIT"),
+        ("FATAL: remaining connection slots are reserved for roles with the SUPERUSER attribute", "max_connections"),
+        ("session is read-only", "promote it"),
+        ("FATAL: the database system is starting up", "Try again in a moment"),
+        ("FATAL: the database system is not yet accepting connections", "Try again in a moment"),
+        ("FATAL: the database system is in recovery mode", "recovering"),
+        ("FATAL: the database system is shutting down", "Start it again"),
+        ("server does not support SSL, but SSL was required", "sslmode"),
+        ("SSL error: certificate verify failed", "sslrootcert"),
+        ("connection timeout expired", "does not answer"),
+        ("[Errno -2] Name or service not known: failed to resolve host 'nowhere'", "no host of this name"),
+        ("something that nobody has seen yet", "See that it runs, and retry"),
+    ],
+)
+def test_where_no_connection_comes_about_it_is_said_what_to_do(said: str, todo: str) -> None:
+    told = str(unreachable(PLACE, 10, psycopg.OperationalError(said)))
+    assert told.startswith(f"{PLACE} cannot be reached ({said}). ")
+    assert todo in told
+
+
+def test_an_error_of_which_nothing_is_known_says_its_first_line() -> None:
+    told = str(explain(psycopg.InternalError("made up\nDETAIL: more"), PLACE))
+    assert told == f"{PLACE} failed (made up). Nothing was written. See the server's log for what it is about."
+
+
+def test_a_host_that_there_is_not_and_a_server_without_tls_are_named(postgres: Any) -> None:
+    with pytest.raises(StoreError, match="There is no host of this name"):
+        PostgresStore("postgresql://ann:secret@no-such-host.invalid/db?wait=1")
+    with pytest.raises(StoreError, match=r"does not support SSL.* Set sslmode in the URL"):
+        PostgresStore(postgres.url() + "?sslmode=require&wait=1")
+
+
+def test_a_server_without_a_connection_to_spare_says_so_and_goes_on_when_there_is_one(postgres: Any, url: str) -> None:
+    """PostgreSQL's code 53300, as it comes: by a limit of the user's."""
+    emptied(url)
+    role = "one_at_a_time"
+    execute(url, f"DROP ROLE IF EXISTS {role}")
+    execute(url, f"CREATE ROLE {role} LOGIN PASSWORD 'one' SUPERUSER CONNECTION LIMIT 1")
+    execute(url, f"ALTER ROLE {role} NOSUPERUSER")
+    execute(url, f"GRANT ALL ON SCHEMA errors_of TO {role}")
+    execute(url, f"GRANT ALL ON ALL TABLES IN SCHEMA errors_of TO {role}")
+    ours = postgres.url(user=role, password="one") + "?schema=errors_of&wait=0.3"
+    with PostgresStore(ours) as store:
+        head = store.open("acme", "one")
+        with pytest.raises(StoreError, match=r"too many connections .*CONNECTION LIMIT"):
+            PostgresStore(ours)
+        assert store.append(head, chain([user("hi")], head)).position == 1
+
+
+def test_a_transaction_that_its_own_process_holds_up_is_ended_and_done_again(url: str) -> None:
+    """PostgreSQL's code 25P03, as it comes."""
+    emptied(url)
+    with PostgresStore(url + "&options=-c%20idle_in_transaction_session_timeout=50") as store:
+        tried = 0
+
+        def work(session: Any) -> str:
+            nonlocal tried
+            tried += 1
+            session.rows("INSERT INTO tree (tenant, root, branches) VALUES ('', ?, 1) RETURNING root", (tried,))
+            if tried == 1:
+                pid = session._connection.info.backend_pid
+                while execute(url, f"SELECT 1 FROM pg_stat_activity WHERE pid = {pid}"):
+                    threading.Event().wait(0.01)
+            return str(session.rows("SELECT 'done'")[0][0])
+
+        assert (store._driver.write(work), tried) == ("done", 2)
+    assert execute(url, "SELECT root FROM tree") == [(2,)]
+
+
+def test_what_was_prepared_before_a_table_changed_is_prepared_anew(url: str) -> None:
+    """PostgreSQL's code 0A000: a newer foveate brought the tables up to date while this one was at work."""
+    execute(url, "DROP TABLE IF EXISTS changing; CREATE TABLE changing (one INT)")
+    with PostgresStore(url, pause=lambda attempt: None) as store:
+        for _ in range(8):  # psycopg prepares what is asked for the sixth time.
+            store._driver.read(lambda session: session.rows("SELECT * FROM changing WHERE one = ?", (1,)))
+        execute(url, "ALTER TABLE changing ADD two INT; INSERT INTO changing VALUES (1, 2)")
+        assert store._driver.read(lambda session: session.rows("SELECT * FROM changing WHERE one = ?", (1,))) == [
+            (1, 2)
+        ]
+    execute(url, "DROP TABLE changing")
+
+
+@pytest.mark.parametrize("back", [1, 10**6, 10**12])
+def test_neither_clock_matters_where_it_goes_back(url: str, back: int) -> None:
+    """The client's is in stamps and records, as said; the server's is asked for nothing."""
+    emptied(url)
+    times = iter([2 * 10**12, 2 * 10**12 - back, 2 * 10**12 - back, *[10**12 - back + 1] * 99])
+    with open_conversation("one", store=url, policy="off", window=32_000, clock=lambda: next(times)) as chat:
+        ids = [chat.append(f"message {n}")[0] for n in range(5)]
+        assert [row.id for row in chat.history()] == ids
+        assert (chat.verify(), chat.append("message 4", after=ids[3])) == ([], (ids[4],))
+    with open_conversation("one", store=url, policy="off", window=32_000, clock=lambda: 0) as chat:
+        assert ([entry.message.text for entry in chat.view][-1], chat.verify()) == ("message 4", [])
+
+
+def test_no_statement_asks_the_server_for_the_time(url: str) -> None:
+    emptied(url)
+    said: list[str] = []
+
+    class Listening(psycopg.Connection[Any]):
+        def __init__(self, *arguments: Any, **keywords: Any) -> None:
+            super().__init__(*arguments, **keywords)
+            self.cursor_factory = Cursor
+
+    class Cursor(psycopg.Cursor[Any]):
+        def execute(self, query: Any, *arguments: Any, **keywords: Any) -> Any:
+            said.append(str(query).lower())
+            return super().execute(query, *arguments, **keywords)
+
+    with PostgresStore(url, connection=Listening) as store:
+        head: Head = store.open("acme", "one")
+        head = store.append(head, chain([user("rain"), user("wind")], head))
+        head = store.commit(head, *record_after(head))
+        store.fork(head, "two", 1, 0)
+        store.search(head, "rain")
+        store.erase(head, [(1, 1)])
+        assert store.verify(store.open("acme", "one")) == []
+        with pytest.raises(NoSuchConversation):
+            store.open("acme", "three", create=False)
+    assert len(said) > 30
+    assert [one for one in said if "now()" in one or "current_t" in one or "clock_" in one or "timestamp" in one] == []
