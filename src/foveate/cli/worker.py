@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
@@ -36,6 +37,7 @@ def work(
     attempts: int = 5,
     pause: float = 10.0,
     patience: float = 30.0,
+    ages_at: str = "",
     once: bool = False,
 ) -> int:
     """Sum up conversations, erase and vacuum, as programs have asked for it, until it is stopped.
@@ -63,9 +65,13 @@ def work(
         Seconds before the second attempt; each later one waits twice as long.
     patience
         Seconds that running jobs get to end when it is stopped.
+    ages_at
+        When everything is looked through for what is over its age, as a line of a crontab in UTC, such as "17 3 * * *"
+        (never). How old things may be says the table [ages] of foveate.toml.
     once
         Work off what waits now, then end.
     """
+    from ..settings.ages import ages_in
     from ..worker import Worker
 
     settings = settings_of(policy)
@@ -84,6 +90,8 @@ def work(
             attempts=attempts,
             pause=pause,
             patience=patience,
+            ages=ages_in(Path()) or None,
+            ages_at=ages_at,
         ) as one,
     ):
         one.run(once=once)

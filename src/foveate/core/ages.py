@@ -30,6 +30,7 @@ __all__ = [
     "over_age_runs",
     "read_age",
     "read_ages",
+    "read_rule",
 ]
 
 AgeKind = Literal["tool_results", "assistant_messages", "user_messages", "media", "runs", "conversations", "all"]
@@ -47,6 +48,7 @@ Wait = Literal["short", "shown", "pinned", "system", "input", "copied", "forked"
 """Why a message waits. `copied`: a message that stays shows it again. `forked`: a fork that shares it keeps it."""
 
 _WORD = {
+    "millisecond": 1,
     "second": 1_000,
     "minute": 60_000,
     "hour": 3_600_000,
@@ -145,6 +147,14 @@ def read_age(kind: str, told: str) -> Age:
     return Age(word, found.get("turns"), found.get("milliseconds"), tool.strip(), even)  # type: ignore[arg-type]
 
 
+def read_rule(told: str) -> Age:
+    """A rule as `str(age)` writes it: `tool results:grep = 90 days and 200 turns, even pinned`. Raises BadSetting."""
+    kind, is_told, limits = told.partition("=")
+    if not is_told:
+        raise BadSetting(f'A kind and its age look like "tool results=90 days"; not {told!r:.80}.')
+    return read_age(kind, limits)
+
+
 Ages = Mapping[str, str | Sequence[str]] | Sequence[Age]
 """Rules as they are handed in: values, or in words by kind, as `read_age` reads them, one or several for a kind."""
 
@@ -164,12 +174,13 @@ def read_ages(told: Ages) -> tuple[Age, ...]:
     return ages
 
 
-def _each(kind: object, told: object) -> Sequence[str]:
+def _each(kind: object, told: object) -> list[str]:
     """The rules in words that are told for one kind."""
-    each = told if isinstance(told, list | tuple) else [told]
-    if not isinstance(kind, str) or not each or not all(isinstance(one, str) for one in each):
+    each = list(told) if isinstance(told, list | tuple) else [told]
+    said = [one for one in each if isinstance(one, str)]
+    if not isinstance(kind, str) or not said or said != each:
         raise BadSetting(f"The age of {kind!r:.60} is a text, such as '90 days', or a list of such; not {told!r:.60}.")
-    return each
+    return said
 
 
 class Shown(Struct, frozen=True):
@@ -357,4 +368,4 @@ def _told(milliseconds: int) -> str:
         if word not in ("month", "year") and milliseconds % size == 0 and milliseconds:
             number = milliseconds // size
             return f"{number} {word}{'s' * (number != 1)}"
-    return f"{milliseconds // 1000} seconds"
+    return "0 seconds"

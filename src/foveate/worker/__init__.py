@@ -4,6 +4,7 @@ Who wants something done says so with `enqueue`, or opens a conversation with `b
 does it. The queue is procrastinate's (extra `worker`).
 
     Compaction          summing a conversation up; knows no queue         compacting.py
+    Aging               what is over its age is erased                    aging.py
     Erasure, Vacuum     the other jobs, and doing each                    jobs.py
     JobState            how the jobs stand, and why some failed           states.py
     Queue, enqueue      putting jobs into the queue                       queue.py
@@ -22,6 +23,7 @@ try:
 except ImportError as error:
     raise MissingExtra("A queue of jobs", "worker") from error
 
+from .aging import Aging
 from .compacting import Compaction
 from .jobs import Erasure, Vacuum
 from .queue import Queue, enqueue, enqueue_async
@@ -31,6 +33,7 @@ from .states import JobState, job_states
 from .tables import set_up
 
 __all__ = [
+    "Aging",
     "Backoff",
     "Compaction",
     "Erasure",

@@ -3,6 +3,7 @@
 foveate.compact   sum a conversation up                                      compacting.py
 foveate.erase     erase messages, a conversation, or all of a tenant's       here
 foveate.vacuum    let go of the room that erased things took                 here
+foveate.age       erase what is over its age                                 aging.py
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..core.ages import Age
 from ..errors import BadSetting
 from ..ports import Erased, Store
 from ..stores.erasing_all import erase_conversation, erase_tenant
 from ..wiring import open_conversation
+from .aging import Aging, aged
 from .compacting import Compaction, Opening, compacted, hashed
 
 __all__ = ["TASKS", "Erasure", "Vacuum", "Wanted", "done", "task_of"]
@@ -57,9 +60,10 @@ class Vacuum(Struct, frozen=True):
         return self.lock
 
 
-Wanted = Compaction | Erasure | Vacuum
+Wanted = Compaction | Erasure | Vacuum | Aging
 
-TASKS: Mapping[str, type[Compaction] | type[Erasure] | type[Vacuum]] = {
+TASKS: Mapping[str, type[Wanted]] = {
+    "foveate.age": Aging,
     "foveate.compact": Compaction,
     "foveate.erase": Erasure,
     "foveate.vacuum": Vacuum,
@@ -72,8 +76,8 @@ def task_of(wanted: Wanted) -> str:
     return next(name for name, kind in TASKS.items() if isinstance(wanted, kind))
 
 
-def done(store: Any, wanted: Wanted, opening: Opening, *, is_last: bool) -> str:
-    """Do a job, and tell in a few words what came of it. `is_last`: no other attempt follows."""
+def done(store: Any, wanted: Wanted, opening: Opening, *, is_last: bool, ages: tuple[Age, ...] = ()) -> str:
+    """Do a job, and tell in a few words what came of it. `is_last`: no other attempt follows. `ages`: the worker's."""
     match wanted:
         case Compaction():
             return compacted(store, wanted, opening, is_last=is_last)
@@ -82,6 +86,8 @@ def done(store: Any, wanted: Wanted, opening: Opening, *, is_last: bool) -> str:
         case Vacuum():
             store.vacuum()
             return "done"
+        case Aging():
+            return aged(store, wanted, ages)
 
 
 def _erased(store: Store, wanted: Erasure, opening: Opening) -> str:

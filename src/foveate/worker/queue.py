@@ -13,8 +13,10 @@ from procrastinate.jobs import JobDeferrer
 from psycopg.rows import tuple_row
 
 from .. import given
+from ..core.ages import Ages, read_ages
 from ..errors import BadSetting
 from ..ports import Handed
+from .aging import Aging
 from .compacting import BY_HAND, Compaction
 from .jobs import Erasure, Vacuum, Wanted, task_of
 from .tables import Tables
@@ -26,7 +28,7 @@ QUEUE = "foveate"
 ERASING_FIRST = 10
 """The priority of erasing; that of other jobs is 0."""
 
-What = Literal["compact", "erase", "erase-tenant", "vacuum"]
+What = Literal["age", "compact", "erase", "erase-tenant", "vacuum"]
 """What can be done with a conversation, with all of a tenant's, or with the whole store."""
 
 _PATH = "SELECT current_setting('search_path')"
@@ -139,6 +141,7 @@ def enqueue(
     handle: str = "",
     who: str = "",
     reason: str = "",
+    ages: Ages | None = None,
     connection: psycopg.Connection[Any] | None = None,
 ) -> int | None:
     """Have something done with a conversation by `foveate worker`: the number of the job, or None where the same waits
@@ -151,10 +154,12 @@ def enqueue(
     `number`: of the newest edit that the caller knows (`chat.head.number`): where a summary came since, nothing is
     done. `erase`: the messages behind a `handle`, or all of the conversation; `who` and `reason` are kept.
     `erase-tenant` all conversations of the tenant; `vacuum` then gives back the room. The conversation is "" for both.
+    `age`: what is over its age, in a conversation or, with "", in all of the tenant's; `ages` as `Conversation.age`
+    takes them, None: those that the worker was started with.
 
     Raises BadSetting for what is not allowed, and StoreError where the database cannot be used.
     """
-    wanted = _wanted(conversation, what, tenant, focus, now, number, handle, who, reason)
+    wanted = _wanted(conversation, what, tenant, focus, now, number, handle, who, reason, ages)
     if isinstance(store, Queue):
         return store.put(wanted, connection)
     with Queue(store) as queue:
@@ -173,10 +178,11 @@ async def enqueue_async(
     handle: str = "",
     who: str = "",
     reason: str = "",
+    ages: Ages | None = None,
     connection: psycopg.AsyncConnection[Any] | None = None,
 ) -> int | None:
     """See `enqueue`. What waits, waits in a thread, or on the connection."""
-    wanted = _wanted(conversation, what, tenant, focus, now, number, handle, who, reason)
+    wanted = _wanted(conversation, what, tenant, focus, now, number, handle, who, reason, ages)
     queue = store if isinstance(store, Queue) else await asyncio.to_thread(Queue, store)
     try:
         if connection is None:
@@ -199,7 +205,7 @@ def _deferrer(app: App, wanted: Wanted, connection: object) -> JobDeferrer:
         lock=wanted.lock,
         queueing_lock=wanted.waiting_lock,
         # procrastinate lets nobody past a job of the same lock that waits for its next attempt but who has precedence.
-        priority=ERASING_FIRST if isinstance(wanted, Erasure) else 0,
+        priority=ERASING_FIRST if isinstance(wanted, Erasure | Aging) else 0,
         connection=connection,
     )
 
@@ -214,6 +220,7 @@ def _wanted(
     handle: str,
     who: str,
     reason: str,
+    ages: Ages | None,
 ) -> Wanted:
     given.text("The name of a conversation", conversation)
     for name, text in (("tenant", tenant), ("focus", focus), ("handle", handle), ("who", who), ("reason", reason)):
@@ -221,6 +228,8 @@ def _wanted(
     given.instance("now=", now, bool, "True or False")
     if number is not None:
         given.whole("number= (of an edit)", number)
+    if ages is not None and what != "age":
+        raise BadSetting(f"ages= is for 'age' alone, not for {what!r:.60}.")
     if what in ("compact", "erase") and not conversation:
         raise BadSetting(f"Which conversation? {what!r} needs a name.")
     if what in ("erase-tenant", "vacuum") and conversation:
@@ -236,7 +245,10 @@ def _wanted(
             raise BadSetting("Whose conversations are to be erased? Name the tenant: tenant='acme'.")
         case "vacuum":
             return Vacuum()
-    raise BadSetting(f"What can be enqueued is compact, erase, erase-tenant and vacuum, not {what!r:.60}.")
+        case "age":
+            rules = () if ages is None else tuple(map(str, read_ages(ages)))
+            return Aging(conversation or None, tenant, rules, who, reason or "age")
+    raise BadSetting(f"What can be enqueued is age, compact, erase, erase-tenant and vacuum, not {what!r:.60}.")
 
 
 def _first(row: Any) -> str:

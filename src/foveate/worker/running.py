@@ -20,14 +20,18 @@ from procrastinate import App, JobContext, PsycopgConnector
 from procrastinate.connector import BaseAsyncConnector
 from procrastinate.exceptions import ConnectorException
 from procrastinate.jobs import Job, Status
+from procrastinate.periodic import PeriodicTask
+from procrastinate.tasks import Task
 
 from .. import given
 from ..background.threads import ThreadJob
+from ..core.ages import Age, Ages, read_ages
 from ..errors import BadSetting, StoreError
 from ..ports import Database, Summarizer
 from ..wiring import open_store
-from .compacting import Compaction, Opening
-from .jobs import TASKS, Erasure, Vacuum, Wanted, done
+from .aging import Aging
+from .compacting import Opening
+from .jobs import TASKS, Wanted, done
 from .queue import QUEUE
 from .retrying import ATTEMPTS, PAUSE, Backoff
 from .tables import Tables, told_of
@@ -55,6 +59,10 @@ class Worker:
     `format` and `settings` are those of `open_conversation`; window and format of the conversation that asks count
     where nothing is said here.
 
+    `ages`: by which things age where a job of that kind names none; `ages_at`: when all conversations of the store are
+    looked through for what is over its age, as a line of a crontab in UTC, such as `17 3 * * *`. Of several workers one
+    does it.
+
     `concurrency`: jobs at a time. `attempts` of a job at most, `pause` seconds and then twice as many apart.
     `patience`: seconds that running jobs get when it is told to stop, before they are given back. `stalled`: seconds
     without a sign of life after which a worker is taken for dead.
@@ -74,6 +82,8 @@ class Worker:
         model: str | None = None,
         format: str | None = None,
         settings: Any = None,
+        ages: Ages | None = None,
+        ages_at: str = "",
         concurrency: int = 1,
         attempts: int = ATTEMPTS,
         pause: float = PAUSE,
@@ -85,6 +95,8 @@ class Worker:
         if not (pause >= 0 and patience >= 0 and stalled > 0):
             raise BadSetting("pause= and patience= are seconds, 0 or more, and stalled= is more than 0.")
         told_of(url)  # What is wrong with it is said first.
+        self._ages = () if ages is None else read_ages(ages)
+        self._ages_at = _checked_line(ages_at, self._ages)
         self._opening = Opening(summarizer, policy, window, reserve, model, format, settings).checked()
         self._url, self._concurrency, self._backoff = url, concurrency, Backoff(attempts, pause)
         self._patience, self._stalled = patience, stalled
@@ -109,6 +121,7 @@ class Worker:
                 lambda wanted, is_last: self._do(store, wanted, is_last),
                 self._backoff,
                 self._tables.add_reason,
+                ages_at=self._ages_at,
             )
             try:
                 async with app.open_async():
@@ -133,7 +146,7 @@ class Worker:
 
     def _do(self, store: Database, wanted: Wanted, is_last: bool) -> str:
         self._begun += 1
-        return done(store, wanted, self._opening, is_last=is_last)
+        return done(store, wanted, self._opening, is_last=is_last, ages=self._ages)
 
     async def _work(self, app: App, asked: asyncio.Event, *, once: bool) -> None:
         """Work until it is asked to end, or, `once`, until nothing waits."""
@@ -206,17 +219,46 @@ class Worker:
             _log.warning("job %s %s: its worker died, it is given to another", job.id, _name(job))
 
 
-def app_of(connector: BaseAsyncConnector, work: Work, backoff: Backoff, keep_reason: Reason) -> App:
-    """procrastinate's app with foveate's tasks. What they do is handed in: nothing of it is needed to test."""
+def app_of(
+    connector: BaseAsyncConnector, work: Work, backoff: Backoff, keep_reason: Reason, *, ages_at: str = ""
+) -> App:
+    """procrastinate's app with foveate's tasks. What they do is handed in: nothing of it is needed to test.
+
+    `ages_at`: when everything is looked through for what is over its age, as a line of a crontab; "": never by itself.
+    """
     app = App(connector=connector)
     for name, kind in TASKS.items():
-        task = app.task(name=name, queue=QUEUE, pass_context=True, retry=backoff)
-        task(_task(kind, work, backoff, keep_reason))
+        task = app.task(name=name, queue=QUEUE, pass_context=True, retry=backoff)(
+            _task(kind, work, backoff, keep_reason)
+        )
+        if ages_at and kind is Aging:
+            every = Aging()
+            app.periodic(cron=ages_at, queue=QUEUE, lock=every.lock, queueing_lock=every.waiting_lock)(task)
     return app
 
 
+def _checked_line(line: str, ages: tuple[Age, ...]) -> str:
+    """A line of a crontab. Raises BadSetting where it is none, or there are no ages to look through for."""
+    if not line:
+        return ""
+    if not ages:
+        raise BadSetting("What is looked for then? Name the ages too: ages=, or a table [ages] in foveate.toml.")
+    given.text("ages_at=", line)
+    try:
+        _ = PeriodicTask(
+            Task(_nothing, blueprint=App(connector=PsycopgConnector()), queue=QUEUE), line, "", {}
+        ).croniter
+    except ValueError as error:
+        raise BadSetting(f"ages_at= is a line of a crontab, such as 17 3 * * *; not {line!r:.60} ({error}).") from error
+    return line
+
+
+def _nothing() -> None:
+    """Stands for a task where only its line is looked at."""
+
+
 def _task(
-    kind: type[Compaction] | type[Erasure] | type[Vacuum], work: Work, backoff: Backoff, keep_reason: Reason
+    kind: type[Wanted], work: Work, backoff: Backoff, keep_reason: Reason
 ) -> Callable[..., Coroutine[Any, Any, str]]:
     """What procrastinate calls for a job."""
 

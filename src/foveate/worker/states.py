@@ -36,7 +36,7 @@ class JobState(Struct, frozen=True):
 
     id: int
     what: str
-    """`compact`, `erase` or `vacuum`."""
+    """`age`, `compact`, `erase` or `vacuum`."""
     conversation: str
     tenant: str
     state: State

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from cyclopts import Parameter
 
-from ...core.ages import Age, read_age
+from ...core.ages import Age, read_rule
 from ...errors import BadSetting
 from ...ports import Database
 from ...replay.numbers import count, plural
@@ -75,13 +75,7 @@ def age(
 def _ages(older: Sequence[str]) -> tuple[Age, ...]:
     from ...settings.ages import ages_in
 
-    ages: list[Age] = []
-    for said in older:
-        kind, is_told, limit = said.partition("=")
-        if not is_told:
-            raise BadSetting(f'--older takes a kind and its age, such as "tool results=90 days", not {said!r:.80}.')
-        ages.append(read_age(kind, limit))
-    found = tuple(ages) or ages_in(Path(os.curdir))
+    found = tuple(map(read_rule, older)) or ages_in(Path(os.curdir))
     if not found:
         raise BadSetting(
             'Older than what? Say --older "tool results=90 days", or write a table [ages] into foveate.toml.'
