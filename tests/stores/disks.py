@@ -1,0 +1,299 @@
+"""A disk that is watched: what SQLite asks of it, in order, what is left when the power goes, and what if it fails.
+
+`Disk` hands out connections like those of `sqlite3`, whose files go through functions written in Python (a "VFS", by
+the package `apsw`; it has a SQLite of its own, which may be newer than Python's). Files lie where they always do.
+`Lost` makes, from what was noted, what a disk may hold after the power went: everything that was synced, and of the
+rest any part, torn at sectors.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from threading import Lock
+from typing import Any, Literal
+
+import apsw
+
+SECTOR = 512
+"""Bytes that a disk writes whole or not at all."""
+
+Kind = Literal["read", "write", "truncate", "sync", "open", "delete", "lock", "size"]
+"""What SQLite asks of a disk. Its shared index of the log lies in memory, and is not watched."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that was asked of the disk, or that was acknowledged to who uses the store."""
+
+    kind: Kind | Literal["acknowledged"]
+    name: str = ""
+    """Of the file, without its folder."""
+    at: int = 0
+    """Bytes from the beginning: where it was written, or how long the file is from now on."""
+    data: bytes = b""
+
+
+@dataclass
+class Disk:
+    """Watches files, and fails where it is told to."""
+
+    events: list[Event] = field(default_factory=list)
+    count: int = 0
+    """What was asked of the disk since `fail` was called, as far as it could have failed."""
+    _fails: Callable[[Kind, int], int] = lambda kind, count: 0
+    _lock: Any = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        self._vfs = _Vfs(f"watched {next(_numbers)}", self)
+
+    def fail(self, when: Callable[[Kind, int], int]) -> None:
+        """From now on answer with the error of SQLite that `when` names, given what is asked and its number from 1;
+        0: do it.
+        """
+        self.count, self._fails = 0, when
+
+    def mend(self) -> None:
+        """Fail no more."""
+        self._fails = lambda kind, count: 0
+
+    def acknowledge(self) -> None:
+        """Note that so far everything was acknowledged."""
+        self.events.append(Event("acknowledged"))
+
+    def syncs(self, name: str) -> int:
+        """How often this file was synced."""
+        return sum(event.kind == "sync" and event.name == name for event in self.events)
+
+    @property
+    def connection(self) -> type[sqlite3.Connection]:
+        """A class to hand to a store as `connection=`."""
+        disk = self
+
+        class Watched(Connection):
+            vfs = disk._vfs.vfs_name
+
+        return Watched  # type: ignore[return-value]
+
+    def asked(self, kind: Kind, name: str = "", at: int = 0, data: bytes = b"") -> None:
+        """Called by the files. Raises the error that is due."""
+        with self._lock:
+            self.count += 1
+            code = self._fails(kind, self.count)
+            if not code and kind in ("write", "truncate", "sync", "open", "delete"):
+                self.events.append(Event(kind, name, at, data))
+        if code:
+            error = apsw.exception_for(code)
+            error.extendedresult = code
+            raise error
+
+
+_numbers = itertools.count()
+
+
+class _Vfs(apsw.VFS):
+    def __init__(self, name: str, disk: Disk) -> None:
+        super().__init__(name, "")
+        self.vfs_name, self._disk = name, disk
+
+    def xOpen(self, name: Any, flags: list[int]) -> _File:
+        path = name.filename() if isinstance(name, apsw.URIFilename) else name
+        self._disk.asked("open", os.path.basename(path or ""))
+        return _File(name, flags, self._disk)
+
+    def xDelete(self, name: str, syncdir: bool) -> None:
+        self._disk.asked("delete", os.path.basename(name))
+        super().xDelete(name, syncdir)
+
+    def excepthook(self, *error: Any) -> None:
+        """An error that was made on purpose is told by SQLite's code, and not printed as well."""
+
+
+class _File(apsw.VFSFile):
+    def __init__(self, name: Any, flags: list[int], disk: Disk) -> None:
+        super().__init__("", name, flags)
+        self._name = os.path.basename((name.filename() if isinstance(name, apsw.URIFilename) else name) or "")
+        self._disk = disk
+
+    def xRead(self, amount: int, offset: int) -> bytes:
+        self._disk.asked("read", self._name)
+        return super().xRead(amount, offset)
+
+    def xWrite(self, data: bytes, offset: int) -> None:
+        self._disk.asked("write", self._name, offset, bytes(data))
+        super().xWrite(data, offset)
+
+    def xTruncate(self, size: int) -> None:
+        self._disk.asked("truncate", self._name, size)
+        super().xTruncate(size)
+
+    def xSync(self, flags: int) -> None:
+        self._disk.asked("sync", self._name)
+        super().xSync(flags)
+
+    def xLock(self, level: int) -> None:
+        self._disk.asked("lock", self._name)
+        super().xLock(level)
+
+    def xFileSize(self) -> int:
+        self._disk.asked("size", self._name)
+        return super().xFileSize()
+
+    def excepthook(self, *error: Any) -> None:
+        """As above."""
+
+
+# --------------------------------------------------------------------------------- connections like those of sqlite3
+
+
+class Connection:
+    """As much of `sqlite3.Connection` as a store uses."""
+
+    vfs: str
+    checkpoint = 20
+    """Pages in the log from which on it is written back, so that this happens often."""
+
+    def __init__(self, name: str, *, timeout: float, uri: bool = False, **_: Any) -> None:
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE | (apsw.SQLITE_OPEN_URI if uri else 0)
+        self._connection = _told(lambda: apsw.Connection(name, flags=flags, vfs=self.vfs))
+        self._connection.set_busy_timeout(int(timeout * 1000))
+        _told(lambda: self._connection.execute(f"PRAGMA wal_autocheckpoint = {self.checkpoint}").fetchall())
+        self.text_factory: object = str
+
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> Rows:
+        return Rows(_told(lambda: self._connection.execute(sql, tuple(values)).fetchall()))
+
+    def executemany(self, sql: str, many: Iterable[Sequence[Any]]) -> Rows:
+        return Rows(_told(lambda: self._connection.executemany(sql, [tuple(values) for values in many]).fetchall()))
+
+    @property
+    def in_transaction(self) -> bool:
+        return bool(self._connection.in_transaction)
+
+    def close(self) -> None:
+        _told(self._connection.close)
+
+
+class Rows(list[Any]):
+    """What a statement returned."""
+
+    def fetchall(self) -> list[Any]:
+        return list(self)
+
+    def fetchone(self) -> Any:
+        return self[0] if self else None
+
+
+def _told(work: Callable[[], Any]) -> Any:
+    """What `work` returns; an error of apsw as one of `sqlite3`."""
+    try:
+        return work()
+    except apsw.Error as error:
+        told = sqlite3.OperationalError(str(error) or type(error).__name__)
+        told.sqlite_errorcode = getattr(error, "extendedresult", 0) or getattr(error, "result", 0)
+        raise told from error
+
+
+# ------------------------------------------------------------------------------------------------------- power loss
+
+
+@dataclass
+class _Kept:
+    """One file: what is on the disk for good, and what was asked for since its last sync."""
+
+    synced: bytes = b""
+    asked: list[Event] = field(default_factory=list)
+
+
+class Lost:
+    """What the disk holds at each moment, should the power go then. `take` follows the events, in order."""
+
+    def __init__(self) -> None:
+        self._files: dict[str, _Kept] = {}
+        self._deleted: dict[str, _Kept] = {}
+        """Deleted, but their folder was not synced since: they may come back."""
+        self.acknowledged = 0
+
+    def take(self, event: Event) -> None:
+        match event.kind:
+            case "acknowledged":
+                self.acknowledged += 1
+            case "open":
+                self._files.setdefault(event.name, _Kept())
+            case "delete":
+                if event.name in self._files:
+                    self._deleted[event.name] = self._files.pop(event.name)
+            case "sync":
+                kept = self._files[event.name]
+                # SQLite syncs the folder with the first sync of a log or a journal that it made.
+                if not kept.synced:
+                    self._deleted.clear()
+                self._files[event.name] = _Kept(_written(kept.synced, kept.asked))
+            case _:
+                self._files[event.name].asked.append(event)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether everything is on the disk for good."""
+        return not self._deleted and not any(kept.asked for kept in self._files.values())
+
+    def left(self, random: Random | None, *, all: bool = False) -> dict[str, bytes]:
+        """Files by name. `random` chooses which sectors of what was not synced got onto the disk, and in which order;
+        None: nothing did, or with `all` everything.
+        """
+        files = dict(self._files)
+        if random is None and not all:
+            files |= self._deleted
+        elif random is not None:
+            files |= {name: kept for name, kept in self._deleted.items() if random.random() < 0.5}
+        found = {}
+        for name, kept in files.items():
+            asked = kept.asked if all else [] if random is None else _some(kept.asked, random)
+            found[name] = _written(kept.synced, asked)
+        return {name: content for name, content in found.items() if content}
+
+
+def _some(asked: list[Event], random: Random) -> list[Event]:
+    """A part of what was asked for, torn at sectors, and now and then out of order."""
+    share = random.choice((0.1, 0.5, 0.9, 0.98))
+    kept = [part for event in asked for part in _sectors(event) if random.random() < share]
+    if random.random() < 0.3:
+        random.shuffle(kept)
+    return kept
+
+
+def _sectors(event: Event) -> list[Event]:
+    if event.kind != "write":
+        return [event]
+    ends = range(event.at - event.at % SECTOR, event.at + len(event.data), SECTOR)
+    return [
+        Event(
+            "write", event.name, max(begin, event.at), event.data[max(begin - event.at, 0) : begin + SECTOR - event.at]
+        )
+        for begin in ends
+    ]
+
+
+def _written(content: bytes, asked: Iterable[Event]) -> bytes:
+    file = bytearray(content)
+    for event in asked:
+        if event.kind == "truncate":
+            del file[event.at :]
+            file.extend(bytes(event.at - len(file)))
+        else:
+            file.extend(bytes(max(event.at - len(file), 0)))
+            file[event.at : event.at + len(event.data)] = event.data
+    return bytes(file)
+
+
+def put(folder: Path, files: dict[str, bytes]) -> None:
+    """Let a folder hold these files and no others."""
+    for file in folder.iterdir():
+        file.unlink()
+    for name, content in files.items():
+        (folder / name).write_bytes(content)

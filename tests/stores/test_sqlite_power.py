@@ -1,0 +1,238 @@
+"""The power goes, at any moment: what was acknowledged is there, whole, and nothing is there twice."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from store_states import scenario, state
+
+import foveate
+from foveate.core.messages import user
+from foveate.ports import Head
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.rows import chain
+
+pytest.importorskip("apsw", reason="apsw, which lets Python stand between SQLite and the disk, is not installed")
+from disks import Disk, Lost, put
+
+
+def along_the_way() -> list[dict[str, Any]]:
+    """What a store holds before the scenario and after each step of it."""
+    store, heads = MemoryStore(), dict[str, Head]()
+    found = [state(store)]
+    for step in scenario():
+        step(store, heads)
+        found.append(state(store))
+    return found
+
+
+def recorded(folder: Path) -> Disk:
+    """All that SQLite asks of a disk while a file is made, the scenario is run and the file is closed."""
+    disk = Disk()
+    with SqliteStore(folder / "chat.db", connection=disk.connection, search=False) as store:
+        heads: dict[str, Head] = {}
+        for step in scenario():
+            step(store, heads)
+            disk.acknowledge()
+    return disk
+
+
+def check(folder: Path, lost: Lost, files: dict[str, bytes], along: list[dict[str, Any]]) -> None:
+    put(folder, files)
+    with SqliteStore(folder / "chat.db", synchronous="normal", search=False) as store:
+        held = state(store)
+        assert held in along[lost.acknowledged : lost.acknowledged + 2]
+        head = store.open("acme", "later")
+        assert store.append(head, chain([user("goes on")], head)).position == 1
+
+
+@pytest.fixture(scope="module")
+def along() -> list[dict[str, Any]]:
+    return along_the_way()
+
+
+@pytest.fixture(scope="module")
+def disk(tmp_path_factory: pytest.TempPathFactory) -> Disk:
+    return recorded(tmp_path_factory.mktemp("recorded"))
+
+
+STEPS = pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "every"])
+"""After one event in so many the power goes; in the thorough run, after every one."""
+
+
+@STEPS
+def test_f30_whenever_the_power_goes_what_was_acknowledged_is_there_whole_and_once(
+    disk: Disk, along: list[dict[str, Any]], tmp_path: Path, step: int
+) -> None:
+    """Nothing of what was not synced is left, or all of it, or torn sectors of it, in any order: each leaves the state
+    before a write or after it. A file that was being made is empty, and made by the next who opens it.
+    """
+    lost, random, met = Lost(), Random(step), Counter[str]()
+    for number, event in enumerate(disk.events):
+        lost.take(event)
+        if number % step and event.kind != "acknowledged":
+            continue
+        try:
+            check(tmp_path, lost, lost.left(None), along)
+            met["nothing"] += 1
+            if not lost.is_settled:
+                check(tmp_path, lost, lost.left(None, all=True), along)
+                check(tmp_path, lost, lost.left(random), along)
+                met["torn"] += 1
+        except BaseException as error:
+            error.add_note(f"the power went after event {number}: {event.kind} {event.name} at {event.at}")
+            raise
+    assert lost.acknowledged == len(scenario())
+    assert met["torn"] > 20
+
+
+@pytest.mark.slow
+def test_f30_however_the_disk_tears_what_was_not_synced(
+    disk: Disk, along: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """The moments right before a sync, when most is under way, many times each."""
+    lost, random, tries = Lost(), Random(7), 0
+    for event in disk.events:
+        if event.kind == "sync":
+            for _ in range(12):
+                check(tmp_path, lost, lost.left(random), along)
+                tries += 1
+        lost.take(event)
+    assert tries > 400
+
+
+def test_a_disk_that_says_it_synced_and_did_not_is_found_out(
+    disk: Disk, along: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """That these tests can fail: with the syncs left out, something that was acknowledged is gone."""
+    lost = Lost()
+    for event in disk.events:
+        if event.kind != "sync":
+            lost.take(event)
+    with pytest.raises(AssertionError):
+        check(tmp_path, lost, lost.left(None), along)
+
+
+def test_with_normal_a_power_cut_may_undo_the_last_moments_and_never_a_part_of_a_write(
+    along: list[dict[str, Any]], tmp_path: Path
+) -> None:
+    """What `synchronous="normal"` promises, and no more."""
+    (tmp_path / "made").mkdir()
+    (tmp_path / "left").mkdir()
+    disk, lost, heads, undone = Disk(), Lost(), dict[str, Head](), 0
+    with SqliteStore(
+        tmp_path / "made" / "chat.db", connection=disk.connection, search=False, synchronous="normal"
+    ) as store:
+        for step in scenario():
+            step(store, heads)
+            disk.acknowledge()
+    random = Random(3)
+    for event in disk.events:
+        lost.take(event)
+        if event.kind == "acknowledged":
+            put(tmp_path / "left", lost.left(random))
+            with SqliteStore(tmp_path / "left" / "chat.db", search=False) as store:
+                held = state(store)
+            assert held in along[: lost.acknowledged + 1]
+            undone += held != along[lost.acknowledged]
+    assert undone > 0
+
+
+# ------------------------------------------------------------------------------------------------------------ syncs
+
+
+def test_every_acknowledged_write_was_synced_first(disk: Disk) -> None:
+    """Between two acknowledgements that changed anything, the last that was asked of the log is a sync."""
+    since: list[str] = []
+    written = 0
+    for event in disk.events:
+        if event.kind == "acknowledged":
+            if "write" in since:
+                assert since[-1] == "sync"
+                written += 1
+            since = []
+        elif event.name == "chat.db-wal":
+            since.append(event.kind)
+    assert written >= len(scenario()) - 1  # One of them is refused, and writes nothing.
+
+
+def test_writers_that_come_together_share_one_sync(tmp_path: Path) -> None:
+    disk, count = Disk(), 24
+
+    class Slow(disk.connection):  # type: ignore[misc,name-defined]
+        checkpoint = 0
+
+        def execute(self, sql: str, values: Any = ()) -> Any:
+            if sql == "COMMIT" and gate is not None:
+                at_gate.set()
+                assert gate.wait(10)
+            return super().execute(sql, values)
+
+    gate: threading.Event | None = None
+    at_gate = threading.Event()
+    with SqliteStore(tmp_path / "chat.db", connection=Slow, search=False) as store:
+        heads = [store.open("acme", f"talk {n}") for n in range(count)]
+        before = disk.syncs("chat.db-wal")
+        store.append(heads[0], chain([user("alone")], heads[0]))
+        assert disk.syncs("chat.db-wal") == before + 1
+        heads[0] = store.open("acme", "talk 0")
+
+        gate = threading.Event()
+        threads = [
+            threading.Thread(target=store.append, args=(head, chain([user("together")], head))) for head in heads
+        ]
+        threads[0].start()
+        assert at_gate.wait(10)
+        for thread in threads[1:]:
+            thread.start()
+        writer = store._driver._writer  # type: ignore[attr-defined]
+        while len(writer._queue) < count - 1:
+            threading.Event().wait(0.001)
+        gate.set()
+        for thread in threads:
+            thread.join()
+        assert disk.syncs("chat.db-wal") == before + 1 + 2  # Of the first, and of all who waited for it.
+        for n, head in enumerate(heads):
+            now = store.open("acme", head.name)
+            assert (now.position, store.verify(now)) == (1 + (n == 0), [])
+
+
+def test_every_connection_that_writes_syncs_in_full(tmp_path: Path) -> None:
+    """By default; and the vacuum too, which writes with a connection of its own."""
+    seen: list[tuple[object, ...]] = []
+
+    class Asked(sqlite3.Connection):
+        def execute(self, sql: str, values: Any = (), /) -> sqlite3.Cursor:
+            if sql.split()[0] in ("COMMIT", "VACUUM"):
+                names = "synchronous", "fullfsync", "checkpoint_fullfsync", "journal_mode"
+                found = [super(Asked, self).execute(f"PRAGMA {name}").fetchone()[0] for name in names]
+                seen.append((sql.split()[0], *found))
+            return super().execute(sql, values)
+
+    with SqliteStore(tmp_path / "chat.db", connection=Asked) as store:
+        heads: dict[str, Head] = {}
+        for step in scenario():
+            step(store, heads)
+        store.vacuum()
+    assert set(seen) == {("COMMIT", 2, 1, 1, "wal"), ("VACUUM", 2, 1, 1, "wal")}
+    assert len(seen) > len(scenario())
+
+
+@pytest.mark.parametrize("opened", ["open_store", "open_conversation", "?synchronous=full"])
+def test_durability_is_what_everyone_gets_who_does_not_ask_for_less(tmp_path: Path, opened: str) -> None:
+    url = f"sqlite:///{tmp_path / 'chat.db'}"
+    if opened == "open_conversation":
+        chat = foveate.open_conversation("one", store=url, window=10_000)
+        store = chat._engine.store
+    else:
+        store = foveate.open_store(url + opened if opened[0] == "?" else url)
+    level = store._driver.write(lambda session: session.rows("PRAGMA synchronous")[0][0])
+    store.close()
+    assert level == 2
