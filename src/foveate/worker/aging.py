@@ -54,17 +54,15 @@ def aged(store: Database, wanted: Aging, own: tuple[Age, ...]) -> str:
             "The job names no ages, and this worker has none. Name some, or start the worker where foveate.toml has a "
             "table [ages]."
         )
-    told = {"who": wanted.who, "reason": wanted.reason}
-    if wanted.tenant is None and wanted.conversation is None:
-        return _counted(one for _, one in age_database(store, ages, **told))
-    if wanted.conversation is None:
-        return _counted(age_tenant(store, ages, wanted.tenant or "", **told))
-    return _counted([age_conversation(store, wanted.conversation, ages, tenant=wanted.tenant or "", **told)])
+    who, reason, tenant = wanted.who, wanted.reason, wanted.tenant or ""
+    if wanted.conversation is not None:
+        return _counted([age_conversation(store, wanted.conversation, ages, tenant=tenant, reason=reason, who=who)])
+    if wanted.tenant is not None:
+        return _counted(age_tenant(store, ages, tenant, reason=reason, who=who))
+    return _counted(one for _, one in age_database(store, ages, reason=reason, who=who))
 
 
 def _counted(done: Iterable[Aged]) -> str:
     every = [sum(part.messages for part in one.erased) for one in done]
-    return (
-        f"{sum(every):,} message{'s' * (sum(every) != 1)} over {'their' if sum(every) != 1 else 'its'} age erased, "
-        f"{len(every):,} conversation{'s' * (len(every) != 1)} looked through"
-    )
+    conversations = f"{len(every):,} conversation{'s' * (len(every) != 1)}"
+    return f"{sum(every):,} message{'s' * (sum(every) != 1)} erased, {conversations} looked through"
