@@ -14,7 +14,7 @@ from foveate.core import ids, wire
 from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
 from foveate.core.journal import Record
 from foveate.core.messages import Extra, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, user
-from foveate.core.stamps import Expanded, Kept, Lease, Retention, Stamp, Usage
+from foveate.core.stamps import Expanded, Kept, Lease, Retention, Stamp, Stop, Usage
 from foveate.errors import BadEdit, BadMessage
 from foveate.testing import say
 from foveate.testing.strategies import edits, messages
@@ -172,6 +172,8 @@ def test_any_record_comes_back_as_it_was(made, number):
         st.text(st.characters(codec="utf-8"), max_size=5),
         st.none() | st.builds(Usage, *[st.none() | st.integers(0, 2**40)] * 5),
         st.integers(0, 2**40),
+        step=st.sampled_from(["", "r1/3"]),
+        stop=st.none() | st.builds(Stop, st.sampled_from(["end", "length", "other"]), st.sampled_from(["", "x"])),
     )
 )
 def test_any_stamp_comes_back_as_it_was(stamp):
@@ -239,7 +241,7 @@ def test_fields_of_a_later_version_are_passed_over():
     record = json.loads(wire.encode_record(RECORD)) | {"cause": "why"}
     record["edits"][1]["weight"] = 3
     assert wire.decode_record(json.dumps(record).encode()) == RECORD
-    packed = [*msgspec.msgpack.decode(wire.encode_stamp(STAMP)), None, None, "", None, "", {"more": 1}, 7]
+    packed = [*msgspec.msgpack.decode(wire.encode_stamp(STAMP)), None, None, "", None, "", None, {"more": 1}, 7]
     assert wire.decode_stamp(msgspec.msgpack.encode(packed)) == STAMP
 
 
@@ -251,9 +253,14 @@ def test_a_stamp_keeps_the_bytes_that_earlier_versions_gave_it_so_that_their_cha
     leased = replace(STAMP, lease=Lease(2), metadata="{}")
     expanded = replace(STAMP, expanded=Expanded("lines", "m3", "0" * 40))
     stepped = replace(STAMP, step="run/3")
-    packed = [wire.encode_stamp(stamp) for stamp in (STAMP, leased, expanded, stepped)]
-    assert [len(msgspec.msgpack.decode(one)) for one in packed] == [7, 10, 11, 12]
-    assert [wire.decode_stamp(one) for one in packed] == [STAMP, leased, expanded, stepped]
+    stopped = replace(STAMP, stop=Stop("length", "max_tokens"))
+    every = [STAMP, leased, expanded, stepped, stopped]
+    packed = [wire.encode_stamp(stamp) for stamp in every]
+    assert [len(msgspec.msgpack.decode(one)) for one in packed] == [7, 10, 11, 12, 13]
+    assert [wire.decode_stamp(one) for one in packed] == every
+    # As it was written before there were stops: all twelve fields, in their order.
+    earlier = (3, 1_700_000_000_000, 42, "assistant", "run-1", (10, 20, None, 5, 2), 31, None, None, "", None, "run/3")
+    assert packed[3] == msgspec.msgpack.encode(earlier)
 
 
 def test_a_part_of_an_unknown_kind_becomes_opaque_and_keeps_all_it_says():

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from foveate import BrokenStream, Message, Reasoning, Text, ToolCall, open_model
+from foveate.core.stamps import Stop
 from foveate.formats import get_format
 from foveate.models.anthropic import anthropic_model
 from foveate.models.openai import openai_model
@@ -39,6 +40,8 @@ def judged(provider: str, pieces: list[Any], response: object) -> None:
     message, usage = get_format(provider).parse_reply(last.response)
     same, billed = get_format(provider).parse_reply(response)
     assert message == same
+    said = {"anthropic": "tool_use", "openai": "tool_calls"}[provider]
+    assert get_format(provider).stop_of(last.response) == get_format(provider).stop_of(response) == Stop("calls", said)
     assert (usage.prompt_tokens, usage.output) == (billed.prompt_tokens, billed.output)
     if provider == "anthropic":
         reasoning = message.parts[0]

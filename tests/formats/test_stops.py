@@ -1,0 +1,89 @@
+"""Why replies ended, in each provider's words and in ours; and where recordings kept it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveate.core.stamps import Stop
+from foveate.errors import BadMessage
+from foveate.formats import get_format
+from foveate.formats.sniff import read_recording
+
+
+def completion(reason: Any, **message: Any) -> dict[str, Any]:
+    return {"choices": [{"finish_reason": reason, "message": {"role": "assistant", "content": "yes", **message}}]}
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("end_turn", "end"),
+        ("stop_sequence", "end"),
+        ("tool_use", "calls"),
+        ("max_tokens", "length"),
+        ("model_context_window_exceeded", "length"),
+        ("pause_turn", "paused"),
+        ("refusal", "refusal"),
+        ("something_new", "other"),
+    ],
+)
+def test_anthropic_says_why_a_reply_ended(said: str, kind: Any):
+    assert get_format("anthropic").stop_of({"role": "assistant", "content": [], "stop_reason": said}) == Stop(
+        kind, said
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("stop", "end"),
+        ("tool_calls", "calls"),
+        ("function_call", "calls"),
+        ("length", "length"),
+        ("content_filter", "filtered"),
+        ("eos", "other"),
+    ],
+)
+def test_openai_says_why_a_reply_ended(said: str, kind: Any):
+    assert get_format("openai").stop_of(completion(said)) == Stop(kind, said)
+
+
+def test_openai_tells_a_refusal_in_the_message():
+    format = get_format("openai")
+    assert format.stop_of(completion("stop", refusal="I cannot.")) == Stop("refusal", "stop")
+    assert format.stop_of({"role": "assistant", "refusal": "I cannot."}) == Stop("refusal", "")
+    assert format.stop_of(completion("stop", refusal="")) == Stop("end", "stop")
+
+
+@pytest.mark.parametrize("reply", [{"role": "assistant", "content": "a"}, {"stop_reason": None}, {"stop_reason": 3}])
+def test_where_nobody_says_why_nothing_is_known(reply: dict[str, Any]):
+    assert get_format("anthropic").stop_of(reply) is None
+    assert get_format("openai").stop_of(reply) is None
+    assert get_format("openai").stop_of(completion(None)) is None
+    assert get_format("openai").stop_of({"choices": []}) is None
+
+
+def test_what_is_no_reply_is_refused():
+    for name in ("anthropic", "openai"):
+        with pytest.raises(BadMessage):
+            get_format(name).stop_of(None)
+
+
+def test_recordings_keep_why_replies_ended(transcripts: Path):
+    """Real sessions: a reply that calls something ended with calling, where the program wrote it down."""
+    told: Counter[tuple[str, str]] = Counter()
+    for path in sorted(transcripts.glob("raw/*/*")):
+        for entry in (recording := read_recording(path)).messages:
+            if entry.stop is not None:
+                assert entry.message.role == "assistant"
+                told[recording.format, entry.stop.kind] += 1
+                if entry.stop.kind == "calls":
+                    assert entry.message.calls, (path, entry)
+    if not told:
+        pytest.skip(f"no raw recordings in {transcripts}")
+    assert {name for name, _ in told} == {"claude_code", "pi", "opencode", "openhands"}
+    assert min(told[name, "calls"] for name in ("claude_code", "pi", "opencode")) > 0
