@@ -578,6 +578,14 @@ class Store(Protocol):
         """
         ...
 
+    def discard(self, head: Head, prefix: str) -> None:
+        """Take away this whole tree of forks, with all that lies in it, as if it had never been: what an import began
+        and did not finish.
+
+        Raises BadSetting, and takes nothing away, unless the name of every conversation in it begins with `prefix`.
+        """
+        ...
+
     def leftovers(self, head: Head) -> tuple[int, list[Finding]]:
         """How many messages of this conversation are erased, and whatever there still is that was made of them."""
         ...

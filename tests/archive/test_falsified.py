@@ -78,7 +78,7 @@ def exchanged(table: str, one: str, other: str, column: str = "root") -> list[st
 
 ROWS_EXCHANGED = [statement for table in ("message", "record") for statement in exchanged(table, "{one}", "{other}")]
 AT = "root = {one} AND branch = 1 AND position"
-SECOND = f"FROM message m WHERE m.position = 2 AND m.branch = 1 AND m.root = {{one}}"
+SECOND = "FROM message m WHERE m.position = 2 AND m.branch = 1 AND m.root = {one}"
 REPLAYED = f"UPDATE message SET (body, body_hash) = (SELECT m.body, m.body_hash {SECOND}) WHERE {AT} = 5"
 
 BY_VERIFY: dict[str, Falsify] = {

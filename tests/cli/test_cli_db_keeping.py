@@ -164,6 +164,20 @@ def test_what_belongs_to_no_conversation_is_told(db, here):
     assert db("verify", "--tenant", "") == "2 conversations verified: all is well.\n"
 
 
+def test_what_an_import_left_is_told_and_taken_away(db, here):
+    assert db("unfinished") == "Nothing is unfinished.\n"
+    with SqliteStore("chat.db") as store:
+        head = store.open("zeta", "~importing ab-1")
+        store.append(head, chain([user("a")], head))
+    told = "zeta/~importing ab-1: 1 conversation, 1 message\n"
+    assert db("unfinished") == told
+    assert db("unfinished", "--tenant", "") == "Nothing is unfinished.\n"
+    assert json.loads(db("unfinished", "--json")) == {"tenant": "zeta", "names": ["~importing ab-1"], "messages": 1}
+    assert db("unfinished", "--drop") == told + "Taken away. Now vacuum: foveate db vacuum\n"
+    assert db("unfinished", "--drop") == "Nothing is unfinished.\n"
+    assert db("verify") == "3 conversations of 2 tenants verified: all is well.\n"
+
+
 def test_what_is_falsified_is_named_and_ends_with_1(db, here):
     falsify("DELETE FROM message WHERE position = 2")
     assert db("verify", code=1) == (

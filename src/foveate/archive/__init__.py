@@ -7,6 +7,7 @@ from .exporting import IMPORTING, export_archive
 from .heads import KeptHead, head_text, heads_in, verify_head
 from .importing import Imported, import_archive
 from .lines import Count
+from .unfinished import Unfinished, drop_unfinished, unfinished
 from .views import verify_view
 from .whole import Verified, verify_all
 
@@ -15,12 +16,15 @@ __all__ = [
     "Count",
     "Imported",
     "KeptHead",
+    "Unfinished",
     "Verified",
     "backup",
+    "drop_unfinished",
     "export_archive",
     "head_text",
     "heads_in",
     "import_archive",
+    "unfinished",
     "verify_all",
     "verify_head",
     "verify_view",

@@ -8,7 +8,7 @@ neither is taken on trust. Hashes and numbers only; nothing here knows where row
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from ..core import ids, wire
 from ..core.journal import Record
@@ -26,6 +26,7 @@ __all__ = [
     "check_names",
     "check_owner",
     "check_point",
+    "check_prefix",
     "check_record",
     "check_rows",
     "check_run",
@@ -144,6 +145,13 @@ def check_record(head: Head, record: Record, record_id: str) -> bytes:
     if problem:
         raise BadInput(f"A record cannot be added to the journal of {head.name!r}: {problem}. Nothing was written.")
     return body
+
+
+def check_prefix(prefix: str, names: Iterable[str]) -> None:
+    """Raises BadSetting where not all of these names begin with this."""
+    for name in names:
+        if not prefix or not name.startswith(prefix):
+            raise BadSetting(f"{name!r} lies in that tree, and does not begin with {prefix!r}. Nothing was taken away.")
 
 
 def check_point(head: Head, position: int, number: int) -> None:

@@ -169,6 +169,9 @@ class FailingStore:
     def keep_erasure(self, head: Head, erased: Erased) -> None:
         return self._run("keep_erasure", lambda: self._store.keep_erasure(head, erased))
 
+    def discard(self, head: Head, prefix: str) -> None:
+        return self._run("discard", lambda: self._store.discard(head, prefix))
+
     def leftovers(self, head: Head) -> tuple[int, list[Finding]]:
         return self._run("leftovers", lambda: self._store.leftovers(head))
 

@@ -9,9 +9,10 @@ from ..core import ids, wire
 from ..core.edits import Hide, Target
 from ..core.journal import Record
 from ..core.messages import user
+from ..core.runs import AgentRun, AgentRunStep
 from ..core.stamps import Stamp
 from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved
-from ..ports import Appended, Branch, Head, Store
+from ..ports import Appended, Branch, Erased, Head, Store
 from .rows import chain, record_after
 
 __all__ = ["TreeContract"]
@@ -106,6 +107,31 @@ class TreeContract:
             store.commit_all(before, [made[0], made[2]])
         assert store.records(two) == made
         assert store.verify(two) == []
+
+    def test_a_tree_of_unfinished_conversations_is_taken_away_with_all_in_it(self, store: Store) -> None:
+        other = store.open("acme", "one")
+        other = store.append(other, chain([user(f"{n} " * 4000) for n in range(3)], other))
+        head = store.open("acme", "~half 1")
+        head = store.append(head, chain([user(f"{n} " * 4000) for n in range(3)], head))
+        head = store.commit(head, *record_after(head))
+        store.save_snapshot(head, 3, 1, b"a view")
+        fork = store.fork(head, "~half 2", 2, 0)
+        store.put_run(head, AgentRun("r", "me", "~half 1"))
+        store.put_step(head, AgentRunStep("r", 1, "action"))
+        store.keep_erasure(head, Erased(1))
+        assert [store.search(one, "2") != [] for one in (store.open("acme", "~half 1"), other)] == [True, True]
+        before = list(store.census()), store.names("acme")
+        for prefix in ("~half 1", "", "~importing"):
+            with pytest.raises(BadSetting, match="Nothing was taken away"):
+                store.discard(fork, prefix)
+        assert (list(store.census()), store.names("acme")) == before
+        store.discard(fork, "~half")
+        assert (list(store.census()), store.names("acme")) == ([other], ["one"])
+        assert store.search(other, "2") != []
+        with pytest.raises(NoSuchConversation):
+            store.discard(fork, "~half")
+        assert store.open("acme", "~half 1").position == 0
+        assert store.verify(store.open("acme", "~half 1")) == store.verify(other) == []
 
     def test_links_from_before_there_were_outlines_are_taken_and_verified(self, store: Store) -> None:
         """An import brings such chains along: their ids cannot be made anew without another history."""

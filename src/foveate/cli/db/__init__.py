@@ -15,6 +15,7 @@ from .export import export
 from .head import head
 from .importing import import_
 from .tenants import tenants
+from .unfinished import unfinished
 from .upgrade import current, upgrade
 from .vacuum import vacuum
 from .verify import verify
@@ -56,6 +57,7 @@ _COMMANDS: dict[str, Callable[..., int]] = {
     "tenants": tenants,
     "export": export,
     "import": import_,
+    "unfinished": unfinished,
     "backup": backup,
     "head": head,
     "verify": verify,

@@ -43,6 +43,7 @@ from ..checks import (
     check_names,
     check_owner,
     check_point,
+    check_prefix,
     check_record,
     check_rows,
     check_run,
@@ -391,6 +392,18 @@ class MemoryStore(MemoryCatalog):
             kept = self._erasures.setdefault((head.tenant, head.root), [])
             if erased.number == len(kept) + 1:
                 kept.append(erased)
+
+    def discard(self, head: Head, prefix: str) -> None:
+        with self._lock:
+            self._current(head)
+            tree = head.tenant, head.root
+            names = {key: branch.name for key, branch in self._branches.items() if key[:2] == tree}
+            check_prefix(prefix, names.values())
+            for key, name in names.items():
+                del self._branches[key], self._names[head.tenant, name]
+            self._runs.pop(tree, None)
+            self._erasures.pop(tree, None)
+            self._steps = {key: steps for key, steps in self._steps.items() if key[:2] != tree}
 
     def leftovers(self, head: Head) -> tuple[int, list[Finding]]:
         with self._lock:

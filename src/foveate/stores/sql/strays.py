@@ -50,6 +50,7 @@ _OF_BRANCHES = {
     "record": "record of edits",
     "snapshot": "saved view",
     "indexed": "mark of the index of words",
+    "claim": "claim",
 }
 """Tables whose rows belong to a branch, and what a row is called."""
 _OF_TREES = {"branch": "conversation", "run": "run", "erasure": "record of an erasure", "body": "large body"}
