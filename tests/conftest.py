@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Assertions in the shipped contracts tell what they compared, as those in a test file do. Said here, since whichever
 # folder of tests is read first may import them.
-_CONTRACTS = ("store", "search", "run", "catalog", "tree", "erase", "census", "turn")
+_CONTRACTS = ("store", "search", "run", "catalog", "tree", "erase", "age", "census", "turn")
 pytest.register_assert_rewrite(*(f"foveate.testing.{name}_contract" for name in _CONTRACTS))
 
 # A quick run checks the same examples each time, so that what fails for one fails for all. A thorough one looks for

@@ -22,6 +22,7 @@ from ..core.edits import Hide, Replace, Target
 from ..core.messages import Message, Text, ToolCall, assistant, tool_result, user
 from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved, WentBack
 from ..ports import Appended, Head, Store
+from .age_contract import AgeContract
 from .census_contract import CensusContract
 from .erase_contract import EraseContract
 from .rows import after, chain, erased, record_after
@@ -46,7 +47,9 @@ def talk(count: int, topic: str = "weather") -> list[Message]:
     return said[:count]
 
 
-class StoreContract(SearchContract, RunContract, TreeContract, EraseContract, CensusContract, TurnContract):
+class StoreContract(
+    SearchContract, RunContract, TreeContract, EraseContract, AgeContract, CensusContract, TurnContract
+):
     """Subclass it in a test module, give it `make_store`, and pytest runs every test below on that store."""
 
     def make_store(self) -> Store:
@@ -247,7 +250,7 @@ class StoreContract(SearchContract, RunContract, TreeContract, EraseContract, Ce
             lambda: store.snapshot(ahead),
         ]
         for ask in told:
-            with pytest.raises(WentBack, match="4 messages and 0 edits .* there are 3 and 0") as one:
+            with pytest.raises(WentBack, match=r"4 messages and 0 edits .* there are 3 and 0") as one:
                 ask()
             assert (one.value.known, one.value.now) == ((4, 0), (3, 0))
         planned = structs.replace(head, number=1, record="cd" * 20)

@@ -1,0 +1,182 @@
+"""What every store must do for ages, as tests: a part of `StoreContract`.
+
+Stamps without what was said; several spans erased at once; summaries that a view shows and that outlive what they tell
+of.
+"""
+
+from __future__ import annotations
+
+import pytest
+from msgspec import structs
+
+from ..core import wire
+from ..core.edits import Hide, Restore, Span, Summarize, Target
+from ..core.messages import user
+from ..core.outlines import ERASED
+from ..core.runs import AgentRun, AgentRunStep
+from ..core.snapshots import VERSION, Cover, Facts, Snapshot
+from ..core.stamps import Stamped
+from ..errors import BadSetting, StalePlan
+from ..ports import Erased, Head, Store
+from .erase_contract import LONG, WORD, edited, everything, said_at, told
+from .rows import chain, record_after
+
+__all__ = ["AgeContract"]
+
+
+def summed_up(store: Store) -> tuple[Head, list[str]]:
+    """Eight messages; a summary of the second and third lies in one of the first four, behind which another stands."""
+    head = store.open("acme", "one")
+    ids: list[str] = []
+    for number in range(8):
+        head = said_at(store, head, user(LONG if number == 2 else f"number {number} of {WORD}"), turn=number)
+        ids.append(head.tip)
+    head = edited(store, head, Summarize(Span(ids[1], ids[2]), f"Inner {WORD}."))
+    head = edited(store, head, Summarize(Span(ids[0], ids[3]), "Outer."))
+    return edited(store, head, Summarize(Span(ids[4], ids[5]), "Beside.")), ids
+
+
+def summaries(store: Store, head: Head) -> list[tuple[str, bool]]:
+    """The texts of all summaries in a journal, each with whether it outlives what it tells of."""
+    edits = (edit for _, record in store.records(head) for edit in record.edits)
+    return [(edit.text, edit.outlives) for edit in edits if isinstance(edit, Summarize)]
+
+
+class AgeContract:
+    """Tests of `stamps`, and of `erase` with several spans and `keep_shown`. Whoever has it brings `store`."""
+
+    def test_stamps_are_told_without_what_was_said(self, store: Store) -> None:
+        head, fork, _ = told(store)
+        rows = store.messages(fork, 1, 9)
+        found = store.stamps(fork, 1, 9)
+        assert [one.size > 0 for one in found] == [True] * 5
+        assert [structs.replace(one, size=1) for one in found] == [
+            Stamped(row.position, row.id, row.stamp, 1) for row in rows
+        ]
+        assert found[2].size > 1000  # It lies apart from its row.
+        assert store.stamps(fork, 2, 3) == found[1:3]
+        assert store.stamps(fork, 4, 2) == store.stamps(fork, 9, 12) == []
+        store.erase(head, [(3, 3)])
+        assert [one.size > 0 for one in store.stamps(fork, 1, 5)] == [True, True, False, True, True]
+
+    def test_several_spans_are_erased_at_once(self, store: Store) -> None:
+        head = store.open("acme", "one")
+        head = store.append(head, chain([user(f"{n} {WORD}") for n in range(9)], head))
+        store.search(head, WORD)
+        done = store.erase(head, [(1, 2), (4, 4), (7, 9)], who="ann", reason="old", time=5)
+        assert done == Erased(1, 5, "ann", "old", "one", "m1-m2 m4 m7-m9", messages=6)
+        assert [bool(row.body) for row in store.messages(head, 1, 9)] == [bool(n) for n in (0, 0, 1, 0, 1, 1, 0, 0, 0)]
+        assert sorted(found.position for found in store.search(head, WORD)) == [3, 5, 6]
+        assert (store.verify(store.open("acme", "one")), store.leftovers(head)) == ([], (6, []))
+        assert store.erase(store.open("acme", "one"), [(1, 2), (8, 8)]) == Erased(0)
+        assert store.erasures(head) == [done]
+
+    def test_one_span_that_is_not_there_leaves_all_as_it_is(self, store: Store) -> None:
+        head, _, _ = told(store)
+        for wrong in ((0, 1), (3, 2), (1, 8)):
+            with pytest.raises(BadSetting, match="messages 1 to 7"):
+                store.erase(head, [(2, 3), wrong])
+        assert store.erasures(head) == []
+        assert store.erase(head, []) == Erased(0)
+
+    def test_a_body_that_is_said_twice_goes_with_the_second_one(self, store: Store) -> None:
+        head = store.open("acme", "one")
+        for _ in range(3):
+            head = said_at(store, head, user(LONG))
+        store.erase(head, [(1, 1), (3, 3)])
+        assert [wire.decode_message(row.body).text for row in store.messages(head, 2, 2)] == [LONG]
+        store.erase(store.open("acme", "one"), [(2, 2)])
+        assert WORD not in everything(store, store.open("acme", "one"))
+
+    def test_a_summary_that_is_shown_outlives_what_it_tells_of(self, store: Store) -> None:
+        head, _ = summed_up(store)
+        done = store.erase(head, [(2, 4)], keep_shown=True)
+        assert (done.messages, done.edits) == (3, 1)
+        now = store.open("acme", "one")
+        assert summaries(store, now) == [(ERASED, False), ("Outer.", True), ("Beside.", False)]
+        assert (store.verify(now), store.leftovers(now)) == ([], (3, []))
+        assert store.erase(now, [(2, 4)], keep_shown=True) == Erased(0)
+
+    def test_a_summary_that_a_fork_shows_is_kept_too(self, store: Store) -> None:
+        """The fork left before the wider summary came."""
+        head, _ = summed_up(store)
+        fork = store.fork(head, "fork", 8, 1)
+        store.erase(head, [(3, 3)], keep_shown=True)
+        now = store.open("acme", "one")
+        assert summaries(store, now) == [(f"Inner {WORD}.", True), ("Outer.", True), ("Beside.", False)]
+        assert store.leftovers(now) == store.leftovers(store.open("acme", fork.name)) == (1, [])
+
+    def test_what_outlived_goes_when_it_is_shown_no_more(self, store: Store) -> None:
+        head, ids = summed_up(store)
+        store.erase(head, [(2, 4)], keep_shown=True)
+        now = edited(store, store.open("acme", "one"), Summarize(Span(ids[0], ids[5]), "All in all."))
+        store.erase(now, [(5, 5)], keep_shown=True)
+        now = store.open("acme", "one")
+        assert summaries(store, now) == [
+            (ERASED, False),
+            (ERASED, False),
+            (ERASED, False),
+            ("All in all.", True),
+        ]
+        assert (store.verify(now), store.leftovers(now)) == ([], (4, []))
+
+    def test_a_summary_that_is_hidden_or_taken_back_is_not_shown(self, store: Store) -> None:
+        head, ids = summed_up(store)
+        head = edited(store, head, Hide(Span(ids[0], ids[3])), Restore(edits=(3,)))
+        store.erase(head, [(1, 6)], keep_shown=True)
+        assert summaries(store, store.open("acme", "one")) == [(ERASED, False)] * 3
+
+    def test_whoever_erases_for_good_erases_what_outlived(self, store: Store) -> None:
+        head, _ = summed_up(store)
+        store.erase(head, [(2, 2)], keep_shown=True)
+        done = store.erase(store.open("acme", "one"), [(2, 2)])
+        assert (done.messages, done.edits) == (0, 1)
+        now = store.open("acme", "one")
+        assert summaries(store, now) == [(ERASED, False), (ERASED, False), ("Beside.", False)]
+        assert store.leftovers(now) == (1, [])
+
+    def test_a_saved_view_stays_without_what_goes(self, store: Store) -> None:
+        head, ids = summed_up(store)
+        inner, outer = Summarize(Span(ids[1], ids[2]), f"Inner {WORD}."), Summarize(Span(ids[0], ids[3]), "Outer.")
+        covers = [Cover(1, 2, 3, inner, 1, 1), Cover(2, 1, 4, outer, 1, 1)]
+        shot = Snapshot(VERSION, 8, 3, [(5, 8)], [], covers, Facts())
+        store.save_snapshot(head, 8, 3, shot.encode())
+        store.erase(head, [(2, 2)], keep_shown=True)
+        now = store.open("acme", "one")
+        saved = store.snapshot(now)
+        assert saved is not None
+        found = Snapshot.decode(saved[2])
+        assert found is not None
+        assert (saved[:2], found.visible) == ((8, 3), [(5, 8)])
+        assert [
+            (cover.edit.text, cover.edit.outlives) for cover in found.covers if isinstance(cover.edit, Summarize)
+        ] == [
+            (ERASED, False),
+            ("Outer.", True),
+        ]
+        store.erase(now, [(2, 2)])
+        assert store.snapshot(store.open("acme", "one")) is None
+
+    def test_a_view_that_changed_meanwhile_is_looked_at_again_first(self, store: Store) -> None:
+        head, _ = summed_up(store)
+        edited(store, head, Hide(Target(head.tip)))
+        with pytest.raises(StalePlan, match="changed the view"):
+            store.erase(head, [(1, 1)], keep_shown=True)
+        assert store.erasures(head) == []
+        head = store.open("acme", "one")
+        store.append(head, chain([user("meanwhile")], head))
+        assert store.erase(head, [(1, 1)], keep_shown=True).messages == 1
+        with pytest.raises(StalePlan, match="erased"):
+            store.erase(head, [(2, 2)], keep_shown=True)
+
+    def test_texts_of_some_runs_go_without_a_message(self, store: Store) -> None:
+        head, _, _ = told(store)
+        store.put_run(head, AgentRun("r3", "me", "one", "peel", result="peeled"))
+        store.put_step(head, AgentRunStep("r3", 1, "action", "peel", output="peeled"))
+        done = store.erase(head, [], runs=["r3", "r9"], reason="old", time=5)
+        assert done == Erased(1, 5, "", "old", "one", "", runs=1, steps=1)
+        now = store.open("acme", "one")
+        assert [run.task == ERASED for run in store.runs(now)] == [False, False, True]
+        assert [(step.output, step.name) for step in store.steps(now, "r3")] == [(ERASED, "peel")]
+        assert store.erase(now, [], runs=["r3"]) == Erased(0)
+        assert store.commit(now, *record_after(now)).erased == 1
