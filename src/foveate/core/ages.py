@@ -58,7 +58,7 @@ _WORD = {
     "year": 365 * 86_400_000,
 }
 """Milliseconds. A month is 30 days here, and a year 365."""
-_LIMIT = re.compile(r"(\d{1,12})\s*(turn|" + "|".join(_WORD) + r")s?")
+_LIMIT = re.compile(r"(\d{1,18})\s*(turn|" + "|".join(_WORD) + r")s?")
 _TIMED = ("runs", "conversations")
 """Kinds that have no turns of their own."""
 _OF_ORIGIN: Mapping[str, AgeKind] = {
