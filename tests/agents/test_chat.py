@@ -473,3 +473,15 @@ def test_usage_and_cost_of_a_run_are_those_of_its_replies():
         usages = [row.stamp.usage for row in one.conversation.history() if row.stamp.usage]
         assert run.usage.output == sum(usage.output or 0 for usage in usages)
         assert run.cost == sum(map(cost, usages))
+
+
+@pytest.mark.parametrize("system", [3, {"a"}, [3], ["ok", None, object()], b"bytes", lambda: "text"])
+def test_a_system_prompt_that_no_provider_takes_is_refused_when_the_agent_is_made(system: Any):
+    with pytest.raises(BadSetting, match="system= is a text, or a list of texts and blocks; not "):
+        agent([], system=system)
+
+
+@pytest.mark.parametrize("system", [None, "", "Be kind.", ["a", {"type": "text", "text": "b"}], {"text": "c"}, ()])
+def test_a_system_prompt_in_any_form_is_taken(system: Any):
+    with agent(["Hello."], "openai", system=system) as one:
+        assert one.send("Hi.").text == "Hello."

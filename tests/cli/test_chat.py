@@ -351,6 +351,34 @@ def test_without_a_name_a_new_conversation_is_begun(run, tmp_path, monkeypatch):
         assert out.startswith(f"chat-{number}, with demo, kept in {store}.")
 
 
+def test_a_chat_that_says_nothing_takes_up_no_name(chat, run, tmp_path):
+    store = f"sqlite:///{tmp_path}/c.db"
+    out = chat("/context", "/model demo", "/fork other", "/resume", "/quit", store=store)
+    assert "This is other now" in out
+    assert run("chat", "--list", "--store", store)[1] == f"{store}: 0 conversations\n"
+    chat("/fork other", "hello", store=store)
+    assert run("chat", "--list", "--store", store)[1].splitlines()[2].startswith("other  2 ")
+    assert "There already is a conversation 'other'" in chat("/fork other", store=store)
+
+
+def test_of_two_chats_that_are_begun_at_once_the_second_finds_another_name(run, tmp_path, monkeypatch):
+    """Neither was asked for by a name, and neither says anything in the other's conversation."""
+    store = f"sqlite:///{tmp_path}/c.db"
+
+    def lines():
+        foveate.open_conversation("chat-1", store=store, window=16_000).append("I was quicker.")
+        yield "hello\n"
+
+    said = lines()
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    monkeypatch.setattr(sys.stdin, "readline", lambda *_: next(said, ""), raising=False)
+    out = run("chat", "--model", "demo", "--store", store)[1]
+    assert out.startswith(f"chat-1, with demo, kept in {store}.")
+    assert "This is chat-2: chat-1 was begun elsewhere." in out
+    with foveate.open_conversation("chat-1", store=store, window=16_000) as first:
+        assert [row.message.text for row in first.history()] == ["I was quicker."]
+
+
 def test_list_names_the_conversations_of_the_store(chat, run, tmp_path):
     chat("hello", "/fork b")
     chat("count to 3", name="a")

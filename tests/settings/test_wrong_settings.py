@@ -50,6 +50,17 @@ def test_a_wrong_name_in_the_file(loaded, lending, toml, said):
     assert said in loaded.refused(toml)
 
 
+def test_a_table_where_one_value_is_wanted_is_told(loaded):
+    """It once ended in a KeyError."""
+    summarizer = "summarizer is a table, with 'model' in it; allowed: one value, such as summarizer = \"anthropic:"
+    loaded.write("mine.toml", "[summarizer]\nmodel = 'x'\n")
+    assert f"Preset mine.toml, line 1: {summarizer}" in loaded.refused(policy="mine.toml")
+    assert f"foveate.toml, line 1: {summarizer}" in loaded.refused("[summarizer]\nmodel = 'x'")
+    assert "line 1: window is a table, with 'tokens' in it; allowed: one value." in loaded.refused("window.tokens = 5")
+    assert "line 1: floor is a table" in loaded.refused("[floor]\nhard = true")
+    assert "summarizer is {}" in loaded.refused("[summarizer]")
+
+
 @pytest.mark.parametrize("key", ["policy", "store", "format", "model", "window", "reserve", "tenant"])
 def test_a_preset_says_nothing_of_what_is_no_policy(loaded, key):
     loaded.write("mine.toml", f'description = "x"\n{key} = 5\n')

@@ -21,7 +21,7 @@ from .limits import Limits, seconds
 from .talking import Talking
 from .tools import Tool, tools_of
 
-__all__ = ["BUSY", "Made", "closed", "fresh_id", "made_of", "wall_clock"]
+__all__ = ["BUSY", "Made", "checked_system", "closed", "fresh_id", "made_of", "wall_clock"]
 
 BUSY = "This agent is at work: it does one thing at a time. Wait until that has ended, or make a second agent."
 """What a second call at once is told."""
@@ -89,7 +89,7 @@ def made_of(
         name=name,
         model=opened,
         calling=answers,
-        system=kind._system if system is None else system,
+        system=kind._system if system is None else checked_system(system),
         limits=limits or Limits(),
         clock=clock or wall_clock,
         new_id=new_id or fresh_id,
@@ -111,6 +111,17 @@ def _model(model: str | Model, *, asynchronous: bool) -> Model:
     for field in ("name", "format"):
         given.instance(f"model.{field}", getattr(model, field, None), str, "a string")
     return model
+
+
+def checked_system(system: object) -> object:
+    """A system prompt in a form that every format takes: text, or a block or message of it, or a list of these.
+
+    Raises BadSetting for anything else, since a conversation would find it out at its first request.
+    """
+    for one in system if isinstance(system, list | tuple) else [system]:
+        if not (one is None or isinstance(one, str | Mapping) or hasattr(one, "model_dump")):
+            raise BadSetting(f"system= is a text, or a list of texts and blocks; not {one!r:.60}.")
+    return system
 
 
 def closed(model: Model | None) -> object:

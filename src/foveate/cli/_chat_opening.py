@@ -21,7 +21,7 @@ from ._chat_screen import JsonScreen, Pipe, Screen, Terminal
 from ._print import print_table, say
 from ._said import beginning
 
-__all__ = ["TOOLS", "default_store", "found", "listed", "screen_of", "system_prompt", "tools_named"]
+__all__ = ["TOOLS", "default_store", "found", "listed", "new_name", "screen_of", "system_prompt", "tools_named"]
 
 TOOLS = ("files", "search", "shell")
 """Names that --tools takes, beside none."""
@@ -56,15 +56,19 @@ def default_store() -> str:
 
 def found(store: Store, name: str | None) -> tuple[str, bool, str]:
     """The name of the conversation, whether it is new, and the model that answered in it last."""
-    there = store.names("")
     if name is None:
-        number = next(number for number in range(1, len(there) + 2) if f"chat-{number}" not in there)
-        return f"chat-{number}", True, ""
-    if name not in there:
+        return new_name(store), True, ""
+    if name not in store.names(""):
         return name, True, ""
     with closing(open_conversation(name, store=store, policy="off")) as chat:
         steps = (step for run in reversed(chat.runs()) for step in reversed(chat.steps(run.id)))
         return name, not len(chat), next((step.name for step in steps if step.kind == "model"), "")
+
+
+def new_name(store: Store) -> str:
+    """A name that no conversation has: chat-1, chat-2, ..."""
+    there = store.names("")
+    return next(name for number in range(1, len(there) + 2) if (name := f"chat-{number}") not in there)
 
 
 def listed(store: Store, place: str) -> None:

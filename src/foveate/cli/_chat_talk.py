@@ -27,7 +27,9 @@ from ..errors import BadSetting
 from ..models.demo import demo_model
 from ..models.prices import cost_of
 from ..ports import Cost, Model, Store
+from ..stores.memory import MemoryStore
 from ..wiring import open_model
+from ._chat_opening import new_name
 from ._chat_screen import Screen
 from ._chat_shown import Notice, Question, Waiting
 
@@ -53,6 +55,10 @@ class Opening(Struct, frozen=True):
     """Whether calls that ask first are taken as allowed."""
     pace: float = 0.0
     """Seconds between two words of the demo."""
+    is_new: bool = False
+    """Whether there is no such conversation yet. It takes up its name when something is said."""
+    is_named: bool = True
+    """Whether somebody asked for this name; else another will do."""
 
 
 class Talk:
@@ -100,6 +106,8 @@ class Talk:
         Ctrl-C ends the reply, not the chat.
         """
         self._screen.tell(Waiting())
+        if self._opening.is_new and text is not None:
+            self._take_name()
         try:
             with closing(self._agent.stream(text)) as events:
                 for event in events:
@@ -139,8 +147,12 @@ class Talk:
 
     def fork(self, name: str) -> None:
         """Go over to a new conversation with the same past."""
-        self.chat.fork(name).close()
-        self._reopen(replace(self._opening, name=name))
+        if self._opening.is_new:  # A fork of nothing is nothing yet, under another name.
+            if name in self._opening.store.names(""):
+                raise BadSetting(f"There already is a conversation {name!r}. Choose another name.")
+        else:
+            self.chat.fork(name).close()
+        self._reopen(replace(self._opening, name=name, is_named=True))
 
     def use(self, model: str) -> None:
         """Let another model answer from now on. Its window counts, unless one was asked for."""
@@ -151,6 +163,16 @@ class Talk:
         self._agent.close()
         if (close := getattr(self._model, "close", None)) is not None:
             close()
+
+    def _take_name(self) -> None:
+        """From now on keep the conversation in the store."""
+        opening = replace(self._opening, is_new=False)
+        if not opening.is_named and opening.name in opening.store.names(""):  # Somebody has begun it meanwhile.
+            opening = replace(opening, name=new_name(opening.store))
+            self.note(f"This is {opening.name}: {self.name} was begun elsewhere.", "dim")
+        agent = self._opened(opening, self._model)
+        self._agent.close()
+        self._agent, self._opening = agent, opening
 
     def _reopen(self, opening: Opening) -> None:
         model = self._opened_model(opening)
@@ -171,7 +193,7 @@ class Talk:
         return ChatAgent(
             model,
             conversation=opening.name,
-            store=opening.store,
+            store=MemoryStore() if opening.is_new else opening.store,
             system=opening.system,
             tools=opening.tools,
             limits=opening.limits,

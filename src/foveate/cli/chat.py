@@ -114,6 +114,8 @@ def chat(
             name=called,
             model=who,
             store=database,
+            is_new=is_new and called not in database.names(""),
+            is_named=name is not None,
             folder=folder,
             tools=tools_named(tools, folder),
             system=system_prompt(system),

@@ -100,7 +100,7 @@ def from_file(folder: Path | None) -> Spoken:
         if preset_only in file.tables:
             where = Source(Level.FILE, FILE, file, (preset_only,)).subject
             raise BadSetting(f'{where}: only a preset says this; name the preset here: policy = "balanced".')
-    saying = tables_of(file, source, {**GENERAL, "ages": None})
+    saying = tables_of(file, source, {**GENERAL, "ages": dict})
     saying = {place: said for place, said in saying.items() if place[0] != "ages"}  # Read where they count: ages.py
     tables = {name: Source(Level.FILE, FILE, file, (name,)) for name in file.tables if name in MECHANISMS}
     return Spoken(saying, tables)

@@ -136,12 +136,18 @@ def values_of(tables: Mapping[str, object]) -> Iterator[tuple[Place, object]]:
 def check_names(
     tables: Mapping[str, Any], others: Mapping[str, object], told: Callable[[Place], str], *, in_python: bool = False
 ) -> None:
-    """Raises BadSetting for a name that is no setting. `told` tells where a place of the tables stands.
+    """Raises BadSetting for a name that is no setting. `told` tells where a place of the tables stands. `others`: names
+    beside those of mechanisms; of one that may be a table, `dict`.
 
     `in_python`: whether values may be such as only a program has.
     """
     for name, value in tables.items():
         if name in others:
+            if isinstance(value, Mapping) and value and others[name] is not dict:
+                example = f", such as {name} = {_EXAMPLES[name]}" if name in _EXAMPLES else ""
+                raise BadSetting(
+                    f"{told((name,))} is a table, with {shown(next(iter(value)))} in it; allowed: one value{example}."
+                )
             continue
         if name not in MECHANISMS:
             known = [*others, *MECHANISMS]
@@ -153,6 +159,10 @@ def check_names(
                 f"enabled = {'false' if value is False else 'true'} under [{name}]."
             )
         _check_table(name, value, told, in_python)
+
+
+_EXAMPLES = {"summarizer": '"anthropic:claude-haiku-4-5"', "floor": "false", "description": '"What it is for."'}
+"""One value of settings that somebody may take for tables."""
 
 
 def _check_table(mechanism: str, table: Mapping[str, Any], told: Callable[[Place], str], in_python: bool) -> None:
