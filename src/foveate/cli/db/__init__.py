@@ -14,6 +14,7 @@ from .erase import erase
 from .export import export
 from .head import head
 from .importing import import_
+from .shards import shards
 from .tenants import tenants
 from .unfinished import unfinished
 from .upgrade import current, upgrade
@@ -66,6 +67,7 @@ _COMMANDS: dict[str, Callable[..., int]] = {
     "vacuum": vacuum,
     "current": current,
     "upgrade": upgrade,
+    "shards": shards,
 }
 for word, command in _COMMANDS.items():
     db.command(command, name=word, help=description(command))
