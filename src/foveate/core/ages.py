@@ -285,26 +285,29 @@ class Aging:
             if position > shared or is_whole:
                 break
             over = self._over(one.row, one.since, other.turn, has_media=one.has_media)
-            if over is None or _wait_of(over, one.row, other):
+            if all(_wait_of(age, one.row, other) for age in over):
                 self._wait(position, "forked")
 
-    def _over(self, row: Stamped, since: int, turn: int, *, has_media: bool) -> Age | None:
-        """The rule by which a message is over its age."""
+    def _over(self, row: Stamped, since: int, turn: int, *, has_media: bool) -> list[Age]:
+        """The rules by which a message is over its age, those that spare the least before others."""
         about = [age for age in self._ages if _is_about(age, row.stamp, has_media=has_media)]
         narrowest = max((age.rank for age in about), default=0)
         turns, time = turn - row.stamp.turn, self._now - since
-        return next((age for age in about if age.rank == narrowest and age.is_over(turns, time)), None)
+        over = [age for age in about if age.rank == narrowest and age.is_over(turns, time)]
+        return sorted(over, key=lambda age: ("shown" in age.even, len(age.even)), reverse=True)
 
-    def _judge(self, row: Stamped, age: Age | None, since: int, *, has_media: bool) -> None:
+    def _judge(self, row: Stamped, over: Sequence[Age], since: int, *, has_media: bool) -> None:
         if self._whole:
             self.going[row.position] = Going(row, self._whole[0], since, has_media)
-        elif age is not None:
-            going = Going(row, age, since, has_media)
-            wait = _wait_of(age, row, self._shown)
+            return
+        waits = [(age, _wait_of(age, row, self._shown)) for age in over]
+        for age, wait in waits:
             if wait is None and (row.size or "shown" in age.even):
-                self.going[row.position] = going
-            elif wait is not None and row.size:
-                self.waiting[row.position] = going, wait
+                self.going[row.position] = Going(row, age, since, has_media)
+                return
+        for age, wait in waits[:1]:
+            if wait is not None and row.size:
+                self.waiting[row.position] = Going(row, age, since, has_media), wait
 
     def _wait(self, position: int, why: Wait) -> None:
         if going := self.going.pop(position, None):

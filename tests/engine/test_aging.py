@@ -1,0 +1,449 @@
+"""Ages of a conversation: what was kept long enough goes, and not a byte of the view changes by it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from foveate import (
+    Aged,
+    Media,
+    NotExpandable,
+    StalePlan,
+    StoreError,
+    age_conversation,
+    age_database,
+    age_tenant,
+    open_async_conversation,
+    open_conversation,
+)
+from foveate.core.ages import Age
+from foveate.core.edits import Hide, Replace, Span, Summarize, Target
+from foveate.core.messages import Message, Text, ToolCall, assistant, system, tool_result, user
+from foveate.core.outlines import ERASED
+from foveate.core.rules import check
+from foveate.core.runs import AgentRun
+from foveate.core.stamps import Usage
+from foveate.engine import AgedKind
+from foveate.ports import Head
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing import agent_run
+from foveate.testing.faults import Countdown, FailingStore
+from foveate.testing.strategies import edits, histories
+
+from .shells import opened, refusals, texts
+
+DAY = 86_400_000
+
+
+def talked(turns: int = 8, **options: Any) -> Any:
+    """A call and its result each turn, behind a system prompt and a question; two messages a turn."""
+    chat = opened(**options)
+    chat.append([system("You help."), user("Look around.")])
+    for n in range(1, turns + 1):
+        chat.record(assistant(f"Look {n}.", ToolCall(f"c{n}", "look" if n % 2 else "peek", "{}")))
+        chat.append(tool_result(f"c{n}", f"seen {n}: " + f"{n} " * 20))
+    chat.append(user("And?"))
+    return chat
+
+
+def summed_up(turns: int = 8, **options: Any) -> Any:
+    """The same with its first half under a summary: messages 3 to turns + 2."""
+    chat = talked(turns, **options)
+    rows = chat.history(3, turns + 2)
+    chat.edit(Summarize(Span(rows[0].id, rows[-1].id), "Half of it was seen."))
+    return chat
+
+
+def gone(chat: Any) -> list[int]:
+    """Positions of messages that say nothing any more."""
+    return [row.position for row in chat.history() if not row.message.parts]
+
+
+def test_what_the_view_shows_waits_and_the_rest_goes() -> None:
+    chat = summed_up()
+    body = chat.body()
+    found = chat.age({"tool results": "2 turns"}, dry_run=True)
+    assert [one.kind for one in found.kinds] == ["tool_results"]
+    assert (found.messages, found.waiting, found.erased) == (4, (("shown", 2),), ())
+    assert gone(chat) == []
+    done = chat.age({"tool results": "2 turns"}, who="ann")
+    assert (done.kinds, done.waiting) == (found.kinds, found.waiting)
+    assert [(one.handles, one.messages, one.edits, one.who, one.reason) for one in done.erased] == [
+        ("m4 m6 m8 m10", 4, 0, "ann", "age")
+    ]
+    assert gone(chat) == [4, 6, 8, 10]
+    assert chat.body() == body
+    assert (chat.verify(), chat.leftovers()) == ([], (4, []))
+    assert chat.erasures() == list(done.erased)
+
+
+def test_doing_it_again_changes_nothing() -> None:
+    chat = summed_up()
+    chat.age({"all": "2 turns"})
+    head = chat.head
+    assert chat.age({"all": "2 turns"}) == Aged("c", (), (("shown", 5), ("system", 1)))
+    assert chat.head == head
+
+
+def test_what_went_cannot_be_had_back_and_its_summary_stays() -> None:
+    chat = summed_up()
+    chat.age({"all": "2 turns"})
+    with pytest.raises(NotExpandable, match="erased"):
+        chat.expand("m4")
+    assert "Half of it was seen." in texts(chat.settle())
+    chat.undo(1)
+    assert "Look 1." not in texts(chat.settle())
+    assert refusals(chat) == []
+
+
+def test_system_prompt_pins_and_the_last_input_wait_unless_told() -> None:
+    chat = talked(2)
+    chat.pin("m3")
+    chat.edit(Hide(Target(chat.history(5, 5)[0].id)))
+    rule = "0 turns, even shown"
+    done = chat.age({"all": rule})
+    assert dict(done.waiting) == {"input": 1, "pinned": 1, "system": 1}
+    assert gone(chat) == [2, 4, 5, 6]
+    assert dict(chat.age({"all": rule + ", even pinned"}).waiting) == {"input": 1, "system": 1}
+    chat.age({"all": rule + ", even pinned, even system, even input"})
+    assert gone(chat) == [1, 2, 3, 4, 5, 6, 7]
+    assert (chat.verify(), chat.leftovers()) == ([], (7, []))
+
+
+def test_a_short_form_waits_unless_told_and_then_a_note_stands_there() -> None:
+    chat = talked(3)
+    row = chat.history(4, 4)[0]
+    chat.edit(Replace(Target(row.id, (0,)), (Text("[cleared, expand m4]"),)))
+    assert chat.age({"tool results": "1 turn"}).waiting == (("short", 1), ("shown", 1))
+    chat.age({"tool results": "1 turn, even short"})
+    assert gone(chat) == [4]
+    assert texts(chat.settle())[2:4] == ["Look 1.", "[erased]"]
+    assert refusals(chat) == []
+    assert chat.leftovers() == (1, [])
+
+
+def test_a_message_of_which_a_part_is_still_shown_waits() -> None:
+    chat = opened()
+    chat.append([user("Look", Media("image/png", "base64", "aGk=")), assistant("Nice."), user("And?")])
+    chat.edit(Replace(Target(chat.history(1, 1)[0].id, (1,)), (Text("[an image]"),)))
+    assert chat.age({"all": "0 turns, even short"}).waiting == (("input", 1), ("shown", 2))
+
+
+def test_summaries_go_too_where_a_rule_says_even_shown() -> None:
+    chat = summed_up()
+    done = chat.age({"tool results": "6 turns, even shown"})
+    assert ([one.handles for one in done.erased], gone(chat)) == (["m4 m6"], [4, 6])
+    assert "Half of it was seen." not in texts(chat.settle())
+    assert texts(chat.settle())[2:5] == ["Look 1.", "[erased]", "Look 2."]
+    assert (refusals(chat), chat.leftovers()) == ([], (2, []))
+
+
+def test_a_summary_that_outlived_what_it_tells_of_goes_when_a_stricter_rule_reaches_that() -> None:
+    chat = summed_up()
+    chat.age({"tool results": "2 turns"})
+    assert "Half of it was seen." in texts(chat.settle())
+    strict = {"tool results": ["2 turns", "5 turns, even shown"]}
+    chat.age(strict)
+    assert "Half of it was seen." not in texts(chat.settle())
+    assert [edit.text for record in chat.records() for edit in record.edits if isinstance(edit, Summarize)] == [ERASED]
+    assert (chat.verify(), chat.leftovers()[1]) == ([], [])
+
+
+def test_rules_for_one_tool_and_for_media() -> None:
+    chat = summed_up()
+    chat.age({"tool results:peek": "0 turns"})
+    assert gone(chat) == [6, 10]
+    chat = opened()
+    chat.append([user("Look", Media("image/png", "base64", "aGk=")), assistant("Nice."), user("And?")])
+    chat.edit(Hide(Span(chat.history(1, 1)[0].id, chat.history(2, 2)[0].id)))
+    done = chat.age({"media": "0 turns"})
+    assert (done.kinds[0].kind, gone(chat)) == ("media", [1])
+
+
+def test_a_message_that_the_conversation_shows_again_waits() -> None:
+    chat = summed_up(expand=True)
+    chat.expand("m4", where="tail")
+    found = chat.age({"tool results": "2 turns"})
+    assert dict(found.waiting)["copied"] == 1
+    assert gone(chat) == [6, 8, 10]
+    assert chat.leftovers() == (3, [])
+
+
+def test_runs_that_ended_long_ago_lose_their_texts() -> None:
+    store = MemoryStore()
+    chat = talked(1, store=store)
+    chat.keep_run(AgentRun("r1", "me", "c", "peel it", begun=1, ended=2))
+    chat.keep_run(AgentRun("r2", "me", "c", "peel it", begun=1))
+    chat.keep_run(AgentRun("r3", "me", "other", "peel it", begun=1, ended=2))
+    assert chat.age({"runs": "1 millisecond"}, dry_run=True).runs == 1
+    done = chat.age({"runs": "1 millisecond"})
+    assert [(one.runs, one.handles) for one in done.erased] == [(1, "")]
+    head = store.open("", "c")
+    assert [run.task for run in store.runs(head)] == [ERASED, "peel it", "peel it"]
+    assert chat.age({"runs": "1 millisecond"}) == Aged("c")
+
+
+# ---------------------------------------------------------------------------------------------------------------- forks
+
+
+def test_what_a_fork_still_shows_waits() -> None:
+    chat = talked()
+    fork = chat.fork("fork")
+    rows = chat.history(3, 10)
+    chat.edit(Summarize(Span(rows[0].id, rows[-1].id), "Half of it was seen."))
+    assert dict(chat.age({"tool results": "2 turns"}).waiting) == {"forked": 4, "shown": 2}
+    fork.edit(Summarize(Span(rows[0].id, rows[3].id), "Some of it."))
+    body = fork.body()
+    chat.age({"tool results": "2 turns"})
+    fork.refresh()
+    assert (gone(chat), gone(fork), fork.body() == body) == ([4, 6], [4, 6], True)
+    assert (fork.verify(), fork.leftovers()) == ([], (2, []))
+
+
+def test_a_fork_that_left_before_keeps_nothing() -> None:
+    chat = summed_up()
+    fork = chat.fork("fork", at=2)
+    chat.age({"all": "2 turns"})
+    assert gone(chat) == [3, 4, 5, 6, 7, 8, 9, 10]
+    assert gone(fork) == []
+
+
+def test_a_fork_of_a_fork_counts_by_what_it_shares() -> None:
+    chat = summed_up()
+    one = chat.fork("one", at=6)
+    two = one.fork("two")
+    assert dict(chat.age({"all": "2 turns"}).waiting)["forked"] == 4
+    assert (gone(chat), gone(two)) == ([7, 8, 9, 10], [])
+
+
+def test_a_conversation_that_was_left_alone_goes_whole_but_for_what_others_share() -> None:
+    store, now = MemoryStore(), [1]
+    options: dict[str, Any] = {"store": store, "format": "openai", "policy": "off", "clock": lambda: now[0]}
+    chat = open_conversation("old", **options)
+    chat.append([system("You help."), user("Hello."), assistant("Yes?"), user("Nothing.")])
+    chat.keep_run(AgentRun("r1", "me", "old", "answer", begun=1, ended=2))
+    fork = chat.fork("young", at=2)
+    now[0] = 5 * DAY
+    fork.append(assistant("What?"))
+    now[0] = 8 * DAY
+    rule = {"conversations": "7 days"}
+    assert list(age_tenant(store, rule, clock=lambda: 6 * DAY)) == [Aged("old"), Aged("young")]
+    done = dict(zip(("old", "young"), age_tenant(store, rule, clock=lambda: now[0]), strict=True))
+    assert (done["old"].messages, done["old"].waiting, done["young"]) == (2, (("forked", 2),), Aged("young"))
+    chat.refresh()
+    assert (gone(chat), [run.task for run in chat.runs()]) == ([3, 4], [ERASED])
+    now[0] = 20 * DAY
+    list(age_tenant(store, rule, clock=lambda: now[0]))
+    chat.refresh()
+    assert (gone(chat), gone(fork)) == ([1, 2, 3, 4], [1, 2, 3])
+    assert (chat.verify(), chat.leftovers()) == ([], (4, []))
+
+
+# -------------------------------------------------------------------------------------------------------- many, and one
+
+
+def test_all_conversations_of_a_tenant_and_of_a_database() -> None:
+    store = MemoryStore()
+    for tenant, name in (("acme", "one"), ("acme", "two"), ("zeta", "one")):
+        summed_up(name=name, store=store, tenant=tenant).close()
+    store.open("acme", "empty")
+    rule = {"tool results": "2 turns"}
+    dry = {one.conversation: one.messages for one in age_tenant(store, rule, "acme", dry_run=True)}
+    assert dry == {"empty": 0, "one": 4, "two": 4}
+    done = [(tenant, one.conversation, one.messages) for tenant, one in age_database(store, rule, who="ann")]
+    assert done == [("acme", "empty", 0), ("acme", "one", 4), ("acme", "two", 4), ("zeta", "one", 4)]
+    assert age_conversation(store, "one", rule, tenant="acme") == Aged("one", (), (("shown", 2),))
+
+
+def test_a_conversation_in_which_nothing_can_be_that_old_is_not_even_opened() -> None:
+    class Asked(MemoryStore):
+        snapshots = 0
+
+        def snapshot(self, head: Head) -> Any:
+            self.snapshots += 1
+            return super().snapshot(head)
+
+    store = Asked()
+    summed_up(store=store).close()
+    store.snapshots = 0
+    assert age_conversation(store, "c", {"all": "20 turns", "runs": "1 day"}, clock=lambda: DAY) == Aged("c")
+    assert store.snapshots == 0
+    age_conversation(store, "c", {"all": "20 turns", "runs": "1 day"}, clock=lambda: DAY + 1)
+    assert store.snapshots > 0
+
+
+def test_an_async_conversation_lets_go_of_the_same() -> None:
+    async def main() -> tuple[Aged, list[int], bool]:
+        ticks = iter(range(1, 10**9))
+        store = MemoryStore()
+        summed_up(store=store).close()
+        chat = await open_async_conversation(
+            "c", store=store, format="openai", policy="none", window=100_000, clock=lambda: next(ticks)
+        )
+        body = await chat.body()
+        done = await chat.age({"tool results": "2 turns"})
+        rows = await chat.history()
+        return done, [row.position for row in rows if not row.message.parts], await chat.body() == body
+
+    done, positions, is_same = asyncio.run(main())
+    assert (done.messages, positions, is_same) == (4, [4, 6, 8, 10], True)
+
+
+def test_it_is_done_in_pieces_and_others_write_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foveate.engine.aging._PIECE", 3)
+
+    class Busy(MemoryStore):
+        def erase(self, head: Head, spans: Any, **options: Any) -> Any:
+            done = super().erase(head, spans, **options)
+            other.append(user("meanwhile"))
+            return done
+
+    store = Busy()
+    chat, other = summed_up(store=store), opened(store=store)
+    done = chat.age({"all": "2 turns"})
+    assert [one.handles for one in done.erased] == ["m3-m5", "m6-m8", "m9-m10"]
+    assert [row.message.text for row in chat.history(20)] == ["meanwhile"] * 3
+
+
+def test_who_shows_a_message_again_meanwhile_keeps_it() -> None:
+    class Busy(MemoryStore):
+        is_done = False
+
+        def erase(self, head: Head, spans: Any, **options: Any) -> Any:
+            if not self.is_done:
+                self.is_done = True
+                other.expand("m4")
+            return super().erase(head, spans, **options)
+
+    store = Busy()
+    chat, other = summed_up(store=store), opened(store=store)
+    chat.age({"tool results": "2 turns"})
+    assert gone(chat) == [6, 8, 10]
+    assert "seen 1" in "".join(texts(chat.settle()))
+
+
+def test_others_that_never_stop_changing_the_view_are_told_of() -> None:
+    class Busy(MemoryStore):
+        def erase(self, head: Head, spans: Any, **options: Any) -> Any:
+            other.pin("m19")
+            return super().erase(head, spans, **options)
+
+    store = Busy()
+    chat, other = summed_up(store=store), opened(store=store)
+    with pytest.raises(StalePlan, match="goes later"):
+        chat.age({"tool results": "2 turns"})
+    assert gone(chat) == []
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
+def test_whichever_operation_fails_doing_it_again_ends_the_same(after: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foveate.engine.aging._PIECE", 1)
+    rules = {"tool results": "2 turns", "assistant messages": "3 turns, even shown", "runs": "1 millisecond"}
+    for n in range(1, 200):
+        countdown, inner = Countdown(after=after), MemoryStore()
+        chat = summed_up(4, store=FailingStore(inner, countdown))
+        chat.keep_run(AgentRun("r1", "me", "c", "peel it", begun=1, ended=2))
+        countdown.start(n)
+        for _ in range(2):
+            try:
+                chat.age(rules)
+                break
+            except StoreError:
+                pass
+        is_last = not countdown.is_used_up
+        countdown.start(0)
+        assert gone(chat) == [3, 4, 6]
+        assert (chat.verify(), chat.leftovers(), refusals(chat)) == ([], (3, []), [])
+        assert [run.task for run in inner.runs(inner.open("", "c"))] == [ERASED]
+        if is_last:
+            break
+    assert n > 15
+
+
+def test_it_is_gone_on_with_from_a_saved_view_without_reading_the_past() -> None:
+    class Counting(MemoryStore):
+        read = 0
+
+        def stamps(self, head: Head, first: int, last: int) -> Any:
+            before, found = self.read, super().stamps(head, first, last)
+            self.read = before
+            return found
+
+        def messages(self, head: Head, first: int, last: int) -> Any:
+            found = super().messages(head, first, last)
+            self.read += len(found)
+            return found
+
+    store = Counting()
+    chat = summed_up(300, store=store)
+    store.read = 0
+    done = chat.age({"tool results": "2 turns"})
+    body = chat.body()
+    assert (done.messages, store.read) == (150, 0)
+    again = opened(store=store)
+    assert (again.body() == body, store.read < 10) == (True, True)
+
+
+ANY = st.integers(0, 40)
+
+
+@given(histories(), st.data(), ANY, st.sampled_from(["", ", even short", ", even shown", ", even pinned, even system"]))
+def test_whatever_is_said_and_done_the_view_is_legal_and_unless_told_otherwise_the_same(
+    history: list[Message], data: st.DataObject, turns: int, even: str
+) -> None:
+    chat = opened()
+    for message in history:
+        try:
+            chat.append(message)
+        except Exception:
+            continue
+    for edit in data.draw(edits([row.id for row in chat.history()])):
+        try:
+            chat.edit(edit)
+        except Exception:
+            continue
+    before = [entry.message for entry in chat.view]
+    chat.age({"all": f"{turns % 4} turns{even}"})
+    view = chat.view
+    if "short" not in even and "shown" not in even:
+        assert [entry.message for entry in view] == before
+    if any(entry.message.role != "system" for entry in view):  # Else there is nothing to send.
+        assert check(view, chat.profile) == []
+    assert (chat.verify(), chat.leftovers()[1]) == ([], [])
+    again = opened(store=chat._engine.store)
+    assert [entry.message for entry in again.view] == [entry.message for entry in view]
+
+
+@pytest.mark.parametrize("policy", ["balanced", "prune-and-compact", "expire", "keep-last-5", "recap"])
+def test_under_any_preset_a_long_run_is_shown_the_same_with_and_without_ages(policy: str) -> None:
+    def play(age: Callable[[Any], object]) -> list[bytes]:
+        chat = opened(policy=policy, window=6_000, summarizer="digest")
+        sent = []
+        for n, message in enumerate(agent_run(60, seed=7, result_chars=(400, 2500))):
+            if message.role == "assistant":
+                sent.append(chat.body())
+                chat.record(message, usage=Usage(input=100))
+            else:
+                chat.append(message)
+            if n % 10 == 9:
+                age(chat)
+        assert (chat.verify(), chat.leftovers()[1]) == ([], [])
+        return sent
+
+    assert play(lambda chat: chat.age({"all": "5 turns"})) == play(lambda chat: None)
+
+
+def test_bytes_are_told_as_they_are_stored(tmp_path: Any) -> None:
+    with SqliteStore(tmp_path / "chat.db") as store:
+        chat = summed_up(store=store)
+        head = store.open("", "c")
+        sizes = [store.stamps(head, n, n)[0].size for n in (4, 6, 8, 10)]
+        found = chat.age([Age("tool_results", 2)], dry_run=True)
+        assert found.kinds == (AgedKind("tool_results", 4, sum(sizes)),)
