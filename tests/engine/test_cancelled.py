@@ -20,10 +20,10 @@ class Slow(MemoryStore):
         self.begun, self.go = threading.Event(), threading.Event()
         self.go.set()
 
-    def append(self, *given: Any) -> Any:
+    def extend(self, *given: Any) -> Any:
         self.begun.set()
         assert self.go.wait(10)
-        return super().append(*given)
+        return super().extend(*given)
 
 
 def test_a_cancelled_append_is_known_before_the_next_step_begins():
@@ -49,8 +49,8 @@ def test_a_cancelled_append_is_known_before_the_next_step_begins():
 
 def test_a_step_that_fails_while_it_is_cancelled_is_cancelled():
     class Failing(Slow):
-        def append(self, *given: Any) -> Any:
-            super().append(*given)
+        def extend(self, *given: Any) -> Any:
+            super().extend(*given)
             raise OSError("the disk is gone")
 
     async def story() -> None:

@@ -17,7 +17,7 @@ from ..core.summaries import Answer
 from ..errors import NoSummary, StalePlan
 from .asking import ROUNDS, answer_in
 from .compacting import Compacting
-from .steps import ATTEMPTS, Step
+from .steps import PLANS, Step
 
 __all__ = ["Beside"]
 
@@ -35,7 +35,7 @@ class Beside(Compacting):
         nothing was written. Raises StalePlan where others kept being first.
         """
         answers: dict[str, Answer] = {}
-        for _ in range(ATTEMPTS):
+        for _ in range(PLANS):
             yield from self.refresh()
             if since is not None and (yield from self._is_summed_up(since)):
                 return None

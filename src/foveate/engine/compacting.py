@@ -16,7 +16,7 @@ from ..core.summaries import Answer
 from ..errors import BadInput, BadSetting, CompactionFailed, NoSummary, StalePlan
 from .asking import ROUNDS, Begun
 from .planning import Planning
-from .steps import ATTEMPTS, Step
+from .steps import PLANS, Step
 
 __all__ = ["Compacting"]
 
@@ -39,7 +39,7 @@ class Compacting(Planning):
         answers: dict[str, Answer] = {}
         begun: Begun = {}
         yield from self._follow_head()
-        for _ in range(ATTEMPTS):
+        for _ in range(PLANS):
             try:
                 return (yield from self._compacted(policy, answers, begun))
             except StalePlan:

@@ -19,7 +19,7 @@ from ..errors import BadEdit, NotExpandable, StalePlan, UnknownHandle
 from ..ports import Appended
 from .planning import Planning
 from .state import row_of
-from .steps import ATTEMPTS, Step
+from .steps import PLANS, Step
 
 __all__ = ["Editing"]
 
@@ -37,7 +37,7 @@ class Editing(Planning):
         if not edits:
             raise BadEdit("There is no edit to commit.")
         yield from self._follow_head()
-        for _ in range(ATTEMPTS):
+        for _ in range(PLANS):
             yield from self._validate(edits)
             before = self.view()
             draft = self.projection.copy()

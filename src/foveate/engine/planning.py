@@ -17,7 +17,7 @@ from ..core.view import View
 from ..errors import BadInput, CompactionFailed, IllegalView, StalePlan
 from .ahead import Asked
 from .asking import ROUNDS, Asking, Begun
-from .steps import ATTEMPTS, Step
+from .steps import PLANS, Step
 
 __all__ = ["Planning"]
 
@@ -51,7 +51,7 @@ class Planning(Asking):
         yield from (self.refresh() if self.ahead.is_handed_on else self._follow_head())
         answers: dict[str, Answer] = {}
         begun: Begun = {}
-        for _ in range(ATTEMPTS):
+        for _ in range(PLANS):
             try:
                 drawn = yield from self._answered(self.policies, self.floor, answers, begun, sends=True)
                 yield from self._make(drawn, begun)

@@ -13,16 +13,17 @@ from msgspec import structs
 from ..core import ids
 from ..core.edits import Edit, Task
 from ..core.journal import Record
+from ..core.messages import Message
 from ..core.outlines import outline_of_record
 from ..core.planner import Policy, Rung
 from ..core.profiles import Profile
 from ..core.projection import Projection
 from ..core.rules import Checker
-from ..core.snapshots import Snapshot
+from ..core.snapshots import Row, Snapshot
 from ..core.view import Entry, Moment, Prices, View
 from ..errors import NoSuchConversation, StoreError, WentBack
 from ..limits import Limits
-from ..ports import Background, Clock, Elsewhere, Format, Head, Store, Summarizer, TokenCounter
+from ..ports import Background, Clock, Elsewhere, Format, Head, Store, Summarizer, Tail, TokenCounter
 from .ahead import Ahead
 from .folding import Folding, in_order, row_of
 from .going_back import goes_on
@@ -119,8 +120,41 @@ class State(Folding):
 
     def refresh(self) -> Step[None]:
         """Take in what other writers did."""
+        if self._shows_head():
+            try:
+                tail = yield partial(self.store.tail, self.head)
+            except WentBack:
+                pass  # Or it is damaged: reading finds out which.
+            else:
+                return (yield from self._move_on(tail))
         self.head = yield partial(self.store.open, self.head.tenant, self.head.name, create=False)
         yield from self._follow_head()
+
+    def _move_on(self, tail: Tail, own: Sequence[Message] = ()) -> Step[None]:
+        """Move on to where a tail ends that begins at the head. `own`: its last messages, where they are known."""
+        is_in_step = self._shows_head()
+        known, self.head = self.head, tail.head
+        is_same = (known.root, known.branch, known.erased) == (tail.head.root, tail.head.branch, tail.head.erased)
+        if not (is_in_step and is_same):
+            return (yield from self._follow_head())
+        rows, records = tail.rows(), [record for _, record in tail.records()]
+        projection = self.projection.copy() if records else self.projection  # What is folded in may need the store.
+        first = tail.head.position - len(own)
+        for one in in_order(rows, records):
+            if isinstance(one, Record):
+                yield from self._fold(projection, one)
+            else:
+                message = own[one.position - first - 1] if one.position > first else None
+                row = Row(one.position, one.id, message, one.stamp, len(one.body)) if message else row_of(one)
+                projection.append(row)
+        if any(row.stamp.origin == "assistant" for row in rows):
+            self._asked = None  # somebody has answered
+        self.projection, self._seen = projection, structs.replace(self.head, erased=0)
+
+    def _shows_head(self) -> bool:
+        """Whether the projection shows all there was when the head was read."""
+        is_current = (self._branch, self._erased) == (self.head.branch, self.head.erased)
+        return is_current and self._seen == structs.replace(self.head, erased=0)
 
     def _follow_head(self) -> Step[None]:
         """Bring the projection to where the head is: after another writer, or after a failure in between.

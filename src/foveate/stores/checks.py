@@ -39,6 +39,7 @@ __all__ = [
     "taken_over",
     "tip_moved",
     "too_early",
+    "went_back",
 ]
 
 CLOSED = "This store was closed. Open it again."
@@ -167,7 +168,12 @@ def check_point(head: Head, position: int, number: int) -> None:
 def check_held(head: Head, now: Head) -> None:
     """Raises WentBack where the branch, as it is `now`, ends before what was acknowledged to whoever has `head`."""
     if now.position < head.position or now.number < head.number:
-        raise WentBack(head.name, (head.position, head.number), (now.position, now.number))
+        raise went_back(head, now)
+
+
+def went_back(head: Head, now: Head) -> WentBack:
+    """For a branch that does not run through `head` any more."""
+    return WentBack(head.name, (head.position, head.number), (now.position, now.number))
 
 
 def check_journal(head: Head, now: Head) -> None:

@@ -55,6 +55,7 @@ from ..checks import (
     taken,
     taken_over,
     tip_moved,
+    went_back,
 )
 from ..erasing import (
     counted,
@@ -443,6 +444,10 @@ class MemoryStore(MemoryCatalog):
     def _beyond(self, head: Head, now: Head) -> Beyond:
         """What a branch has beyond a head of it."""
         branch = self._branches[head.tenant, head.root, head.branch]
+        tip = branch.rows[head.position - 1].id if head.position else ""
+        record = next((id for id, record in branch.journal if record.last == head.number), "")
+        if (tip, record) != (head.tip, head.record):
+            raise went_back(head, now)
         rows = branch.rows[head.position :]
         records = [(id, record) for id, record in branch.journal if record.first > head.number]
         return Beyond(now, lambda: rows, lambda: records)

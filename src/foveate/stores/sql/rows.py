@@ -17,6 +17,7 @@ from ...core.outlines import outline_of_record, outline_of_stamp
 from ...core.stamps import Stamp
 from ...errors import Damaged, NoSuchConversation
 from ...ports import Appended, Head
+from ..checks import check_held, went_back
 from ..codec import (
     DamagedBody,
     unpack,
@@ -35,6 +36,7 @@ __all__ = [
     "are_bytes",
     "body_of",
     "branch_in",
+    "check_beyond",
     "key",
     "link_at",
     "message_values",
@@ -134,6 +136,20 @@ def messages_after(head: Head, rows: Iterable[Row]) -> list[Appended]:
         made.append(message)
         expected, tip, seal = expected + 1, message.id, message.seal
     return made
+
+
+def check_beyond(head: Head, now: Head, rows: Sequence[Row], records: Sequence[Row]) -> None:
+    """Raises WentBack where what a branch has beyond a head does not follow from it: the branch lost what it had. Only
+    the first of both is looked at.
+    """
+    check_held(head, now)
+    try:
+        messages_after(head, rows[:1])
+        records_after(head, records[:1])
+    except Damaged as error:
+        raise went_back(head, now) from error
+    if (not rows and now.tip != head.tip) or (not records and now.record != head.record):
+        raise went_back(head, now)
 
 
 def stamp_in(head: Head, row: Row) -> Stamp:

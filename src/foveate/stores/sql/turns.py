@@ -17,12 +17,22 @@ from msgspec import structs
 from ...errors import NoSuchConversation
 from ...ports import Appended, Head, Tail
 from .. import lineage
-from ..checks import check_held, check_rows, tip_moved
+from ..checks import check_rows, tip_moved
 from ..codec import Codec, pack
 from ..tails import Beyond
 from . import statements as sql
 from .driver import Driver, Row, Session
-from .rows import branch_in, key, message_values, messages_after, read_branch, records_after, stamp_in, with_body
+from .rows import (
+    branch_in,
+    check_beyond,
+    key,
+    message_values,
+    messages_after,
+    read_branch,
+    records_after,
+    stamp_in,
+    with_body,
+)
 
 __all__ = ["SqlTurns"]
 
@@ -73,7 +83,6 @@ class SqlTurns:
                 moved = Head(head.tenant, head.name, *named[0])
                 return Beyond(read_branch(session, moved, self._driver.place)[0])
             now, _ = branch_in(head, found, self._driver.place)
-            check_held(head, now)
             return Beyond(now) if now.erased != head.erased else _read(head, now, rows, records)
 
         return self._driver.read(work)
@@ -142,7 +151,6 @@ class _Turn(NamedTuple):
         head = self.head
         found, rows, records = session.ask((sql.HOLD_BRANCH, key(head)), *_beyond(head, _BEHIND_MAX + 1))
         now, _ = branch_in(head, found, place)
-        check_held(head, now)
         if now.name != head.name or max(len(rows), len(records)) > _BEHIND_MAX:
             raise tip_moved(head, now)
         before = _read(head, now, rows, records)
@@ -172,6 +180,7 @@ def _beyond(head: Head, most: int) -> tuple[tuple[str, Row], tuple[str, Row]]:
 
 
 def _read(head: Head, now: Head, rows: Sequence[Row], records: Sequence[Row]) -> Beyond:
+    check_beyond(head, now, rows, records)
     return Beyond(
         now,
         partial(messages_after, head, rows),
