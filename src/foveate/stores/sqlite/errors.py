@@ -116,10 +116,7 @@ def _unopened(path: Path, place: str, why: str) -> str:
         return f"{begin}: its file system is mounted read-only. Copy it to a disk that can be written to."
     for one in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
         if one.exists() and not os.access(one, os.R_OK | os.W_OK):
-            return (
-                f"{begin}: this user ({_user()}) may not read and write {one.name}, which belongs to {_owner(one)}. "
-                f"Have its owner allow it, or run as its owner."
-            )
+            return f"{begin}: this user ({_user()}) may not read and write {one.name}{_because(one)}"
     if not os.access(folder, os.W_OK | os.X_OK):
         return (
             f"{begin}: this user ({_user()}) may not make files in {folder}, where SQLite keeps its log. Have its "
@@ -131,6 +128,13 @@ def _unopened(path: Path, place: str, why: str) -> str:
         f"{begin}. This user ({_user()}) needs to be able to write to the file and to its folder, where SQLite keeps "
         f"its log, and neither may be immutable (`chattr`, `chflags`)."
     )
+
+
+def _because(path: Path) -> str:
+    """Of a file that may not be read and written, why, and what to do."""
+    if hasattr(os, "geteuid") and path.stat().st_uid == os.geteuid():
+        return ", which is its own: allow it (`chmod u+rw`), or let it change (`chattr -i`, `chflags nouchg`)."
+    return f", which belongs to {_owner(path)}. Have its owner allow it, or run as its owner."
 
 
 def _is_full(path: Path) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 import time
 from collections import Counter
 from pathlib import Path
@@ -181,7 +182,14 @@ def _usable(path: str | Path) -> Path:
         raise StoreError("A SQLite store keeps a file. For one that is gone with the process use MemoryStore.")
     try:
         full = Path(path).expanduser().resolve()
-        is_folder = full.is_dir()
+        is_folder = stat.S_ISDIR(os.stat(full).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        is_folder = False
+    except PermissionError as error:
+        raise StoreError(
+            f"{path} cannot be reached ({error}): this user may not enter one of its folders. Have the folder's owner "
+            f"allow it, or name a file elsewhere."
+        ) from error
     except (OSError, ValueError, RuntimeError) as error:  # Too long, a NUL in it, the home of nobody.
         raise StoreError(f"No file can be called {str(path)!r:.200}: {error}. Name another one.") from error
     if is_folder:

@@ -1,0 +1,51 @@
+"""A process that opens, reads and writes databases, and prints what became of each: run with a user's id and paths.
+
+Where the id is not 0 it becomes that user once everything is imported: who runs tests as root may do anything, and so
+would be refused nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+
+from foveate.core.messages import user
+from foveate.errors import StoreError
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.rows import chain
+
+
+def tell(what: str, work: Callable[[], object]) -> None:
+    try:
+        work()
+    except StoreError as error:
+        print(f"{what}: {type(error).__name__} {error}")
+    else:
+        print(f"{what}: done")
+
+
+def main(id: int, paths: list[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        SqliteStore(os.path.join(folder, "warm.db")).close()
+    if id:
+        os.setgid(id)
+        os.setuid(id)
+
+    for path in paths:
+        print(f"file: {path}")
+        tell("open", partial(use, path))
+
+
+def use(path: str) -> None:
+    with SqliteStore(path, wait=0.2) as store:
+        tell("read", lambda: store.messages(store.open("acme", "one", create=False), 1, 9))
+        head = store.open("acme", "one", create=False)
+        tell("write", lambda: store.append(head, chain([user("hi")], head)))
+        tell("read again", lambda: store.messages(head, 1, 9))
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2:])

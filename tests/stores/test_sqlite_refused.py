@@ -1,0 +1,421 @@
+"""A file that may not be written, is locked, lies on the wrong disk or is taken away: one clear error each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from foveate.core.messages import user
+from foveate.errors import StoreError
+from foveate.ports import Head
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.rows import chain
+
+HERE = Path(__file__).resolve().parent
+NOBODY = 65534
+IS_ROOT = getattr(os, "geteuid", lambda: 1)() == 0
+needs_root = pytest.mark.skipif(not IS_ROOT, reason="only root can give a file to somebody else, or mount anything")
+
+
+def python(*arguments: str, **options: Any) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parents[1] / "src"), str(HERE)])}
+    command = [sys.executable, *arguments]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, **options)
+
+
+def told(*paths: Path) -> list[list[str]]:
+    """What becomes of opening, reading and writing each of these files as a user who is not root."""
+    child = python(str(HERE / "refused_child.py"), str(NOBODY if IS_ROOT else 0), *map(str, paths))
+    found: list[list[str]] = []
+    for line in child.communicate(timeout=60)[0].splitlines():
+        if line.startswith("file: "):
+            found.append([])
+        else:
+            found[-1].append(line.replace(str(paths[len(found) - 1].parent), "FOLDER"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def everyones() -> Iterator[Path]:
+    """A folder that everyone may enter. pytest's own are root's alone where root runs it."""
+    with tempfile.TemporaryDirectory(prefix="foveate-refused-") as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+
+
+def made(folder: Path) -> Path:
+    """A database with one conversation, in a folder of its own, that the user who tries it owns."""
+    folder.mkdir()
+    path = folder / "chat.db"
+    with SqliteStore(path, synchronous="normal") as store:
+        head = store.open("acme", "one")
+        store.append(head, chain([user("said before")], head))
+    if IS_ROOT:
+        give(folder, NOBODY)
+        give(path, NOBODY)
+    return path
+
+
+def give(path: Path, id: int) -> None:
+    os.chown(path, id, id)
+
+
+# ------------------------------------------------------------------------------------------------- may not be written
+
+
+def read_only(path: Path) -> None:
+    path.chmod(0o444)
+
+
+def unreadable(path: Path) -> None:
+    path.chmod(0o000)
+
+
+def in_a_read_only_folder(path: Path) -> None:
+    path.parent.chmod(0o555)
+
+
+def in_a_closed_folder(path: Path) -> None:
+    path.parent.chmod(0o000)
+
+
+def of_somebody_else(path: Path) -> None:
+    give(path, 0)
+    path.chmod(0o600)
+
+
+def with_a_log_of_somebody_else(path: Path) -> None:
+    """As a program leaves it that was once run as root."""
+    path.with_name("chat.db-wal").touch(0o600)
+
+
+FOR_ALL = (read_only, unreadable, in_a_read_only_folder, in_a_closed_folder)
+FOR_ROOT = (of_somebody_else, with_a_log_of_somebody_else)
+
+
+@pytest.fixture(scope="module")
+def refusals(everyones: Path) -> Iterator[dict[str, list[str]]]:
+    """By how a file was made hard to use: what became of opening, reading and writing it."""
+    cases = [*FOR_ALL, *(FOR_ROOT if IS_ROOT else ())]
+    paths = [made(everyones / case.__name__) for case in cases]
+    for case, path in zip(cases, paths, strict=True):
+        case(path)
+    yield dict(zip((case.__name__ for case in cases), told(*paths), strict=True))
+    for path in paths:
+        path.parent.chmod(0o755)
+
+
+def test_a_read_only_file_is_read_and_a_write_says_why_not(refusals: dict[str, list[str]]) -> None:
+    read, write, again, opened = refusals["read_only"]
+    assert (read, again, opened) == ("read: done", "read again: done", "open: done")
+    assert write.startswith(
+        "write: StoreError FOLDER/chat.db cannot be opened for writing (attempt to write a readonly database): this "
+        "user (id "
+    )
+    assert write.endswith(
+        ") may not read and write chat.db, which is its own: allow it (`chmod u+rw`), or let it change (`chattr -i`, "
+        "`chflags nouchg`)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "says"),
+    [
+        ("unreadable", "may not read and write chat.db, which is its own: allow it"),
+        ("in_a_read_only_folder", "may not make files in FOLDER, where SQLite keeps its log. Have its owner allow it"),
+        ("in_a_closed_folder", "FOLDER/chat.db cannot be reached ([Errno 13] Permission denied"),
+        pytest.param("of_somebody_else", "may not read and write chat.db, which belongs to root.", marks=needs_root),
+        pytest.param(
+            "with_a_log_of_somebody_else",
+            "may not read and write chat.db-wal, which belongs to root. Have its owner allow it, or run as its owner.",
+            marks=needs_root,
+        ),
+    ],
+)
+def test_a_file_that_may_not_be_opened_says_why_not(refusals: dict[str, list[str]], case: str, says: str) -> None:
+    (opened,) = refusals[case]
+    assert opened.startswith("open: StoreError FOLDER/chat.db cannot be ")
+    assert says in opened
+
+
+@needs_root
+def test_a_file_system_that_is_mounted_read_only_says_so(everyones: Path) -> None:
+    path = made(everyones / "mounted")
+    folder = str(path.parent)
+    if subprocess.run(["mount", "--bind", folder, folder], capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        if subprocess.run(["mount", "-o", "remount,ro,bind", folder], capture_output=True, check=False).returncode:
+            pytest.skip("nothing can be mounted read-only here")
+        with pytest.raises(StoreError, match=r"its file system is mounted read-only\. Copy it to a disk that can be"):
+            SqliteStore(path)
+    finally:
+        subprocess.run(["umount", folder], check=True)
+    with SqliteStore(path) as store:
+        assert append(store, "hi").position == 2
+
+
+# ----------------------------------------------------------------------------------------------------------- the disk
+
+
+class NoSharing(sqlite3.Connection):
+    """As on a network folder: files, and no memory that is shared between processes."""
+
+    def __init__(self, name: str, **named: Any) -> None:
+        uri = name if named.pop("uri") else Path(name).as_uri()
+        super().__init__(uri + ("&" if "?" in uri else "?") + "vfs=unix-none", uri=True, **named)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no such file system here to stand in for it")
+def test_a_file_system_without_shared_memory_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"lies on a file system where SQLite cannot share its log \(a network folder"):
+        SqliteStore(tmp_path / "chat.db", connection=NoSharing)
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR_LOCK, sqlite3.SQLITE_IOERR_SHMLOCK, sqlite3.SQLITE_PROTOCOL])
+def test_a_file_system_without_locks_says_so(tmp_path: Path, code: int) -> None:
+    class NoLocks(sqlite3.Connection):
+        def execute(self, sql: str, values: Any = (), /) -> sqlite3.Cursor:
+            if sql == "BEGIN IMMEDIATE":
+                error = sqlite3.OperationalError("disk I/O error")
+                error.sqlite_errorcode = code
+                raise error
+            return super().execute(sql, values)
+
+    with pytest.raises(StoreError, match=r"does not lock files as SQLite needs it .* Put it on a disk of this comp"):
+        SqliteStore(tmp_path / "chat.db", connection=NoLocks)
+
+
+def test_too_many_open_files_is_told_and_over_when_some_are_closed(tmp_path: Path) -> None:
+    """In a process of its own, whose limit is lowered."""
+    code = (
+        "import resource, os, sys; from foveate.stores.sqlite import SqliteStore;"
+        "from foveate.errors import StoreError;"
+        "SqliteStore(sys.argv[1]).close();"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)); held = []\n"
+        "try:\n    while True: held.append(os.open(os.devnull, os.O_RDONLY))\nexcept OSError: pass\n"
+        "try: SqliteStore(sys.argv[1])\nexcept StoreError as error: print(error)\n"
+        "for one in held[:20]: os.close(one)\n"
+        "with SqliteStore(sys.argv[1]) as store: print(store.names('acme'))\n"
+    )
+    pytest.importorskip("resource", reason="this system has no such limit")
+    said = python("-c", code, str(tmp_path / "chat.db")).communicate(timeout=60)[0].splitlines()
+    assert "this process has as many files open as it may" in said[0]
+    assert "`ulimit -n`" in said[0]
+    assert said[1:] == ["[]"]
+
+
+# --------------------------------------------------------------------------------------------------------- locked
+
+
+HOLD = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+for statement in sys.argv[2:]:
+    connection.execute(statement).fetchall()
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    with SqliteStore(tmp_path / "chat.db", synchronous="normal", wait=0.1) as store:
+        store.open("acme", "one")
+        yield store
+
+
+@pytest.fixture
+def holding() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Begins processes that run statements on a file and hold what they got. What is left of them is ended."""
+    begun: list[subprocess.Popen[str]] = []
+
+    def hold(path: str | Path, *statements: str) -> subprocess.Popen[str]:
+        child = python("-c", HOLD, str(path), *statements, stdin=subprocess.PIPE)
+        begun.append(child)
+        assert child.stdout is not None
+        assert child.stdout.readline() == "held\n"
+        return child
+
+    yield hold
+    for child in begun:
+        child.kill()
+        child.communicate()
+
+
+def append(store: SqliteStore, text: str) -> Head:
+    head = store.open("acme", "one")
+    return store.append(head, chain([user(text)], head))
+
+
+def test_a_process_that_hangs_in_a_write_is_waited_for_told_and_got_over_when_it_is_killed(
+    store: SqliteStore, holding: Callable[..., subprocess.Popen[str]]
+) -> None:
+    child = holding(store._driver.place, "BEGIN IMMEDIATE", "DELETE FROM conversation")
+    child.send_signal(getattr(signal, "SIGSTOP", signal.SIGTERM))
+    begun = time.monotonic()
+    with pytest.raises(StoreError, match=r"locked: another process .* than 0.1 s .* end it if it hangs; then retry"):
+        append(store, "hi")
+    assert time.monotonic() - begun < 5
+    assert store.names("acme") == ["one"]  # Reading goes on meanwhile, and sees nothing of it.
+    child.kill()
+    child.wait()
+    assert append(store, "hi").position == 1
+    assert store.verify(store.open("acme", "one")) == []
+
+
+def test_many_threads_that_meet_a_lock_are_all_told_and_wait_no_longer_than_twice(
+    store: SqliteStore, holding: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """Who waits for the writer's turn waits with it, not one after the other."""
+    holding(store._driver.place, "BEGIN IMMEDIATE")
+    head, said = store.open("acme", "one"), []
+
+    def work() -> None:
+        try:
+            store.append(head, chain([user("hi")], head))
+        except StoreError as error:
+            said.append("is locked" in str(error))
+
+    threads = [threading.Thread(target=work) for _ in range(40)]
+    begun = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert said == [True] * 40
+    assert time.monotonic() - begun < 3  # 40 x 0.1 s would be four.
+    assert store.open("acme", "one") == head
+
+
+def test_a_file_that_somebody_has_for_himself_is_told_to_who_opens_and_who_reads(
+    tmp_path: Path, holding: Callable[..., subprocess.Popen[str]]
+) -> None:
+    path = tmp_path / "chat.db"
+    SqliteStore(path).close()
+    child = holding(path, "PRAGMA locking_mode = EXCLUSIVE", "BEGIN EXCLUSIVE", "DELETE FROM conversation", "COMMIT")
+    with pytest.raises(StoreError, match=r"chat\.db is locked: another process"):
+        SqliteStore(path, wait=0.1)
+    child.kill()
+    child.wait()
+    with SqliteStore(path, wait=0.1) as store:
+        assert append(store, "hi").position == 1
+
+
+# ----------------------------------------------------------------------------------------------------- taken away
+
+
+def test_a_folder_that_is_removed_takes_no_more_writes(tmp_path: Path) -> None:
+    folder = tmp_path / "here"
+    folder.mkdir()
+    with SqliteStore(folder / "chat.db") as store:
+        append(store, "hi")
+        shutil.rmtree(folder)
+        for use in (lambda: append(store, "ho"), lambda: store.names("acme"), lambda: store.vacuum()):
+            with pytest.raises(StoreError, match=r"chat.db was deleted or replaced while it was open"):
+                use()
+    assert not folder.exists()
+
+
+def test_a_folder_in_place_of_the_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "chat.db"
+    with SqliteStore(path) as store:
+        append(store, "hi")
+        path.unlink()
+        path.mkdir()
+        with pytest.raises(StoreError, match=r"was deleted or replaced"):
+            append(store, "ho")
+    with pytest.raises(StoreError, match=r"is a folder"):
+        SqliteStore(path)
+
+
+def test_another_file_in_its_place_gets_nothing(tmp_path: Path) -> None:
+    path, other = tmp_path / "chat.db", tmp_path / "other.db"
+    with SqliteStore(other) as store:
+        append(store, "another's")
+    with SqliteStore(path) as store:
+        append(store, "hi")
+        os.replace(other, path)
+        with pytest.raises(StoreError, match=r"was deleted or replaced"):
+            append(store, "ho")
+    for name in ("chat.db-wal", "chat.db-shm"):
+        (tmp_path / name).unlink(missing_ok=True)
+    with SqliteStore(path) as store:
+        head = store.open("acme", "one")
+        assert (head.position, store.verify(head)) == (1, [])
+
+
+@pytest.mark.parametrize("name", ["chat.db-wal", "chat.db-shm"])
+@pytest.mark.parametrize("how", ["deleted", "replaced"])
+def test_a_log_that_is_taken_away_ends_writing_and_loses_nothing_that_is_still_held(
+    tmp_path: Path, name: str, how: str
+) -> None:
+    """SQLite goes on writing to what was deleted, and acknowledges it; who opens the file then makes a log anew."""
+    path, beside = tmp_path / "chat.db", tmp_path / name
+    with SqliteStore(path) as store:
+        append(store, "hi")
+        if how == "replaced":
+            shutil.copy(beside, tmp_path / "copy")
+            os.replace(tmp_path / "copy", beside)
+        else:
+            beside.unlink()
+        for use in (lambda: append(store, "ho"), lambda: store.names("acme")):
+            with pytest.raises(StoreError, match=rf"{name} was deleted or replaced while .*chat.db was open"):
+                use()
+    with SqliteStore(path) as store:
+        head = store.open("acme", "one")
+        assert (head.position, store.verify(head)) == (1, [])
+        assert append(store, "ho").position == 2
+
+
+@pytest.mark.parametrize("name", ["chat.db", "chat.db-wal"])
+def test_what_is_taken_away_in_the_middle_of_a_write_is_not_acknowledged(tmp_path: Path, name: str) -> None:
+    class Taking(sqlite3.Connection):
+        taken = False
+
+        def execute(self, sql: str, values: Any = (), /) -> sqlite3.Cursor:
+            if sql == "COMMIT" and Taking.taken:
+                (tmp_path / name).unlink()
+            return super().execute(sql, values)
+
+    with SqliteStore(tmp_path / "chat.db", connection=Taking) as store:
+        head = store.open("acme", "one")
+        Taking.taken = True
+        with pytest.raises(StoreError, match=r"was deleted or replaced"):
+            store.append(head, chain([user("hi")], head))
+
+
+def test_a_writer_that_lost_its_connection_makes_a_log_anew_and_goes_on(tmp_path: Path) -> None:
+    """The last connection that closes deletes the log. That one is nobody's fault, and no reason to stop."""
+
+    class Breaking(sqlite3.Connection):
+        breaks: ClassVar[list[str]] = []
+
+        def execute(self, sql: str, values: Any = (), /) -> sqlite3.Cursor:
+            if Breaking.breaks and sql == Breaking.breaks[0]:
+                Breaking.breaks.pop(0)
+                raise sqlite3.OperationalError("made to fail")
+            return super().execute(sql, values)
+
+    with SqliteStore(tmp_path / "chat.db", connection=Breaking) as store:
+        head = store.open("acme", "one")
+        while store._driver._idle:  # type: ignore[attr-defined]
+            store._driver._idle.pop().close()  # type: ignore[attr-defined]
+        Breaking.breaks = ["COMMIT", "ROLLBACK"]
+        with pytest.raises(StoreError, match="made to fail"):
+            store.append(head, chain([user("hi")], head))
+        assert store.names("acme") == ["one"]
+        assert append(store, "hi").position == 1
+        assert append(store, "ho").position == 2
