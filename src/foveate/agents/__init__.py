@@ -12,7 +12,7 @@ if _typing.TYPE_CHECKING:
     from ..core.catalog import Action, Binding, Prompt
     from .builder import AgentBuilder
     from .chat import AsyncChatAgent, ChatAgent
-    from .events import AgentEvent, Answered, Called, Changed, Ended, Outcome, Replied, Said, Thought
+    from .events import AgentEvent, Answered, Called, Changed, Ended, Inside, Outcome, Replied, Said, Thought
     from .lifecycle import MessageLifecycleEvent
     from .limits import Limits
     from .loop import AsyncLoopAgent, LoopAgent
@@ -33,6 +33,7 @@ __all__ = [
     "Changed",
     "ChatAgent",
     "Ended",
+    "Inside",
     "Limits",
     "LoopAgent",
     "MessageLifecycleEvent",
@@ -63,6 +64,7 @@ _LATER = {
     "Changed": ".events",
     "ChatAgent": ".chat",
     "Ended": ".events",
+    "Inside": ".events",
     "Limits": ".limits",
     "LoopAgent": ".loop",
     "MessageLifecycleEvent": ".lifecycle",

@@ -17,7 +17,7 @@ from msgspec import Struct
 from ..errors import BadSetting
 from ..ports import Delta, Whole
 from .batches import Begin, Finished, Tasks, Threads, TookTooLong, called, later, now, threaded
-from .events import AgentEvent, Said, Thought
+from .events import AgentEvent, Inside, Said, Thought
 
 __all__ = [
     "Act",
@@ -56,6 +56,8 @@ class Hear(Struct, frozen=True):
     """Follow a stream (`ports.StreamingModel.stream`), tell its pieces as events, answer with the whole response."""
 
     what: Callable[[], Iterator[Delta | Whole] | AsyncIterator[Delta | Whole]]
+    inside: tuple[tuple[str, str], ...] = ()
+    """Whose stream it is, where that is a sub-agent's: names and steps as `Inside` has them, the outermost first."""
 
 
 class Next(Struct, frozen=True):
@@ -91,8 +93,8 @@ def perform(act: Act[T]) -> Generator[AgentEvent, None, T]:
                 match wished:
                     case Do(what):
                         given = now(what())
-                    case Hear(what):
-                        given = yield from _heard(what())
+                    case Hear(what, inside):
+                        given = yield from _heard(what(), inside)
                     case Begin():
                         batch.abandon()
                         batch = Threads(wished)
@@ -132,12 +134,12 @@ async def perform_async(act: Act[object]) -> AsyncGenerator[AgentEvent, None]:
                 match wished:
                     case Do(what, is_slow):
                         given = await (called(what) if is_slow else later(what()))
-                    case Hear(what):
+                    case Hear(what, inside):
                         async with aclosing(_pieces(what())) as pieces:
                             async for piece in pieces:
                                 if isinstance(piece, Whole):
                                     given = piece
-                                elif (event := _event(piece)) is not None:
+                                elif (event := _event(piece, inside)) is not None:
                                     yield event
                         given = _whole(given)
                     case Begin():
@@ -164,7 +166,7 @@ async def perform_async(act: Act[object]) -> AsyncGenerator[AgentEvent, None]:
 # --------------------------------------------------------------------------------------------------- without asyncio
 
 
-def _heard(pieces: object) -> Generator[AgentEvent, None, object]:
+def _heard(pieces: object, inside: tuple[tuple[str, str], ...]) -> Generator[AgentEvent, None, object]:
     if not isinstance(pieces, Iterator):
         raise BadSetting("This model streams for asyncio: build the async agent, or hand in a sync client.")
     whole = None
@@ -172,7 +174,7 @@ def _heard(pieces: object) -> Generator[AgentEvent, None, object]:
         for piece in pieces:
             if isinstance(piece, Whole):
                 whole = piece
-            elif (event := _event(piece)) is not None:
+            elif (event := _event(piece, inside)) is not None:
                 yield event
     finally:
         if isinstance(pieces, Generator):
@@ -180,13 +182,17 @@ def _heard(pieces: object) -> Generator[AgentEvent, None, object]:
     return _whole(whole)
 
 
-def _event(piece: Delta | Whole) -> AgentEvent | None:
+def _event(piece: Delta | Whole, inside: tuple[tuple[str, str], ...]) -> AgentEvent | None:
     match piece:
         case Delta("text", text) if text:
-            return Said(text)
+            event: AgentEvent = Said(text)
         case Delta("reasoning", text) if text:
-            return Thought(text)
-    return None
+            event = Thought(text)
+        case _:
+            return None
+    for agent, step in reversed(inside):
+        event = Inside(agent, step, event)
+    return event
 
 
 def _whole(last: Whole | None) -> object:

@@ -12,7 +12,7 @@ from ..core.receipts import Receipt
 from ..core.runs import AgentRun
 from ..core.stamps import Stop, Usage
 
-__all__ = ["AgentEvent", "Answered", "Called", "Changed", "Ended", "Outcome", "Replied", "Said", "Thought"]
+__all__ = ["AgentEvent", "Answered", "Called", "Changed", "Ended", "Inside", "Outcome", "Replied", "Said", "Thought"]
 
 
 class Said(Struct, frozen=True):
@@ -85,4 +85,13 @@ class Ended(Struct, frozen=True):
     outcome: Outcome
 
 
-AgentEvent = Said | Thought | Changed | Replied | Called | Answered | Ended
+class Inside(Struct, frozen=True):
+    """Something that a sub-agent tells while it works on a task that it was handed."""
+
+    agent: str
+    step: str
+    """The step that handed it the task (`core.runs.step_name`)."""
+    event: AgentEvent
+
+
+AgentEvent = Said | Thought | Changed | Replied | Called | Answered | Inside | Ended

@@ -25,7 +25,7 @@ from .past import Past
 from .results import failure
 from .running import Running, word
 from .steps import SubAgent
-from .subagents import left, quiet, spent, within
+from .subagents import inside, left, spent, within
 
 __all__ = ["Handing", "Inner", "Opener"]
 
@@ -115,10 +115,12 @@ class Handing:
         seconds = (self._looping.clock() - running.since) / 1000
         limits = within(sub.limits, left(running.limits, running.run, seconds))
         try:
+            parent, streams = step_name(record.run, record.number), running.streams
             if (yield Do(opened.conversation.runs)):
-                return (yield from quiet(inner.resume(streams=False, limits=limits)))
-            parent = step_name(record.run, record.number)
-            return (yield from quiet(inner.begin(task, streams=False, limits=limits, parent=parent)))
+                act = inner.resume(streams=streams, limits=limits)
+            else:
+                act = inner.begin(task, streams=streams, limits=limits, parent=parent)
+            return (yield from inside(act, sub.name, parent))
         finally:
             if (ran := inner.running) is not None:
                 running.limits = left(spent(running.limits, limits, ran.limits), ran.run)

@@ -41,6 +41,8 @@ _PART = Lease(message_type="action-result", action_id="expand-message")
 _AGAIN = (
     "Your answer could not be carried out: {why}. Answer again, with one JSON object as your instructions describe it."
 )
+_ROWS = 50
+"""Messages that are read at once, from the end of the history."""
 _CUT = "it was cut off, for it was as long as it may be; say less, or do it in several steps"
 
 
@@ -152,8 +154,7 @@ class Looper:
     def _taken_up(self, running: Running) -> Act[Outcome]:
         """Go on behind the last thing that the history holds of the run."""
         run = running.run.id
-        rows: list[Historic] = yield Do(self._chat.history)
-        own = [row for row in rows if row.stamp.step.rpartition("/")[0] == run]
+        own = yield from self._newest_rows(running)
         replies = [row for row in own if row.message.role == "assistant"]
         if not own:
             return (yield from self._first(running, running.run.task))
@@ -169,6 +170,19 @@ class Looper:
             if outcome is not None:
                 return outcome
         return (yield from self._loop(running))
+
+    def _newest_rows(self, running: Running) -> Act[list[Historic]]:
+        """What the history holds of a run, from its newest reply on, or else from its task; read from the end."""
+        run, found, last = running.run.id, list[Historic](), len(self._chat)
+        while last > 0:
+            rows: list[Historic] = yield Do(partial(self._chat.history, max(1, last - _ROWS + 1), last))
+            own = [row for row in rows if row.stamp.step.rpartition("/")[0] == run]
+            found = own + found
+            is_begun = any(row.message.role == "assistant" or row.stamp.step == step_name(run, 0) for row in own)
+            if is_begun or rows[0].stamp.turn < running.first_turn:
+                break
+            last -= _ROWS
+        return found
 
     def _loop(self, running: Running) -> Act[Outcome]:
         said = ""

@@ -69,10 +69,13 @@ class Running:
         self.limits = limits
         self.clock = clock
         self._cost = cost
+        self.streams = streams
         self._streams = streams and hasattr(model, "stream")
         self._tells = streams and not self._streams
         self._options = dict(options or {})
         self._owner = owner
+        self.first_turn = 0
+        """Of a run that was taken up: the turn of the messages that it began with."""
         self.stop: Stop | None = None
         """Why the newest reply ended, where the provider said."""
         self._number = 0
@@ -223,6 +226,8 @@ class Running:
             elif row is not None and not step.message:
                 yield from self.link_step(step, row.id)
         self._number = steps[-1].number if steps else 0
+        # What a run begins with is said before its first model call; where it made none, before the one that comes.
+        self.first_turn = (steps[0].turn if steps else chat.view.turn) - 1
         self._since = self.clock()
 
     def _rows_since(self, step: AgentRunStep) -> Act[list[Historic]]:

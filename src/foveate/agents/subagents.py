@@ -1,4 +1,4 @@
-"""What a run inside of another takes: its events stay its own, and its limits lie within those of the run around it.
+"""What a run inside of another takes: its events are told as its own, and its limits lie within the limits around it.
 
 Knows acts, limits and records; how a sub-agent is begun, and what its result is told as, is `handing.py`.
 """
@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from ..core.runs import AgentRun
 from .acts import Act, Begin, Do, Hear, Next, Pause
+from .events import Inside
 from .limits import Limits
 
-__all__ = ["left", "quiet", "spent", "within"]
+__all__ = ["inside", "left", "spent", "within"]
 
 T = TypeVar("T")
 
@@ -22,21 +23,27 @@ _LEAST = 1e-9
 """What is left where nothing is: limits are above 0."""
 
 
-def quiet(act: Act[T]) -> Act[T]:
-    """The same act, whose wishes are granted and whose events nobody hears."""
-    step: Callable[[Any], Any] = act.send
+def inside(act: Act[T], agent: str, step: str) -> Act[T]:
+    """The same act, whose wishes are granted, and whose events are told as those of a sub-agent."""
+    move: Callable[[Any], Any] = act.send
     given: Any = None
     while True:
         try:
-            wished = step(given)
+            wished = move(given)
         except StopIteration as done:
             return done.value  # type: ignore[no-any-return]
-        step, given = act.send, None
-        if isinstance(wished, Do | Hear | Begin | Next | Pause):
-            try:
-                given = yield wished
-            except BaseException as error:
-                step, given = act.throw, error
+        move, given = act.send, None
+        match wished:
+            case Hear(inside=further):
+                wished = replace(wished, inside=((agent, step), *further))
+            case Do() | Begin() | Next() | Pause():
+                pass
+            case event:
+                wished = Inside(agent, step, event)
+        try:
+            given = yield wished
+        except BaseException as error:  # Whoever listens may leave while he is told something.
+            move, given = act.throw, error
 
 
 def left(limits: Limits, run: AgentRun, seconds: float = 0.0) -> Limits:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import msgspec
 from rich.text import Text
 
-from ..agents.events import Answered, Called, Changed, Ended, Replied, Said, Thought
+from ..agents.events import Answered, Called, Changed, Ended, Inside, Replied, Said, Thought
 from ..core.context import Context
 from ..core.wire import encode_message
 from ._chat_shown import Notice, Piece, Question, Shown, Told, Waiting, brief, shown, waits_for
@@ -141,15 +141,19 @@ def _plain(told: Told) -> dict[str, Any]:
             figures = {name: getattr(receipt, name) for name in ("first", "last", "turn", "author", "policies", "by")}
             sizes = {"edits": len(receipt.edits), "before": receipt.tokens_before, "after": receipt.tokens_after}
             return {"event": "changed", **figures, **sizes}
-        case Replied(message, id, usage, turn, seconds):
+        case Replied(message, id, usage, turn, seconds, stop):
             whole = msgspec.Raw(encode_message(message))
-            facts = {"usage": _usage(usage), "turn": turn, "seconds": round(seconds, 3)}
+            facts: dict[str, Any] = {"usage": _usage(usage), "turn": turn, "seconds": round(seconds, 3)}
+            if stop is not None and stop.kind not in ("end", "calls"):
+                facts["stop"] = stop.kind
             return {"event": "replied", "id": id, "message": whole, **facts}
         case Called(call):
             return {"event": "called", "id": call.call_id, "name": call.name, "arguments": call.arguments}
         case Answered(call, result, seconds):
             said = {"name": call.name, "state": result.state, "text": result.text, "seconds": round(seconds, 3)}
             return {"event": "answered", "id": call.call_id, **said}
+        case Inside(agent, step, event):
+            return {"event": "inside", "agent": agent, "step": step, "of": _plain(event)}
         case Ended(outcome):
             run = outcome.run
             return {"event": "ended", "state": run.state, "reason": run.reason, "text": outcome.text, "run": run.id}

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..agents.events import AgentEvent, Answered, Called, Changed, Ended, Replied, Said, Thought
+from ..agents.events import AgentEvent, Answered, Called, Changed, Ended, Inside, Replied, Said, Thought
 from ..core.context import Context
 from ..core.counting import tokens_of
 from ..core.messages import Message, ToolCall, ToolResult
@@ -81,6 +81,8 @@ def shown(before: Shown, told: Told) -> tuple[Shown, list[Piece]]:
             return Shown(), pieces
         case Called() | Waiting():
             return before, []
+        case Inside(event=event):
+            return shown(before, event)
         case Changed(receipt):
             return _block(before, Piece(f"{_of_receipt(receipt)}\n", "dim"))
         case Answered(call, result, seconds):

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from foveate import AsyncLoopAgent, LoopAgent
-from foveate.agents import AgentEvent, Ended, Outcome
+from foveate.agents import AgentEvent, Ended, Inside, Outcome
 from foveate.testing import ScriptedModel
 
 
@@ -96,6 +96,8 @@ def timeless(event: AgentEvent) -> Any:
     """An event without times."""
     import msgspec
 
+    if isinstance(event, Inside):
+        return "Inside", event.agent, event.step, timeless(event.event)
     told = msgspec.to_builtins(event)
     told.pop("seconds", None)
     if isinstance(event, Ended):

@@ -25,6 +25,7 @@ from foveate import (
     open_store,
 )
 from foveate.agents import Answered, Called, Ended, Replied, Said, tool
+from foveate.agents.plugins import TodoList
 from foveate.core.catalog import Prompt
 from foveate.testing import ScriptedModel, call
 
@@ -523,3 +524,13 @@ def test_an_agent_that_goes_on_does_not_read_all_its_runs_again(monkeypatch: pyt
         agent.run("The first.")
         monkeypatch.setattr(agent.conversation, "runs", lambda: pytest.fail("All runs were read."))
         assert [agent.run(task).text for task in ("The second.", "The third.")] == ["two", "three"]
+
+
+def test_what_plugins_bring_is_an_action_too():
+    todo = {"todos": [{"text": "look around", "state": "doing"}]}
+    agent, model = made([act(("update_todos", todo)), done("ok")], plugins=[TodoList()])
+    with agent:
+        assert agent.run("Go.").text == "ok"
+    assert "## update_todos" in agent.system
+    assert texts(model.requests[1])[-1].startswith("Result of update_todos:\n")
+    assert "look around" in texts(model.requests[1])[-1]

@@ -10,6 +10,7 @@ import sys
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from msgspec.structs import replace
 
 from foveate import AsyncLoopAgent, BadInput, Lease, Limits, LoopAgent, open_store
 from foveate.agents import Replied, tool
+from foveate.core.messages import assistant, user
+from foveate.core.runs import AgentRun
 from foveate.errors import StoreError
 from foveate.ports import Database
 from foveate.testing import ScriptedModel
@@ -359,3 +362,52 @@ def test_another_task_closes_the_steps_of_a_run_that_broke_off_too():
         ("retry", "done", ""),
         ("model", "failed", "The run broke off before the model had answered."),
     ]
+
+
+def test_a_resume_reads_the_end_of_the_history_and_not_the_past():
+    store = open_store("memory:")
+    read: list[int] = []
+    one, _ = made([think("a"), think("b")], store=store, limits=Limits(turns=2))
+    one.conversation.append([user(f"It was said, {number}.") for number in range(3_000)])
+    one.run("Go.")
+    (run,) = one.conversation.runs()
+    one.conversation.keep_run(replace(run, state="running", reason="", ended=0))
+    two, model = made([done("all")], store=store)
+    chat = two.conversation
+    history = chat.history
+
+    def counted(first: int = 1, last: int | None = None) -> Any:
+        rows = history(first, last)
+        read.append(len(rows))
+        return rows
+
+    chat.history = counted  # type: ignore[method-assign]
+    assert two.resume().text == "all"
+    assert texts(model.requests[0])[-1] == "Go on: b"
+    assert sum(read) <= 150
+
+
+def test_a_run_that_died_before_its_task_was_said_says_it_though_the_history_is_long():
+    store = open_store("memory:")
+    one, _ = made([], store=store)
+    one.conversation.append([user(f"It was said, {number}.") for number in range(300)])
+    one.conversation.record(assistant("Yes."))
+    one.conversation.keep_run(AgentRun("r1", "sage", "sage", "Go.", begun=1))
+    two, model = made([done("all")], store=store)
+    assert two.resume().text == "all"
+    assert texts(model.requests[0])[-2:] == ["Yes.", "Go."]
+
+
+def test_two_tasks_at_once_wait_for_each_other():
+    store, found = open_store("memory:"), list[str]()
+    agents = [made([done(name)], store=store, new_id=lambda name=name: name)[0] for name in ("a", "b", "c")]
+    threads = [Thread(target=lambda one=one: found.append(one.run("Go.").text)) for one in agents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == ["a", "b", "c"]
+    chat = agents[0].conversation
+    chat.refresh()
+    roles = [row.message.role for row in chat.history()]
+    assert roles == ["user", "assistant"] * 3

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from foveate import AsyncLoopAgent, BadSetting, Lease, Limits, LoopAgent, open_conversation, open_store
-from foveate.agents import Answered, Called, Ended, tool
+from foveate.agents import Answered, Called, Ended, Inside, tool
 from foveate.core.catalog import Action, Binding
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel
@@ -48,6 +48,43 @@ def test_a_sub_agent_does_its_task_in_a_conversation_of_its_own():
     (its_run,) = inner.runs()
     assert (its_run.agent, its_run.parent, its_run.task, its_run.state) == ("reader", "r1/2", "Read a.py.", "done")
     assert [step.kind for step in inner.steps(its_run.id)] == ["model", "action", "model"]
+
+
+def test_what_sub_agents_tell_is_in_the_stream_of_the_agent_around_them():
+    inner = LoopAgent(name="finder", description="Finds files.", actions=[look])
+    script = [hand("reader", "Read."), hand("finder", "Find."), act("look"), done("Found."), done("Read."), done()]
+    agent, _ = made(script, sub_agents=[reader(sub_agents=[inner])])
+
+    def told(event: Any) -> tuple[str, ...]:
+        if isinstance(event, Inside):
+            return (f"{event.agent} {event.step}", *told(event.event))
+        return (type(event).__name__,)
+
+    with agent:
+        heard = [told(event) for event in agent.stream("Go.")]
+    around = [one for one in heard if one[0] in ("Replied", "Called", "Answered", "Ended")]
+    assert around == [("Replied",), ("Called",), ("Answered",), ("Replied",), ("Ended",)]
+    within = [one for one in heard if len(one) == 3]
+    assert {one[:2] for one in within} == {("reader r1/2", "finder r2/2")}
+    assert [one[2] for one in within if one[2] != "Said"] == [
+        *("Replied", "Called", "Answered"),
+        *("Replied", "Ended"),
+    ]
+    assert ("reader r1/2", "Said") in heard  # Streamed, as it is for the agent itself.
+    assert heard.index(("Called",)) < heard.index(("reader r1/2", "Called")) < heard.index(("Answered",))
+
+
+def test_whoever_leaves_while_a_sub_agent_speaks_stops_both():
+    store = open_store("memory:")
+    agent, _ = made([hand("reader", "Read."), act("look")], store=store, sub_agents=[reader(actions=[look])])
+    with agent:
+        events = agent.stream("Go.")
+        assert any(isinstance(event, Inside) and isinstance(event.event, Called) for event in events)
+        events.close()
+        inner = open_conversation("sage/r1/2", store=store, format="anthropic")
+        for chat in (agent.conversation, inner):
+            assert [run.state for run in chat.runs()] == ["stopped"]
+            assert chat.claim("next").owner == "next"
 
 
 def test_sync_and_async_agree():
