@@ -6,8 +6,6 @@ Wall-clock time, in megabytes of the archive's own text a second, so that both d
 from __future__ import annotations
 
 import sys
-import tempfile
-import uuid
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -16,8 +14,7 @@ from time import perf_counter
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from corpus import messages
-from databases import Measured, made
-from postgres_server import NoServer, Server
+from databases import Measured, Server, made, servers
 
 from foveate import Hide, Target, open_store
 from foveate.archive import backup, export_archive, import_archive
@@ -30,11 +27,11 @@ EDITED = 20
 
 def measured(folder: Path, quick: bool) -> Iterator[Measured]:
     """All figures; those of PostgreSQL have SQLite's as their floor."""
-    try:
-        server = Server.shared(Path(tempfile.gettempdir()) / f"foveate-postgres-{uuid.uuid4().hex[:8]}")
-    except NoServer as error:
-        print(f"without PostgreSQL: {error}", file=sys.stderr)
-        server = None
+    with servers() as server:
+        yield from _measured(folder, quick, server)
+
+
+def _measured(folder: Path, quick: bool, server: Server | None) -> Iterator[Measured]:
     path, floors = folder / "archive.jsonl", dict[str, float]()
     store = open_store(f"sqlite:///{folder}/archive.db")
     fill(store, 5_000 if quick else 20_000)
@@ -62,8 +59,6 @@ def measured(folder: Path, quick: bool) -> Iterator[Measured]:
             for what, value, unit in writing(store, folder / "again.jsonl"):
                 yield f"{what}, postgres", value, unit, floors.get(what), None, ""
         store.close()
-    if server:
-        server.let_go()
 
 
 def writing(store: Database, path: Path) -> Iterator[tuple[str, float, str]]:

@@ -58,6 +58,20 @@ def _numbered(message: Message, number: int) -> Message:
     return replace(message, parts=tuple(parts))
 
 
+def cut(message: Message, characters: int) -> Message:
+    """The same message with so much of each text: a past that is quickly made."""
+    parts = []
+    for part in message.parts:
+        match part:
+            case Text(text=text):
+                parts.append(replace(part, text=text[:characters]))
+            case ToolResult(text=text):
+                parts.append(replace(part, content=(Text(text[:characters]),)))
+            case _:
+                parts.append(part)
+    return replace(message, parts=tuple(parts))
+
+
 def turns() -> Iterator[tuple[Message, Message]]:
     """Turns without end: an answer with one call, and its result."""
     before: Message | None = None

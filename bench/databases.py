@@ -1,4 +1,4 @@
-"""SQLite and PostgreSQL side by side: writes by one and by many processes, and turns in front of a long history.
+"""SQLite and PostgreSQL side by side: writes by one and by many processes.
 
 Wall-clock time, since a server works where a process's CPU time does not show; and in one run, so that the machine is
 the same for both. Both are as durable as by default: every write is on the disk when it is acknowledged.
@@ -11,17 +11,19 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from time import monotonic, perf_counter
+from time import monotonic
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
-from corpus import messages, turns
+from corpus import messages
 from postgres_server import NoServer, Server
 
-from foveate import Conversation, Span, Summarize, open_conversation, open_store
+from foveate import open_store
 from foveate.errors import StoreError, TipMoved
 from foveate.testing.rows import chain
 
@@ -33,26 +35,36 @@ WRITERS = 8
 
 def measured(folder: Path, quick: bool) -> Iterator[Measured]:
     """All figures; those of PostgreSQL have SQLite's as their floor."""
+    seconds = 0.3 if quick else 4.0
+    floors: dict[str, float] = {}
+    with servers() as server:
+        for kind in ("sqlite", "postgres") if server else ("sqlite",):
+            for what, value, unit in writing(partial(place, kind, folder, server), seconds):
+                yield f"{what}, {kind}", value, unit, floors.get(what), None, ""
+                floors.setdefault(what, value)
+
+
+@contextmanager
+def servers() -> Iterator[Server | None]:
+    """A PostgreSQL server for as long as it is needed; None, and a word why, where none can be run."""
     try:
         server = Server.shared(Path(tempfile.gettempdir()) / f"foveate-postgres-{uuid.uuid4().hex[:8]}")
     except NoServer as error:
         print(f"without PostgreSQL: {error}", file=sys.stderr)
-        server = None
-    seconds, history = (1.0, 10_000) if quick else (4.0, 100_000)
-    floors: dict[str, float] = {}
-    for kind in ("sqlite", "postgres") if server else ("sqlite",):
-
-        def url(name: str, kind: str = kind) -> str:
-            if kind == "sqlite":
-                return f"sqlite:///{folder}/{name}.db"
-            assert server is not None
-            return f"{made(server, name)}&pool=4"
-
-        for what, value, unit in (*writing(url, seconds), *turning(url, history, 60 if quick else 200)):
-            yield f"{what}, {kind}", value, unit, floors.get(what), None, ""
-            floors.setdefault(what, value)
-    if server:
+        yield None
+        return
+    try:
+        yield server
+    finally:
         server.let_go()
+
+
+def place(kind: str, folder: Path, server: Server | None, name: str) -> str:
+    """The URL of a new store in one of the two databases."""
+    if kind == "sqlite":
+        return f"sqlite:///{folder}/{name}.db"
+    assert server is not None, "only a server has schemas"
+    return f"{made(server, name)}&pool=4"
 
 
 def made(server: Server, name: str) -> str:
@@ -111,32 +123,6 @@ def write(store_url: str, name: str, seconds: float) -> int:
             except StoreError as error:
                 print(error, file=sys.stderr)
     return count
-
-
-def turning(url: Callable[[str], str], history: int, count: int) -> Iterator[tuple[str, float, str]]:
-    """Turns with 1,000 live messages: record a call, append its result, plan, commit, render to bytes."""
-    for size in (1_000, history):
-        store = url(f"turning-{size}")
-        with open_conversation("bench", store=store, format="openai", policy="none", window=1_000_000_000) as chat:
-            said = messages()
-            while len(chat) < size:
-                chat.append(list(islice(said, min(500, size - len(chat)))))
-            if size > 1_000:
-                rows = chat.history(1, size - 1_000)
-                chat.edit(Summarize(Span(rows[0].id, rows[-1].id), "What came before, in short."))
-            took = sorted(take_turns(chat, count))
-        yield f"turn, 1,000 live of {size:,}, p50", took[len(took) // 2], "ms"
-        yield f"turn, 1,000 live of {size:,}, p99", took[int(len(took) * 0.99)], "ms"
-
-
-def take_turns(chat: Conversation, count: int) -> Iterator[float]:
-    for n, (call, result) in enumerate(islice(turns(), count + 10)):
-        began = perf_counter()
-        chat.record(call)
-        chat.append(result)
-        chat.format.body(chat.settle(), profile=chat.profile)
-        if n >= 10:  # The first ones fill caches.
-            yield (perf_counter() - began) * 1000
 
 
 if __name__ == "__main__":

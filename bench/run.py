@@ -9,14 +9,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import resource
 import sqlite3
 import subprocess
 import sys
 import tempfile
-import tracemalloc
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Iterator
+from itertools import islice, starmap
 from pathlib import Path
 from time import process_time
 from typing import NamedTuple
@@ -95,36 +95,20 @@ def plain_turns(said: list[Message], count: int) -> list[float]:
 
 
 def turn(folder: Path, quick: bool) -> Iterator[Figure]:
-    """A turn on a view of 1,000 messages, in memory and on SQLite, and with 100 times the history behind it."""
+    """A turn on a view of 1,000 messages, in memory and on SQLite, and of 10,000."""
     count = 60 if quick else 200
     floor = plain_turns(list(islice(messages(), 1_000)), count)
     low, high = percentile(floor, 0.5), percentile(floor, 0.99)
     yield Figure("a plain list as JSON, 1,000 messages, p50", low, "ms", None, None, "the floor of what follows")
-    medians = {}
     for policy in ("none", "prune", "balanced", "keep-last-5"):
         for store, aim in (("memory:", 2.0), (f"sqlite:///{folder}/turn-{policy}.db", 4.0)):
             kind = store.partition(":")[0]
             with filled(opened(store, policy), 1_000) as chat:
                 chat.settle()
                 took = take_turns(chat, count)
-            medians[policy, kind] = percentile(took, 0.5)
-            yield Figure(f"turn, 1,000 live, {policy}, {kind}, p50", medians[policy, kind], "ms", low, aim)
+            middle = percentile(took, 0.5)
+            yield Figure(f"turn, 1,000 live, {policy}, {kind}, p50", middle, "ms", low, aim)
             yield Figure(f"turn, 1,000 live, {policy}, {kind}, p99", percentile(took, 0.99), "ms", high)
-    history = 10_000 if quick else 100_000
-    for store in ("memory:", f"sqlite:///{folder}/deep.db"):
-        kind = store.partition(":")[0]
-        with filled(opened(store), history) as chat:
-            windowed(chat, 1_000)
-            chat.settle()
-            middle = percentile(take_turns(chat, count), 0.5)
-        yield Figure(
-            f"turn, 1,000 live of {history:,}, {kind}, p50",
-            middle,
-            "ms",
-            medians["none", kind],
-            None,
-            "floor: 1,000 of 1,000",
-        )
     with filled(opened("memory:"), 10_000) as chat:
         chat.settle()
         yield Figure("turn, 10,000 live, memory, p50", percentile(take_turns(chat, count), 0.5), "ms")
@@ -151,61 +135,6 @@ def append(folder: Path, quick: bool) -> Iterator[Figure]:
         yield Figure(
             f"append, {kind}, mean", sum(took) / len(took), "ms", sum(floor) / len(floor), None, "floor: bare INSERT"
         )
-
-
-def resume(folder: Path, quick: bool) -> Iterator[Figure]:
-    """Opening a long conversation anew, in a process of its own: CPU, and the peak of what is allocated for it."""
-    history = 10_000 if quick else 100_000
-    store = f"sqlite:///{folder}/resume.db"
-    with filled(opened(store), history) as chat:
-        windowed(chat, 300)
-        take_turns(chat, 5)
-        chat._do(chat._engine.save_snapshot())
-    child = subprocess.run(
-        [sys.executable, __file__, "--resume", store], capture_output=True, text=True, check=True, env=os.environ
-    )
-    cpu, megabytes, entries = json.loads(child.stdout)
-    yield Figure(f"resume {history:,} messages, {entries} live", cpu, "ms", None, 20)
-    yield Figure(f"resume {history:,} messages, memory", megabytes, "MB", None, 50)
-
-
-def resumed(store: str) -> None:
-    """The child of `resume`: prints CPU milliseconds, megabytes and entries."""
-    with tempfile.TemporaryDirectory() as folder:
-        for store_of_another in 2 * [f"sqlite:///{folder}/warm-up.db"]:  # What is imported on demand is imported now.
-            with opened(store_of_another) as chat:
-                chat.append("hi")
-                chat.settle()
-                chat._do(chat._engine.save_snapshot())
-    began = process_time()
-    chat = opened(store)
-    view = chat.view
-    cpu = (process_time() - began) * 1000
-    chat.close()
-    tracemalloc.start()
-    with opened(store) as chat:
-        view = chat.view
-        peak = tracemalloc.get_traced_memory()[1]
-    print(json.dumps([cpu, peak / 1_000_000, len(view)]))
-
-
-def disk(folder: Path, quick: bool) -> Iterator[Figure]:
-    """Bytes on disk for each message, over the bytes of its JSON."""
-    wanted = 500 if quick else 3_000
-    kinds: dict[str, Callable[[int], bool]] = {
-        "small messages": lambda size: size <= 400,
-        "long results": lambda size: 3_000 <= size <= 20_000,
-        "all kinds": lambda size: True,
-    }
-    for name, fits in kinds.items():
-        chosen = list(islice((m for m in messages() if fits(len(encode_message(m)))), wanted))
-        path = folder / f"disk-{name.split()[0]}.db"
-        with opened(f"sqlite:///{path}", "off") as chat:
-            for start in range(0, len(chosen), 50):
-                chat.append(chosen[start : start + 50])
-        size = sum(len(encode_message(message)) for message in chosen)
-        aim = {"small messages": 1.2, "long results": 0.6}.get(name)
-        yield Figure(f"disk, {name} (mean {size // len(chosen):,} bytes)", on_disk(path) / size, "x JSON", None, aim)
 
 
 def on_disk(path: Path) -> int:
@@ -309,22 +238,48 @@ def importing(folder: Path, quick: bool) -> Iterator[Figure]:
 
 
 def databases(folder: Path, quick: bool) -> Iterator[Figure]:
-    """SQLite and PostgreSQL side by side, in wall-clock time (`databases.py`)."""
+    """Appends by one and by many, on SQLite and PostgreSQL, in wall-clock time (`databases.py`)."""
     from databases import measured
 
-    for fields in measured(folder, quick):
-        yield Figure(*fields)
+    yield from starmap(Figure, measured(folder, quick))
+
+
+def depth(folder: Path, quick: bool) -> Iterator[Figure]:
+    """Turns, resumes and other looks in front of 1,000, 100,000 and a million messages (`depth.py`)."""
+    from depth import measured
+
+    yield from starmap(Figure, measured(folder, quick))
+
+
+def many(folder: Path, quick: bool) -> Iterator[Figure]:
+    """Ten thousand conversations in one process (`many.py`)."""
+    from many import measured
+
+    yield from starmap(Figure, measured(folder, quick))
+
+
+def long(folder: Path, quick: bool) -> Iterator[Figure]:
+    """What a process holds that goes on for thousands of turns (`long.py`)."""
+    from long import measured
+
+    yield from starmap(Figure, measured(folder, quick))
+
+
+def sizes(folder: Path, quick: bool) -> Iterator[Figure]:
+    """Bytes on disk for each message, in both databases (`sizes.py`)."""
+    from sizes import measured
+
+    yield from starmap(Figure, measured(folder, quick))
 
 
 def archives(folder: Path, quick: bool) -> Iterator[Figure]:
     """Exporting, importing and backing up, in wall-clock time (`archives.py`)."""
     from archives import measured
 
-    for fields in measured(folder, quick):
-        yield Figure(*fields)
+    yield from starmap(Figure, measured(folder, quick))
 
 
-EVERY = (turn, append, resume, disk, search, digesting, prompt, importing, databases, archives)
+EVERY = (turn, append, search, digesting, prompt, importing, long, sizes, databases, many, archives, depth)
 BENCHES = {bench.__name__: bench for bench in EVERY}
 
 
@@ -333,15 +288,22 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help=f"which of {', '.join(BENCHES)} (default: all)")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--quick", action="store_true", help="a tenth of the sizes")
-    parser.add_argument("--resume", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.resume:
-        resumed(given.resume)
-        return
+    if unknown := [name for name in given.names if name not in BENCHES]:
+        parser.error(f"there is no {unknown[0]!r}; choose of {', '.join(BENCHES)}")
+    print(machine(), file=sys.stderr)
     with tempfile.TemporaryDirectory() as folder:
         for name in given.names or BENCHES:
             for figure in BENCHES[name](Path(folder), given.quick):
                 print(json.dumps(figure._asdict()) if given.json else line(figure), flush=True)
+
+
+def machine() -> str:
+    """What the figures were measured on, and how busy it was."""
+    cores = os.cpu_count() or 1
+    busy = f"load {os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "load unknown"
+    python, sqlite = platform.python_version(), sqlite3.sqlite_version
+    return f"{platform.system()}, {cores} cores, {busy}, Python {python}, SQLite {sqlite}"
 
 
 def line(figure: Figure) -> str:

@@ -1,0 +1,36 @@
+"""Every benchmark runs and says figures: one that breaks unseen is worth nothing. What they are is not looked at."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RUN = Path(__file__).resolve().parent.parent / "bench" / "run.py"
+FIRST = ("turn", "append", "search", "digesting", "prompt", "importing")
+NAMES = (*FIRST, "long", "sizes", "databases", "many", "archives", "depth")
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, RUN, *arguments], capture_output=True, text=True, timeout=300)
+
+
+def test_a_benchmark_that_is_not_there_is_refused_and_those_there_are_are_told():
+    done = run("turns")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1] == f"run.py: error: there is no 'turns'; choose of {', '.join(NAMES)}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a_benchmark_says_figures(name: str):
+    done = run(name, "--quick", "--json")
+    assert done.returncode == 0, done.stderr
+    figures = [json.loads(line) for line in done.stdout.splitlines()]
+    assert figures
+    assert {tuple(figure) for figure in figures} == {("what", "value", "unit", "floor", "aim", "note")}
+    assert all(math.isfinite(figure["value"]) for figure in figures)
