@@ -22,7 +22,6 @@ CONVERSATION = {
     "conversation",
     "engine",
     "expansion",
-    "forgetting",
     "given",
     "limits",
     "mirror",

@@ -22,6 +22,7 @@ from .core.journal import Record
 from .core.messages import Message, ToolCall, ToolResult
 from .core.profiles import Profile
 from .core.receipts import Receipt, receipt_of
+from .core.remembering import forget
 from .core.runs import AgentRun, AgentRunStep, Claim
 from .core.stamps import Kept, Lease, Origin, Stamp, Stop, Usage
 from .core.totals import Totals
@@ -37,7 +38,6 @@ from .expansion.originals import part_of as _part
 from .expansion.placing import Where
 from .expansion.ranges import read_range
 from .expansion.tool import expand_tool, with_instruction, with_tool
-from .forgetting import forget
 from .mirror import Mirror
 from .plugins import Panel, Plugin
 from .ports import Cost, Erased, Finding, Format, Head, Watch

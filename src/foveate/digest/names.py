@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+
+from ..core.remembering import remember
 
 __all__ = ["RUN", "RUN_CHARACTER", "is_name", "names_in", "worth"]
 
@@ -46,7 +47,7 @@ def is_name(name: str) -> bool:
     )
 
 
-@lru_cache(maxsize=32768)
+@remember(32768)
 def worth(run: str) -> tuple[str, int, float]:
     """The identifier in a run, where it begins in the run, and its worth (about 1); worth 0 if there is none."""
     name = run.strip(_EDGES)

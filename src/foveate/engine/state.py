@@ -18,6 +18,7 @@ from ..core.outlines import outline_of_record
 from ..core.planner import Policy, Rung
 from ..core.profiles import Profile
 from ..core.projection import Projection
+from ..core.remembering import forget
 from ..core.rules import Checker
 from ..core.snapshots import Row, Snapshot
 from ..core.view import Entry, Moment, Prices, View
@@ -165,6 +166,7 @@ class State(Folding):
             yield from self._check_seen()
             self._shown = None
             yield from self._load()
+            forget()
         elif self._branch != self.head.branch:  # The conversation departed from the past that is shown.
             yield from self._check_seen()
             yield from self._load()

@@ -6,10 +6,9 @@ harmless: it cannot end the placeholder, name a handle or break the line.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from ..core.edits import Path
 from ..core.messages import Media, Message, Part, Text, ToolResult
+from ..core.remembering import remember
 from ..digest import describe
 
 __all__ = ["FIELDS", "about"]
@@ -24,7 +23,7 @@ _LEAST = 800
 _OUTER = str.maketrans('"[]{}', "'()()")
 
 
-@lru_cache(maxsize=4_096)
+@remember(4_096)
 def about(message: Message, path: Path = ()) -> dict[str, str]:
     """The texts for `FIELDS`, of a message or of one of its parts. The same object each time: only to be read."""
     parts = _parts(message, path)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from functools import lru_cache
 from posixpath import normpath
 from typing import Any, Literal
 
@@ -16,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from ..core.messages import ToolResult
+from ..core.remembering import remember
 from ..core.view import Entry, View
 
 __all__ = [
@@ -110,11 +110,11 @@ def deed_reader(
     return _reader(*(frozenset(map(_plain, names)) for names in (reads, writes, looks, asks)))
 
 
-@lru_cache(maxsize=64)
+@remember(64)
 def _reader(
     reading: frozenset[str], writing: frozenset[str], looking: frozenset[str], asking: frozenset[str]
 ) -> DeedReader:
-    @lru_cache(maxsize=1 << 14)
+    @remember(1 << 14)
     def deed_of(name: str, arguments: str) -> Deed:
         tool = _plain(name)
         if tool in looking:
@@ -142,7 +142,7 @@ def results_with_deeds(view: View, deed_of: DeedReader) -> tuple[ResultWithDeed,
     return _results(view.entries, deed_of)
 
 
-@lru_cache(maxsize=4)  # Several mechanisms ask this of one view.
+@remember(4)  # Several mechanisms ask this of one view.
 def _results(entries: tuple[Entry, ...], deed_of: DeedReader) -> tuple[ResultWithDeed, ...]:
     called: dict[str, Deed] = {}
     found: list[ResultWithDeed] = []
@@ -156,7 +156,7 @@ def _results(entries: tuple[Entry, ...], deed_of: DeedReader) -> tuple[ResultWit
     return tuple(found)
 
 
-@lru_cache(maxsize=1 << 14)
+@remember(1 << 14)
 def _told(entry: Entry, deed_of: DeedReader) -> ToolResult | tuple[tuple[str, Deed], ...]:
     """The finished result of an entry, or the deeds of its calls, each by the call's id."""
     source = entry.source

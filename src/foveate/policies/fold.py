@@ -11,11 +11,11 @@ same at every later call, is folded once, and what stands before it is not touch
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from itertools import pairwise
 
 from ..core.edits import Edit, Span, Summarize
 from ..core.planner import Policy
+from ..core.remembering import remember
 from ..core.rules import cut_points
 from ..core.view import Entry, View
 from ..errors import BadSetting
@@ -87,12 +87,12 @@ def _framed(framing: str, first: int, last: int, steps: str) -> str:
     return text.replace("{steps}", steps)
 
 
-@lru_cache(maxsize=8_192)
+@remember(8_192)
 def _names(entry: Entry) -> frozenset[str]:
     return told_in(entry.message.text)
 
 
-@lru_cache(maxsize=1_024)
+@remember(1_024)
 def _steps(entries: Sequence[Entry], told: frozenset[str]) -> str:
     return steps_in_short(entries, told)
 

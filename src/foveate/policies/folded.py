@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from ..core.messages import Message, ToolCall, ToolResult
+from ..core.remembering import remember
 from ..core.view import Entry
 from ..digest import describe, digest, room_for
 from .in_short import in_short, names_of
@@ -49,7 +49,7 @@ def steps_in_short(entries: Sequence[Entry], told: Iterable[str] = ()) -> str:
     return "\n".join(lines)
 
 
-@lru_cache(maxsize=4_096)
+@remember(4_096)
 def told_in(text: str) -> frozenset[str]:
     """The names that a text tells."""
     return frozenset(names_of(text))

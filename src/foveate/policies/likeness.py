@@ -8,10 +8,10 @@ grows with the length of a text, and texts above a limit are compared as a whole
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from zlib import crc32
 
 from ..core.messages import Message
+from ..core.remembering import remember
 
 __all__ = ["LONGEST", "likeness", "only_in"]
 
@@ -26,7 +26,7 @@ _FEWEST = 4
 """A text of fewer pieces is nearly like no other: too little is left to tell by."""
 
 
-@lru_cache(maxsize=4_096)
+@remember(4_096)
 def likeness(message: Message) -> tuple[int, ...]:
     """Numbers that stand for the text of a message: the same text has the same ones, nearly the same text shares some.
 
@@ -42,7 +42,7 @@ def likeness(message: Message) -> tuple[int, ...]:
     return (exact, *(-(number << 2 | index) - 1 for index, number in enumerate(least)))
 
 
-@lru_cache(maxsize=512)
+@remember(512)
 def only_in(message: Message, other: Message) -> tuple[str, ...]:
     """The pieces of one message's text that the other's has not, in their order, each once."""
     missing = _pieces(message.text) - _pieces(other.text)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any
 
 from ..core.edits import Path, Replace, Target
 from ..core.messages import Opaque, Text
+from ..core.remembering import remember
 from ..core.view import Entry
 from .about import FIELDS, about
 
@@ -47,7 +47,7 @@ def handle(entry: Entry, path: Path = ()) -> str:
     return ".".join([entry.handle, *(str(index + 1) for index in path)])
 
 
-@lru_cache(maxsize=4_096)  # By the entry itself: mechanisms fill the same placeholders at every call.
+@remember(4_096)  # By the entry itself: mechanisms fill the same placeholders at every call.
 def fill(template: str, entry: Entry, path: Path = ()) -> str:
     """The placeholder for this entry or part.
 

@@ -6,10 +6,10 @@ A window is told as a number of tokens, or as a share of the usable ones, so tha
 from __future__ import annotations
 
 from bisect import bisect_left
-from functools import lru_cache
 from itertools import accumulate
 from math import inf
 
+from ..core.remembering import remember
 from ..core.view import Entry, View
 from ..errors import BadSetting
 
@@ -44,7 +44,7 @@ def older_than(view: View, protect: int, *, part_max: float = inf, everything: b
     return max(0, len(view.entries) - bisect_left(filled, protect))
 
 
-@lru_cache(maxsize=8)  # Several mechanisms, and several windows of each, look at one view.
+@remember(8)  # Several mechanisms, and several windows of each, look at one view.
 def _filled(entries: tuple[Entry, ...], part_max: float, everything: bool) -> list[float]:
     """Tokens of no entry, of the newest, of the newest two, and so on."""
     tokens = [

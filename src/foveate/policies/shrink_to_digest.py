@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterator
 from ..core.edits import Edit, Path
 from ..core.messages import Part, Text, ToolCall
 from ..core.planner import Policy
+from ..core.remembering import note
 from ..core.view import Entry, View
 from ..digest import digest
 from ..errors import BadSetting
@@ -122,6 +123,11 @@ class _Short:
     def __init__(self, share: float, share_said: float, least: int, least_said: int) -> None:
         self._share, self._share_said, self._least, self._least_said = share, share_said, least, least_said
         self._known: dict[Entry, tuple[_Form, ...]] = {}
+        note(self)
+
+    def cache_clear(self) -> None:
+        """Let go of them: something was erased."""
+        self._known.clear()
 
     def forms(self, entry: Entry) -> tuple[_Form, ...]:
         """What the parts of an entry become, where that is worth it; nothing for what may not shrink."""

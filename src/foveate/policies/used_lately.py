@@ -6,8 +6,7 @@ result of the view holds it too, since what stands everywhere tells nothing.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from ..core.remembering import remember
 from ..core.view import Entry, View
 from .in_short import names_of
 
@@ -43,6 +42,6 @@ class UsedLately:
         return frozenset(id for id in holders.values() if id)
 
 
-@lru_cache(maxsize=2_048)
+@remember(2_048)
 def _names(text: str) -> frozenset[str]:
     return frozenset(names_of(text))

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, MutableMapping
 
 import msgspec
 
+from ..core.remembering import note
 from ..core.summaries import Summary, SummaryRequest, read_answer
 from ..errors import BadSetting
 from ..ports import Summarizer
@@ -26,9 +27,9 @@ def cached(summarizer: Summarizer, store: MutableMapping[str, bytes] | None = No
     """The same summarizer, asked once for each request.
 
     `store`: any mapping of text to bytes, such as an open `shelve` or a dict of your own, for summaries that outlive
-    the process; by default a dict of this one. `size`: how many a dict of its own holds at most, the oldest go first; a
-    store that is handed in is never emptied here. May be used from several threads. Raises BadSetting for a `size`
-    below 1.
+    the process; by default a dict of this one, which is emptied where something is erased. `size`: how many that holds
+    at most, the oldest go first; a store that is handed in is never emptied here. May be used from several threads.
+    Raises BadSetting for a `size` below 1.
     """
     if not callable(summarizer):
         raise BadSetting(f"cached takes a summarizer, a function of a SummaryRequest, not {summarizer!r:.60}.")
@@ -47,6 +48,13 @@ class _Cached:
         self._kept: MutableMapping[str, bytes] = {} if store is None else store
         self._is_own = store is None
         self._lock = threading.Lock()
+        note(self)
+
+    def cache_clear(self) -> None:
+        """Something was erased, and a summary may tell of it. What is kept in a store of the caller's stays there."""
+        if self._is_own:
+            with self._lock:
+                self._kept.clear()
 
     def __call__(self, request: SummaryRequest) -> str | Summary | Awaitable[str | Summary]:
         key = request.key

@@ -1,0 +1,59 @@
+"""Functions that remember what they were asked, and whatever else keeps texts only to be quick.
+
+What was erased must not live on in a cache, wherever that is held, so each is noted here when it is made. Each is
+bounded by itself. Emptying one costs time, the next time, and changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol, TypeVar
+from weakref import WeakSet
+
+if TYPE_CHECKING:
+    from functools import _lru_cache_wrapper
+
+__all__ = ["Remembering", "forget", "note", "remember"]
+
+R = TypeVar("R")
+
+
+class Remembering(Protocol):
+    """Whatever keeps what it worked out from texts."""
+
+    def cache_clear(self) -> None:
+        """Let go of all of it."""
+        ...
+
+
+_noted: WeakSet[Remembering] = WeakSet()
+_lock = Lock()
+
+
+def remember(size: int) -> Callable[[Callable[..., R]], _lru_cache_wrapper[R]]:
+    """A function that remembers its newest `size` answers, until `forget`. For what is made of messages; what is made
+    of settings alone may use `functools.cache`.
+    """
+
+    def decorated(function: Callable[..., R]) -> _lru_cache_wrapper[R]:
+        remembering = lru_cache(size)(function)
+        note(remembering)
+        return remembering
+
+    return decorated
+
+
+def note(remembering: Remembering) -> None:
+    """Let it be emptied by `forget`, as long as it lives."""
+    with _lock:
+        _noted.add(remembering)
+
+
+def forget() -> None:
+    """Empty all that was noted."""
+    with _lock:
+        noted = list(_noted)
+    for remembering in noted:
+        remembering.cache_clear()
