@@ -345,6 +345,49 @@ def test_little_memory_is_taken_whatever_the_size(tmp_path: Path) -> None:
     assert (size > 20_000_000, peak < 10_000_000) == (True, True), (size, peak)
 
 
+@pytest.mark.slow
+def test_ten_times_as_much_takes_no_more_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All messages are large and unlike, and there are edits: what is kept on the way does not grow."""
+    monkeypatch.setattr("foveate.archive.large._KEPT_MAX", 500)
+    peaks = []
+    for count in (2_000, 20_000):
+        path = tmp_path / f"{count}.jsonl"
+        with SqliteStore(tmp_path / f"{count}.db", synchronous="normal", search=False) as store:
+            head = store.open(TENANT, "one")
+            for begin in range(0, count, 500):
+                said = [user(f"{begin + n} " * 1000) for n in range(500)]
+                head = store.append(head, chain(said, head))
+                head = store.commit(head, *record_after(head))
+            del said
+            tracemalloc.start()
+            export_archive(store, path, tenant=TENANT)
+            with SqliteStore(tmp_path / f"{count} too.db", synchronous="normal", search=False) as other:
+                import_archive(other, path)
+                assert other.open(TENANT, "one").tip == head.tip
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0], peaks
+
+
+def test_a_large_message_that_was_long_ago_is_told_in_full_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("foveate.archive.large._KEPT_MAX", 3)
+    store, other = MemoryStore(), MemoryStore()
+    head = store.open(TENANT, "one")
+    order = [0, 0, 1, 2, 0, 3, 4, 0, 4, 5, 6, 7, 0, 4]
+    store.append(head, chain([user(f"{n} {LONG}") for n in order], head))
+    export_archive(store, tmp_path / "a.jsonl", tenant=TENANT)
+    lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_bytes().splitlines()]
+    assert [line.get("same") for line in lines if line["is"] == "message"] == [
+        *(None, [1, 1], None, None, [1, 1], None, None, None, [1, 7], None, None, None, None, None)
+    ]
+    import_archive(other, tmp_path / "a.jsonl")
+    assert contents(other) == contents(store)
+    export_archive(other, tmp_path / "b.jsonl", tenant=TENANT)
+    assert (tmp_path / "b.jsonl").read_bytes() == (tmp_path / "a.jsonl").read_bytes()
+
+
 def test_half_an_import_is_not_exported(store: MemoryStore, tmp_path: Path) -> None:
     store.open(TENANT, "~importing 7-1")
     assert export_archive(store, tmp_path / "a.jsonl", tenant=TENANT).conversations == 2
