@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from threading import Event, Thread
 
 import pytest
 from worlds import build, contents
 
-from foveate.archive import backup
+from foveate.archive import backup, export_archive, verify_all
 from foveate.core.messages import user
 from foveate.errors import BadSetting, Damaged, StoreError
 from foveate.stores.sqlite import SqliteStore
@@ -67,6 +71,93 @@ def test_a_backup_is_one_moment_while_others_write(path: Path, tmp_path: Path) -
     finally:
         stop.set()
         writer.join()
+
+
+@pytest.mark.slow
+def test_four_processes_that_write_are_in_every_copy_as_far_as_they_had_come(path: Path, tmp_path: Path) -> None:
+    names = [f"writer {n}" for n in range(4)]
+    writers = [child("write", path, name) for name in names]
+    try:
+        for writer in writers:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "ready\n"
+        reached = dict.fromkeys(names, 0)
+        for number in range(6):
+            with SqliteStore(path, synchronous="normal") as store:
+                before = {name: store.open("acme", name).position for name in names}
+            backup(path, tmp_path / f"{number}.db")
+            with SqliteStore(tmp_path / f"{number}.db", synchronous="normal") as copy:
+                assert [one for one in verify_all(copy) if one.findings] == []
+                now = {name: copy.open("acme", name, create=False).position for name in names}
+            assert all(reached[name] <= before[name] <= now[name] for name in names)
+            reached = now
+    finally:
+        acknowledged = [int(writer.communicate(timeout=30)[0]) for writer in writers]
+    assert min(acknowledged) > 0
+    with SqliteStore(path) as store:
+        assert [store.open("acme", name).position for name in names] == acknowledged
+        assert [one for one in verify_all(store) if one.findings] == []
+
+
+@pytest.mark.parametrize("what", ["backup", "export"])
+def test_where_there_is_no_room_no_half_of_a_copy_is_left(path: Path, tmp_path: Path, what: str) -> None:
+    """As on a disk that is full: no file may grow above a few thousand bytes."""
+    pytest.importorskip("resource", reason="this system sets no limit to the size of a file")
+    (tmp_path / "there").mkdir()
+    precious = tmp_path / "there" / "copy"
+    for most in (1, 5000):
+        told = child(what, path, precious, most).communicate(timeout=30)[0]
+        assert re.match(r"(StoreError|BadSetting|Damaged): .*(could not be copied|cannot be written)", told), told
+        assert list(precious.parent.iterdir()) == []
+
+
+def test_a_copy_that_is_interrupted_leaves_nothing(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*given: object) -> None:
+        assert len([file for file in tmp_path.iterdir() if file.name.startswith(".copy")]) == 1
+        raise KeyboardInterrupt
+
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.setattr("foveate.archive.files._sync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        backup(path, tmp_path / "copy.db")
+    with SqliteStore(path) as store, pytest.raises(KeyboardInterrupt):
+        export_archive(store, tmp_path / "copy.jsonl", tenant="acme")
+    assert [file for file in sorted(tmp_path.iterdir()) if "copy" in file.name] == []
+    assert [file.name for file in before if "wal" not in file.name and "shm" not in file.name] == ["chat.db"]
+
+
+def test_a_copy_takes_the_place_of_another_one_only_when_it_is_whole(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(b"the last good one")
+    monkeypatch.setattr("foveate.archive.files._sync", lambda path: (_ for _ in ()).throw(OSError(28, "No space")))
+    with pytest.raises(BadSetting, match="cannot be written: No space"):
+        backup(path, copy, overwrite=True)
+    assert copy.read_bytes() == b"the last good one"
+
+
+def test_a_copy_that_is_put_back_is_the_database_again(path: Path, tmp_path: Path) -> None:
+    """As docs/export.md says: with everybody gone, and without the log of the one that was lost."""
+    with SqliteStore(path) as store:
+        before = contents(store)
+    backup(path, tmp_path / "copy.db")
+    with SqliteStore(path) as store:
+        head = store.open("acme", "begun")
+        store.append(head, chain([user("lost with the disk")], head))
+    for lost in tmp_path.glob("chat.db*"):
+        lost.unlink()
+    (tmp_path / "copy.db").rename(path)
+    with SqliteStore(path) as store:
+        assert contents(store) == before
+        head = store.open("acme", "begun")
+        assert store.append(head, chain([user("and on")], head)).position == head.position + 1
+
+
+def child(*arguments: object) -> subprocess.Popen[str]:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    program = [sys.executable, str(Path(__file__).with_name("backing_child.py")), *map(str, arguments)]
+    return subprocess.Popen(program, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def test_what_is_there_is_only_overwritten_on_purpose(path: Path, tmp_path: Path) -> None:

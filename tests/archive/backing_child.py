@@ -1,0 +1,51 @@
+"""What tests of backups run in processes of their own: writers that say what was acknowledged, and work in little room.
+
+`python backing_child.py write FILE NAME`: appends to a conversation until it is told to stop by the end of its standard
+input, then prints how many messages were acknowledged.
+`python backing_child.py backup|export FILE TARGET BYTES`: makes a copy where no file may grow above so many bytes, and
+prints what it was told instead.
+"""
+
+from __future__ import annotations
+
+import sys
+from threading import Thread
+
+from foveate.archive import backup, export_archive
+from foveate.core.messages import user
+from foveate.errors import FoveateError
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.rows import chain
+
+
+def write(file: str, name: str) -> None:
+    asked = Thread(target=sys.stdin.read, daemon=True)
+    asked.start()
+    with SqliteStore(file, synchronous="normal") as store:
+        head = store.open("acme", name)
+        print("ready", flush=True)
+        while asked.is_alive():
+            head = store.append(head, chain([user(f"{name} {head.position} " * 20)], head))
+    print(head.position, flush=True)
+
+
+def copy(what: str, file: str, target: str, most: int) -> None:
+    import resource
+
+    with SqliteStore(file) as store:
+        store.names("acme")  # What it needs to read is there before there is no more room.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+        try:
+            if what == "backup":
+                backup(file, target)
+            else:
+                export_archive(store, target, tenant="acme")
+        except FoveateError as error:
+            print(f"{type(error).__name__}: {error}", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "write":
+        write(*sys.argv[2:])
+    else:
+        copy(*sys.argv[1:4], int(sys.argv[4]))
