@@ -11,7 +11,7 @@ from functools import partial
 from msgspec import structs
 
 from ..core import ids
-from ..core.edits import Edit, Task
+from ..core.edits import Edit, Restore, Task
 from ..core.journal import Record
 from ..core.messages import Message
 from ..core.outlines import outline_of_record
@@ -209,7 +209,8 @@ class State(Folding):
     def _framed(self, entries: tuple[Entry, ...], tasks: tuple[Task, ...]) -> View:
         now, turn, facts = self.clock(), self.next_turn(), self.projection.facts
         last = self._requested or facts.replied
-        moment = Moment(now, (now - last) / 1000 if last else None, self.prices)
+        # A clock that was set back tells nothing of how long it was: no time has gone by, as far as one can know.
+        moment = Moment(now, max(now - last, 0) / 1000 if last else None, self.prices)
         return View(entries, turn, self.limits.budget(), moment, tasks, facts.retained(turn), self.ahead.policies)
 
     def view(self) -> View:
@@ -238,7 +239,10 @@ class State(Folding):
         draft.number = record.last
         self._seen = structs.replace(self._seen, number=record.last, record=record_id)
         yield from self._follow_head()
-        yield from self._maybe_snapshot()
+        if any(isinstance(edit, Restore) for edit in edits) and record.last > _SNAPSHOT_EVERY:
+            yield from self.save_snapshot()  # What came back took reading; the next who opens this need not repeat it.
+        else:
+            yield from self._maybe_snapshot()
         return record
 
     def _maybe_snapshot(self) -> Step[None]:
