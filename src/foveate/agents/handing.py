@@ -112,8 +112,7 @@ class Handing:
         """The run of a sub-agent, begun or taken up."""
         opened: Opened = yield Do(partial(self._opener, sub, self._name_of(record), self._opened))
         inner = self._inner(sub, opened)
-        seconds = (self._looping.clock() - running.since) / 1000
-        limits = within(sub.limits, left(running.limits, running.run, seconds))
+        limits = within(sub.limits, left(running.limits, running.run, running.seconds()))
         try:
             parent, streams = step_name(record.run, record.number), running.streams
             if (yield Do(opened.conversation.runs)):

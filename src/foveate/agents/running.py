@@ -79,16 +79,19 @@ class Running:
         self.stop: Stop | None = None
         """Why the newest reply ended, where the provider said."""
         self._number = 0
-        self._since = run.begun
+        self._since = self._looked = run.begun
+        """From when its time counts, and when the clock was looked at last, in milliseconds since 1970."""
 
     @property
     def outcome(self) -> Outcome:
         return Outcome(self.run.result, self.run)
 
-    @property
-    def since(self) -> int:
-        """When it began, or was taken up: the time of its limits is counted from then, in milliseconds since 1970."""
-        return self._since
+    def seconds(self) -> float:
+        """Since it began or was taken up, by the clock. One that is set back takes nothing off, and adds nothing."""
+        now = self.clock()
+        self._since += min(0, now - self._looked)
+        self._looked = now
+        return (now - self._since) / 1000
 
     @property
     def number(self) -> int:
@@ -97,7 +100,8 @@ class Running:
 
     def reached(self) -> str:
         """The limit that the run has reached; "" while there is none."""
-        return self.limits.reached(replace(self.run, begun=self._since), self.clock())
+        milliseconds = round(self.seconds() * 1000)
+        return self.limits.reached(replace(self.run, begun=0), milliseconds)
 
     def call_model(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Act[Message]:
         """One model call, a turn: plan, send, record. Returns the recorded reply. Raises what the SDK raises."""
@@ -208,17 +212,18 @@ class Running:
         """
         chat = self.conversation
         steps: list[AgentRunStep] = yield Do(partial(chat.steps, self.run.id))
-        counted = [step for step in steps if step.kind == "model" and step.message][: self.run.turns]
+        calls = [step for step in steps if step.kind == "model"]
         rows: list[Historic] = []
         if steps:
-            rows = yield from self._rows_since(counted[-1] if counted else steps[0])
+            known = [step for step in calls if step.message][: self.run.turns]
+            rows = yield from self._rows_since(known[-1] if known else steps[0])
         led_to = {row.stamp.step: row for row in rows if row.stamp.step}
+        answered = [step for step in calls if step.message or step_name(self.run.id, step.number) in led_to]
+        counted = {step.number for step in answered[: self.run.turns]}
         self.run = replace(self.run, state="running", reason="", ended=0)
         for step in steps:
-            if counted and step.number <= counted[-1].number:
-                continue
             row = led_to.get(step_name(self.run.id, step.number))
-            if row is not None and step.kind == "model":
+            if row is not None and step.kind == "model" and step.number not in counted:
                 self._count(row.stamp.usage or Usage())
             if step.kind == "model" and step.state == "running":
                 error = "" if row else "The run broke off before the model had answered."
@@ -228,7 +233,14 @@ class Running:
         self._number = steps[-1].number if steps else 0
         # What a run begins with is said before its first model call; where it made none, before the one that comes.
         self.first_turn = (steps[0].turn if steps else chat.view.turn) - 1
-        self._since = self.clock()
+        self._since = self._looked = self.clock()
+
+    def give_up(self) -> Act[None]:
+        """Write down of steps that were begun, and that nobody goes on with, that nobody knows how they ended."""
+        steps: list[AgentRunStep] = yield Do(partial(self.conversation.steps, self.run.id))
+        for step in steps:
+            if step.state == "running":
+                yield from self.end_step(step, error=f"It is not known whether {step.name} was carried out.")
 
     def _rows_since(self, step: AgentRunStep) -> Act[list[Historic]]:
         """The messages of the model call that a step belongs to and of later ones, read from the end: they are few."""

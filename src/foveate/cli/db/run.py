@@ -153,7 +153,10 @@ def _took(begun: int, ended: int) -> str:
 
 
 def _time(milliseconds: int) -> str:
-    return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+    try:
+        return f"{datetime.fromtimestamp(milliseconds / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+    except (OverflowError, ValueError, OSError):  # A clock that did not tell milliseconds since 1970.
+        return f"{milliseconds} ms"
 
 
 def _line(text: str, width: int) -> str:
