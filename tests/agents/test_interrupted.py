@@ -456,3 +456,32 @@ def test_a_call_of_the_model_that_was_stopped_while_its_step_was_written_is_not_
         (run,) = one.conversation.runs()
         assert (run.state, [step.state for step in one.conversation.steps(run.id)]) == ("stopped", ["failed"])
         assert one.send("Hi again.").text == "Hello."
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize("goes_on", ["send", "resume"])
+def test_whatever_could_not_be_written_down_is_told_when_the_agent_goes_on(after: bool, goes_on: str):
+    """Of a call of the model that had ended, say, when the store failed at just that: it once stayed as going on."""
+    n, failed = 1, True
+    while failed:
+        world, countdown = World(), Countdown(after=after)
+        store = FailingStore(MemoryStore(), countdown)
+        with ChatAgent(ScriptedModel(asks), tools=world.tools(), store=store, **plain()) as one:
+            countdown.start(n)
+            with suppress(StoreError):
+                one.send("Go.")
+            failed = countdown.is_used_up
+            countdown.start(0)
+            if goes_on == "resume" and len(one.conversation):
+                one.resume()
+            else:
+                one.send("Go on.")
+            runs = one.conversation.runs()
+            assert "running" not in [run.state for run in runs]
+            assert "running" not in [state for _, _, state, _ in steps(one.conversation)]
+            replies = [row for row in one.conversation.history() if row.message.role == "assistant"]
+            told_of = [step.message for run in runs for step in one.conversation.steps(run.id) if step.kind == "model"]
+            assert [row.id for row in replies] == [message for message in told_of if message]
+            assert sum(run.turns for run in runs) == len(replies)
+        n += 1
+    assert n > 30

@@ -125,6 +125,15 @@ def test_a_refusal_is_no_answer(provider: str, reason: str, why: str):
         assert len(requests(one)) == 1
 
 
+def test_a_refusal_without_a_word_stays_one_when_something_else_is_said():
+    store = MemoryStore()
+    with agent([Stops("", "refusal")], store=store) as one:
+        one.send("Do harm.")
+    with agent(["Fine."], store=store, new_id=lambda: "z") as two:
+        two.send("Hello.")
+        assert [(run.state, run.reason) for run in two.conversation.runs()] == [("failed", "refusal"), ("done", "")]
+
+
 def test_openai_says_a_refusal_beside_the_reason():
     response = {
         "choices": [{"finish_reason": "stop", "message": {"role": "assistant", "refusal": "I cannot help with that."}}]

@@ -78,6 +78,7 @@ class Looper:
         if earlier is not None and (yield from self._is_unfinished(earlier)):
             broken = self._made(earlier, streams=False, limits=None)
             yield from broken.take_up()
+            yield from broken.give_up()
             state, reason = (earlier.state, earlier.reason) if earlier.ended else ("stopped", "it broke off")
             yield from broken.close(state, earlier.result, reason)
         running = self._made(self._begun(task, parent), streams, limits)

@@ -190,17 +190,17 @@ class Talker:
         if not is_open and (yield from self._is_clean()):
             return
         run = yield from self._last_run()
-        if not is_open and (run is None or not (yield from self._is_unfinished(run))):
+        has_ended = run is not None and (yield from self._has_ended(run))
+        if not is_open and not has_ended and (run is None or not (yield from self._is_unfinished(run))):
             return
         running = self._running(run or self._begun(""), streams=False)
         if run is None:
             closed = replace(running.run, state="done", reason="It answered calls that somebody else had left open.")
-        elif run.state == "running":
+        elif has_ended:
             newest = yield from self._newest()
-            is_done = newest is not None and _is_answer(newest) and _is_of(newest, run)
-            state, reason = ("done", "") if is_done else ("stopped", "It broke off, and something else was said.")
-            result = newest.message.text if newest and is_done else ""
-            closed = replace(run, state=state, reason=reason, result=result)
+            closed = replace(run, state="done", reason="", result=newest.message.text if newest else "")
+        elif run.state == "running":
+            closed = replace(run, state="stopped", reason="It broke off, and something else was said.", result="")
         else:
             closed = run
         yield from running.take_up()
@@ -216,6 +216,14 @@ class Talker:
             return True
         rows: list[Historic] = yield Do(partial(self._chat.history, self._clean + 1))
         return not any(row.stamp.step for row in rows)  # Else another agent was here.
+
+    def _has_ended(self, run: AgentRun) -> Act[bool]:
+        """Whether a run came to its answer, and its record does not say so: it broke off there, or the store failed."""
+        newest = yield from self._newest()
+        is_told = run.state not in ("running", "failed") or bool(run.result)
+        if is_told or newest is None or refusal(newest.stamp.stop):
+            return False
+        return _is_answer(newest) and _is_of(newest, run)
 
     def _is_unfinished(self, run: AgentRun) -> Act[bool]:
         """Whether a run, or a step of it, is said to go on: it broke off, or its end could not be written down."""

@@ -411,3 +411,25 @@ def test_two_tasks_at_once_wait_for_each_other():
     chat.refresh()
     roles = [row.message.role for row in chat.history()]
     assert roles == ["user", "assistant"] * 3
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_whatever_could_not_be_written_down_is_told_at_the_next_task(after: bool):
+    n, failed = 1, True
+    while failed:
+        countdown = Countdown(after=after)
+        store = FailingDatabase(open_store("memory:"), countdown)
+        answers = [act("look"), think("so"), done("one"), done("two"), done("three"), done("four")]
+        agent, _ = made(answers, store=store, actions=[tool(lambda: "seen", name="look", description="Look.")])
+        with agent:
+            chat = agent.conversation
+            countdown.start(n)
+            with suppress(StoreError):
+                agent.run("Go.")
+            failed = countdown.is_used_up
+            countdown.start(0)
+            agent.run("Go on.")
+            assert "running" not in [run.state for run in chat.runs()]
+            assert "running" not in [step.state for run in chat.runs() for step in chat.steps(run.id)]
+        n += 1
+    assert n > 20

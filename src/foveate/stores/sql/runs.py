@@ -82,8 +82,10 @@ class SqlRuns:
         check_owner(owner)
 
         def work(session: Session) -> bool:
+            if session.rows(sql.BEAT, (*key(head), owner)):
+                return True
             read_branch(session, head, self._driver.place)
-            return bool(session.rows(sql.BEAT, (*key(head), owner)))
+            return False
 
         return self._driver.write(work)
 
@@ -112,10 +114,11 @@ class SqlRuns:
 
     def _put(self, head: Head, put: Callable[[Session], object], owner: str) -> None:
         def work(session: Session) -> None:
-            read_branch(session, head, self._driver.place)
-            if owner and not session.rows(sql.BEAT, (*key(head), owner)):
-                found = session.rows(sql.CLAIM, key(head))
-                raise taken_over(head, Claim(*found[0]) if found else None)
+            if not (owner and session.rows(sql.BEAT, (*key(head), owner))):  # Where a claim is, there is a branch.
+                read_branch(session, head, self._driver.place)
+                if owner:
+                    found = session.rows(sql.CLAIM, key(head))
+                    raise taken_over(head, Claim(*found[0]) if found else None)
             put(session)
 
         self._driver.write(work)
