@@ -39,7 +39,7 @@ from ..erasing import (
 from ..lineage import Lineage, decode, position_ranges
 from ..words import Said, said
 from . import statements as sql
-from .driver import Driver, Section, Session
+from .driver import Driver, Row, Section, Session
 from .rows import UNREADABLE, are_bytes, body_of, key, link_at, read_branch, record_at, with_body
 from .runs import SqlRuns, read_runs, read_steps
 from .search import Searching
@@ -60,8 +60,10 @@ class _Found(NamedTuple):
     heads: dict[int, tuple[int, int, int]]
     """By branch: newest message, newest edit, newest erasure."""
     reach: Reach
-    hashes: dict[Place, bytes]
-    """Of the bodies that go."""
+    tombstones: dict[Place, Row]
+    """What is to stand in `message` instead of the rows whose bodies go."""
+    records: list[Row]
+    """What is to stand in `record`."""
     large: set[bytes]
     """Hashes of large bodies that nobody says any more then."""
     said: dict[Place, Said]
@@ -185,25 +187,30 @@ class SqlErasing(SqlRuns):
         for place in found.stamps:
             if not tree.has_outline(place):
                 raise too_early(now, f"The application's facts of message {place.position} were")
+        records: list[Row] = []
         for branch, record in found.records:
-            if not tree.is_outlined(branch, record):
+            id = tree.outlined_id(branch, record)
+            if id is None:
                 raise too_early(now, f"Record {record.first} of the journal was")
-        hashes: dict[Place, bytes] = {}
+            records.append((*key(now, branch), record.first, id, pack(wire.encode_record(record), self._codec)))
+        tombstones: dict[Place, Row] = {}
         words: dict[Place, Said] = {}
         large: set[bytes] = set()
         for place in found.bodies:
             (row,) = session.rows(sql.MESSAGES, (*with_body(now, place.branch), place.position, place.position))
-            hashes[place] = bytes.fromhex(_hash_of(now, row[0], row[4], row[5]))
+            hash = bytes.fromhex(_hash_of(now, row[0], row[4], row[5]))
+            stamp = wire.encode_stamp(found.stamps[place]) if place in found.stamps else row[3]
+            tombstones[place] = (*key(now, place.branch), *row[:3], stamp, hash, b"")
             if row[4] is not None:
-                large.add(hashes[place])
+                large.add(hash)
             if self._driver.words is not None:
                 words[place] = said(_body_or_nothing(row[4], row[5]))
         if large:
             for place, hash in tree.large():
-                if place not in hashes:
+                if place not in tombstones:
                     large.discard(hash)
         there: dict[int, bytes] = dict(session.rows(sql.SNAPSHOT_HASHES, (now.tenant, now.root))) if keep_shown else {}
-        return _Found(_heads(session, now), found, hashes, large, words, there)
+        return _Found(_heads(session, now), found, tombstones, records, large, words, there)
 
     def _erased(
         self, head: Head, look: Callable[[Session], _Found], before: _Found | None, asked: Erased, session: Session
@@ -231,21 +238,21 @@ class SqlErasing(SqlRuns):
     def _write(self, session: Session, head: Head, found: _Found) -> None:
         reached, tree = found.reach, (head.tenant, head.root)
         stamps = [
-            (wire.encode_stamp(stamp), *key(head, at.branch), at.position) for at, stamp in reached.stamps.items()
+            (wire.encode_stamp(stamp), *key(head, at.branch), at.position)
+            for at, stamp in reached.stamps.items()
+            if at not in found.tombstones
         ]
-        bodies = [(hash, b"", *key(head, at.branch), at.position) for at, hash in found.hashes.items()]
-        records = [
-            (pack(wire.encode_record(record), self._codec), *key(head, branch), record.first)
-            for branch, record in reached.records
-        ]
+        bodies = [(*key(head, at.branch), at.position) for at in found.tombstones]
         runs = [(*self._gone(run, ("task", "result", "reason")), *tree, run.id) for run in reached.runs]
         steps = [
             (*self._gone(step, ("input", "output", "error")), *tree, step.run, step.number) for step in reached.steps
         ]
         for statement, many in (
             (sql.ERASE_STAMP, stamps),
-            (sql.ERASE_MESSAGE, bodies),
-            (sql.ERASE_RECORD, records),
+            (sql.TAKE_MESSAGE, bodies),
+            (sql.ADD_MESSAGE, list(found.tombstones.values())),
+            (sql.TAKE_RECORD, [row[:4] for row in found.records]),
+            (sql.ADD_RECORD, found.records),
             (sql.DROP_BODY, [(*tree, hash) for hash in sorted(found.large)]),
             (sql.ERASE_RUN, runs),
             (sql.ERASE_STEP, steps),
@@ -423,13 +430,14 @@ class _SqlTree:
         seal: str = row[2].hex()
         return ids.seal(parent, row[1].hex(), outline_of_stamp(wire.decode_stamp(row[3]))) == seal
 
-    def is_outlined(self, branch: int, record: Record) -> bool:
-        """Whether the id of this record, erased already, is made of its outline."""
+    def outlined_id(self, branch: int, record: Record) -> bytes | None:
+        """The id of this record, erased already, if it is made of its outline."""
         family = self._families[branch]
         own = Head(self.head.tenant, self.head.name, self.head.root, branch)
         parent, _ = record_at(self._session, own, family, record.first - 1)
         rows = self._session.rows(sql.RECORDS, (*key(own), record.first, record.first))
-        return any(ids.record_id(parent, outline_of_record(record)) == id.hex() for _, id, _ in rows)
+        made = bytes.fromhex(ids.record_id(parent, outline_of_record(record)))
+        return made if [id for _, id, _ in rows] == [made] else None
 
 
 def _hash_of(head: Head, position: int, digest: object, stored: object) -> str:

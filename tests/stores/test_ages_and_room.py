@@ -1,0 +1,193 @@
+"""F36: databases that grow for ever. What is over its age makes room, in a file that does not grow any more by it."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import foveate
+from foveate.core.messages import ToolCall, assistant, tool_result, user
+from foveate.ports import Head
+from foveate.stores.sqlite import SqliteStore
+from foveate.stores.sqlite import words as sqlite_words
+from foveate.testing.rows import chain
+
+SOURCES = Path(foveate.__file__).parent
+AGES = {"all": "50 turns"}
+
+
+def results(turns: int) -> Iterator[str]:
+    """What reading files of a program gives: 4,000 characters each, none twice."""
+    files = [path.read_text("utf-8") for path in sorted(SOURCES.rglob("*.py"))]
+    chance = random.Random(4)
+    for turn in range(turns):
+        text = files[turn % len(files)]
+        start = chance.randrange(max(1, len(text) - 4000))
+        yield f"# call {turn} {chance.random()}\n{text[start : start + 4000]}"
+
+
+def room(path: Path, *, ages: Any = None, vacuums: bool = True, turns: int = 1000) -> list[int]:
+    """Bytes of the file after each 100 turns of an agent that reads files, its history of at most 50 turns kept."""
+    ticks = iter(range(1, 10**9))
+    sizes = []
+    with SqliteStore(path, synchronous="normal") as store:
+        chat = foveate.open_conversation(
+            "c", store=store, format="openai", window=16_000, summarizer="digest", clock=lambda: next(ticks)
+        )
+        for turn, text in enumerate(results(turns), 1):
+            if turn % 20 == 1:
+                chat.append(f"Question {turn}?")
+            chat.settle()
+            chat.record(assistant(f"I read {turn}.", ToolCall(f"c{turn}", "read", f'{{"path":"f{turn}.py"}}')))
+            chat.append(tool_result(f"c{turn}", text))
+            if turn % 50 == 0 and ages:
+                chat.age(ages)
+            if turn % 100 == 0:
+                if vacuums:
+                    store.vacuum()
+                sizes.append(pages(path))
+        assert (chat.verify(), chat.leftovers()[1]) == ([], [])
+    return sizes
+
+
+def pages(path: Path) -> int:
+    """The size of a file with what its log still has to add."""
+    with sqlite3.connect(path) as connection:
+        count, size = (connection.execute(f"PRAGMA {what}").fetchone()[0] for what in ("page_count", "page_size"))
+    connection.close()
+    return int(count * size)
+
+
+@pytest.mark.slow
+def test_f36_with_ages_a_file_grows_by_its_tombstones_alone(tmp_path: Path) -> None:
+    """Of each message its place, its hashes and its stamp stay, some 200 bytes; of each edit the fact that it was made.
+    That is an eighth of what comes in.
+    """
+    kept, plain = room(tmp_path / "kept.db", ages=AGES), room(tmp_path / "plain.db", turns=600)
+    assert (plain[5] - plain[1]) / 400 > 3_000  # Bytes a turn: O(n), and not O(n^2).
+    assert plain[5] - plain[3] < 1.3 * (plain[3] - plain[1])
+    assert (kept[9] - kept[1]) / 800 < 600
+
+
+@pytest.mark.slow
+def test_f36_without_a_vacuum_the_room_is_used_again(tmp_path: Path) -> None:
+    """What goes leaves whole pages free, which what comes is written to."""
+    sizes = room(tmp_path / "chat.db", ages=AGES, vacuums=False, turns=600)
+    assert (sizes[-1] - sizes[2]) / 300 < 1_700  # Bytes a turn; without ages it is more than 3,000, as above.
+    assert sizes[-1] < 1_500_000
+
+
+def test_a_page_that_an_erasure_freed_is_written_to_before_the_file_grows(tmp_path: Path) -> None:
+    path = tmp_path / "chat.db"
+    with SqliteStore(path, search=False) as store:
+        head = store.open("", "c")
+        texts = list(results(60))
+        head = store.append(head, chain([user(text) for text in texts[:30]], head))
+        before = pages(path)
+        store.erase(head, [(1, 30)], keep_shown=True)
+        head = store.append(store.open("", "c"), chain([user(text) for text in texts[30:]], head))
+        assert pages(path) < before * 1.1
+        store.erase(head, [(31, 60)], keep_shown=True)
+        assert pages(path) > before * 0.9
+        store.vacuum()
+        assert pages(path) < before * 0.9
+
+
+def test_others_write_while_it_is_looked_for_what_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is slowed down for a minute here would find the file locked, if it were looked for in the transaction."""
+    from foveate.stores.sql import erasing
+
+    with SqliteStore(tmp_path / "chat.db") as store, SqliteStore(tmp_path / "chat.db", wait=0.1) as other:
+        head = store.open("", "c")
+        head = store.append(head, chain([user(f"message {n}") for n in range(9)], head))
+        look, looked = erasing.reach, []
+
+        def reach(*args: Any, **options: Any) -> Any:
+            found = look(*args, **options)
+            now = other.open("", "c")
+            other.append(now, chain([user("meanwhile")], now))
+            looked.append(now.position)
+            return found
+
+        monkeypatch.setattr(erasing, "reach", reach)
+        done = store.erase(head, [(2, 3), (5, 5)])
+        now = store.open("", "c")
+        assert (done.messages, looked, now.position) == (3, [9], 10)
+        assert (store.verify(now), store.leftovers(now)[0]) == ([], 3)
+
+
+@pytest.mark.parametrize("meanwhile", ["copy", "edit", "fork", "same words", "erasure"])
+def test_what_comes_meanwhile_and_would_have_to_be_reached_is_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
+) -> None:
+    """Three times what matters comes in between; then nobody is let in any more."""
+    from foveate.core.edits import Replace, Target
+    from foveate.core.messages import Text
+    from foveate.core.stamps import Expanded
+    from foveate.stores.sql import erasing
+    from foveate.testing.erase_contract import LONG, WORD, edited, everything, said_at
+
+    with SqliteStore(tmp_path / "chat.db") as store, SqliteStore(tmp_path / "chat.db", wait=0.1) as other:
+        head = store.open("", "c")
+        for text in (LONG, "another", "a third", "a fourth"):
+            head = said_at(store, head, user(text))
+        one = store.messages(head, 1, 1)[0]
+        look, looked = erasing.reach, []
+
+        def reach(*args: Any, **options: Any) -> Any:
+            found = look(*args, **options)
+            looked.append(1)
+            if len(looked) < 3:
+                intervene(other.open("", "c"), len(looked))
+            return found
+
+        def intervene(now: Head, n: int) -> None:
+            match meanwhile:
+                case "copy":
+                    said_at(other, now, user(WORD), origin="derived", expanded=Expanded("whole", "m1", one.id))
+                case "edit":
+                    edited(other, now, Replace(Target(one.id, (0,)), (Text(WORD),)))
+                case "fork":
+                    other.fork(now, f"fork {n}", 2, 0)
+                case "same words":
+                    said_at(other, now, user(LONG))
+                case "erasure":
+                    other.erase(now, [(n + 1, n + 1)])
+
+        with monkeypatch.context() as patched:
+            patched.setattr(erasing, "reach", reach)
+            store.erase(head, [(1, 1)])
+        assert len(looked) == {"same words": 2, "erasure": 5}.get(meanwhile, 3)  # The other erasure looks too.
+        now = store.open("", "c")
+        assert (store.verify(now), store.leftovers(now)[1]) == ([], [])
+        if meanwhile == "same words":
+            assert [bool(row.body) for row in store.messages(now, 1, 6)] == [False, True, True, True, True, True]
+        else:
+            assert WORD not in everything(store, now)
+
+
+def test_whoever_waits_to_write_waits_for_a_piece_of_the_index_and_not_for_all_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No write of an erasure holds the file for longer than it takes to mark what goes, or to merge some pages."""
+    with SqliteStore(tmp_path / "chat.db") as store:
+        head = store.open("", "c")
+        head = store.append(head, chain([user(text) for text in results(120)], head))
+        store.search(head, "import")
+        monkeypatch.setattr(sqlite_words, "_SETTLED", 16)
+        writes: list[Any] = []
+        write = store._driver.write
+
+        def counted(work: Any) -> Any:
+            writes.append(work)
+            return write(work)
+
+        store._driver.write = counted  # type: ignore[method-assign]
+        store.erase(head, [(n, n) for n in range(1, 120, 3)])
+        assert len(writes) > 3
+        assert store.leftovers(store.open("", "c")) == (40, [])
