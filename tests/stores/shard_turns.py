@@ -73,6 +73,11 @@ class _Listening:
         self._tell(statement, tuple(values))
         return self._session.rows(statement, values)
 
+    def ask(self, *asked: tuple[str, Sequence[Any]]) -> list[list[Row]]:
+        for statement, values in asked:
+            self._tell(statement, tuple(values))
+        return self._session.ask(*asked)
+
     def each(self, statement: str, many: Sequence[Sequence[Any]]) -> None:
         for values in many:
             self._tell(statement, tuple(values))

@@ -18,6 +18,7 @@ from foveate.archive import export_archive, import_archive
 from foveate.core.messages import user
 from foveate.errors import BadSetting
 from foveate.stores.postgres import PostgresDriver, PostgresStore
+from foveate.stores.postgres.partitions import laid_out, name_of
 from foveate.stores.postgres.sql import rewritten
 from foveate.stores.sql import SqlStore
 from foveate.stores.sql.migrate import TABLES, bring_up_to_date, migrations
@@ -85,11 +86,24 @@ def test_a_table_of_a_later_migration_is_parted_like_the_others_whatever_the_url
     assert parts(postgres_url) == {table: [f"{table}_p00", f"{table}_p01", f"{table}_p02"] for table in TABLES}
 
 
-def test_names_of_many_partitions_sort_as_their_numbers(postgres_url: str) -> None:
-    driver = PostgresDriver(f"{postgres_url}&partitions=101")
-    bring_up_to_date(driver, lambda: 1, migrations("postgres")[:1])
-    driver.close()
-    assert parts(postgres_url)["message"] == [f"message_p{number:03}" for number in range(101)]
+def test_a_statement_that_makes_a_table_makes_its_partitions() -> None:
+    made = "CREATE TABLE note (\n    tenant TEXT NOT NULL,\n    root BIGINT NOT NULL\n)"
+    assert laid_out(made, 2) == [
+        f"{made} PARTITION BY HASH (root)",
+        "CREATE TABLE note_p00 PARTITION OF note FOR VALUES WITH (MODULUS 2, REMAINDER 0)",
+        "CREATE TABLE note_p01 PARTITION OF note FOR VALUES WITH (MODULUS 2, REMAINDER 1)",
+    ]
+    said = "ALTER TABLE note REPLICA IDENTITY FULL"
+    assert laid_out(said, 2) == [said, said.replace("note", "note_p00"), said.replace("note", "note_p01")]
+    others = ("CREATE INDEX a ON note (root)", "CREATE TABLE alone (name TEXT)", "ALTER TABLE note ADD COLUMN b TEXT")
+    assert [laid_out(one, 2) for one in others] == [[one] for one in others]
+    assert laid_out(made, 0) == [made]
+
+
+def test_names_of_many_partitions_sort_as_their_numbers() -> None:
+    assert [name_of("message", 7, parts) for parts in (2, 100, 101, 1000)] == [
+        *("message_p07", "message_p07", "message_p007", "message_p007")
+    ]
 
 
 def parts(url: str) -> dict[str, list[str]]:
@@ -142,3 +156,21 @@ def test_conversations_move_from_whole_tables_into_partitions(postgres: Any, pos
             one, other = here.open("acme", name), there.open("acme", name, create=False)
             assert (one.tip, one.seal, one.record) == (other.tip, other.seal, other.record)
             assert (there.verify(other), there.messages(other, 1, 99)) == ([], here.messages(one, 1, 99))
+
+
+def test_jobs_lie_beside_tables_in_partitions_and_are_done(postgres_url: str) -> None:
+    pytest.importorskip("procrastinate", reason="procrastinate is not installed (the extra `worker`)")
+    from foveate.worker import Worker, enqueue, job_states
+
+    url = f"{postgres_url}&partitions=2"
+    with PostgresStore(url) as store:
+        head = store.open("", "notes")
+        store.append(head, chain([user("a pomegranate"), user("an apple")], head))
+    enqueue(url, "notes", "erase", handle="m1")
+    enqueue(url, "", "vacuum")
+    with Worker(url, summarizer="digest", window=10_000) as worker:
+        worker.run(once=True)
+    assert [job.state for job in job_states(url)] == ["done", "done"]
+    with PostgresStore(postgres_url) as store:
+        head = store.open("", "notes")
+        assert ([row.body == b"" for row in store.messages(head, 1, 2)], store.verify(head)) == ([True, False], [])

@@ -58,6 +58,7 @@ class TestPostgresStore(StoreContract, CatalogContract):
         assert found == {"call foobar": 1, "foo bar": 1, "foobar foo": 0}
 
 
+@pytest.mark.slow
 class TestPostgresStoreInPartitions(TestPostgresStore):
     @pytest.fixture(autouse=True)
     def schema(self, parted: str) -> None:
