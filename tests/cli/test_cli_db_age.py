@@ -1,0 +1,120 @@
+"""`foveate db age`: it tells first, and lets go of what is old only when told to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from foveate import open_conversation
+from foveate.core.edits import Span, Summarize
+from foveate.core.messages import ToolCall, assistant, tool_result, user
+from foveate.stores.sqlite import SqliteStore
+
+pytest.importorskip("cyclopts", reason="the extra `cli` is not installed")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A database in the current folder: two conversations of nobody's and one of zeta's, each half summed up."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FOVEATE_STORE", "sqlite:///chat.db")
+    ticks = iter(range(1, 10**9))
+    with SqliteStore("chat.db") as store:
+        for tenant, name in (("", "one"), ("", "two"), ("zeta", "theirs")):
+            chat = open_conversation(
+                name, tenant=tenant, store=store, format="openai", policy="off", clock=lambda: next(ticks)
+            )
+            chat.append("Look.")
+            for n in range(6):
+                chat.record(assistant("", ToolCall(f"c{n}", "grep" if n % 2 else "read", "{}")))
+                chat.append(tool_result(f"c{n}", f"found {n} " * 50))
+            chat.append(user("And?"))
+            rows = chat.history(2, 9)
+            chat.edit(Summarize(Span(rows[0].id, rows[-1].id), "Four were found."))
+    return tmp_path
+
+
+@pytest.fixture
+def age(run) -> Callable[..., str]:
+    def age(*arguments: str, code: int = 0) -> str:
+        found, out, err = run("db", "age", *arguments)
+        assert (found, err) == (code, "")
+        return str(out)
+
+    return age
+
+
+@pytest.fixture
+def refused(run) -> Callable[..., str]:
+    def refused(*arguments: str) -> str:
+        code, out, err = run("db", "age", *arguments)
+        assert (code, out) == (2, "")
+        return str(err).removeprefix("foveate: ").rstrip("\n")
+
+    return refused
+
+
+def gone(name: str, tenant: str = "") -> list[int]:
+    with SqliteStore("chat.db") as store:
+        head = store.open(tenant, name)
+        return [row.position for row in store.stamps(head, 1, 99) if not row.size]
+
+
+def test_it_tells_what_is_over_its_age_and_erases_nothing(age):
+    told = age("--older", "tool results=1 turn").splitlines()
+    assert told[0].split() == ["over", "its", "age", "messages", "bytes"]
+    assert told[1].split()[:3] == ["tool", "results", "8"]
+    assert told[3:] == ["Waiting: 2 shown.", "Of 2 conversations. Say --yes to erase them, for good."]
+    assert (gone("one"), gone("two")) == ([], [])
+
+
+def test_with_yes_it_erases_and_says_so(age, run):
+    told = age("--older", "tool results=1 turn", "--who", "cron", "--yes").splitlines()
+    assert told[-1] == "8 messages erased, of 2 conversations. Now vacuum: foveate db vacuum"
+    assert (gone("one"), gone("two"), gone("theirs", "zeta")) == ([3, 5, 7, 9], [3, 5, 7, 9], [])
+    code, out, _ = run("db", "verify", "--erased")
+    assert (code, out.splitlines()[0], "all is well" in out) == (0, "8 messages erased.", True)
+    with SqliteStore("chat.db") as store:
+        assert [(one.who, one.reason) for one in store.erasures(store.open("", "one"))] == [("cron", "age")]
+    assert age("--older", "tool results=1 turn", "--yes").splitlines()[-1] == "Nothing goes, of 2 conversations."
+
+
+def test_one_conversation_one_tool_and_several_ages(age):
+    age("one", "--older", "tool results:grep=1 turn", "--older", "assistant messages=1 day and 1 turn", "--yes")
+    assert (gone("one"), gone("two")) == ([2, 4, 5, 6, 8, 9], [])
+
+
+def test_every_tenant_as_json(age):
+    told = [
+        json.loads(line) for line in age("--older", "all=3 turns", "--every-tenant", "--yes", "--json").splitlines()
+    ]
+    assert [(one["tenant"], one["conversation"], one["kinds"][0]["messages"]) for one in told] == [
+        ("", "one", 6),
+        ("", "two", 6),
+        ("zeta", "theirs", 6),
+    ]
+    assert [erased["handles"] for erased in told[2]["erased"]] == ["m2-m7"]
+    assert gone("theirs", "zeta") == [2, 3, 4, 5, 6, 7]
+
+
+def test_ages_are_read_from_the_file_of_settings(age, here):
+    (here / "foveate.toml").write_text('[ages]\n"tool results" = "3 turns"\nall = ["9 turns", "900 days"]\n')
+    assert "tool results" in age("--yes")
+    assert gone("one") == [2, 3, 4, 5, 6, 7, 8]  # The result in m9 is of a narrower kind.
+
+
+def test_what_cannot_be_is_refused(refused, here):
+    assert refused().startswith('Older than what? Say --older "tool results=90 days"')
+    assert "look like" in refused("--older", "tool results")
+    assert "not for 'tool_result'" in refused("--older", "tool result=9 days")
+    assert "An age looks like" in refused("--older", "all=soon")
+    assert "nobody" in refused("nobody", "--older", "all=9 days")
+    assert "--every-tenant" in refused("one", "--older", "all=9 days", "--every-tenant")
+    (here / "foveate.toml").write_text('[ages]\n\nall = "soon"\n')
+    assert refused().startswith("foveate.toml, line 3: ages.all: An age looks like 90 days")
+    (here / "foveate.toml").write_text("ages = 9\n")
+    assert "allowed: a table" in refused()
+    assert (gone("one"), gone("two")) == ([], [])

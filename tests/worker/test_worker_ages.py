@@ -1,0 +1,113 @@
+"""Letting go of what is old as a job: what it says, what it does, and that it comes by itself. No database."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("procrastinate", reason="procrastinate is not installed (the extra `worker`)")
+pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+
+import msgspec
+from procrastinate.testing import InMemoryConnector
+
+from foveate import open_conversation
+from foveate.core.ages import Age, read_ages
+from foveate.core.edits import Span, Summarize
+from foveate.errors import BadSetting, NoSuchConversation
+from foveate.stores.memory import MemoryStore
+from foveate.worker import Aging, Backoff, Worker, enqueue
+from foveate.worker.compacting import Compaction, Opening
+from foveate.worker.jobs import TASKS, done, task_of
+from foveate.worker.running import app_of
+
+URL = "postgresql://nobody@127.0.0.1:1/nothing"
+
+
+def stored() -> MemoryStore:
+    """Two conversations of acme's and one of nobody's, of each of which four messages of six are summed up."""
+    store = MemoryStore()
+    ticks = iter(range(1, 10**9))
+    for tenant, name in (("acme", "one"), ("acme", "two"), ("", "ours")):
+        chat = open_conversation(
+            name, tenant=tenant, store=store, format="openai", policy="off", clock=lambda: next(ticks)
+        )
+        for n in range(6):
+            chat.append(f"number {n}")
+        rows = chat.history(1, 4)
+        chat.edit(Summarize(Span(rows[0].id, rows[-1].id), "Four of them."))
+    return store
+
+
+def erased(store: MemoryStore) -> dict[str, int]:
+    """How many messages of each conversation say nothing any more."""
+    heads = [store.open(tenant, name) for tenant, name in (("acme", "one"), ("acme", "two"), ("", "ours"))]
+    return {head.name: store.leftovers(head)[0] for head in heads}
+
+
+def worked(store: MemoryStore, wanted: Aging, *ages: Age) -> str:
+    return done(store, wanted, Opening("digest"), is_last=True, ages=ages)
+
+
+def test_a_job_names_rules_and_conversations_and_nothing_else() -> None:
+    rules = {"tool results:grep": "90 days and 200 turns, even pinned", "media": "2 weeks"}
+    wanted = Aging("one", "acme", tuple(map(str, read_ages(rules))), "ann")
+    assert msgspec.to_builtins(wanted) == {
+        "conversation": "one",
+        "tenant": "acme",
+        "ages": ("tool results:grep = 200 turns and 90 days, even pinned", "media = 2 weeks"),
+        "who": "ann",
+    }
+    assert (task_of(wanted), TASKS["foveate.age"]) == ("foveate.age", Aging)
+    assert msgspec.convert({"timestamp": 7}, Aging) == Aging()  # What comes by itself is told when.
+
+
+def test_it_shares_the_lock_of_its_conversation_and_waits_once_for_each_set_of_rules() -> None:
+    one = Aging("one", "acme", ("all = 9 days",))
+    assert one.lock == Compaction("one", "acme").lock
+    assert len({Aging().lock, Aging(None, "").lock, Aging(None, "acme").lock, one.lock}) == 4
+    assert one.waiting_lock != Aging("one", "acme", ("all = 8 days",)).waiting_lock
+
+
+def test_one_conversation_a_tenant_and_everything() -> None:
+    rule = ("all = 1 day",)
+    store = stored()
+    assert worked(store, Aging("one", "acme", rule)) == "4 messages erased, 1 conversation looked through"
+    assert erased(store) == {"one": 4, "two": 0, "ours": 0}
+    assert worked(store, Aging(None, "acme", rule)) == "4 messages erased, 2 conversations looked through"
+    assert erased(store) == {"one": 4, "two": 4, "ours": 0}
+    assert worked(store, Aging(), Age("all", None, 1)) == "4 messages erased, 3 conversations looked through"
+    assert erased(store) == {"one": 4, "two": 4, "ours": 4}
+    with pytest.raises(NoSuchConversation):
+        worked(store, Aging("nobody", "acme", rule))
+
+
+def test_a_job_without_rules_takes_those_of_its_worker_and_fails_where_that_has_none() -> None:
+    store = stored()
+    with pytest.raises(BadSetting, match="this worker has none"):
+        worked(store, Aging("ours"))
+    assert worked(store, Aging("ours"), Age("all", None, 1)) == "4 messages erased, 1 conversation looked through"
+
+
+def test_it_comes_by_itself_where_a_line_of_a_crontab_says_so() -> None:
+    def work(*_: Any) -> str:
+        return ""
+
+    plain = app_of(InMemoryConnector(), work, Backoff(1, 0), work)
+    timed = app_of(InMemoryConnector(), work, Backoff(1, 0), work, ages_at="17 3 * * *")
+    assert plain.periodic_registry.periodic_tasks == {}
+    ((name, _), found), *others = timed.periodic_registry.periodic_tasks.items()
+    assert (name, found.cron, others) == ("foveate.age", "17 3 * * *", [])
+    assert found.configure_kwargs["queueing_lock"] == Aging().waiting_lock
+
+
+def test_what_cannot_be_asked_for_is_refused() -> None:
+    with pytest.raises(BadSetting, match="ages= is for 'age' alone"):
+        enqueue(URL, "one", "erase", ages={"all": "9 days"})
+    with pytest.raises(BadSetting, match="An age looks like"):
+        enqueue(URL, "one", "age", ages={"all": "soon"})
+    with pytest.raises(BadSetting, match="Name the ages too"):
+        Worker(URL, summarizer="digest", ages_at="17 3 * * *")
+    with pytest.raises(BadSetting, match="line of a crontab"):
+        Worker(URL, summarizer="digest", ages={"all": "9 days"}, ages_at="at three")
