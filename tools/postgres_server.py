@@ -52,9 +52,9 @@ class NoServer(Exception):
 class Server:
     """One server in one folder. `start`, `stop` and `crash` may be called again and again; what it holds stays."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, binaries: Path | None = None) -> None:
         self.folder = folder
-        self.binaries = _binaries(folder)
+        self.binaries = binaries or _binaries(folder)
         self._data = folder / "data"
         self._held: Any = None
         try:
@@ -131,6 +131,49 @@ class Server:
         """End it as a crash would: nothing is written, and the next start recovers from the log."""
         self._control("stop", "-m", "immediate")
 
+    def kill(self) -> None:
+        """End it as a power cut would: none of its processes gets to know."""
+        first = int((self._data / "postmaster.pid").read_text().split()[0])
+        all_of_it = [first, *_children(first)]
+        os.kill(first, signal.SIGKILL)
+        while any(_is_alive(one) for one in all_of_it):  # The others notice, and end; before it cannot be started.
+            time.sleep(0.01)
+        (self._data / "postmaster.pid").unlink(missing_ok=True)
+
+    def pause(self) -> None:
+        """Let the process that takes connections stand still until `resume`: who asks gets no answer."""
+        os.kill(int((self._data / "postmaster.pid").read_text().split()[0]), signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Go on after `pause`."""
+        os.kill(int((self._data / "postmaster.pid").read_text().split()[0]), signal.SIGCONT)
+
+    def follow(self, name: str) -> Server:
+        """A standby of this one that is up to date and streams what comes, in a folder inside this one's; it is stopped
+        with it. It calls itself `name`, as `synchronous_standby_names` may say. Raises NoServer.
+        """
+        if not (self.binaries / "pg_basebackup").exists():
+            raise NoServer(f"{self.binaries} has no pg_basebackup, which makes a standby")
+        folder = self.folder / name
+        folder.mkdir()
+        _give(folder, 0o755)
+        (folder / "port").write_text(str(_free_port()))
+        (folder / "password").write_text(self.password)
+        source = f"host=127.0.0.1 port={self.port} user=postgres application_name={name}"
+        where = "-D", str(folder / "data"), "-d", source
+        copied = self._run("pg_basebackup", *where, "-R", "-X", "stream", "-c", "fast", "-N", password=self.password)
+        if copied.returncode:
+            raise NoServer(f"pg_basebackup failed: {copied.stderr.strip()[-500:]}")
+        standby = Server(folder, self.binaries)
+        with open(folder / "data" / "postgresql.auto.conf", "a") as settings:
+            settings.write(f"primary_conninfo = '{source} password={self.password}'\n")
+        standby.start()
+        return standby
+
+    def promote(self) -> None:
+        """Make a standby a primary. Returns when it takes writes."""
+        self._control("promote")
+
     def is_ready(self) -> bool:
         """Whether something listens."""
         with socket.socket() as probe:
@@ -143,7 +186,7 @@ class Server:
     def _control(self, order: str, *more: str) -> subprocess.CompletedProcess[str]:
         return self._run("pg_ctl", order, "-D", str(self._data), "-w", "-t", str(int(_START_SECONDS)), *more)
 
-    def _run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def _run(self, program: str, *arguments: str, password: str = "") -> subprocess.CompletedProcess[str]:
         # To a file: the server inherits pg_ctl's output, and a pipe would stay open for as long as it runs.
         with tempfile.TemporaryFile("w+") as said:
             done = subprocess.run(
@@ -152,7 +195,7 @@ class Server:
                 stdout=said,
                 stderr=subprocess.STDOUT,
                 cwd=self.folder,
-                env={**os.environ, "LC_ALL": "C", "TZ": "UTC"},
+                env={**os.environ, "LC_ALL": "C", "TZ": "UTC", **({"PGPASSWORD": password} if password else {})},
                 **_as_whom(),
             )
             said.seek(0)
@@ -210,6 +253,8 @@ def _be_keeper(folder: Path) -> None:
     with open(folder / "held", "w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         (folder / "running").unlink()
+        for standby in folder.glob("*/data/postmaster.pid"):
+            Server(standby.parent.parent, server.binaries).crash()
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -282,6 +327,22 @@ def _give(path: Path, mode: int) -> None:
     if whom:
         os.chown(path, whom["user"], whom["group"])
     path.chmod(mode)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    # One that is dead and whose parent has not asked how it ended yet is as good as gone.
+    said = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True).stdout.strip()
+    return bool(said) and not said.startswith("Z")
+
+
+def _children(process: int) -> list[int]:
+    said = subprocess.run(["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True).stdout
+    pairs = (line.split() for line in said.splitlines())
+    return [int(pid) for pid, parent in pairs if int(parent) == process]
 
 
 def _free_port() -> int:

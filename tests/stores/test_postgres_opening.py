@@ -46,7 +46,8 @@ def test_a_url_says_where_to_connect_and_how() -> None:
     }
     assert (found["connect_timeout"], found["client_encoding"]) == ("2", "utf8")
     assert found["options"] == (
-        '-c lock_timeout=2500ms -c idle_in_transaction_session_timeout=60s -c search_path="my\\ own"'
+        "-c lock_timeout=2500ms -c idle_in_transaction_session_timeout=60s -c tcp_keepalives_idle=30 "
+        '-c tcp_keepalives_interval=10 -c tcp_keepalives_count=3 -c search_path="my\\ own"'
     )
 
 

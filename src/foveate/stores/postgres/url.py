@@ -132,6 +132,10 @@ def _settings(schema: str, wait: float, more: str) -> str:
     settings = {
         "lock_timeout": f"{round(wait * 1000)}ms",
         "idle_in_transaction_session_timeout": f"{_IDLE_SECONDS}s",
+        # For the server: how it notices that this process vanished without a word, and lets go of what it held.
+        "tcp_keepalives_idle": "30",
+        "tcp_keepalives_interval": "10",
+        "tcp_keepalives_count": "3",
     }
     if schema:
         settings["search_path"] = '"' + schema.replace('"', '""') + '"'

@@ -1,0 +1,121 @@
+"""Processes that lead conversations while a test does harm to their server, and what must be true afterwards."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from foveate.core import wire
+from foveate.stores.postgres import PostgresStore
+
+__all__ = ["TOLD", "Leaders", "check"]
+
+HERE = Path(__file__).resolve().parent
+SRC = HERE.parent.parent / "src"
+TOLD = {"not known whether", "cannot be reached", "lost again and again", "Other writers"}
+"""What a caller may be told while its server goes away and comes back, by words of it."""
+
+
+class Leader:
+    """A child that leads a conversation, and what it said so far."""
+
+    def __init__(self, url: str, name: str, conversation: str, count: int) -> None:
+        self.name, self.conversation, self.count = name, conversation, count
+        self.lines: list[list[str]] = []
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "leading_child.py"), url, name, conversation, str(count)],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(SRC), str(HERE)])},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,  # The pool tells of each connection that fails.
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read)
+
+    def begin(self) -> None:
+        assert self.process.stdout is not None
+        assert self.process.stdin is not None
+        assert self.process.stdout.readline() == "ready\n"
+        self._reader.start()
+        self.process.stdin.write("\n")
+        self.process.stdin.close()
+
+    def said(self) -> int:
+        return sum(line[0] == "said" for line in self.lines)
+
+    def end(self) -> int:
+        code = self.process.wait(timeout=120)
+        self._reader.join()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        return code
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.endswith("\n"):
+                self.lines.append(line.split(maxsplit=2) if not line.startswith("failed") else ["failed", line])
+
+
+class Leaders:
+    """Some of them. A context manager: none is left when it ends."""
+
+    def __init__(self, url: str, conversations: list[str], count: int) -> None:
+        self.all = [Leader(url, f"w{n}", name, count) for n, name in enumerate(conversations)]
+        for one in self.all:
+            one.begin()
+
+    def until(self, share: float) -> None:
+        """Wait until each has said this share of what it has to say."""
+        for one in self.all:
+            while one.said() < one.count * share and one.process.poll() is None:
+                threading.Event().wait(0.002)
+
+    def told(self) -> Counter[str]:
+        """The failures that they were told of, by what the error says first."""
+        failed = [line[1] for one in self.all for line in one.lines if line[0] == "failed"]
+        return Counter(next((mark for mark in TOLD if mark in said), said) for said in failed)
+
+    def end(self) -> None:
+        """Wait until all have said everything."""
+        assert [one.end() for one in self.all] == [0] * len(self.all)
+        assert [one.said() for one in self.all] == [one.count for one in self.all]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for one in self.all:
+            one.process.kill()
+            one.process.wait()
+            one._reader.join()
+
+
+def check(url: str, leaders: Leaders) -> dict[str, int]:
+    """Everything acknowledged is there once and in its writer's order, nothing is there twice, and every chain holds.
+    How many messages each conversation has.
+    """
+    counts = {}
+    with PostgresStore(url) as store:
+        for name in sorted({one.conversation for one in leaders.all}):
+            head = store.open("", name, create=False)
+            assert store.verify(head) == []
+            texts = [wire.decode_message(row.body).text for row in store.messages(head, 1, head.position)]
+            said = [tuple(text.split()[:2]) for text in texts]
+            ours = [one for one in leaders.all if one.conversation == name]
+            assert Counter(said) == Counter((one.name, str(turn)) for one in ours for turn in range(one.count))
+            for one in ours:
+                assert [int(turn) for who, turn in said if who == one.name] == list(range(one.count))
+            journal = {(str(record.last), id) for id, record in store.records(head)}
+            edited = {(line[1], line[2].strip()) for one in ours for line in one.lines if len(line) == 3}
+            assert {(number, id) for number, id in edited if not number.startswith("w")} - journal == set()
+            counts[name] = head.position
+    return counts

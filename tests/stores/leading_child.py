@@ -1,0 +1,63 @@
+"""A process that leads a conversation, which is compacted on the way: run with a URL, its own name, the conversation's
+and how often it speaks.
+
+It opens one conversation once and keeps it, whatever happens to the server. It prints what was acknowledged, a line at
+a time: `said NAME TURN`, `edited NUMBER RECORD`, and `failed` with what was told.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from foveate import Conversation, compact_on_overflow, open_conversation
+from foveate.errors import StalePlan, StoreError
+
+
+def say(chat: Conversation, text: str) -> None:
+    """Append this text once. After a failure it is looked for before it is said again."""
+    begun = len(chat)
+    while True:
+        try:
+            chat.append(text)
+            return
+        except StoreError as error:
+            print("failed", " ".join(str(error).split()), flush=True)
+            while not is_fresh(chat):
+                pass
+            if any(row.message.text == text for row in chat.history(begun + 1)):
+                return
+
+
+def is_fresh(chat: Conversation) -> bool:
+    try:
+        chat.refresh()
+    except StoreError as error:
+        print("failed", " ".join(str(error).split()), flush=True)
+        return False
+    return True
+
+
+def main(url: str, name: str, conversation: str, count: int) -> None:
+    policy = (compact_on_overflow(ahead=0.5, keep_recent=0.25),)
+    chat = open_conversation(
+        conversation, store=url, policy=policy, summarizer="digest", window=6_000, reserve=500, background=False
+    )
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for turn in range(count):
+        say(chat, f"{name} {turn}" + " and so on" * (turn * 37 % 90))
+        print("said", name, turn, flush=True)
+        try:
+            chat.settle()
+        except StalePlan:
+            continue
+        except StoreError as error:
+            print("failed", " ".join(str(error).split()), flush=True)
+            continue
+        head = chat._engine.head
+        print("edited", head.number, head.record, flush=True)
+    chat.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))

@@ -1,0 +1,265 @@
+"""A network that is cut anywhere, or swallows what is sent: one clear error, nothing lost and nothing twice."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+
+from postgres_schemas import execute
+from wires import Side, Wire, ends_of_messages
+
+from foveate import open_conversation
+from foveate.core import wire as said_as
+from foveate.core.messages import user
+from foveate.errors import BadSetting, StalePlan, StoreError
+from foveate.ports import Head
+from foveate.stores.postgres import PostgresStore
+from foveate.testing.rows import chain, record_after
+
+
+@pytest.fixture
+def wire(postgres: Any) -> Iterator[Wire]:
+    with Wire(int(postgres.port)) as wire:
+        yield wire
+
+
+def without_pause(attempt: int) -> None:
+    """Instead of waiting before the next attempt."""
+
+
+class Talk:
+    """A conversation through a wire: each operation once, whatever happens, as a caller should do it."""
+
+    def __init__(self, store: PostgresStore) -> None:
+        self.store = store
+        store._driver._connections.give_up()  # On a connection of its own: what is said on it is always the same.
+        self.name = uuid.uuid4().hex
+        head = store.open("acme", self.name)
+        self.head = store.append(head, chain([user(f"message {n}") for n in range(4)], head))
+        self.told: list[str] = []
+        """What was said when something failed."""
+
+    def append(self) -> None:
+        rows = chain([user("the next one " + "and so on" * 900)], self.head)
+        while True:
+            try:
+                self.head = self.store.append(self.head, rows)
+                return
+            except StoreError as error:
+                self.told.append(str(error))
+                now = self._again()
+                if now.tip == rows[-1].id:
+                    self.head = now
+                    return
+                assert now == self.head
+
+    def commit(self) -> None:
+        record, id = record_after(self.head)
+        while True:
+            try:
+                self.head = self.store.commit(self.head, record, id)
+                return
+            except StoreError as error:
+                self.told.append(str(error))
+                now = self._again()
+                if isinstance(error, StalePlan) or now.record == id:
+                    self.head = now
+                    return
+
+    def erase(self) -> None:
+        while True:
+            try:
+                self.store.erase(self.head, [(2, 2)])
+                self.head = self.store.open("acme", self.name)
+                return
+            except StoreError as error:
+                self.told.append(str(error))
+
+    def fork(self) -> None:
+        while True:
+            try:
+                self.store.fork(self.head, f"{self.name} two", 3, 0)
+                return
+            except BadSetting:  # It was made although nobody said so.
+                return
+            except StoreError as error:
+                self.told.append(str(error))
+
+    def open(self) -> None:
+        while True:
+            try:
+                self.store.open("acme", f"{self.name} new")
+                return
+            except StoreError as error:
+                self.told.append(str(error))
+
+    def is_as(self, do: str) -> bool:
+        """Whether it is as it must be after this operation, done once."""
+        head = self.store.open("acme", self.name, create=False)
+        rows = self.store.messages(head, 1, 99)
+        texts = [said_as.decode_message(row.body).text[:12] if row.body else "" for row in rows]
+        mine = [name.removeprefix(self.name) for name in self.store.names("acme") if name.startswith(self.name)]
+        found = {
+            "texts": texts,
+            "edits": len(self.store.records(head)),
+            "erased": head.erased,
+            "names": mine,
+            "wrong": self.store.verify(head),
+        }
+        return found == {
+            "texts": [
+                "message 0",
+                "" if do == "erase" else "message 1",
+                "message 2",
+                "message 3",
+                *(["the next one"] if do == "append" else []),
+            ],
+            "edits": int(do == "commit"),
+            "erased": int(do == "erase"),
+            "names": ["", *{"fork": [" two"], "open": [" new"]}.get(do, [])],
+            "wrong": [],
+        }
+
+    def _again(self) -> Head:
+        while True:
+            try:
+                return self.store.open("acme", self.name)
+            except StoreError as error:
+                self.told.append(str(error))
+
+
+def places(store: PostgresStore, wire: Wire, do: str, side: Side, kinds: bytes = b"") -> list[int]:
+    """Where messages begin and end in what one side says during an operation, and a byte into each; or where those of
+    some kinds end.
+    """
+    talk = Talk(store)
+    wire.listen()
+    getattr(talk, do)()
+    said = wire.heard[side]
+    ends = ends_of_messages(said, kinds)
+    return sorted({0, *(end + more for end in ends for more in range(1 if kinds else 2) if end + more < len(said))})
+
+
+OPERATIONS = ["append", "commit", "erase", "fork", "open"]
+KNOWN = ("it is not known", "Another writer", "was lost", "has not answered", "held the same row", "cannot be reached")
+
+
+def check_cuts(url: str, wire: Wire, do: str, side: Side, step: int) -> int:
+    """How often it was said that nobody knows."""
+    told = []
+    with PostgresStore(url + "&pool=1", pause=without_pause) as store:
+        where = places(store, wire, do, side)
+        for place in where[::step]:
+            talk = Talk(store)
+            wire.cut(side, place)
+            getattr(talk, do)()
+            assert wire.has_failed, place
+            assert talk.is_as(do), f"cut after byte {place} of the {side}"
+            told += talk.told
+    # Else it is mended unseen. What was asked before the cut may come true a moment after one has looked.
+    assert [said for said in told if "not known" not in said and "Another writer" not in said] == []
+    return len(told)
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+@pytest.mark.parametrize("do", OPERATIONS)
+def test_a_connection_that_is_cut_between_messages_or_in_one_loses_and_doubles_nothing(
+    postgres: Any, postgres_url: str, wire: Wire, do: str, side: Side
+) -> None:
+    check_cuts(
+        wire.url(postgres_url, postgres.port), wire, do, side, step={"append": 7, "commit": 7, "erase": 99}.get(do, 31)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("do", OPERATIONS)
+def test_a_connection_that_is_cut_at_every_message(postgres: Any, postgres_url: str, wire: Wire, do: str) -> None:
+    url = wire.url(postgres_url, postgres.port)
+    step = {"append": 1, "commit": 2, "erase": 41}.get(do, 7)  # It says a great deal.
+    unknown = [check_cuts(url, wire, do, side, step) for side in ("client", "server")]
+    assert unknown[1] > 0  # The answer to a COMMIT was cut off.
+
+
+def check_swallowed(url: str, wire: Wire, do: str, side: Side, some: Callable[[list[int]], list[int]]) -> list[str]:
+    """The server's end stays open: it does not hear that nobody waits any more, and ends the transaction itself."""
+    told: list[str] = []
+    waits = "&pool=1&wait=0.1&answer=0.1&connect_timeout=2&options=-c%20idle_in_transaction_session_timeout%3D300"
+    with PostgresStore(url + waits, pause=without_pause) as store:
+        # Of the client behind a Sync. A server that waits for the rest of something waits for as long as it takes the
+        # connection for alive: it is, here; else `tcp_keepalives_idle` ends that.
+        for place in some(places(store, wire, do, side, b"S" if side == "client" else b"")):
+            talk = Talk(store)
+            wire.cut(side, place, swallow=True)
+            getattr(talk, do)()
+            assert wire.has_failed, place
+            assert talk.is_as(do), f"swallowed after byte {place} of the {side}"
+            told += talk.told
+    assert [said for said in told if not any(known in said for known in KNOWN)] == []
+    return told
+
+
+@pytest.mark.parametrize("side", ["client", "server"])
+@pytest.mark.parametrize("do", ["append"])
+def test_a_network_that_swallows_what_is_sent_is_given_up_and_told(
+    postgres: Any, postgres_url: str, wire: Wire, do: str, side: Side
+) -> None:
+    told = check_swallowed(wire.url(postgres_url, postgres.port), wire, do, side, lambda places: [0, places[-1]])
+    assert [said for said in told if "has not answered for 0.2 s" in said] != []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", ["client", "server"])
+@pytest.mark.parametrize("do", ["append", "commit"])
+def test_a_network_that_swallows_what_is_sent_from_any_message_on(
+    postgres: Any, postgres_url: str, wire: Wire, do: str, side: Side
+) -> None:
+    check_swallowed(wire.url(postgres_url, postgres.port), wire, do, side, lambda places: places[::4])
+
+
+def test_a_conversation_through_bad_cuts_says_everything_once_with_after(
+    postgres: Any, postgres_url: str, wire: Wire
+) -> None:
+    """As a program does it: whatever fails is said again, after the tip as it was."""
+    url = wire.url(postgres_url, postgres.port)
+    with open_conversation("one", store=url, policy="off", window=32_000) as chat:
+        tip, failed = chat.append("message 0")[-1], []
+        for n in range(1, 40):
+            wire.cut("server" if n % 3 else "client", n * 37 % 400)
+            while True:
+                try:
+                    tip = chat.append(f"message {n}", after=tip)[-1]
+                    break
+                except StoreError as error:
+                    failed.append(str(error))
+        wire.listen()
+        assert [row.message.text for row in chat.history()] == [f"message {n}" for n in range(40)]
+        assert chat.verify() == []
+        assert failed == [said for said in failed if "not known" in said] != []
+
+
+def test_bytes_that_come_one_by_one_are_put_together(postgres: Any, postgres_url: str, wire: Wire) -> None:
+    wire.is_slow = True
+    with PostgresStore(wire.url(postgres_url, postgres.port)) as store:
+        talk = Talk(store)
+        talk.append()
+        assert (talk.is_as("append"), talk.told) == (True, [])
+
+
+def test_a_network_that_is_down_is_told_and_the_same_store_goes_on_when_it_is_back(
+    postgres: Any, postgres_url: str, wire: Wire
+) -> None:
+    with PostgresStore(wire.url(postgres_url, postgres.port) + "&wait=0.2") as store:
+        talk = Talk(store)
+        for _ in range(2):
+            wire.is_down = True
+            wire.cut_all()
+            with pytest.raises(StoreError, match="cannot be reached"):
+                store.append(talk.head, chain([user("while it is down")], talk.head))
+            wire.is_down = False
+            assert talk.is_as("")
+    assert execute(postgres_url, "SELECT count(*) FROM message") == [(4,)]
