@@ -61,7 +61,7 @@ def proxy(postgres: Any) -> Iterator[Proxy]:
     proxy.close()
 
 
-def test_an_append_and_a_commit_wait_for_the_server_twice_and_a_read_four_times(
+def test_an_append_and_a_commit_wait_for_the_server_twice_and_who_was_not_first_once_more(
     postgres: Any, postgres_url: str, proxy: Proxy
 ) -> None:
     def trips(work: Callable[[], Any]) -> int:
@@ -83,4 +83,27 @@ def test_an_append_and_a_commit_wait_for_the_server_twice_and_a_read_four_times(
         counted["commit"] = trips(lambda: store.commit(head, *record_after(head)))
         counted["open"] = trips(lambda: store.open("acme", "one"))
         counted["read"] = trips(lambda: store.messages(head, 5, 20))
-    assert counted == {"append": 2, "append of many": 2, "commit": 2, "open": 3, "read": 4}
+        for _ in range(6):
+            head = store.extend(head, lambda tail: chain(talk(1), tail.head)).head
+            store.tail(head)
+        counted["extend"] = trips(lambda: store.extend(head, lambda tail: chain(talk(1), tail.head)))
+        counted["tail"] = trips(lambda: store.tail(head))
+        many = [store.open("acme", "one")]
+        for _ in range(6):  # Another is first, each time.
+            many.append(store.append(many[-1], chain(talk(1), many[-1])))
+            store._crowded.clear()
+            many.append(store.extend(many[-2], lambda tail: chain(talk(1), tail.head)).head)
+        store._crowded.clear()
+        counted["extend, not first"] = trips(lambda: store.extend(head, lambda tail: chain(talk(1), tail.head)))
+        counted["extend in a crowd"] = trips(lambda: store.extend(head, lambda tail: chain(talk(1), tail.head)))
+    assert counted == {
+        "append": 2,
+        "append of many": 2,
+        "commit": 2,
+        "open": 3,
+        "read": 4,
+        "extend": 2,
+        "tail": 2,
+        "extend, not first": 3,
+        "extend in a crowd": 2,
+    }

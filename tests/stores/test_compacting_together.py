@@ -1,0 +1,176 @@
+"""Two that compact one conversation at the same moment, and others who speak meanwhile, on both databases."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveate import BadInput, Conversation, SummaryRequest, compact_on_overflow, open_conversation, open_store
+from foveate.core.edits import Pin, Summarize, Target
+from foveate.testing import BodyChecker, say, text_of, user
+from foveate.testing.background import HandCranked
+from foveate.worker.compacting import Compaction, Opening, compacted
+
+POLICY = compact_on_overflow(ahead=0.5, keep_recent=0.25, framing="{summary}", digest=False)
+SIZE: dict[str, Any] = {"window": 11_000, "reserve": 1_000}
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/c.db"
+    return str(request.getfixturevalue("postgres_url"))
+
+
+def opened(url: str, **more: Any) -> Conversation:
+    """As another process would: with a store of its own."""
+    return open_conversation("c", store=url, **({"policy": (POLICY,), "background": False} | SIZE | more))
+
+
+def talk(one: Conversation, count: int) -> None:
+    """So many questions and answers of 500 tokens each."""
+    for n in range(count):
+        one.append([user(f"q{n} " + text_of(490, 2 * n)), say(f"a{n} " + text_of(490, 2 * n + 1))])
+
+
+def together(*works: Callable[[], Any]) -> list[Any]:
+    """What they return, or raise, at once."""
+    told: list[Any] = [None] * len(works)
+
+    def run(n: int) -> None:
+        try:
+            told[n] = works[n]()
+        except Exception as error:
+            told[n] = error
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(len(works))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    return told
+
+
+class Meeting:
+    """A summarizer that waits until all who are to compact at once have asked theirs."""
+
+    def __init__(self, count: int) -> None:
+        self._barrier = threading.Barrier(count)
+        self._met = threading.local()
+        self.asked = 0
+
+    def __call__(self, request: SummaryRequest) -> str:
+        self.asked += 1
+        if not getattr(self._met, "is_done", False):
+            self._met.is_done = True
+            self._barrier.wait(30)
+        return "In short."
+
+
+def check(url: str, said: list[str]) -> list[str]:
+    """Nothing is lost or doubled, and exactly one summary stands; what the model sees, which is legal."""
+    with opened(url, policy="none") as chat:
+        assert chat.verify() == []
+        assert [row.message.text for row in chat.history()] == said
+        summaries = [edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize)]
+        assert len(summaries) == 1
+        assert BodyChecker("openai").check(chat.prompt()) == []
+        return [entry.message.text.split(" ", 1)[0] for entry in chat.view if entry.kind != "summary"]
+
+
+def test_f35_of_two_who_compact_at_the_same_moment_one_does_and_the_other_finds_it_done(url: str) -> None:
+    summarizer = Meeting(2)
+    with opened(url, summarizer=summarizer) as one:
+        talk(one, 11)
+        one.append(user("now"))
+        with opened(url, summarizer=summarizer) as other:
+            views = together(one.settle, other.settle)
+            assert [[entry.kind for entry in view].count("summary") for view in views] == [1, 1]
+            assert summarizer.asked == 2
+            said = [row.message.text for row in one.history()]
+    assert check(url, said)[-1] == "now"
+
+
+def test_f35_what_lies_ready_in_the_background_is_dropped_where_another_compacted_first(url: str) -> None:
+    background = HandCranked()
+    with opened(url, summarizer=lambda request: "Mine.", background=background) as one:
+        talk(one, 9)
+        one.append(user("q " + text_of(490, 99)))
+        one.settle()
+        assert background.crank() == 1  # It is written, and waits until it is due.
+        with opened(url, summarizer=lambda request: "Theirs.") as other:
+            other.compact()
+        one.append([say("a " + text_of(990, 98)), user("now")])
+        view = one.settle()
+        assert [entry.message.text for entry in view if entry.kind == "summary"] == ["Theirs."]
+        said = [row.message.text for row in one.history()]
+    assert check(url, said)[-1] == "now"
+
+
+def test_f35_a_worker_and_a_conversation_that_compact_at_the_same_moment_make_one_summary(url: str) -> None:
+    summarizer = Meeting(2)
+    with opened(url, summarizer=summarizer) as one, open_store(url) as store:  # type: ignore[attr-defined]
+        talk(one, 10)
+        wanted, opening = Compaction("c", number=0, is_wanted=True), Opening(summarizer, (POLICY,), **SIZE)
+        by_worker, by_hand = together(lambda: compacted(store, wanted, opening, is_last=True), one.compact)
+        if by_worker == "nothing to do":
+            assert any(isinstance(edit, Summarize) for edit in by_hand.edits)
+        else:
+            assert "compact" in by_worker
+            assert isinstance(by_hand, BadInput)  # It says that there is nothing to compact.
+        said = [row.message.text for row in one.history()]
+    check(url, said)
+
+
+@pytest.mark.parametrize("how", ["at once", "in the background", "by a worker"])
+def test_f31_what_another_says_while_a_summary_is_written_stays_as_it_was_said(url: str, how: str) -> None:
+    with opened(url, policy="none") as other:
+        talk(other, 10)
+
+        def summarizer(request: SummaryRequest) -> str:
+            other.append(user("meanwhile"))
+            return "In short."
+
+        with opened(
+            url, summarizer=summarizer, background=(crank := HandCranked()) if how != "at once" else False
+        ) as one:
+            match how:
+                case "at once":
+                    one.compact()
+                case "in the background":
+                    one.settle()
+                    crank.crank()
+                    one.compact() if not one.records() else one.settle()
+                case _:
+                    with open_store(url) as store:  # type: ignore[attr-defined]
+                        opening = Opening(summarizer, (POLICY,), **SIZE)
+                        compacted(store, Compaction("c", is_wanted=True), opening, is_last=True)
+        other.refresh()
+        said = [row.message.text for row in other.history()]
+    assert said.count("meanwhile") == 1
+    assert check(url, said)[-1] == "meanwhile"
+
+
+def test_edits_by_hand_that_many_make_at_once_are_all_made(url: str) -> None:
+    """A plan that is refused is made again, as often as it takes: none of these has to be tried again by its caller."""
+    with opened(url, policy="none") as one:
+        talk(one, 4)
+        ids = [row.id for row in one.history()]
+    chats = [opened(url, policy="none") for _ in range(6)]
+    receipts = together(
+        *(
+            lambda n=n, chat=chat: [chat.edit(Pin(Target(ids[(n + k) % 8]), reason=f"{n}.{k}")) for k in range(4)]
+            for n, chat in enumerate(chats)
+        )
+    )
+    made = [receipt for each in receipts for receipt in each]
+    assert sorted(receipt.first for receipt in made) == list(range(1, 25))
+    for n, chat in enumerate(chats):
+        chat.refresh()
+        reasons = [record.edits[0].reason for record in chat.records()]
+        assert [reason for reason in reasons if reason.startswith(f"{n}.")] == [f"{n}.{k}" for k in range(4)]
+        chat.close()

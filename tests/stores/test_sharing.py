@@ -1,0 +1,161 @@
+"""One conversation in several threads and tasks, one object or many, on both databases; and a loop that never waits."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveate import Conversation, open_async_conversation, open_conversation, open_store
+from foveate.testing import BodyChecker, call, say, user
+from foveate.testing.builders import answer
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    at = f"sqlite:///{tmp_path}/c.db"
+    with open_store(at if request.param == "sqlite" else request.getfixturevalue("postgres_url")) as store:  # type: ignore[attr-defined]
+        yield store
+
+
+def in_threads(count: int, work: Callable[[int], object]) -> None:
+    """Do it in so many threads at once. Raises what one of them raised."""
+    failed: list[BaseException] = []
+
+    def run(n: int) -> None:
+        try:
+            work(n)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failed == []
+
+
+def turn(chat: Conversation, who: str, n: int) -> None:
+    """A question, a call, its result and an answer, as one thread of several says them."""
+    chat.append(user(f"{who}.{n} asks"))
+    chat.settle()
+    chat.record(call(f"{who}-{n}", "look"))
+    chat.append(answer(f"{who}-{n}", f"{who}.{n} found"))
+    chat.settle()
+    chat.record(say(f"{who}.{n} says"))
+
+
+def check(store: Any, name: str, whos: list[str], turns: int) -> None:
+    """Everything was said once, in the order of whoever said it, and the view is legal."""
+    with open_conversation(name, store=store, window=100_000, policy="none") as chat:
+        assert chat.verify() == []
+        rows = chat.history()
+        assert len(rows) == len(whos) * turns * 4
+        for who in whos:
+            steps = [step for n in range(turns) for step in (f"{who}.{n} asks", f"{who}-{n}", f"{who}.{n} says")]
+            own = [row.message.calls[0].call_id if row.message.calls else row.message.text for row in rows]
+            assert [said for said in own if said in steps] == steps
+        results = [row.message.result.call_id for row in rows if row.message.result]
+        assert sorted(results) == sorted(f"{who}-{n}" for who in whos for n in range(turns))
+        assert BodyChecker("openai").check(chat.prompt()) == []
+
+
+def test_threads_share_one_object(store: Any) -> None:
+    with open_conversation("c", store=store, window=100_000, policy="none") as chat:
+        in_threads(3, lambda n: [turn(chat, f"t{n}", k) for k in range(2)])
+    check(store, "c", [f"t{n}" for n in range(3)], 2)
+
+
+def test_threads_have_an_object_each_of_one_conversation_and_one_store(store: Any) -> None:
+    def work(n: int) -> None:
+        with open_conversation("c", store=store, window=100_000, policy="none") as chat:
+            for k in range(2):
+                turn(chat, f"t{n}", k)
+
+    open_conversation("c", store=store, window=100_000).close()
+    in_threads(3, work)
+    check(store, "c", [f"t{n}" for n in range(3)], 2)
+
+
+@pytest.mark.parametrize("objects", [1, 3])
+def test_tasks_share_one_object_or_have_one_each(store: Any, objects: int) -> None:
+    async def work(chat: Any, who: str) -> None:
+        for n in range(2):
+            await chat.append(user(f"{who}.{n} asks"))
+            await chat.settle()
+            await chat.record(call(f"{who}-{n}", "look"))
+            await chat.append(answer(f"{who}-{n}", f"{who}.{n} found"))
+            await chat.settle()
+            await chat.record(say(f"{who}.{n} says"))
+
+    async def main() -> None:
+        keywords: dict[str, Any] = {"store": store, "window": 100_000, "policy": "none"}
+        chats = [await open_async_conversation("c", **keywords) for _ in range(objects)]
+        await asyncio.gather(*(work(chats[n % objects], f"t{n}") for n in range(3)))
+        for chat in chats:
+            await chat.close()
+
+    asyncio.run(main())
+    check(store, "c", [f"t{n}" for n in range(3)], 2)
+
+
+def test_what_another_object_said_comes_in_with_the_next_append_or_a_refresh(store: Any) -> None:
+    one, other = (open_conversation("c", store=store, window=100_000, policy="none") for _ in range(2))
+    one.append(user("a"))
+    assert (len(one), len(other)) == (1, 0)
+    other.append(user("b"))
+    assert [entry.message.text for entry in other.view] == ["a", "b"]
+    assert [entry.message.text for entry in one.view] == ["a"]
+    one.refresh()
+    assert [entry.message.text for entry in one.view] == ["a", "b"]
+
+
+def test_a_result_names_the_tool_that_another_writer_called_meanwhile(store: Any) -> None:
+    """The name is looked for in what the others said, while the writer has its turn."""
+    one, other = (open_conversation("c", store=store, window=100_000, policy="none") for _ in range(2))
+    one.append([user("go"), call("x", "look")])
+    other.append(answer("x", "found"))
+    assert [row.stamp.source for row in other.history()] == ["", "", "look"]
+    assert [row.stamp.turn for row in other.history()] == [0, 1, 1]
+
+
+def test_of_a_hundred_conversations_at_once_none_stops_the_loop(postgres_url: str) -> None:
+    """The work between two waits for the database is all that the loop is kept from: it is counted in ticks of a task
+    that only yields, and the longest of them is a small part of what the whole takes.
+    """
+
+    async def work(store: Any, n: int) -> None:
+        chat = await open_async_conversation(f"c{n}", store=store, window=100_000, policy="balanced")
+        for k in range(2):
+            await chat.append(user(f"{n}.{k} asks"))
+            await chat.prompt()
+            await chat.record(say(f"{n}.{k} says"))
+        await chat.close()
+
+    async def tick(stalls: list[float]) -> None:
+        before = time.perf_counter()
+        while True:
+            await asyncio.sleep(0)
+            now = time.perf_counter()
+            stalls.append(now - before)
+            before = now
+
+    async def main() -> tuple[list[float], float]:
+        stalls: list[float] = []
+        with open_store(postgres_url) as store:  # type: ignore[attr-defined]
+            await work(store, 1_000)  # What is imported, prepared and connected for the first one.
+            began, ticking = time.perf_counter(), asyncio.create_task(tick(stalls))
+            await asyncio.gather(*(work(store, n) for n in range(100)))
+            took = time.perf_counter() - began
+            ticking.cancel()
+        return stalls, took
+
+    stalls, took = asyncio.run(main())
+    assert len(stalls) > 300
+    assert max(stalls) < max(0.25, took / 8), (max(stalls), took, len(stalls))
