@@ -225,14 +225,14 @@ def test_every_connection_that_writes_syncs_in_full(tmp_path: Path) -> None:
     assert len(seen) > len(scenario())
 
 
-@pytest.mark.parametrize("opened", ["open_store", "open_conversation", "?synchronous=full"])
+@pytest.mark.parametrize("opened", ["open_store", "open_conversation"])
 def test_durability_is_what_everyone_gets_who_does_not_ask_for_less(tmp_path: Path, opened: str) -> None:
     url = f"sqlite:///{tmp_path / 'chat.db'}"
     if opened == "open_conversation":
         chat = foveate.open_conversation("one", store=url, window=10_000)
         store = chat._engine.store
     else:
-        store = foveate.open_store(url + opened if opened[0] == "?" else url)
+        store = foveate.open_store(url)
     level = store._driver.write(lambda session: session.rows("PRAGMA synchronous")[0][0])
     store.close()
     assert level == 2

@@ -10,6 +10,7 @@ import sqlite3
 import stat
 import time
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -49,9 +50,8 @@ class SqliteFile:
         self.place = str(path)
         self._path = _usable(path)
         self._pid = os.getpid()
-        self._identity = (0, 0)
-        self._beside: dict[Path, tuple[int, int]] = {}
-        """The log and its index, as far as it is known which they are."""
+        self._known: tuple[tuple[str, int, int], ...] = ()
+        """The file, its log and the log's index, as far as it is known which they are: path, device, number there."""
         self._synchronous, self.wait, self._class = synchronous, wait, connection
 
     def create(self) -> None:
@@ -73,18 +73,18 @@ class SqliteFile:
                 f"{self.place} lies on a file system where SQLite cannot share its log (a network folder?). Put it on "
                 f"a disk of this computer."
             )
-        self._identity = _identity(self._path)
+        self._known = _known([self._path])
 
     def writing(self) -> sqlite3.Connection:
         """A connection that writes, and does not wait. While it is open the log and its index stay the same."""
         for_good = _FOR_GOOD if self._synchronous == "full" else ()
         connection = self._existing(f"PRAGMA synchronous = {self._synchronous}", *for_good, *_WRITING, _AT_ONCE)
-        self._beside = {name: found for name in self._logs() if (found := _identity(name)) != (0, 0)}
+        self._known = (*self._known[:1], *_known(self._logs()))
         return connection
 
     def forget(self) -> None:
         """The connection that writes is about to be closed: the log may be made anew."""
-        self._beside = {}
+        self._known = self._known[:1]
 
     def reading(self) -> sqlite3.Connection:
         """A connection that reads."""
@@ -112,22 +112,29 @@ class SqliteFile:
         """
         if not self.is_ours:
             raise StoreError(_FORKED.format(path=self.place))
-        if self._identity != _identity(self._path):
-            raise StoreError(
-                f"{self.place} was deleted or replaced while it was open; what was written before is in the file that "
-                f"is gone. Close the store, put the file back or begin a new one, and open it again."
-            )
-        for name, known in self._beside.items():
-            if known != _identity(name):
-                raise StoreError(
-                    f"{name.name} was deleted or replaced while {self.place} was open. It holds what was written last: "
-                    f"close the store before anybody else opens the file, which saves what it can; then open it again "
-                    f"and run `foveate db verify`. Nobody may touch the files beside a database in use."
-                )
+        for path, device, number in self._known:
+            try:
+                found = os.stat(path)
+            except OSError:
+                raise self._gone(path) from None
+            if found.st_ino != number or found.st_dev != device:
+                raise self._gone(path)
 
     def explain(self, error: Exception) -> StoreError:
         """The error as one that says what happened to which file, and what to do."""
         return explain(error, self._path, self.place, self.wait)
+
+    def _gone(self, path: str) -> StoreError:
+        if path == self._known[0][0]:
+            return StoreError(
+                f"{self.place} was deleted or replaced while it was open; what was written before is in the file that "
+                f"is gone. Close the store, put the file back or begin a new one, and open it again."
+            )
+        return StoreError(
+            f"{os.path.basename(path)} was deleted or replaced while {self.place} was open. It holds what was written "
+            f"last: close the store before anybody else opens the file, which saves what it can; then open it again "
+            f"and run `foveate db verify`. Nobody may touch the files beside a database in use."
+        )
 
     def _logs(self) -> tuple[Path, Path]:
         return Path(f"{self._path}-wal"), Path(f"{self._path}-shm")
@@ -209,10 +216,6 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _identity(path: Path) -> tuple[int, int]:
-    """Which file is there now; nothing: (0, 0)."""
-    try:
-        found = os.stat(path)
-    except OSError:
-        return 0, 0
-    return found.st_dev, found.st_ino
+def _known(paths: Iterable[Path]) -> tuple[tuple[str, int, int], ...]:
+    """Which files these are now: path, device, number there. Without those that are not there."""
+    return tuple((str(path), found.st_dev, found.st_ino) for path in paths if path.exists() for found in [path.stat()])
