@@ -1,0 +1,74 @@
+"""A disk of the server that is really full: refused and told, nothing half-written; it goes on when there is room."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+
+from postgres_schemas import execute
+
+from foveate import open_conversation
+from foveate.errors import StoreError
+
+
+@pytest.fixture
+def small_disk(postgres: Any) -> Iterator[tuple[str, Callable[[str], None]]]:
+    """The name of a tablespace of 4 MB, and what gives its disk another size."""
+    if sys.platform != "linux" or os.geteuid() != 0:
+        pytest.skip("only root on Linux can make a small disk; a trigger stands in for it in test_postgres_errors.py")
+    name = f"small_{uuid.uuid4().hex[:8]}"
+    folder = Path(tempfile.gettempdir()) / name
+    folder.mkdir()
+    owner = (Path(postgres.folder) / "data").stat()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size=4m,mode=700,uid={owner.st_uid},gid={owner.st_gid}", "tmpfs", folder]
+    try:
+        if subprocess.run(mount, capture_output=True).returncode:
+            pytest.skip("nothing can be mounted here")
+        try:
+            execute(postgres.url(), f"CREATE TABLESPACE {name} LOCATION '{folder}'")
+            yield name, lambda size: resized(folder, size)
+            execute(postgres.url(), f"DROP SCHEMA {name} CASCADE")
+            execute(postgres.url(), f"DROP TABLESPACE {name}")
+        finally:
+            subprocess.run(["umount", "-l", folder], check=True)
+    finally:
+        folder.rmdir()
+
+
+def resized(folder: Path, size: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,size={size}", folder], check=True)
+
+
+def test_a_disk_that_is_full_is_told_and_what_was_acknowledged_is_there(
+    postgres: Any, small_disk: tuple[str, Callable[[str], None]]
+) -> None:
+    name, resize = small_disk
+    execute(postgres.url(), f"CREATE SCHEMA {name}")
+    random = Random(1)
+    url = f"{postgres.url()}?schema={name}&options=-c%20default_tablespace%3D{name}"
+    with open_conversation("one", store=url, policy="off", window=9_000_000) as chat:
+        said = [chat.append("first")[0]]
+        told: list[StoreError] = []
+        while len(told) < 5:
+            text = random.randbytes(60_000).hex()
+            try:
+                said += chat.append(text, after=said[-1])
+            except StoreError as error:
+                told.append(error)
+                assert [row.id for row in chat.history()] == said  # Reading goes on.
+        assert ["disk of" in str(error) and "Nothing was written" in str(error) for error in told] == [True] * 5
+        resize("32m")
+        said += chat.append(text, after=said[-1])
+        assert ([row.id for row in chat.history()], chat.verify()) == (said, [])
+        assert len(said) > 10
