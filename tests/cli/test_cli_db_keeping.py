@@ -221,6 +221,43 @@ def test_heads_that_were_kept_prove_the_history(db, refused, here):
     )
 
 
+@pytest.mark.parametrize("command", [("verify",), ("head",), ("export", "a.jsonl")])
+def test_a_database_in_the_place_of_a_name_is_told_and_its_password_is_not(refused, command):
+    told = "{0} is no conversation. A database is named by --store {0}"
+    assert refused(*command, "sqlite:///chat.db") == told.format("sqlite:///chat.db")
+    found = refused(*command, "postgresql://ann:secret@db.example/chats")
+    assert found == told.format("postgresql://ann:***@db.example/chats")
+
+
+def test_an_import_that_stops_keeps_what_it_wrote(db, run, here, monkeypatch):
+    """Into a new database too, which would else be removed as one that nothing came of."""
+    with SqliteStore("chat.db") as store:
+        head = store.open("", "zz")
+        store.append(head, chain([user("z")], head))
+    db("export", "all.jsonl")
+    monkeypatch.setattr(SqliteStore, "rename", stopping(SqliteStore.rename, at=2))
+    code, out, err = run("db", "import", "all.jsonl", "--store", "sqlite:///new.db")
+    assert (code, out, err) == (130, "", "Stopped.\n")
+    assert db("tenants", "--store", "sqlite:///new.db") == "tenant    conversations\n(nobody)              3\n\n"
+    monkeypatch.undo()
+    monkeypatch.chdir(here)
+    again = db("import", "all.jsonl", "--store", "sqlite:///new.db")
+    assert again == "1 new conversation, 0 messages written. 2 conversations had been there.\n"
+
+
+def stopping(method, at):
+    """The method, and Ctrl-C at one of its calls."""
+    calls = []
+
+    def stopped(*given):
+        calls.append(given)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        return method(*given)
+
+    return stopped
+
+
 def test_what_is_no_head_is_refused(refused, here):
     assert refused("verify", "--head", "chat.db").startswith("chat.db is no text in UTF-8")
     assert refused("verify", "--head", "{}").startswith("Line 1 is no head")

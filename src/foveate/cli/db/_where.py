@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from cyclopts import Parameter
 
-from ...errors import BadSetting
+from ...errors import BadSetting, FoveateError
 from ...ports import Database
 from .._files import remove_database
 from .._options import settings_of
@@ -21,8 +21,11 @@ from .._options import settings_of
 if TYPE_CHECKING:
     from ...stores import Place
 
-__all__ = ["NOWHERE", "AsJson", "Where", "located", "opened", "print_json"]
+__all__ = ["NOWHERE", "AsJson", "Url", "Where", "check_names", "located", "opened", "print_json"]
 
+_URL_HELP = "URL of the database, such as sqlite:///chat.db (as settings say)."
+Url = Annotated[str | None, Parameter(name="--store", help=_URL_HELP)]
+"""Which database, for a command that is about the whole of it."""
 AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON Lines: an object for each.")]
 
 
@@ -31,9 +34,7 @@ AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON Lines: an obj
 class Where:
     """Which database, and whose part of it."""
 
-    store: Annotated[
-        str | None, Parameter(help="URL of the database, such as sqlite:///chat.db (as settings say).")
-    ] = None
+    store: Annotated[str | None, Parameter(help=_URL_HELP)] = None
     tenant: Annotated[
         str | None, Parameter(help="Whose conversations and catalog (as settings say, else nobody's).")
     ] = None
@@ -44,8 +45,8 @@ NOWHERE = Where()
 
 @contextmanager
 def opened(where: Where, *, create: bool = False) -> Iterator[tuple[Database, str]]:
-    """The database and the tenant. A file that there is not is made only if `create`, and stays only if all goes
-    well; else BadSetting is raised.
+    """The database and the tenant. A file that there is not is made only if `create`, and stays only if all goes well
+    or a conversation is in it; else BadSetting is raised.
     """
     from ...wiring import open_store
 
@@ -58,11 +59,19 @@ def opened(where: Where, *, create: bool = False) -> Iterator[tuple[Database, st
     try:
         yield store, tenant
     except BaseException:
+        is_empty = is_new and _is_empty(store)
         store.close()
-        if file is not None and is_new:
+        if file is not None and is_empty:
             remove_database(file)
         raise
     store.close()
+
+
+def _is_empty(store: Database) -> bool:
+    try:
+        return not store.tenants()
+    except FoveateError:  # What it holds cannot be told, so it stays.
+        return False
 
 
 def located(where: Where) -> tuple[str, Place, str]:
@@ -75,6 +84,16 @@ def located(where: Where) -> tuple[str, Place, str]:
     if place.kind == "memory":
         raise BadSetting(f"Nothing lies in {url} when a command begins. Name a database: --store sqlite:///chat.db")
     return url, place, settings["tenant"] if where.tenant is None else where.tenant
+
+
+def check_names(conversations: Iterable[str]) -> None:
+    """Raises BadSetting where what stands in the place of a conversation's name is a database."""
+    from ...stores import without_password
+
+    for name in conversations:
+        if name.startswith(("sqlite:", "postgresql:", "postgres:")):
+            url = without_password(name)
+            raise BadSetting(f"{url} is no conversation. A database is named by --store {url}")
 
 
 def print_json(values: Iterable[Any]) -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from ...archive import backup as back_up
 from ...replay.numbers import count
-from ._where import NOWHERE, Where, located
+from ._where import Url, Where, located
 
 __all__ = ["backup"]
 
 
-def backup(file: Path, /, *, overwrite: bool = False, where: Where = NOWHERE) -> int:
+def backup(file: Path, /, *, overwrite: bool = False, store: Url = None) -> int:
     """Copy a SQLite database to a file, as it is at one moment, while others go on using it.
 
     Example: `foveate db backup monday.db --store sqlite:///chat.db`
@@ -25,7 +25,7 @@ def backup(file: Path, /, *, overwrite: bool = False, where: Where = NOWHERE) ->
     """
     from .._print import say
 
-    _, place, _ = located(where)
+    _, place, _ = located(Where(store))
     size = back_up(place.path, file, overwrite=overwrite)
     say(f"{file}: {count(size)} bytes.")
     return 0

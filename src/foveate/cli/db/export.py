@@ -12,7 +12,7 @@ from ...archive import Count, export_archive
 from ...errors import BadSetting
 from ...replay.numbers import count, plural
 from ._progress import progress
-from ._where import NOWHERE, Where, opened
+from ._where import NOWHERE, Where, check_names, opened
 
 __all__ = ["export"]
 
@@ -45,6 +45,7 @@ def export(
 
     if file.startswith("-") and file != "-":
         raise BadSetting(f"Unknown option: {file}. A file of that name is ./{file}.")
+    check_names(() if conversation is None else (conversation,))
     with opened(where) as (store, tenant), progress() as told:
 
         def tell(written: Count) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ...archive import IMPORTING, head_text
 from ...errors import BadSetting
 from ...ports import Database, Head
-from ._where import NOWHERE, Where, opened
+from ._where import NOWHERE, Where, check_names, opened
 
 __all__ = ["head"]
 
@@ -28,6 +28,7 @@ def head(*conversations: str, where: Where = NOWHERE) -> int:
     conversations
         Their names; none for all.
     """
+    check_names(conversations)
     with opened(where) as (store, tenant):
         now, number = time.time_ns() // 1_000_000, 0
         everyone = not tenant and where.tenant is None

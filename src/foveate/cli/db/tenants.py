@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from cyclopts import Parameter
-
 from ...replay.numbers import count
 from .._said import printable
-from ._where import AsJson, Where, opened, print_json
+from ._where import AsJson, Url, Where, opened, print_json
 
 __all__ = ["tenants"]
 
 
-def tenants(
-    *,
-    store: Annotated[
-        str | None, Parameter(help="URL of the database, such as sqlite:///chat.db (as settings say).")
-    ] = None,
-    as_json: AsJson = False,
-) -> int:
+def tenants(*, store: Url = None, as_json: AsJson = False) -> int:
     """List whose conversations a database holds, and how many each has.
 
     Example: `foveate db tenants --store sqlite:///chat.db`
     """
     from .._print import print_table, say
 
-    with opened(Where(store=store)) as (database, _):
+    with opened(Where(store)) as (database, _):
         found = database.tenants()
     if as_json:
         print_json({"tenant": tenant, "conversations": number} for tenant, number in found.items())

@@ -9,27 +9,27 @@ from ...stores import Place, without_password
 from ...stores.sql.driver import Driver
 from ...stores.sql.migrate import Standing, standing
 from ...wiring import open_store
-from ._where import NOWHERE, Where, located
+from ._where import Url, Where, located
 
 __all__ = ["current", "upgrade"]
 
 
-def current(*, where: Where = NOWHERE) -> int:
+def current(*, store: Url = None) -> int:
     """Print which schema a database has, and what an upgrade would run. Changes nothing.
 
     Example: `foveate db current --store sqlite:///chat.db`
     """
-    url, place, _ = located(where)
+    url, place, _ = located(Where(store))
     _say(without_password(url), _standing(place), "would run")
     return 0
 
 
-def upgrade(*, where: Where = NOWHERE) -> int:
+def upgrade(*, store: Url = None) -> int:
     """Bring a database to the schema that this foveate knows, as opening it does.
 
     Example: `foveate db upgrade --store postgresql://ann@db.example/chats`
     """
-    url, place, _ = located(where)
+    url, place, _ = located(Where(store))
     before = _standing(place)
     open_store(url).close()
     after = _standing(place)

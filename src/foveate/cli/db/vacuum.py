@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ._where import NOWHERE, Where, opened
+from ._where import Url, Where, opened
 
 __all__ = ["vacuum"]
 
 
-def vacuum(*, where: Where = NOWHERE) -> int:
+def vacuum(*, store: Url = None) -> int:
     """Give back the room of what is gone, so that no byte of what was erased is left in the database's files.
 
     Others wait while it is done. A SQLite file needs as much free room on its disk as it has bytes; of a PostgreSQL
@@ -17,7 +17,7 @@ def vacuum(*, where: Where = NOWHERE) -> int:
     """
     from .._print import say
 
-    with opened(where) as (store, _):
-        store.vacuum()
+    with opened(Where(store)) as (database, _):
+        database.vacuum()
     say("Vacuumed.")
     return 0

@@ -15,7 +15,7 @@ from ...replay.numbers import count, plural
 from .._said import printable
 from ._progress import progress
 from ._text import text_from
-from ._where import NOWHERE, AsJson, Where, opened, print_json
+from ._where import NOWHERE, AsJson, Where, check_names, opened, print_json
 
 __all__ = ["verify"]
 
@@ -46,6 +46,7 @@ def verify(
     """
     from .._print import say
 
+    check_names(conversations)
     heads = [one for said in head or () for one in heads_in(said if said.startswith("{") else text_from(said))]
     sums = _Sums()
     with opened(where) as (store, tenant), progress() as told:
