@@ -35,7 +35,7 @@ def measured(folder: Path, quick: bool) -> Iterator[Measured]:
     child = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     told = json.loads(child.stdout.splitlines()[-1])
     note = f"{told['messages']:,} messages, {told['edits']:,} edits, {told['live']} live"
-    yield f"held after {count // 10:,} turns", told["early"], "MB", None, None, ""
+    yield f"held after {count // 10:,} turns", told["early"], "MB", None, None, f"{told['early_live']} live"
     yield f"held after {count:,} turns", told["late"], "MB", told["early"], None, note
     yield (
         "held by the caches of the process",
@@ -63,7 +63,7 @@ def main(store: str, count: int) -> None:
             if n in (count // 10, count):
                 held = _held()
                 _empty_caches()
-                told["late" if n == count else "early"] = _held()
+                told |= {"late": _held()} if n == count else {"early": _held(), "early_live": len(chat.view)}
                 told["caches"] = held - _held()
         told |= {"messages": len(chat), "edits": chat.head.number, "live": len(chat.view)}
     print(json.dumps(told))
