@@ -4,6 +4,7 @@ the model is answered once, whoever of them is killed, wherever.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -14,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from foveate import AtWork, ChatAgent, StoreError, TipMoved, open_store
+from foveate import AsyncChatAgent, AtWork, ChatAgent, StoreError, TipMoved, open_store, tool
 from foveate.agents.owners import ended, new_owner
 from foveate.ports import Store
 from foveate.stores.memory import MemoryStore
+from foveate.testing import ScriptedModel, call
 
 from .acting import dying
 from .claiming_child import agent
@@ -128,6 +130,42 @@ def test_whichever_operation_one_of_two_dies_with_the_other_goes_on_and_does_not
     """Where it waits for the other it may have no operation left to die with: so all are tried, up to the longest."""
     died = [survived(n, tmp_path / str(n), after=after) for n in range(1, 46)]
     assert sum(died) > 10
+
+
+def test_agents_with_asyncio_wait_for_each_other_too():
+    """Two requests of a web application at once; one that waits can be cancelled, and has done nothing."""
+
+    async def play() -> tuple[list[str], list[str]]:
+        store, slow = MemoryStore(), asyncio.Event()
+
+        @tool
+        async def think() -> str:
+            """Think."""
+            await slow.wait()
+            return "thought"
+
+        def made(said: str) -> AsyncChatAgent:
+            script = [call("c1", "think"), said] if said == "one" else [said]
+            model = ScriptedModel(script, asynchronous=True)
+            return AsyncChatAgent(model, tools=[think], store=store, conversation="chat", window=50_000)
+
+        async with made("one") as one, made("two") as two, made("three") as three:
+            working = asyncio.ensure_future(one.send("First."))
+            while len(one.conversation) < 2:
+                await asyncio.sleep(0)
+            waiting, leaving = asyncio.ensure_future(two.send("Second.")), asyncio.ensure_future(three.send("Third."))
+            await asyncio.sleep(0.05)
+            leaving.cancel()
+            assert not working.done()
+            assert not waiting.done()
+            slow.set()
+            said = [(await working).text, (await waiting).text]
+            await two.conversation.refresh()
+            return said, [row.message.text for row in await two.conversation.history()]
+
+    said, history = asyncio.run(play())
+    assert said == ["one", "two"]
+    assert history == ["First.", "", "thought", "one", "Second.", "two"]
 
 
 def test_an_agent_says_nothing_where_another_is_at_work(tmp_path: Path):

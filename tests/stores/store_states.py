@@ -73,6 +73,15 @@ def scenario() -> list[Step]:
     def stepping(store: Database, heads: dict[str, Head]) -> None:
         store.put_step(heads["one"], step_of("r1", 1))
 
+    def claiming(store: Database, heads: dict[str, Head]) -> None:
+        assert store.claim(heads["one"], "me").owner == "me"
+
+    def stepping_at_work(store: Database, heads: dict[str, Head]) -> None:
+        store.put_step(heads["one"], step_of("r1", 2), owner="me")
+
+    def releasing(store: Database, heads: dict[str, Head]) -> None:
+        store.release(heads["one"], "me")
+
     def prompting(store: Database, heads: dict[str, Head]) -> None:
         store.put_prompt("acme", Prompt("short", "{{ text }}"))
 
@@ -104,6 +113,9 @@ def scenario() -> list[Step]:
         running,
         appending,
         stepping,
+        claiming,
+        stepping_at_work,
+        releasing,
         committing,
         being_refused,
         appending,

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from foveate.core.edits import Replace, Span, Summarize, Target
 from foveate.core.messages import Text, user
-from foveate.core.runs import AgentRun, AgentRunStep
+from foveate.core.runs import AgentRun, AgentRunStep, Claim
 from foveate.errors import FoveateError
 from foveate.ports import Head, Store
 from foveate.stores.memory import MemoryStore
@@ -128,6 +128,19 @@ class Machine(RuleBasedStateMachine):
         head = self.head(choice)
         self.both(lambda store: store.put_run(head, AgentRun(run, "me", head.name, turns=number)))
         self.both(lambda store: store.put_step(head, AgentRunStep(run, number, "action", output=output)))
+
+    @rule(choice=ANY, owner=st.sampled_from(["a", "b", ""]), of=st.sampled_from(["a", "b"]), beats=st.integers(0, 4))
+    def claim(self, choice: int, owner: str, of: str, beats: int) -> None:
+        head = self.head(choice)
+        self.both(lambda store: store.claim(head, owner, Claim(of, beats) if beats else None))
+        self.both(lambda store: store.beat(head, of))
+        self.both(lambda store: store.put_step(head, AgentRunStep("r", beats, "action", "look"), owner=of))
+        self.both(lambda store: store.put_run(head, AgentRun("r", "me", head.name, turns=beats), owner=of))
+
+    @rule(choice=ANY, owner=st.sampled_from(["a", "b", ""]))
+    def release(self, choice: int, owner: str) -> None:
+        head = self.head(choice)
+        self.both(lambda store: store.release(head, owner))
 
     @rule()
     def close_and_open(self) -> None:
