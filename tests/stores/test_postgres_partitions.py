@@ -18,7 +18,7 @@ from foveate.archive import export_archive, import_archive
 from foveate.core.messages import user
 from foveate.errors import BadSetting
 from foveate.stores.postgres import PostgresDriver, PostgresStore
-from foveate.stores.postgres.partitions import laid_out, name_of
+from foveate.stores.postgres.partitions import PARTITIONS_MAX, laid_out, name_of
 from foveate.stores.postgres.sql import rewritten
 from foveate.stores.sql import SqlStore
 from foveate.stores.sql.migrate import TABLES, bring_up_to_date, migrations
@@ -101,9 +101,16 @@ def test_a_statement_that_makes_a_table_makes_its_partitions() -> None:
 
 
 def test_names_of_many_partitions_sort_as_their_numbers() -> None:
-    assert [name_of("message", 7, parts) for parts in (2, 100, 101, 1000)] == [
-        *("message_p07", "message_p07", "message_p007", "message_p007")
-    ]
+    assert [name_of("message", 7, parts) for parts in (8, 100, 101)] == ["message_p07", "message_p07", "message_p007"]
+
+
+@pytest.mark.slow
+def test_a_server_as_it_is_installed_has_room_for_the_most_partitions(postgres_url: str) -> None:
+    with PostgresStore(f"{postgres_url}&partitions={PARTITIONS_MAX}") as store:
+        head = store.open("acme", "one")
+        head = store.append(head, chain([user("rain")], head))
+        assert (store.verify(head), len(store.search(head, "rain")), store.names("acme")) == ([], 1, ["one"])
+    assert {len(found) for found in parts(postgres_url).values()} == {PARTITIONS_MAX}
 
 
 def parts(url: str) -> dict[str, list[str]]:

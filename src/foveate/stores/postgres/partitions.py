@@ -15,8 +15,11 @@ from ..sql.driver import Session
 
 __all__ = ["PARTITIONS_MAX", "check", "count", "laid_out", "name_of"]
 
-PARTITIONS_MAX = 1000
-"""Parts of a table. A server plans and opens files for each; what needs more needs more servers (`docs/citus.md`)."""
+PARTITIONS_MAX = 128
+"""Parts of a table: a migration makes those of several tables in one transaction, which holds a lock for each of them
+and its indexes, and a server as it is installed has room for some six thousand (`max_locks_per_transaction`). What
+needs more parts needs more servers (`docs/citus.md`).
+"""
 
 _COUNT = "SELECT count(*) FROM pg_catalog.pg_inherits WHERE inhparent = to_regclass('conversation')"
 _IS_MADE = "SELECT to_regclass('conversation') IS NOT NULL"
