@@ -1,0 +1,107 @@
+"""A server that crashes while workers are at their jobs: all jobs come to their end, and none is done twice."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("procrastinate", reason="procrastinate is not installed (the extra `worker`)")
+pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
+
+from foveate import SummaryRequest, open_conversation
+from foveate.core.edits import Summarize
+from foveate.errors import StoreError
+from foveate.testing import say, text_of
+from foveate.worker import Worker, enqueue, job_states
+
+NAMES = ("a", "b", "c", "d")
+SIZE: dict[str, Any] = {"window": 11_000, "reserve": 1_000}
+
+
+@pytest.fixture
+def server(postgres: Any) -> Iterator[Any]:
+    """One that nobody else uses."""
+    server = type(postgres).shared(Path(postgres.folder).with_name(f"foveate-postgres-own-{uuid.uuid4().hex[:8]}"))
+    yield server
+    server.let_go()
+
+
+def filled(url: str, name: str) -> None:
+    with open_conversation(name, store=url, policy="none", **SIZE) as chat:
+        for number in range(6):
+            chat.append([{"role": "user", "content": f"{name} {text_of(500, number)}"}, say("Yes.")])
+        chat.append("And now?")
+    enqueue(url, name, now=True)
+
+
+def summaries(url: str, name: str) -> int:
+    with open_conversation(name, store=url, policy="none", **SIZE) as chat:
+        assert (chat.verify(), len(chat)) == ([], 13)
+        return len([edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize)])
+
+
+def supervised(url: str, summarizer: Any, told: list[str]) -> None:
+    """Work until no job is left; a worker that gives up is started again, as a supervisor does."""
+
+    async def work() -> None:
+        with Worker(url, summarizer=summarizer, policy="none", pause=0, stalled=0.5, patience=1) as worker:
+            task = asyncio.create_task(worker.run_async(signals=False))
+            while not task.done() and not await asyncio.to_thread(is_done, url):
+                await asyncio.sleep(0.05)
+            task.cancel()
+            try:
+                await task
+            except asyncio.CancelledError:
+                return
+
+    end = time.monotonic() + 60
+    while not is_done(url):
+        assert time.monotonic() < end, (told, stand(url))
+        try:
+            asyncio.run(work())
+        except StoreError as error:
+            told.append(str(error))
+
+
+def stand(url: str) -> dict[str, tuple[str, int]]:
+    return {job.conversation: (job.state, job.attempts) for job in job_states(url)}
+
+
+def is_done(url: str) -> bool:
+    try:
+        return all(job.state in ("done", "failed") for job in job_states(url))
+    except StoreError:
+        return False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ["crash", "stop"])
+def test_jobs_go_on_after_the_server_went_away_in_the_middle_of_some(server: Any, end: str) -> None:
+    url = server.url() + "?wait=5"
+    for name in NAMES:
+        filled(url, name)
+    asked: list[str] = []
+    told: list[str] = []
+    lock = threading.Lock()
+
+    def summarizer(request: SummaryRequest) -> str:
+        with lock:
+            asked.append(next(message.text[0] for message in request.messages if message.role == "user"))
+            if len(asked) in (1, 3):  # In the middle of a job, and once more in that of another one.
+                getattr(server, end)()
+                server.start()
+        return "In short: " + ", ".join(request.required)
+
+    supervised(url, summarizer, told)
+    assert {name: (state, 1 <= attempts <= 3) for name, (state, attempts) in stand(url).items()} == dict.fromkeys(
+        NAMES, ("done", True)
+    )
+    assert [summaries(url, name) for name in NAMES] == [1, 1, 1, 1]
+    assert [said for said in told if "lost" not in said and "cannot be reached" not in said] == []
