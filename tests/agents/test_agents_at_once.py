@@ -290,6 +290,7 @@ def together(url: str, folder: Path, ends: list[tuple[str, ...]]) -> list[str]:
     return [child.end() for child in children]
 
 
+@pytest.mark.slow
 def test_processes_that_resume_at_once_do_the_work_of_one(url: str, tmp_path: Path):
     with open_store(url) as store:
         begun(store, tmp_path)

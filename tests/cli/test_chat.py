@@ -379,6 +379,15 @@ def test_of_two_chats_that_are_begun_at_once_the_second_finds_another_name(run, 
         assert [row.message.text for row in first.history()] == ["I was quicker."]
 
 
+def test_where_another_is_at_work_it_is_said_and_nothing_else_is(chat, tmp_path, monkeypatch):
+    def stream(agent, said):
+        raise foveate.AtWork("Another agent is at work.")
+        yield
+
+    monkeypatch.setattr(foveate.ChatAgent, "stream", stream)
+    assert "Somebody else is at work in talk. Say it again when that has ended." in chat("hello", "/quit", json=True)
+
+
 def test_list_names_the_conversations_of_the_store(chat, run, tmp_path):
     chat("hello", "/fork b")
     chat("count to 3", name="a")

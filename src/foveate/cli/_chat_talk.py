@@ -23,7 +23,7 @@ from ..core.context import Context
 from ..core.messages import ToolCall
 from ..core.profiles import window_of
 from ..core.receipts import Receipt
-from ..errors import BadSetting
+from ..errors import AtWork, BadSetting
 from ..models.demo import demo_model
 from ..models.prices import cost_of
 from ..ports import Cost, Model, Store
@@ -125,6 +125,9 @@ class Talk:
             if not self._goes_on:
                 raise
             self.note(str(error), "red")
+        except AtWork:
+            self.has_failed = True
+            self.note(f"Somebody else is at work in {self.name}. Say it again when that has ended.", "red")
         except Exception as error:  # Whatever an SDK raises: a key, the network, a refusal. The chat goes on.
             self.has_failed = True
             self.note(f"{self.model} did not answer: {_sentence(error)}\n/resume asks again.", "red")
