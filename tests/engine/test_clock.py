@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -55,11 +56,11 @@ def steady(look: int) -> int:
     return NOW + 1000 * look
 
 
-def talked(store: Any, policy: str, clock: Callable[[], int], turns: int = 16) -> list[Any]:
+def talked(store: Any, policy: str, clock: Callable[[], int], turns: int = 8) -> list[Any]:
     """What the model is shown at each call of a conversation with many results."""
     shown = []
     opened = foveate.open_conversation(
-        "one", store=store, window=12_000, policy=policy, clock=clock, summarizer=lambda request: "They went on."
+        "one", store=store, window=8_000, policy=policy, clock=clock, summarizer=lambda request: "They went on."
     )
     with opened as chat:
         for message in agent_run(turns, 3, result_chars=(200, 3_000)):
@@ -71,26 +72,31 @@ def talked(store: Any, policy: str, clock: Callable[[], int], turns: int = 16) -
     return shown
 
 
+@cache
+def as_always(policy: str, turns: int = 8) -> list[Any]:
+    return talked(MemoryStore(), policy, ticking(steady), turns)
+
+
 @pytest.mark.parametrize("policy", BY_TURNS)
 @pytest.mark.parametrize("wrong", CLOCKS)
 def test_what_the_model_sees_does_not_hang_on_the_clock(policy: str, wrong: str) -> None:
-    assert talked(MemoryStore(), policy, ticking(CLOCKS[wrong])) == talked(MemoryStore(), policy, ticking(steady))
+    assert talked(MemoryStore(), policy, ticking(CLOCKS[wrong])) == as_always(policy)
 
 
 @pytest.mark.parametrize("policy", ["balanced", "frugal", "coding"])
 @pytest.mark.parametrize("wrong", CLOCKS)
 def test_what_is_weighed_by_a_cache_stays_within_the_window_whatever_the_clock_says(policy: str, wrong: str) -> None:
     shown = talked(MemoryStore(), policy, ticking(CLOCKS[wrong]))
-    assert len(shown) == 16
-    assert all(len(json.dumps(prompt["messages"])) < 4 * 12_000 * 1.5 for prompt in shown)
+    assert len(shown) == 8
+    assert all(len(json.dumps(prompt["messages"])) < 4 * 8_000 * 1.5 for prompt in shown)
 
 
-@settings(max_examples=max(settings.default.max_examples // 2, 10))
+@settings(max_examples=max(settings.default.max_examples // 4, 10))
 @given(times=st.lists(st.integers(0, 2**53), min_size=1, max_size=30))
 def test_whatever_times_a_clock_tells_nothing_is_lost_and_the_view_is_the_same(times: list[int]) -> None:
     store = MemoryStore()
     told = talked(store, "prune", ticking(lambda look: times[look % len(times)]), turns=5)
-    assert told == talked(MemoryStore(), "prune", ticking(steady), turns=5)
+    assert told == as_always("prune", 5)
     head = store.open("", "one")
     assert [row.position for row in store.messages(head, 1, head.position)] == [*range(1, head.position + 1)]
 

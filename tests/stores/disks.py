@@ -221,12 +221,19 @@ class _Kept:
 
 
 class Lost:
-    """What the disk holds at each moment, should the power go then. `take` follows the events, in order."""
+    """What the disk holds at each moment, should the power go then. `take` follows the events, in order.
 
-    def __init__(self) -> None:
+    `folders`: whether the events tell of syncs of the folder (as those of a file without a name). If they do not, a
+    folder is synced with the first sync of a log or a journal that was made in it, as SQLite does it.
+    """
+
+    def __init__(self, *, folders: bool = False) -> None:
+        self._folders = folders
         self._files: dict[str, _Kept] = {}
+        self._made: set[str] = set()
+        """Made since the folder was synced: they may never have been."""
         self._deleted: dict[str, _Kept] = {}
-        """Deleted, but their folder was not synced since: they may come back."""
+        """Deleted since the folder was synced: they may come back."""
         self.acknowledged = 0
 
     def take(self, event: Event) -> None:
@@ -234,15 +241,20 @@ class Lost:
             case "acknowledged":
                 self.acknowledged += 1
             case "open":
-                self._files.setdefault(event.name, _Kept())
+                if event.name not in self._files:
+                    self._made.add(event.name)
+                    self._files[event.name] = _Kept()
             case "delete":
                 if event.name in self._files:
                     self._deleted[event.name] = self._files.pop(event.name)
+            case "sync" if not event.name:
+                self._deleted.clear()
+                self._made.clear()
             case "sync":
                 kept = self._files[event.name]
-                # SQLite syncs the folder with the first sync of a log or a journal that it made.
-                if not kept.synced:
+                if not self._folders and event.name in self._made and event.name.endswith(("-wal", "-journal")):
                     self._deleted.clear()
+                    self._made.clear()
                 self._files[event.name] = _Kept(_written(kept.synced, kept.asked))
             case _:
                 self._files[event.name].asked.append(event)
@@ -250,17 +262,17 @@ class Lost:
     @property
     def is_settled(self) -> bool:
         """Whether everything is on the disk for good."""
-        return not self._deleted and not any(kept.asked for kept in self._files.values())
+        return not self._deleted and not self._made and not any(kept.asked for kept in self._files.values())
 
     def left(self, random: Random | None, *, all: bool = False) -> dict[str, bytes]:
         """Files by name. `random` chooses which sectors of what was not synced got onto the disk, and in which order;
         None: nothing did, or with `all` everything.
         """
         files = dict(self._files)
-        if random is None and not all:
-            files |= self._deleted
-        elif random is not None:
-            files |= {name: kept for name, kept in self._deleted.items() if random.random() < 0.5}
+        if not all:
+            lost = [name for name in self._made & files.keys() if random is None or random.random() < 0.5]
+            files = {name: kept for name, kept in files.items() if name not in lost}
+            files |= {name: kept for name, kept in self._deleted.items() if random is None or random.random() < 0.5}
         found = {}
         for name, kept in files.items():
             asked = kept.asked if all else [] if random is None else _some(kept.asked, random)

@@ -136,7 +136,7 @@ def test_f30_whatever_the_disk_fails_at_the_state_is_that_before_or_after_and_th
 def test_f30_whenever_the_disk_goes_for_good_every_call_fails_and_nothing_is_lost(
     made: Path, life: Life, tmp_path: Path
 ) -> None:
-    for n in range(1, 170, 3):
+    for n in range(1, 170, 7):
 
         def fails(kind: Kind, count: int, n: int = n) -> int:
             return code_for(kind, n) if count >= n else 0

@@ -63,7 +63,7 @@ def disk(tmp_path_factory: pytest.TempPathFactory) -> Disk:
     return recorded(tmp_path_factory.mktemp("recorded"))
 
 
-STEPS = pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "every"])
+STEPS = pytest.mark.parametrize("step", [29, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "every"])
 """After one event in so many the power goes; in the thorough run, after every one."""
 
 
@@ -90,7 +90,7 @@ def test_f30_whenever_the_power_goes_what_was_acknowledged_is_there_whole_and_on
             error.add_note(f"the power went after event {number}: {event.kind} {event.name} at {event.at}")
             raise
     assert lost.acknowledged == len(scenario())
-    assert met["torn"] > 20
+    assert met["torn"] > 10
 
 
 @pytest.mark.slow
