@@ -12,6 +12,7 @@ pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra 
 
 import psycopg
 from postgres_schemas import execute, taken_apart
+from shard_rules import problems
 from shard_turns import Asked, Recording, other_work, turns
 
 from foveate.archive import export_archive, import_archive
@@ -33,9 +34,11 @@ def test_every_statement_of_a_turn_goes_into_one_partition(postgres_url: str) ->
         turns(store)
         for work in other_work(store).values():
             work()
+    asked = [one for one in asked if not one.statement.startswith("SET LOCAL")]
+    assert {one.statement: found for one in asked if (found := problems(one.statement))} == {}
     server, schema = taken_apart(postgres_url)
     with psycopg.connect(server, autocommit=True, options=f"-c search_path={schema}") as connection:
-        plans = {one.statement: plan_of(connection, one) for one in asked if not one.statement.startswith("SET LOCAL")}
+        plans = {one.statement: plan_of(connection, one) for one in asked}
     touched = {statement: {number for _, number in PART.findall(plan)} for statement, plan in plans.items()}
     assert {statement: numbers for statement, numbers in touched.items() if len(numbers) > 1} == {}
     # An INSERT goes where its one root leads to, which its plan does not say (test_shard_statements.py).

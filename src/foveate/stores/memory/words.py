@@ -56,4 +56,4 @@ class MemoryWords:
             ]
             return found[:count]
 
-        return best(terms(query), limit, last, holding, lambda position: True)
+        return best(terms(query), limit, last, holding, set)

@@ -72,11 +72,16 @@ class Searching:
                     found += self._words.find(session, section, part.first, part.last, some, room)
             return found
 
-        def is_there(position: int) -> bool:
-            branch = next(part.branch for part in parts if part.first <= position <= part.last)
-            return bool(session.rows(sql.HAS_BODY, (*with_body(head, branch), position, position)))
+        def there(positions: Sequence[int]) -> set[int]:
+            of = {
+                position: next(part.branch for part in parts if part.first <= position <= part.last)
+                for position in positions
+            }
+            # One by one, as their key has them: a planner that is asked for many may read all of a tree for them.
+            looks = [(sql.HAS_BODY, (*with_body(head, branch), at, at)) for at, branch in of.items()]
+            return {position for rows in session.ask(*looks) for (position,) in rows}
 
-        return best(asked, limit, head.position, holding, is_there)
+        return best(asked, limit, head.position, holding, there)
 
     def _step(self, head: Head, most: int) -> bool:
         """Index some messages that this conversation sees and the index does not. False: there are none."""
