@@ -128,9 +128,9 @@ def test_f30_whatever_the_disk_fails_at_the_state_is_that_before_or_after_and_th
         assert f"{n}.db" in said or not said
         met[f"{failed[0]}: {'told' if said else 'not needed'}"] += 1
         n += 1
-    assert met["write: told"] > 50
-    assert met["read: told"] > 30
-    assert met["sync: told"] > 5
+    assert met["write: told"] > 20
+    assert met["read: told"] > 10
+    assert met["sync: told"] > 2
 
 
 def test_f30_whenever_the_disk_goes_for_good_every_call_fails_and_nothing_is_lost(
