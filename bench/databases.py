@@ -6,6 +6,7 @@ the same for both. Both are as durable as by default: every write is on the disk
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
@@ -39,7 +41,9 @@ def measured(folder: Path, quick: bool) -> Iterator[Measured]:
     floors: dict[str, float] = {}
     with servers() as server:
         for kind in ("sqlite", "postgres") if server else ("sqlite",):
-            for what, value, unit in writing(partial(place, kind, folder, server), seconds):
+            of_kind = partial(place, kind, folder, server)
+            yield f"bare commits, 1 writer, {kind}", bare(of_kind("bare"), seconds), "1/s", None, None, "an INSERT each"
+            for what, value, unit in writing(of_kind, seconds):
                 yield f"{what}, {kind}", value, unit, floors.get(what), None, ""
                 floors.setdefault(what, value)
 
@@ -74,6 +78,28 @@ def made(server: Server, name: str) -> str:
     with psycopg.connect(server.url(), autocommit=True) as connection:
         connection.execute(f'CREATE SCHEMA "{name}"'.encode())
     return f"{server.url()}?schema={name}"
+
+
+def bare(url: str, seconds: float) -> float:
+    """Commits a second that do nothing but insert a text: what the disk lets anybody do, while this is measured."""
+    if url.startswith("sqlite"):
+        connection: Any = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+        connection.execute("PRAGMA journal_mode = wal")
+        connection.execute("PRAGMA synchronous = full")
+        statement = "INSERT INTO bare (text) VALUES (?)"
+    else:
+        import psycopg
+
+        connection = psycopg.connect(url.partition("?")[0], autocommit=True)
+        statement = "INSERT INTO bare (text) VALUES (%s)"
+    connection.execute("CREATE TABLE bare (text TEXT)")
+    texts = [message.text for message in islice(messages(), 500)]
+    count, ends = 0, monotonic() + seconds
+    while monotonic() < ends:
+        connection.execute(statement, (texts[count % len(texts)].replace("\0", ""),))
+        count += 1
+    connection.close()
+    return count / seconds
 
 
 def writing(url: Callable[[str], str], seconds: float) -> Iterator[tuple[str, float, str]]:
@@ -115,10 +141,11 @@ def write(store_url: str, name: str, seconds: float) -> int:
         sys.stdin.readline()
         ends = monotonic() + seconds
         while monotonic() < ends:
-            try:
-                head = store.append(head, chain([said[count % len(said)]], head))
+            message = said[count % len(said)]
+            try:  # As a conversation does it: behind whatever others have said by then.
+                head = store.extend(head, lambda tail, message=message: chain([message], tail.head)).head
                 count += 1
-            except TipMoved:
+            except TipMoved:  # Others were hundreds of messages ahead.
                 head = store.open("bench", name)
             except StoreError as error:
                 print(error, file=sys.stderr)
