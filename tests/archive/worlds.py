@@ -10,17 +10,26 @@ from msgspec.structs import replace
 
 from foveate.core import ids
 from foveate.core.catalog import Action, Binding, Prompt
-from foveate.core.edits import Hide, Replace, Target
+from foveate.core.edits import Replace, Span, Target, Task
 from foveate.core.messages import Text, user
 from foveate.core.outlines import erased_edit, erased_stamp, outline_of_stamp
 from foveate.core.runs import AgentRun, AgentRunStep
-from foveate.core.stamps import Stamp
+from foveate.core.stamps import Expanded, Kept, Lease, Retention, Stamp, Stop, Usage
 from foveate.ports import Appended, Database, Head
-from foveate.testing.moves import TEXTS, history_of
+from foveate.testing.moves import TEXTS, edit_of, history_of
 from foveate.testing.rows import chain, erased, record_after
 
 LONG = "All work and no play makes the model a dull one. " * 200
 TENANT = "acme"
+
+STAMPS = (
+    Stamp(1, 2, 3, "user"),
+    Stamp(1, 2**40, 3, "tool", "bash", lease=Lease(3, "compact", "first_chars", 80, "short", message_type="result")),
+    Stamp(2, 9, 1, "assistant", usage=Usage(1, 2, None, 4, 0), estimate=5, step="run 1/1", stop=Stop("length", "why")),
+    Stamp(3, 1, 0, "plugin", retention=Retention(4, (Kept(), Kept(False, 2, "todo")))),
+    Stamp(4, 5, 6, "derived", expanded=Expanded("lines", "m3", "ab" * 20)),
+)
+"""Facts of each kind."""
 
 moves = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 40), st.integers(0, 40)), max_size=25)
 """What `build` makes conversations of."""
@@ -39,9 +48,12 @@ def build(store: Database, made: Iterable[tuple[int, int, int]], tenant: str = T
             case 2:
                 store.append(head, [erased(row) if n % 2 else row for n, row in enumerate(_long(head, a % 3 + 1))])
             case 3:
-                edits = [Hide(Target(head.tip or "00" * 20), reason="made up")] * (b % 3 + 1)
+                ids = [row.id for row in store.pick(head, range(1, head.position + 1))] or ["00" * 20]
+                edits = [edit_of(ids, b + n, a % len(ids), b % len(ids), a + n) for n in range(b % 3 + 1)]
                 if a % 3 == 0:
-                    edits = [erased_edit(Replace(Target(head.tip or "00" * 20), (Text(TEXTS[b % len(TEXTS)]),)))]
+                    edits = [erased_edit(Replace(Target(ids[-1]), (Text(TEXTS[b % len(TEXTS)]),)))]
+                elif a % 3 == 1:
+                    edits += [Task("checkpoint", "failed", 2, 3, Span(ids[0], ids[-1]), "half a summary", 1, 1)]
                 store.commit(head, *record_after(head, *edits))
             case 4 | 5:
                 at = b % (head.position + 1), _edit(store, head, a)
@@ -60,7 +72,8 @@ def build(store: Database, made: Iterable[tuple[int, int, int]], tenant: str = T
                 first = a % head.position + 1
                 store.erase(head, [(first, min(first + b % 3, head.position))], runs=bool(b % 2), reason="made up")
             case _:
-                store.append(head, _noted(head, f'{{"ticket":{a}}}', gone=bool(b % 2)))
+                stamp = replace(STAMPS[b % len(STAMPS)], metadata=f'{{"ticket":{a}}}' if a % 4 else "")
+                store.append(head, _stamped(head, stamp, gone=bool(b % 2)))
 
 
 def furnish(store: Database, tenant: str = TENANT) -> None:
@@ -92,9 +105,8 @@ def _long(head: Head, count: int) -> list[Appended]:
     return chain([user(LONG)] * count, head)
 
 
-def _noted(head: Head, metadata: str, *, gone: bool) -> list[Appended]:
-    """A message with facts of the application's, which may have been erased."""
+def _stamped(head: Head, stamp: Stamp, *, gone: bool) -> list[Appended]:
+    """A message with these facts, of which what the application noted may have been erased."""
     (row,) = chain([user("noted")], head)
-    stamp = Stamp(1, 2, 3, "user", metadata=metadata)
     seal = ids.seal(head.seal, row.id, outline_of_stamp(stamp))
     return [replace(row, stamp=erased_stamp(stamp) if gone else stamp, seal=seal)]
