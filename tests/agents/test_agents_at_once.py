@@ -9,8 +9,9 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from threading import Barrier, Thread
+from threading import Barrier, Event, Thread
 from typing import Any
 
 import pytest
@@ -216,6 +217,75 @@ def test_one_that_was_taken_for_dead_and_is_not_does_nothing_any_more(tmp_path: 
     assert lines(tmp_path / "asked") == Counter({"3": 1, "5": 1})
 
 
+class Late:
+    """A model that lets the world go on before it answers."""
+
+    name, format, window = "anthropic:late", "anthropic", 50_000
+
+    def __init__(self, before: Callable[[], object], answer: str) -> None:
+        self._before, self._model = before, ScriptedModel([answer])
+
+    def complete(self, body: Any) -> object:
+        self._before()
+        return self._model.complete(body)
+
+
+def test_a_reply_that_comes_when_another_has_answered_in_its_place_is_not_added():
+    """Its agent was taken for dead while its model thought."""
+    store = MemoryStore()
+    shared: dict[str, Any] = {"store": store, "conversation": "chat", "window": 50_000}
+
+    def meanwhile() -> None:
+        ended(first._talker._hold.owner)
+        with ChatAgent(ScriptedModel(["From the second."]), **shared) as second:
+            assert second.resume().text == "From the second."
+
+    with ChatAgent(Late(meanwhile, "From the first."), **shared) as first:
+        with pytest.raises(TipMoved, match="Somebody else has answered call 1"):
+            first.send("Who is there?")
+        assert [row.message.text for row in first.conversation.history()] == ["Who is there?", "From the second."]
+        assert [(run.state, run.result) for run in first.conversation.runs()] == [("done", "From the second.")]
+        steps = first.conversation.steps(first.conversation.runs()[0].id)
+        assert [(step.kind, step.state) for step in steps] == [("model", "failed"), ("model", "done")]
+        assert first.resume().text == "From the second."
+
+
+def test_of_two_replies_to_one_turn_the_first_counts_whoever_has_the_claim_by_then():
+    store, thinks, taken = MemoryStore(), Event(), Event()
+    shared: dict[str, Any] = {"store": store, "conversation": "chat", "window": 50_000}
+    raised: list[BaseException] = []
+
+    def slow() -> None:
+        thinks.set()
+        assert taken.wait(30)
+
+    def play() -> None:
+        try:
+            first.send("Who is there?")
+        except AtWork as error:
+            raised.append(error)
+
+    def meanwhile() -> None:
+        taken.set()
+        thread.join(30)
+
+    first = ChatAgent(Late(slow, "From the first."), **shared)
+    thread = Thread(target=play)
+    thread.start()
+    assert thinks.wait(30)
+    ended(first._talker._hold.owner)
+    with ChatAgent(Late(meanwhile, "From the second."), **shared) as second:
+        with pytest.raises(TipMoved, match="Somebody else has answered call 1"):
+            second.resume()
+        assert len(raised) == 1  # The first is told too that it has lost its work.
+        assert second.resume().text == "From the first."
+        chat = second.conversation
+        assert [row.message.text for row in chat.history()] == ["Who is there?", "From the first."]
+        (run,) = chat.runs()
+        assert (run.state, run.turns) == ("done", 1)
+        assert [(step.state, bool(step.message)) for step in chat.steps(run.id)] == [("done", True), ("failed", False)]
+
+
 def test_a_reply_that_comes_after_anothers_is_not_a_part_of_the_conversation(tmp_path: Path):
     """Two programs without an agent ask the model for the same turn: the second one's answer is refused."""
     store = MemoryStore()
@@ -301,8 +371,8 @@ def test_processes_that_resume_at_once_do_the_work_of_one(url: str, tmp_path: Pa
 def test_a_process_that_is_killed_in_a_tool_leaves_its_work_to_the_others(url: str, tmp_path: Path):
     with open_store(url) as store:
         begun(store, tmp_path)
-        said = together(url, tmp_path, [("tool", "1"), ("tool", "2"), ()])
-        assert said[2] == "All done."
+        said = together(url, tmp_path, [("tool", "1"), ()])
+        assert said[1] == "All done."
         check_whole(store, tmp_path, is_quiet=False)
 
 

@@ -109,6 +109,16 @@ def test_who_does_not_want_to_wait_finds_out_all_the_same_whether_another_machin
     assert world.now < 2
 
 
+def test_a_clock_that_goes_back_frees_nothing():
+    """The conversation's clock tells when things were said, and nothing else."""
+    world, times = World(), iter(range(10**9, 0, -(10**6)))
+    world.chat = open_conversation("one", window=10_000, clock=lambda: next(times))
+    world.chat.claim(ELSEWHERE)
+    with pytest.raises(AtWork):
+        world.waited(world.hold(waits=30), beats=(1, 15, 29))
+    assert world.chat.claim("me").owner == ELSEWHERE
+
+
 def test_one_whose_process_is_there_is_given_a_minute():
     owner = new_owner()
     world = World(owner)
@@ -176,6 +186,27 @@ def test_an_owner_of_this_process_lives_until_it_has_ended():
     ended(owner)
     assert known_of(owner) == "dead"
     assert new_owner() != owner
+
+
+def test_where_the_system_tells_less_a_process_is_known_all_the_same(monkeypatch: pytest.MonkeyPatch):
+    """As on macOS: no names of boots and containers, and nobody tells when a process began."""
+
+    def nothing(*_: object, **__: object) -> str:
+        raise FileNotFoundError
+
+    owners._machine.cache_clear()
+    monkeypatch.setattr(owners.Path, "read_text", nothing)
+    owner = new_owner()
+    assert owner.split(":")[2] == ""
+    assert known_of(owner) == "lives"
+    ended(owner)
+    assert known_of(owner) == "dead"
+    child = subprocess.Popen([sys.executable, "-c", ""], stdin=subprocess.DEVNULL)
+    theirs = f"{owner.split(':')[0]}:{child.pid}::00"
+    assert known_of(theirs) == "lives"  # It has to be waited for, as long as nobody does.
+    child.wait()
+    assert known_of(theirs) == "dead"
+    owners._machine.cache_clear()
 
 
 @pytest.mark.parametrize("owner", ["", "me", "a:b:c:d", ELSEWHERE, "::::", "é:1:1:1"])

@@ -225,7 +225,7 @@ class Running:
             row = led_to.get(step_name(self.run.id, step.number))
             if row is not None and step.kind == "model" and step.number not in counted:
                 self._count(row.stamp.usage or Usage())
-            if step.kind == "model" and step.state == "running":
+            if step.kind == "model" and (step.state == "running" or (row and step.state == "failed")):
                 error = "" if row else "The run broke off before the model had answered."
                 yield from self.end_step(step, message=row.id if row else "", error=error)
             elif row is not None and not step.message:
