@@ -105,6 +105,14 @@ def scenario() -> list[Step]:
         with pytest.raises(TipMoved):
             store.append(stale, chain([user("late")], stale))
 
+    def extending(store: Database, heads: dict[str, Head]) -> None:
+        heads["one"] = store.extend(heads["one"], lambda tail: chain([user("in turn")], tail.head)).head
+
+    def extending_late(store: Database, heads: dict[str, Head]) -> None:
+        late = structs.replace(heads["one"], position=0, tip="", seal="", number=0, record="")
+        said = [user("behind"), user("others " + "".join(map(chr, range(300, 9000))))]
+        heads["one"] = store.extend(late, lambda tail: chain(said, tail.head)).head
+
     def erasing(store: Database, heads: dict[str, Head]) -> None:
         store.erase(heads["one"], [(2, 3)], runs=True, who="me", reason="asked for", time=7)
 
@@ -118,6 +126,8 @@ def scenario() -> list[Step]:
         releasing,
         committing,
         being_refused,
+        extending,
+        extending_late,
         appending,
         forking,
         appending_to_the_fork,

@@ -20,7 +20,7 @@ from foveate.core.edits import Replace, Span, Summarize, Target
 from foveate.core.messages import Text, user
 from foveate.core.runs import AgentRun, AgentRunStep, Claim
 from foveate.errors import FoveateError
-from foveate.ports import Head, Store
+from foveate.ports import Head, Store, Tail
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain, erased, record_after
@@ -29,6 +29,10 @@ NAMES = st.sampled_from(["a", "b", "c", "d"])
 ANY = st.integers(0, 10**6)
 """Stands for one of whatever there is to choose from."""
 LONG = "".join(chr(97 + n * n % 23 + n % 3) for n in range(60))
+
+
+def _told(tail: Tail) -> tuple[Any, ...]:
+    return tail.head, tail.rows(), tail.records(), tail.newest()
 
 
 class Machine(RuleBasedStateMachine):
@@ -79,6 +83,17 @@ class Machine(RuleBasedStateMachine):
         head = self.head(choice)
         rows = [erased(row) if gone % 5 == 0 else row for row in chain([user(word) for word in words], head)]
         self.both(lambda store: store.append(head, rows))
+
+    @rule(choice=ANY, words=st.lists(st.sampled_from(["x", "y", LONG * 300]), max_size=3))
+    def extend(self, choice: int, words: list[str]) -> None:
+        head = self.head(choice)
+        told = self.both(lambda store: _told(store.extend(head, lambda tail: chain(map(user, words), tail.head))))
+        self.heads += [] if isinstance(told, type) else [told[0]]
+
+    @rule(choice=ANY)
+    def follow(self, choice: int) -> None:
+        head = self.head(choice)
+        self.both(lambda store: _told(store.tail(head)))
 
     @rule(choice=ANY, count=st.integers(0, 3))
     def commit(self, choice: int, count: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from ..core.messages import user
-from ..errors import BadInput, NoSuchConversation, TipMoved
+from ..errors import BadInput, NoSuchConversation, TipMoved, WentBack
 from ..ports import Appended, Head, Store, Tail
 from .rows import after, chain, record_after
 
@@ -135,10 +135,31 @@ class TurnContract:
         assert now.erased == 1
         for late in (old, head):
             assert told(store.tail(late)) == (now, [], [])
-        tail = store.extend(old, saying("c"))
-        mine = chain([user("c")], now)
-        assert told(tail) == (after(now, mine), [], [])
-        assert store.messages(tail.head, 3, 3) == mine
+        for late in (old, head, now):
+            tail = store.extend(late, saying("c"))
+            mine = chain([user("c")], now)
+            now = after(now, mine)
+            assert told(tail) == (now, store.messages(now, late.position + 1, 9) if late.erased else [], [])
+            assert store.messages(now, now.position, now.position) == mine
+        unaware = structs.replace(now, erased=0)  # As one who appended without looking has it.
+        assert told(store.extend(unaware, saying("d")))[1:] == ([], [])
+
+    def test_a_head_that_the_branch_does_not_run_through_any_more_is_told_so(self, store: Store) -> None:
+        """The store lost what it had, and others went on from there: their messages must not be taken for more."""
+        old = store.open("acme", "one")
+        now = store.append(old, chain([user("a"), user("b")], old))
+        now = store.commit(now, *record_after(now))
+        other = chain([user("lost")], old)
+        lost = after(old, other)
+        further = structs.replace(now, position=3, tip="ab" * 20)
+        unseen = structs.replace(now, record="ab" * 20)
+        for gone in (lost, further, structs.replace(now, tip="ab" * 20), unseen, structs.replace(unseen, number=2)):
+            with pytest.raises(WentBack):
+                store.tail(gone)
+        for gone in (lost, further, structs.replace(now, tip="ab" * 20)):
+            with pytest.raises(WentBack):
+                store.extend(gone, saying("c"))
+        assert store.open("acme", "one") == now
 
     def test_a_tail_of_what_has_no_name_is_refused(self, store: Store) -> None:
         with pytest.raises(NoSuchConversation):

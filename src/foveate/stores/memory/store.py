@@ -111,6 +111,10 @@ class MemoryStore(MemoryCatalog):
             return replace(self._head(head.tenant, head.root, head.branch), erased=head.erased)
 
     def extend(self, head: Head, make: Callable[[Tail], Sequence[Appended]]) -> Tail:
+        rows = make(Beyond(head))
+        check_rows(head, rows)
+        if not rows:
+            return self.tail(head)
         with self._lock:
             _, now = self._current(head)
             if now.name != head.name:

@@ -33,7 +33,7 @@ TREE = "SELECT branch, name FROM branch WHERE tenant = ? AND root = ? ORDER BY b
 # nothing.
 ADVANCE = f"""
     UPDATE branch SET position = ?, tip = ?, seal = ?
-    WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND seal = ? RETURNING number, record"""
+    WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND seal = ? RETURNING number, record, erased"""
 COMMIT = f"""
     UPDATE branch SET number = ?, record = ?
     WHERE {_KEY} AND name = ? AND number = ? AND record = ? AND erased = ? RETURNING position, tip, seal"""

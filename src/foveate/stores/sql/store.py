@@ -131,7 +131,7 @@ class SqlStore(SqlTurns, SqlBulk, SqlCensus, SqlErasing, SqlRuns, SqlCatalog):
             if bodies:
                 session.each(sql.ADD_BODY, bodies)
             session.each(sql.ADD_MESSAGE, messages)
-            number, record = found[0]
+            number, record, _ = found[0]
             return Head(head.tenant, head.name, head.root, head.branch, *ends, number, record.hex(), head.erased)
 
         return self._driver.write(work)

@@ -139,8 +139,10 @@ class _Turn(NamedTuple):
         if not found:
             return None
         made.insert(session)
-        number, record = found[0]
-        now = structs.replace(made.tip_of(head), number=number, record=record.hex())
+        number, record, erased = found[0]
+        now = structs.replace(made.tip_of(head), number=number, record=record.hex(), erased=erased)
+        if erased != head.erased:
+            return Beyond(now)
         records: list[Row] = []
         if number != head.number:
             _, records = session.ask(*_beyond(head, _ALL))
