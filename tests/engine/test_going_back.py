@@ -28,7 +28,9 @@ def talking(store: Any, name: str = "one") -> Conversation:
 
 def said(chat: Conversation, *texts: str) -> None:
     for text in texts:
-        if text.startswith("-"):
+        if text == "pin":
+            chat.pin("m1")
+        elif text == "-":
             chat.edit(Hide(Target(chat.history(1, 1)[0].id)))
         else:
             chat.append(text)
@@ -82,9 +84,10 @@ def everything(store: MemoryStore) -> Any:
     kept=st.integers(0, 4),
     lost=st.integers(1, 4),
     others=st.lists(st.sampled_from(["p", "q", "-"]), max_size=7),
+    do=st.sampled_from(["append", "refresh", "fork"]),
 )
 def test_whatever_was_lost_and_whatever_came_since_no_message_goes_behind_it(
-    kept: int, lost: int, others: list[str]
+    kept: int, lost: int, others: list[str], do: str
 ) -> None:
     common = ["a", "b", *(f"kept {n}" for n in range(kept))]
     store = FailedOver()
@@ -93,9 +96,21 @@ def test_whatever_was_lost_and_whatever_came_since_no_message_goes_behind_it(
     store.now = behind(*common, *others)
     before = everything(store.now)
     with pytest.raises(WentBack):
+        {"append": lambda: chat.append("next"), "fork": lambda: chat.fork("two")}.get(do, chat.refresh)()
+    with pytest.raises(WentBack):
         chat.append("next")
     assert everything(store.now) == before
     assert talking(store).verify() == []
+
+
+@pytest.mark.parametrize("others", [["pin"], ["pin", "-"], ["pin", "c", "d"]])
+def test_an_edit_that_was_lost_is_told_even_where_others_made_another_one(others: list[str]) -> None:
+    store = FailedOver()
+    chat = talking(store)
+    said(chat, "a", "b", "-")
+    store.now = behind("a", "b", *others)
+    with pytest.raises(WentBack, match="what is there now are others"):
+        chat.refresh()
 
 
 def test_who_had_seen_nothing_of_what_was_lost_goes_on() -> None:

@@ -189,6 +189,22 @@ def test_a_transaction_that_its_own_process_holds_up_is_ended_and_done_again(url
     assert execute(url, "SELECT root FROM tree") == [(2,)]
 
 
+def test_a_connection_that_leads_to_a_standby_is_replaced_where_the_url_asks_for_the_primary(url: str) -> None:
+    """As behind a balancer that was switched: all connections of the pool take no writes any more, new ones do."""
+    emptied(url)
+    demoted = "SELECT set_config('default_transaction_read_only', 'on', false)"
+    for option in ("", "&target_session_attrs=read-write"):
+        with PostgresStore(url + option, pause=lambda attempt: None) as store:
+            head = store.open("acme", option or "one")
+            # One inside of the other, so that there are two connections.
+            store._driver.read(lambda one: (one.rows(demoted), store._driver.read(lambda two: two.rows(demoted))))
+            if option:
+                assert store.append(head, chain([user("hi")], head)).position == 1
+            else:
+                with pytest.raises(StoreError, match="takes no writes"):
+                    store.append(head, chain([user("hi")], head))
+
+
 def test_what_was_prepared_before_a_table_changed_is_prepared_anew(url: str) -> None:
     """PostgreSQL's code 0A000: a newer foveate brought the tables up to date while this one was at work."""
     execute(url, "DROP TABLE IF EXISTS changing; CREATE TABLE changing (one INT)")
