@@ -30,6 +30,8 @@ def said(chat: Conversation, *texts: str) -> None:
     for text in texts:
         if text == "pin":
             chat.pin("m1")
+        elif text == "unpin":
+            chat.unpin("m1")
         elif text == "-":
             chat.edit(Hide(Target(chat.history(1, 1)[0].id)))
         else:
@@ -103,7 +105,7 @@ def test_whatever_was_lost_and_whatever_came_since_no_message_goes_behind_it(
     assert talking(store).verify() == []
 
 
-@pytest.mark.parametrize("others", [["pin"], ["pin", "-"], ["pin", "c", "d"]])
+@pytest.mark.parametrize("others", [["pin"], ["pin", "unpin"], ["pin", "c", "d"]])
 def test_an_edit_that_was_lost_is_told_even_where_others_made_another_one(others: list[str]) -> None:
     store = FailedOver()
     chat = talking(store)
