@@ -1,0 +1,115 @@
+"""A whole database is verified a conversation at a time, in little memory, and whatever happens to it meanwhile."""
+
+from __future__ import annotations
+
+import sqlite3
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+import foveate
+from foveate import Hide, Replace, Target, Text, assistant
+from foveate.archive import Verified, verify_all, verify_view
+from foveate.core import ids
+from foveate.core.messages import user
+from foveate.core.snapshots import Snapshot
+from foveate.errors import Damaged
+from foveate.ports import Finding
+from foveate.stores.codec import pack
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sql import census
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.rows import chain
+
+
+def test_every_conversation_is_told_with_how_much_was_looked_at() -> None:
+    store = MemoryStore()
+    for tenant, name, count in (("zeta", "one", 2), ("", "one", 3), ("acme", "two", 0)):
+        head = store.open(tenant, name)
+        store.append(head, chain([user(str(n)) for n in range(count)], head))
+    expected = [Verified("", "one", 3), Verified("acme", "two", 0), Verified("zeta", "one", 2)]
+    assert sorted(verify_all(store), key=lambda one: one.tenant) == expected
+    assert list(verify_all(store, tenant="zeta")) == [Verified("zeta", "one", 2)]
+    assert list(verify_all(store, tenant="nobody")) == []
+
+
+def test_a_file_that_is_damaged_in_the_middle_does_not_hide_what_comes_before(tmp_path: Path) -> None:
+    class Broken(MemoryStore):
+        def census(self, tenant=None):  # type: ignore[no-untyped-def]
+            yield from super().census(tenant)
+            raise Damaged("chat.db is damaged (malformed).")
+
+    store = Broken()
+    store.open("acme", "one")
+    assert list(verify_all(store)) == [
+        Verified("acme", "one"),
+        Verified("", "", findings=(Finding("database", "chat.db is damaged (malformed)."),)),
+    ]
+
+
+@pytest.mark.slow
+def test_ten_times_as_many_conversations_take_no_more_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(census, "_PAGE", 50)
+    peaks = []
+    for count in (200, 2_000):
+        with SqliteStore(tmp_path / f"{count}.db", synchronous="normal", search=False) as store:
+            for number in range(count):
+                head = store.open(f"tenant {number % 9}", f"conversation {number}")
+                store.append(head, chain([user("said")], head))
+            tracemalloc.start()
+            assert sum(not one.findings for one in verify_all(store)) == count
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert peaks[1] < 1.2 * peaks[0] + 50_000, peaks
+
+
+# ---------------------------------------------------------------------------------------------------------- saved views
+
+
+def viewed(path: Path) -> None:
+    """A conversation that saved its view, with edits of several kinds in it."""
+    with foveate.open_conversation("one", store=f"sqlite:///{path}", window=32_000) as chat:
+        for n in range(40):
+            chat.append([user(f"Question {n}?"), assistant(f"Answer {n}. " * 20)])
+            chat.edit(Replace(Target(chat.tip), (Text(f"A{n}."),)) if n % 3 else Hide(Target(chat.tip)))
+        chat._do(chat._engine.save_snapshot())
+
+
+def test_a_view_that_a_conversation_saved_is_as_the_journal_says(tmp_path: Path) -> None:
+    viewed(tmp_path / "chat.db")
+    with SqliteStore(tmp_path / "chat.db") as store:
+        head = store.open("", "one")
+        saved = store.snapshot(head)
+        assert saved is not None
+        snapshot = Snapshot.decode(saved[2])
+        assert snapshot is not None
+        assert len(snapshot.kept) + len(snapshot.covers) > 10
+        assert verify_view(store, head) == []
+        store.erase(head, [(1, 8)])
+        assert verify_view(store, store.open("", "one")) == []
+        assert [one for one in verify_all(store) if one.findings] == []
+
+
+def test_one_text_in_it_that_was_set_otherwise_is_found(tmp_path: Path) -> None:
+    viewed(tmp_path / "chat.db")
+    with SqliteStore(tmp_path / "chat.db") as store:
+        saved = store.snapshot(store.open("", "one"))
+        assert saved is not None
+        assert (b'"A' in saved[2], saved[2].count(b'"A1."')) == (True, 1)
+        body = saved[2].replace(b'"A1."', b'"B1."')
+        connection = sqlite3.connect(tmp_path / "chat.db")
+        with connection:
+            connection.execute(
+                "UPDATE snapshot SET hash = ?, body = ?", (bytes.fromhex(ids.body_hash(body)), pack(body))
+            )
+        connection.close()
+        (one,) = verify_all(store)
+        assert one.findings == (Finding("snapshot", "it tells edit 2 as another one than the journal does"),)
+
+
+def test_a_view_of_another_version_is_left_alone(tmp_path: Path) -> None:
+    with SqliteStore(tmp_path / "chat.db") as store:
+        head = store.open("", "one")
+        store.save_snapshot(head, 0, 0, b"[99, 0, 0, [], [], [], []]")
+        assert verify_view(store, head) == []
