@@ -156,6 +156,25 @@ def test_a_summary_that_outlived_what_it_tells_of_goes_when_a_stricter_rule_reac
     assert (chat.verify(), chat.leftovers()[1]) == ([], [])
 
 
+def test_a_summary_that_is_made_later_is_no_leftover_and_goes_when_it_is_shown_no_more() -> None:
+    """It rolls on from one that outlived its originals, or was made where they lay hidden."""
+    chat = talked(12, window=2_000, summarizer="digest", policy="prune-and-compact")
+    rows = chat.history(3, 10)
+    chat.edit(Hide(Span(rows[0].id, rows[-1].id)))
+    chat.age({"all": "2 turns"})
+    assert gone(chat)[:8] == [3, 4, 5, 6, 7, 8, 9, 10]
+    for _ in range(2):
+        for n in range(6):
+            chat.record(assistant(f"More of {n}. " + "word " * 60))
+            chat.append(user(f"And {n}?"))
+        chat.compact()
+        assert (chat.verify(), chat.leftovers()[1]) == ([], [])
+    chat.age({"all": "2 turns"})
+    told = [edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize)]
+    assert [(edit.text == ERASED, edit.outlives) for edit in told] == [(True, False), (False, True)]
+    assert (chat.verify(), chat.leftovers()[1]) == ([], [])
+
+
 def test_rules_for_one_tool_and_for_media() -> None:
     chat = summed_up()
     chat.age({"tool results:peek": "0 turns"})

@@ -11,7 +11,7 @@ from functools import partial
 from msgspec import structs
 
 from ..core import ids
-from ..core.edits import Edit, Restore, Task
+from ..core.edits import Edit, Restore, Summarize, Task
 from ..core.journal import Record
 from ..core.messages import Message
 from ..core.outlines import outline_of_record
@@ -220,6 +220,11 @@ class State(Folding):
     # ------------------------------------------------------------------------------------------------- committing
 
     def _commit(self, edits: Sequence[Edit], author: str, draft: Projection, before: View, after: View) -> Step[Record]:
+        if self.head.erased and author in (
+            "plan",
+            "compact",
+        ):  # Made without what was erased before: the store sees to it.
+            edits = [structs.replace(edit, outlives=True) if isinstance(edit, Summarize) else edit for edit in edits]
         record = Record(
             self.head.number + 1,
             tuple(edits),

@@ -7,7 +7,7 @@ which is how an erasure is proven. It knows no table and no list; `Tree` is what
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -182,6 +182,12 @@ class _Reaching:
         """Ids at the ends of spans."""
         self._targets: set[str] = set()
         """Ids of messages that are shown in another form."""
+        self._outliving: set[tuple[int, int]] = set()
+        """Summaries that are marked: the branch that has the edit, and its number."""
+        self._gone: dict[int, list[int]] = {}
+        """By branch: positions of the messages that are erased, in order."""
+        self._tombstones: dict[int, list[int]] = {}
+        """By branch: positions of others that were erased before, in order; only where it counts."""
         self._covering: dict[int, list[tuple[int, Edit]]] = {}
         """By branch: its edits that cover messages, or show what was covered, without their texts."""
         for branch in self._families:
@@ -201,6 +207,8 @@ class _Reaching:
             self._targets.add(edit.target.message)
         elif isinstance(edit, Summarize):
             self._ends |= {edit.span.first, edit.span.last}
+            if edit.outlives:
+                self._outliving.add((branch, number))
         if self._keep_shown and isinstance(edit, Hide | Summarize | Restore):
             self._ends.update(named_by([edit]))
             bare = replace(edit, text="", refused=()) if isinstance(edit, Summarize) else edit
@@ -236,13 +244,16 @@ class _Reaching:
     def _read_rows(self, ids: set[str]) -> list[_Copy]:
         """Note what is to be known of the rows, and return those that showed others again."""
         copies: list[_Copy] = []
-        self._rows, self._answers = {}, []
+        self._rows, self._answers, self._gone, self._tombstones = {}, [], {}, {}
         for branch in self._families:
             user = ""
             for seen in self._tree.rows(branch):
                 place = Place(branch, seen.position)
                 if seen.id in ids:
                     self._rows[place] = seen
+                    self._gone.setdefault(branch, []).append(seen.position)
+                elif self._keep_shown and not seen.has_body:
+                    self._tombstones.setdefault(branch, []).append(seen.position)
                 if seen.id in self._ends:
                     self._positions[seen.id] = seen.position
                 if seen.id in self._targets and seen.stamp.origin in ("tool", "derived"):
@@ -275,17 +286,15 @@ class _Reaching:
         return any(position in found for position in erased)
 
     def _erased_before(self, place: Place) -> list[int]:
-        return [position for position in self._visible(place.branch) if position < place.position]
+        return [position for position in self._visible(place.branch, self._gone) if position < place.position]
 
-    def _visible(self, branch: int) -> list[int]:
-        """The positions of erased messages that a branch has, in order."""
-        ranges = list(position_ranges(self._families[branch], branch, 1, _END))
-        inside = (
-            place.position
-            for place in self._rows
-            if any(part.branch == place.branch and part.first <= place.position <= part.last for part in ranges)
-        )
-        return sorted(inside)
+    def _visible(self, branch: int, places: Mapping[int, Sequence[int]]) -> list[int]:
+        """The positions that a branch has of these, which are told in order for the branch that they lie on."""
+        found: list[int] = []
+        for part in position_ranges(self._families[branch], branch, 1, _END):
+            there = places.get(part.branch, ())
+            found += there[bisect_left(there, part.first) : bisect_right(there, part.last)]
+        return found
 
     def _answering(self, erased: Sequence[int], branch: int, ids: set[str]) -> set[str]:
         """Results of calls that were erased: the form that they are shown in may tell what was asked."""
@@ -325,7 +334,8 @@ class _Reaching:
         return list(record_ranges(self._families[branch], branch, 1, _END))
 
     def _redact(self, branch: int, ids: set[str], shown: set[tuple[int, int]]) -> _Redact:
-        erased = self._visible(branch)
+        erased = self._visible(branch, self._gone)
+        gone = sorted({*erased, *self._visible(branch, self._tombstones)})
         answers: set[str] = set()
         for part in position_ranges(self._families[branch], branch, 1, _END) if not self._proves else ():
             answers |= self._answering(erased, part.branch, ids)
@@ -334,17 +344,14 @@ class _Reaching:
             match edit:
                 case Replace(target=target) if target.message in ids or target.message in answers:
                     return erased_edit(edit)
-                case Summarize(outlives=True) if self._proves:
+                case Summarize() if self._proves and (branch, number) in self._outliving:
                     return edit
                 case Summarize(span=span):
                     first, last = self._positions.get(span.first, 1), self._positions.get(span.last, seen)
-                    at = bisect_left(erased, first)
-                    tells = at < len(erased) and erased[at] <= last
-                    if not self._keep_shown:
-                        return erased_edit(edit) if tells else edit
-                    if (branch, number) in shown:
-                        return replace(edit, outlives=True) if tells and not edit.erased else edit
-                    return erased_edit(edit) if tells or edit.outlives else edit
+                    if self._keep_shown and (branch, number) in shown:
+                        return replace(edit, outlives=True) if _any_in(gone, first, last) and not edit.erased else edit
+                    is_over = (branch, number) in self._outliving and _any_in(gone, first, last)
+                    return erased_edit(edit) if is_over or _any_in(erased, first, last) else edit
             return edit
 
         return redact
@@ -420,3 +427,9 @@ class _Reaching:
             if (told := texts.erased_run(run, fields)) != run:
                 runs.append(told)
         return runs, steps
+
+
+def _any_in(positions: Sequence[int], first: int, last: int) -> bool:
+    """Whether one of these positions, which are in order, lies in this run."""
+    at = bisect_left(positions, first)
+    return at < len(positions) and positions[at] <= last

@@ -120,6 +120,19 @@ class AgeContract:
         ]
         assert (store.verify(now), store.leftovers(now)) == ([], (4, []))
 
+    def test_a_summary_that_was_marked_when_it_was_made_goes_when_it_is_shown_no_more(self, store: Store) -> None:
+        """Whatever else is erased then. It was made after others of its span were."""
+        head, ids = summed_up(store)
+        store.erase(head, [(7, 7)])
+        late = Summarize(Span(ids[4], ids[6]), f"Late {WORD}.", outlives=True)
+        now = edited(store, store.open("acme", "one"), late)
+        assert store.leftovers(now) == (1, [])
+        now = edited(store, now, Summarize(Span(ids[4], ids[7]), "At last.", outlives=True))
+        store.erase(now, [(2, 2)], keep_shown=True)
+        now = store.open("acme", "one")
+        assert summaries(store, now)[3:] == [(ERASED, False), ("At last.", True)]
+        assert store.leftovers(now) == (2, [])
+
     def test_a_summary_that_is_hidden_or_taken_back_is_not_shown(self, store: Store) -> None:
         head, ids = summed_up(store)
         head = edited(store, head, Hide(Span(ids[0], ids[3])), Restore(edits=(3,)))

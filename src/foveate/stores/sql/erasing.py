@@ -48,6 +48,8 @@ __all__ = ["SqlErasing"]
 
 _ROWS = 1000
 """Rows read at a time."""
+_TREES = 50
+"""Trees of forks that one transaction of a vacuum looks through; others write in between."""
 
 
 _ATTEMPTS = 3
@@ -152,13 +154,9 @@ class SqlErasing(SqlRuns):
         return self._driver.read(work)
 
     def vacuum(self) -> None:
-        def work(session: Session) -> None:
-            for tenant, root in session.rows(sql.TREES_WITH_BODIES):
-                session.rows(sql.HOLD_TREE, (tenant, root))
-                session.rows(sql.HOLD_BRANCHES, (tenant, root))
-                session.rows(sql.DROP_BODIES, (tenant, root, tenant, root))
-
-        self._driver.write(work)
+        trees = self._driver.read(lambda session: session.rows(sql.TREES_WITH_BODIES))
+        for start in range(0, len(trees), _TREES):
+            self._driver.write(partial(_drop_bodies, trees[start : start + _TREES]))
         self._settle_words(Head("", "", 0, 0), ())
         self._driver.vacuum()
 
@@ -314,6 +312,15 @@ class SqlErasing(SqlRuns):
         asked = {(section, where.position) for section, where in _marked(session, head, places)}
         for _, position in sorted(self._driver.words.holding(session, sorted(asked)) if asked else ()):
             yield Finding(f"message {position}", "it was erased, and the index of words still has words of it")
+
+
+def _drop_bodies(trees: Sequence[Row], session: Session) -> None:
+    """Drop the bodies of these trees that no message leads to."""
+    session.scrub()
+    for tenant, root in trees:
+        session.rows(sql.HOLD_TREE, (tenant, root))
+        session.rows(sql.HOLD_BRANCHES, (tenant, root))
+        session.rows(sql.DROP_BODIES, (tenant, root, tenant, root))
 
 
 def _heads(session: Session, head: Head) -> dict[int, tuple[int, int, int]]:
