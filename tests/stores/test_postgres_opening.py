@@ -271,7 +271,10 @@ def test_tables_of_something_else_are_left_as_they_are(postgres_url: str) -> Non
 def test_two_schemas_of_one_database_know_nothing_of_each_other(postgres: Any, postgres_url: str) -> None:
     name = postgres_url.partition("schema=")[2] + ' the "other"'
     execute(postgres_url, 'CREATE SCHEMA "' + name.replace('"', '""') + '"')
-    with PostgresStore(postgres_url) as ours, PostgresStore(f"{postgres.url()}?schema={quote(name, '')}") as theirs:
+    with (
+        PostgresStore(postgres_url) as ours,
+        PostgresStore(f"{postgres.url()}?schema={quote(name, '')}&partitions=2") as theirs,
+    ):
         head = ours.open("acme", "one")
         ours.append(head, chain([user("hi")], head))
         assert theirs.names("acme") == []

@@ -21,8 +21,11 @@ and its indexes, and a server as it is installed has room for some six thousand 
 needs more parts needs more servers (`docs/citus.md`).
 """
 
-_COUNT = "SELECT count(*) FROM pg_catalog.pg_inherits WHERE inhparent = to_regclass('conversation')"
-_IS_MADE = "SELECT to_regclass('conversation') IS NOT NULL"
+_COUNT = """
+    SELECT (SELECT count(*) FROM pg_catalog.pg_inherits i WHERE i.inhparent = c.oid)
+    FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relname = 'conversation' AND n.nspname = current_schema()"""
+"""No row where there is no such table yet."""
 _MAKE = re.compile(r"CREATE TABLE (\w+) \(.*\broot BIGINT\b", re.DOTALL)
 _IDENTITY = re.compile(r"ALTER TABLE (\w+) (REPLICA IDENTITY .*)", re.DOTALL)
 
@@ -34,7 +37,8 @@ def name_of(table: str, number: int, parts: int) -> str:
 
 def count(session: Session, wanted: int) -> int:
     """In how many parts the tables of this schema lie, 0 where they are whole; where there are none yet, `wanted`."""
-    return int(session.rows(_COUNT)[0][0]) if session.rows(_IS_MADE)[0][0] else wanted
+    found = session.rows(_COUNT)
+    return int(found[0][0]) if found else wanted
 
 
 def check(session: Session, wanted: int, place: str) -> None:
