@@ -215,6 +215,33 @@ def check_flips(made: Made, meet: Callable[..., str], places: range) -> None:
     assert set(met) == {"told", "0"}
 
 
+def test_a_message_that_the_index_of_ids_lost_is_told(closed: Made, tmp_path: Path) -> None:
+    """Who looks for it by its id would be told that it never was; who appends it again would not be found out."""
+    head, rows, _ = closed.held[-1]
+    id = bytes.fromhex(rows[4].id)
+    (at,) = (
+        at
+        for at in range(len(closed.content))
+        if closed.content.startswith(id[:8], at) and not closed.content.startswith(id, at)
+    )
+    content = bytearray(closed.content)
+    content[at + 7] ^= 1
+    (tmp_path / "met.db").write_bytes(content)
+    with store_at(tmp_path / "met.db") as store:
+        assert store.messages(head, 1, head.position) == rows
+        assert store.locate(head, [rows[4].id]) == {}
+        (found,) = store.verify(head)
+    assert (found.where, found.problem) == (
+        "message 5",
+        "it is not found by its id: the index `message_by_id` is damaged (REINDEX)",
+    )
+    connection = sqlite3.connect(tmp_path / "met.db")
+    connection.execute("REINDEX")
+    connection.close()
+    with store_at(tmp_path / "met.db") as store:
+        assert store.verify(head) == []
+
+
 def test_f30_a_page_of_zeroes_is_told_or_was_not_used(closed: Made, meet: Callable[..., str]) -> None:
     met = Counter[str]()
     for begin in range(0, len(closed.content), PAGE):

@@ -111,6 +111,7 @@ def test_a_body_exchanged_for_another_that_reads_well(store: SqliteStore, head: 
         ("DELETE FROM branch", "head"),
         ("UPDATE branch SET position = 22", "messages 21-22"),
         ("UPDATE branch SET number = 6", "edits 5-6"),
+        ("UPDATE branch SET erased = 1", "head"),
         ("DELETE FROM conversation", "name"),
         ("UPDATE conversation SET branch = 9", "name"),
         ("UPDATE snapshot SET body = x'00'", "snapshot"),
