@@ -379,7 +379,7 @@ def test_a_process_that_is_killed_in_a_tool_leaves_its_work_to_the_others(url: s
 
 @pytest.mark.slow
 def test_wherever_processes_are_killed_the_others_do_nothing_twice(url: str, tmp_path: Path):
-    """Of three that resume at once two are killed, at operations of their store that lie apart, before them or after."""
+    """Of three that resume at once two are killed: at operations of their store that lie apart, before or after."""
     with open_store(url) as store:
         for n, (one, other) in zip(range(2, 42, 5), cycle([("before", "after"), ("after", "before")]), strict=False):
             (folder := tmp_path / str(n)).mkdir()

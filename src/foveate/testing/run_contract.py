@@ -234,6 +234,28 @@ class RunContract:
         assert store.runs(head) == [run_of("r1")]
         assert [step.number for step in store.steps(head, "r1")] == [1, 3, 4]
 
+    def test_once_it_is_taken_over_not_one_more_step_of_the_former_owner_is_kept(self, store: Store) -> None:
+        """However close the two come to each other: who took over reads all that there will ever be."""
+
+        def work(head: Head, kept: list[int]) -> None:
+            for number in range(1, 31):
+                try:
+                    store.put_step(head, step_of("r1", number), owner="a")
+                except AtWork:
+                    return
+                kept.append(number)
+
+        for n in range(5):
+            head, kept = store.open("acme", f"c{n}"), list[int]()
+            claim = store.claim(head, "a")
+            thread = Thread(target=work, args=(head, kept))
+            thread.start()
+            while claim.owner != "b":
+                claim = store.claim(head, "b", claim)
+            seen = [step.number for step in store.steps(head, "r1")]
+            thread.join()
+            assert [step.number for step in store.steps(head, "r1")] == seen == kept
+
     def test_each_branch_is_claimed_by_itself(self, store: Store) -> None:
         head = store.open("acme", "one")
         head = store.append(head, chain([user("hi")], head))
