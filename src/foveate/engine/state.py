@@ -220,10 +220,8 @@ class State(Folding):
     # ------------------------------------------------------------------------------------------------- committing
 
     def _commit(self, edits: Sequence[Edit], author: str, draft: Projection, before: View, after: View) -> Step[Record]:
-        if self.head.erased and author in (
-            "plan",
-            "compact",
-        ):  # Made without what was erased before: the store sees to it.
+        if self.head.erased and author in ("plan", "compact"):
+            # Made by a policy, without what was erased before: else the store refuses the commit.
             edits = [structs.replace(edit, outlives=True) if isinstance(edit, Summarize) else edit for edit in edits]
         record = Record(
             self.head.number + 1,
