@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from typing import Any
 
 import pytest
@@ -62,9 +63,10 @@ def raising(state: str) -> str:
 
 @pytest.fixture(scope="module")
 def url(postgres: Any) -> str:
-    execute(postgres.url(), "CREATE SCHEMA IF NOT EXISTS errors_of")
-    PostgresStore(postgres.url() + "?schema=errors_of").close()
-    return f"{postgres.url()}?schema=errors_of"
+    name = f"errors_{uuid.uuid4().hex[:8]}"  # Of this process: others run beside it.
+    execute(postgres.url(), f"CREATE SCHEMA {name}")
+    PostgresStore(f"{postgres.url()}?schema={name}").close()
+    return f"{postgres.url()}?schema={name}"
 
 
 @pytest.mark.parametrize(
@@ -140,6 +142,19 @@ def test_where_no_connection_comes_about_it_is_said_what_to_do(said: str, todo: 
     assert todo in told
 
 
+def test_where_several_hosts_were_tried_each_is_told_of_and_the_last_says_what_to_do() -> None:
+    said = """connection timeout expired
+Multiple connection attempts failed. All failures were:
+- host: 'a', port: '1', hostaddr: '10.0.0.1': connection to server at "10.0.0.1", port 1 failed: Connection refused
+\tIs the server running on that host and accepting TCP/IP connections?
+- host: 'b', port: '2', hostaddr: '10.0.0.2': connection timeout expired"""
+    assert str(unreachable(PLACE, 10, psycopg.OperationalError(said))) == (
+        f"{PLACE} cannot be reached (host: 'a', port: '1', hostaddr: '10.0.0.1': connection to server at "
+        f"\"10.0.0.1\", port 1 failed: Connection refused; host: 'b', port: '2', hostaddr: '10.0.0.2': connection "
+        f"timeout expired). It takes connections and does not answer. See whether it hangs, and what is in between."
+    )
+
+
 def test_an_error_of_which_nothing_is_known_says_its_first_line() -> None:
     told = str(explain(psycopg.InternalError("made up\nDETAIL: more"), PLACE))
     assert told == f"{PLACE} failed (made up). Nothing was written. See the server's log for what it is about."
@@ -155,13 +170,13 @@ def test_a_host_that_there_is_not_and_a_server_without_tls_are_named(postgres: A
 def test_a_server_without_a_connection_to_spare_says_so_and_goes_on_when_there_is_one(postgres: Any, url: str) -> None:
     """PostgreSQL's code 53300, as it comes: by a limit of the user's."""
     emptied(url)
-    role = "one_at_a_time"
-    execute(url, f"DROP ROLE IF EXISTS {role}")
+    schema = url.partition("?schema=")[2]
+    role = f"only_{schema}"
     execute(url, f"CREATE ROLE {role} LOGIN PASSWORD 'one' SUPERUSER CONNECTION LIMIT 1")
     execute(url, f"ALTER ROLE {role} NOSUPERUSER")
-    execute(url, f"GRANT ALL ON SCHEMA errors_of TO {role}")
-    execute(url, f"GRANT ALL ON ALL TABLES IN SCHEMA errors_of TO {role}")
-    ours = postgres.url(user=role, password="one") + "?schema=errors_of&wait=0.3"
+    execute(url, f"GRANT ALL ON SCHEMA {schema} TO {role}")
+    execute(url, f"GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {role}")
+    ours = postgres.url(user=role, password="one") + f"?schema={schema}&wait=0.3"
     with PostgresStore(ours) as store:
         head = store.open("acme", "one")
         with pytest.raises(StoreError, match=r"too many connections .*CONNECTION LIMIT"):

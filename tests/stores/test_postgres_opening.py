@@ -59,6 +59,19 @@ def test_what_a_url_says_holds_against_what_foveate_would_say() -> None:
     assert told._replace(conninfo="") == ("postgresql://host/db", "", "", 8, True, 10.0, 0, 70.0, False)
 
 
+@pytest.mark.parametrize(
+    ("hosts", "place"),
+    [
+        ("a:1,b:2", "a:1,b:2"),
+        ("a,b", "a,b"),
+        ("a:1", "a:1"),
+        ("[::1]:5433,b:1", "[::1]:5433,b:1"),
+    ],
+)
+def test_each_of_several_hosts_is_named_with_its_port(hosts: str, place: str) -> None:
+    assert read_url(f"postgresql://ann:secret@{hosts}/db").place == f"postgresql://ann@{place}/db"
+
+
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=4))
 def test_no_password_is_in_what_is_shown(password: str) -> None:
     secret = f"<{password}>"

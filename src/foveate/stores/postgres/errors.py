@@ -88,14 +88,23 @@ def is_worth_another(error: BaseException) -> bool:
 
 def unreachable(place: str, wait: float, reason: Exception | None) -> StoreError:
     """For a connection that did not come about."""
-    said = " ".join(str(reason).split()).partition(" Is the server running")[0] if reason else ""
-    todo = next((todo for words, todo in _SAID if words in said), "")
+    said, todo = _attempts(str(reason)) if reason else ("", "")
     if not said:
         return StoreError(
             f"{place} has no connection free within {wait:g} s: all that pool= allows are in use. Raise pool=, or do "
             f"less at a time. Nothing was written."
         )
     return StoreError(f"{place} cannot be reached ({said}). {todo or 'See that it runs, and retry.'}")
+
+
+def _attempts(reason: str) -> tuple[str, str]:
+    """What libpq says of the attempt to connect, or of each where several hosts were tried; and what to do."""
+    last, _, others = reason.partition("Multiple connection attempts failed. All failures were:")
+    last = " ".join(last.split())
+    each = [" ".join(one.split()) for one in others.split("\n- ")[1:]] or [last]
+    said = "; ".join(one.partition(" Is the server running")[0] for one in each)
+    # The last attempt tells most: those before it are of hosts that were down already.
+    return said, next((todo for words, todo in _SAID if words in last), "")
 
 
 def unknown_outcome(place: str, error: Exception) -> StoreError:

@@ -5,6 +5,7 @@ Knows how connections are set up and handed out; no transaction, no statement of
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 import weakref
@@ -22,6 +23,9 @@ from .url import Told
 __all__ = ["Connection", "Connections", "Patient"]
 
 Connection = psycopg.Connection[Any]
+
+# The pool warns of each connection that fails. Whoever borrows one is told; the rest is for those who set up logging.
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 
 _OLDEST = 130_000
 """The oldest server that is taken: 13. The tests run on what they find, usually the newest."""

@@ -121,8 +121,11 @@ def _seconds(name: str, text: str) -> float:
 def _place(told: dict[str, str], schema: str) -> str:
     user, host, port, database = (told.get(name, "") for name in ("user", "host", "port", "dbname"))
     at = f"{quote(user, '')}@" if user else ""
-    behind = f":{port}" if port else ""
-    return f"postgresql://{at}{quote(host, ',:[]')}{behind}/{quote(database, '')}" + (
+    hosts, ports = host.split(","), port.split(",")
+    ports = ports * len(hosts) if len(ports) == 1 else ports
+    names = [f"[{one}]" if ":" in one else quote(one, "") for one in hosts]
+    each = [f"{name}:{number}" if number else name for name, number in zip(names, ports, strict=False)]
+    return f"postgresql://{at}{','.join(each)}/{quote(database, '')}" + (
         f"?schema={quote(schema, '')}" if schema else ""
     )
 
