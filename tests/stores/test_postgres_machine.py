@@ -43,3 +43,8 @@ def test_postgres_does_as_memory_does(postgres_url: str) -> None:
 @pytest.mark.slow
 def test_postgres_does_as_memory_does_over_and_over(postgres_url: str) -> None:
     check(postgres_url, 100)
+
+
+@pytest.mark.slow
+def test_postgres_does_so_on_tables_in_partitions_too(postgres_url: str) -> None:
+    check(f"{postgres_url}&partitions=3", 10)

@@ -14,6 +14,7 @@ from postgres_schemas import emptied, execute
 
 from foveate.core.messages import user
 from foveate.stores.postgres import PostgresStore
+from foveate.stores.postgres.words import PostgresWords
 from foveate.stores.sql.migrate import TABLES
 from foveate.testing.catalog_contract import CatalogContract
 from foveate.testing.rows import chain
@@ -68,3 +69,24 @@ class TestPostgresStoreInPartitions(TestPostgresStore):
         found = execute(self.url, "SELECT inhparent::regclass::text, count(*) FROM pg_inherits GROUP BY 1")
         parted = {name: number for name, number in found if name in TABLES}
         assert parted == dict.fromkeys(TABLES, 5)
+
+
+def test_conversations_that_share_a_number_of_the_index_find_nothing_of_each_other(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number is a hash: among very many branches some share one."""
+    monkeypatch.setattr(PostgresWords, "place", lambda *given: 7)
+    with PostgresStore(postgres_url) as store:
+        heads = {}
+        for tenant, name, said in (("acme", "one", "rain"), ("acme", "two", "rain and wind"), ("other", "one", "rain")):
+            head = store.open(tenant, name)
+            heads[tenant, name] = store.append(head, chain([user(said)] * (len(heads) + 1), head))
+        fork = store.fork(heads["acme", "two"], "three", 1, 0)
+        fork = store.append(fork, chain([user("rain, here")], fork))
+        found = [[one.position for one in store.search(head, "rain")] for head in (*heads.values(), fork)]
+        assert found == [[1], [2, 1], [3, 2, 1], [2, 1]]
+        assert execute(postgres_url, "SELECT DISTINCT place FROM said") == [(7,)]
+        store.erase(heads["acme", "one"], [(1, 1)])
+        assert store.leftovers(store.open("acme", "one")) == (1, [])
+        assert [one.position for one in store.search(store.open("acme", "one"), "rain")] == []
+        assert [one.position for one in store.search(store.open("other", "one"), "rain")] == [3, 2, 1]

@@ -20,6 +20,8 @@ __all__ = ["PostgresWords"]
 
 _PLACE_BYTES = 4
 """Of the hash: enough that few branches share one, and short enough to stand before every word."""
+_ROWS = 500
+"""Messages asked about at a time."""
 _KEY = "tenant = ? AND root = ? AND branch = ? AND position = ? AND place >= 0"
 """With what a search leaves out, so that the key is open to this and not to that (0006_words_by_tree.postgres.sql)."""
 
@@ -63,7 +65,12 @@ class PostgresWords:
         session.rows(_CLEAR)
 
     def holding(self, session: Session, rows: Sequence[tuple[Section, int]]) -> set[tuple[Section, int]]:
-        return {(section, position) for section, position in rows if session.rows(_HAS, (*section[:3], position))}
+        found: set[tuple[Section, int]] = set()
+        for begin in range(0, len(rows), _ROWS):
+            some = rows[begin : begin + _ROWS]
+            held = session.ask(*((_HAS, (*section[:3], position)) for section, position in some))
+            found.update(row for row, answer in zip(some, held, strict=True) if answer)
+        return found
 
     def find(
         self, session: Session, section: Section, first: int, last: int, terms: Sequence[Term], limit: int
