@@ -88,7 +88,8 @@ class Disk:
         with self._lock:
             self.count, self.asking = self.count + 1, name
             code = self._fails(kind, self.count)
-            if not code and kind in ("write", "truncate", "sync", "open", "delete"):
+            # A file without a name is SQLite's own, for what needs room for a moment, and nobody's after.
+            if not code and name and kind in ("write", "truncate", "sync", "open", "delete"):
                 self.events.append(Event(kind, name, at, data))
         if code:
             error = apsw.exception_for(code)

@@ -202,3 +202,38 @@ def test_a_checkpoint_that_fails_costs_no_write(made: Path, tmp_path: Path, kind
     with SqliteStore(path, search=False, synchronous="normal") as store:
         assert store.open("acme", "one") == head
         assert store.verify(head) == []
+
+
+@pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "every"])
+def test_a_vacuum_that_the_disk_fails_at_changes_nothing_and_can_be_made_again(tmp_path: Path, step: int) -> None:
+    """It needs room for a second file, which a disk that is nearly full has not."""
+    made = tmp_path / "made.db"
+    with SqliteStore(made, search=False, synchronous="normal") as store:
+        heads: dict[str, Head] = {}
+        for one in scenario():
+            one(store, heads)
+        before = state(store)
+    n, told = 1, 0
+    while True:
+        path, disk = Path(shutil.copy(made, tmp_path / f"{n}.db")), Disk()
+        failed: list[Kind] = []
+
+        def fails(kind: Kind, count: int, n: int = n, failed: list[Kind] = failed) -> int:
+            if count == n:
+                failed.append(kind)
+            return code_for(kind, n) if count == n else 0
+
+        with SqliteStore(path, connection=disk.connection, search=False) as store:
+            disk.fail(fails)
+            try:
+                store.vacuum()
+            except StoreError:
+                told += 1
+            disk.mend()
+            assert state(store) == before, f"{failed} failed, which was number {n}"
+            store.vacuum()
+            assert state(store) == before
+        if not failed:
+            break
+        n += step
+    assert told > 5
