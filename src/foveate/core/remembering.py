@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from threading import Lock
 from typing import TYPE_CHECKING, Protocol, TypeVar
-from weakref import WeakSet
+from weakref import ReferenceType, ref
 
 if TYPE_CHECKING:
     from functools import _lru_cache_wrapper
@@ -28,8 +27,8 @@ class Remembering(Protocol):
         ...
 
 
-_noted: WeakSet[Remembering] = WeakSet()
-_lock = Lock()
+_noted: dict[int, ReferenceType[Remembering]] = {}
+"""By identity. A plain dictionary: what is added by one thread while another one reads it all disturbs nobody."""
 
 
 def remember(size: int) -> Callable[[Callable[..., R]], _lru_cache_wrapper[R]]:
@@ -47,13 +46,13 @@ def remember(size: int) -> Callable[[Callable[..., R]], _lru_cache_wrapper[R]]:
 
 def note(remembering: Remembering) -> None:
     """Let it be emptied by `forget`, as long as it lives."""
-    with _lock:
-        _noted.add(remembering)
+    key = id(remembering)
+    _noted[key] = ref(remembering, lambda _: _noted.pop(key, None))
 
 
 def forget() -> None:
     """Empty all that was noted."""
-    with _lock:
-        noted = list(_noted)
-    for remembering in noted:
-        remembering.cache_clear()
+    for noted in list(_noted.values()):
+        remembering = noted()
+        if remembering is not None:
+            remembering.cache_clear()
