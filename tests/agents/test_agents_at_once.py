@@ -231,6 +231,28 @@ class Late:
         return self._model.complete(body)
 
 
+def test_what_a_tool_did_for_one_that_was_taken_over_is_told_to_people(caplog: pytest.LogCaptureFixture):
+    """The model was told that nobody knows; the log says that it was done."""
+    store = MemoryStore()
+    shared: dict[str, Any] = {"store": store, "conversation": "chat", "window": 50_000}
+
+    @tool
+    def send() -> str:
+        """Send."""
+        ended(first._talker._hold.owner)
+        with ChatAgent(ScriptedModel(["I do not know."]), tools=[send], **shared) as second:
+            assert second.resume().text == "I do not know."
+        return "sent"
+
+    with ChatAgent(ScriptedModel([call("c1", "send")]), tools=[send], **shared) as first:
+        with pytest.raises(AtWork):
+            first.send("Go.")
+        first.conversation.refresh()
+        results = [row.message.text for row in first.conversation.history() if row.message.result]
+        assert [text.partition(":")[0] for text in results] == ["It is not known whether send was carried out"]
+    assert "send was carried out (c1), and what it came to could not be kept" in caplog.text
+
+
 def test_a_reply_that_comes_when_another_has_answered_in_its_place_is_not_added():
     """Its agent was taken for dead while its model thought."""
     store = MemoryStore()

@@ -8,6 +8,7 @@ a call that was carried out is never carried out again, and nothing of it is los
 from __future__ import annotations
 
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
@@ -25,6 +26,8 @@ from .running import Running
 from .tools import Tool
 
 __all__ = ["Approve", "Calling", "Telling", "answer_calls"]
+
+_log = logging.getLogger("foveate")
 
 Approve = Callable[[ToolCall], bool | str | Awaitable[bool | str]]
 """Asked before a call is carried out: True, or False, or a sentence why not, which the model is told."""
@@ -129,6 +132,9 @@ def _carry_out(running: Running, calling: Calling, batch: Sequence[_Open], opene
             if trouble is None:
                 yield from _append(running, calling, opened)
         except StoreError as error:  # What the others come to is kept, if it can be.
+            if not one.is_kept:
+                who = running.run.id, one.call.name, one.call.call_id
+                _log.warning("%s: %s was carried out (%s), and what it came to could not be kept: %s", *who, error)
             trouble = trouble or error
     if trouble is not None:
         raise trouble
