@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from foveate import Conversation, open_async_conversation, open_conversation, open_store
+from foveate import Conversation, TipMoved, open_async_conversation, open_conversation, open_store
 from foveate.testing import BodyChecker, call, say, user
 from foveate.testing.builders import answer
+from foveate.testing.rows import chain
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -159,3 +160,16 @@ def test_of_a_hundred_conversations_at_once_none_stops_the_loop(postgres_url: st
     stalls, took = asyncio.run(main())
     assert len(stalls) > 300
     assert max(stalls) < max(0.25, took / 8), (max(stalls), took, len(stalls))
+
+
+def test_who_is_far_behind_reads_first_and_then_takes_its_turn(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others would wait while it reads: it is sent away, reads while nobody waits, and comes again."""
+    monkeypatch.setattr("foveate.stores.sql.turns._BEHIND_MAX", 3)
+    one, other = (open_conversation("c", store=store, window=100_000, policy="none") for _ in range(2))
+    for n in range(5):
+        one.append(user(f"{n}"))
+    with pytest.raises(TipMoved, match="it has 5 messages"):
+        store.extend(other._engine.head, lambda tail: chain([user("late")], tail.head))
+    other.append(user("late"))
+    assert [row.message.text for row in other.history()] == ["0", "1", "2", "3", "4", "late"]
+    assert other.verify() == []
