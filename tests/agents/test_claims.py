@@ -269,6 +269,22 @@ def test_a_pulse_beats_for_everybody_until_they_end():
     pulse.end("a")
 
 
+@pytest.mark.skipif(not hasattr(os, "register_at_fork"), reason="This system cannot fork.")
+def test_a_forked_child_gives_no_sign_of_life_for_its_parent():
+    said = """if True:
+        import os, warnings
+        from foveate.agents.pulse import PULSE
+        warnings.simplefilter("ignore")
+        PULSE.begin("parent", lambda: True)
+        if child := os.fork():
+            raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        was = dict(PULSE._beats)
+        PULSE.begin("child", lambda: True)
+        os._exit(0 if was == {} and PULSE._thread.is_alive() else 1)
+    """
+    assert subprocess.run([sys.executable, "-c", said], timeout=60).returncode == 0
+
+
 def test_a_sign_of_life_that_fails_is_tried_again():
     pulse, failing = Pulse(every=1e6), [StoreError("away")]
     told: list[int] = []

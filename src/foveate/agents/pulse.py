@@ -7,10 +7,9 @@ dead. Knows nothing of what is beaten for.
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable
-
-from ..errors import StoreError
 
 __all__ = ["EVERY", "PULSE", "Pulse"]
 
@@ -25,6 +24,12 @@ class Pulse:
 
     def __init__(self, every: float = EVERY) -> None:
         self._every = every
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin anew with nobody: in a forked child, whose parent gives its signs of life itself, by connections of its
+        own.
+        """
         self._lock = threading.Lock()
         self._beats: dict[str, Callable[[], bool]] = {}
         self._thread: threading.Thread | None = None
@@ -33,7 +38,7 @@ class Pulse:
         """From now on call `beat`, until it says False, or `end` is called."""
         with self._lock:
             self._beats[owner] = beat
-            if self._thread is None or not self._thread.is_alive():  # In a forked child it is not.
+            if self._thread is None:
                 self._thread = threading.Thread(target=self._go_on, name="foveate-pulse", daemon=True)
                 self._thread.start()
 
@@ -50,7 +55,7 @@ class Pulse:
             try:
                 if not beat():  # Somebody has taken it over: there is nothing to keep up any more.
                     self.end(owner)
-            except StoreError as error:  # The next one may come through.
+            except Exception as error:  # Whatever it is: the next one may come through.
                 _log.debug("no sign of life could be given: %s", error)
 
     def _go_on(self) -> None:
@@ -66,3 +71,5 @@ class Pulse:
 
 PULSE = Pulse()
 """That of this process."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=PULSE.forget)
