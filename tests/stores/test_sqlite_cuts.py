@@ -184,6 +184,19 @@ def test_f30_a_log_cut_at_any_byte_holds_whole_writes(left: Made, meet: Callable
     assert set(met) == {str(number) for number in range(len(left.held) - 1)}
 
 
+def test_f30_after_a_cut_log_writing_goes_on(left: Made, tmp_path: Path) -> None:
+    path, log = tmp_path / "met.db", tmp_path / "met.db-wal"
+    for end in range(100, len(left.log), FRAME):
+        path.write_bytes(left.content)
+        log.write_bytes(left.log[:end])
+        with store_at(path) as store:
+            *_, last = write_on(store, 3)
+        assert not log.exists()
+        with store_at(path) as store:
+            assert history(store) == last
+            assert store.verify(last[0]) == []
+
+
 @STEPS
 def test_f30_a_byte_that_flips_in_the_last_page_is_told_or_was_not_used(
     closed: Made, meet: Callable[..., str], step: int

@@ -52,7 +52,7 @@ def everyones() -> Iterator[Path]:
     """A folder that everyone may enter. pytest's own are root's alone where root runs it."""
     with tempfile.TemporaryDirectory(prefix="foveate-refused-") as folder:
         os.chmod(folder, 0o755)
-        yield Path(folder)
+        yield Path(folder).resolve()
 
 
 def made(folder: Path) -> Path:
