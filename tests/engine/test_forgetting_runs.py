@@ -67,6 +67,7 @@ class OneForgets(TwoStores):
         return chat
 
     def both(self, act: str, *given: object, **named: object) -> None:
+        self.now += 1
         outcomes = []
         for how, chat in zip((nullcontext(), in_small_pieces()), self.chats, strict=True):
             try:
