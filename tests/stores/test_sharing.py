@@ -106,6 +106,27 @@ def test_tasks_share_one_object_or_have_one_each(store: Any, objects: int) -> No
     check(store, "c", [f"t{n}" for n in range(3)], 2)
 
 
+def test_writers_of_one_conversation_get_equal_parts_of_what_the_database_can_write(
+    request: pytest.FixtureRequest, store: Any, tmp_path: Path
+) -> None:
+    """Each with connections of its own, as processes have. PostgreSQL serves them in the order in which they come;
+    SQLite whoever looks first, which is any of them.
+    """
+    is_sqlite = "sqlite" in request.node.name
+    at = f"sqlite:///{tmp_path}/c.db" if is_sqlite else request.getfixturevalue("postgres_url")
+    counts, start = [0] * 6, threading.Barrier(6)
+
+    def work(n: int) -> None:
+        with open_conversation("c", store=at, window=1_000_000, policy="none") as chat:
+            start.wait(60)
+            while sum(counts) < 240:
+                chat.append(user(f"{n}.{counts[n]}"))
+                counts[n] += 1
+
+    in_threads(6, work)
+    assert min(counts) >= max(counts) / (10 if is_sqlite else 3), counts
+
+
 def test_what_another_object_said_comes_in_with_the_next_append_or_a_refresh(store: Any) -> None:
     one, other = (open_conversation("c", store=store, window=100_000, policy="none") for _ in range(2))
     one.append(user("a"))
