@@ -49,11 +49,11 @@ def test_every_statement_of_a_turn_goes_into_one_partition(postgres_url: str) ->
 
 def test_a_whole_tenant_is_looked_for_in_all_of_them(postgres_url: str) -> None:
     """So that the test above can fail."""
-    PostgresStore(f"{postgres_url}&partitions=16").close()
+    PostgresStore(f"{postgres_url}&partitions=4").close()
     server, schema = taken_apart(postgres_url)
     with psycopg.connect(server, autocommit=True, options=f"-c search_path={schema}") as connection:
         plan = plan_of(connection, Asked(1, "SELECT name FROM conversation WHERE tenant = ?", ("acme",)))
-    assert len({number for _, number in PART.findall(plan)}) == 16
+    assert len({number for _, number in PART.findall(plan)}) == 4
 
 
 def plan_of(connection: psycopg.Connection[Any], asked: Asked) -> str:
