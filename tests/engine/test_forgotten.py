@@ -11,8 +11,11 @@ import pytest
 
 import foveate
 from foveate import Conversation, Summary, SummaryRequest, ToolCall, assistant, tool_result, user
+from foveate.digest import describe
+from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.summarizers import cached
+from foveate.testing.rows import chain
 
 
 def secret() -> str:
@@ -93,6 +96,18 @@ def test_who_learns_that_another_one_erased_forgets_it_too(tmp_path: Path) -> No
         chat.refresh()
         chat.settle()
         chat.prompt()
+        assert holding(secret()) == []
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_a_store_that_erases_empties_what_the_process_remembers(tmp_path: Path, kind: str) -> None:
+    """Whoever tells the store alone leaves at least no cache of functions behind."""
+    with MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "chat.db") as store:
+        head = store.open("", "one")
+        head = store.append(head, chain([user("something")], head))
+        describe(f"def {secret()}(): pass\n" * 20)
+        assert len(holding(secret())) > 0
+        store.erase(head, [(1, 1)])
         assert holding(secret()) == []
 
 

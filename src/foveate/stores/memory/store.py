@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from ...core import ids, wire
 from ...core.journal import Record
 from ...core.outlines import outline_of_record, outline_of_stamp
+from ...core.remembering import forget
 from ...core.runs import AgentRun, AgentRunStep, Claim
 from ...errors import BadSetting, NoSuchConversation, StoreError
 from ...ports import (
@@ -383,7 +384,8 @@ class MemoryStore(MemoryCatalog):
             done = counted(found, Erased(number, time, who, reason, now.name, named(spans)))
             tree.write(found, keep_snapshots=keep_shown)
             self._erasures.setdefault((head.tenant, head.root), []).append(done)
-            return done
+        forget()
+        return done
 
     def erasures(self, head: Head) -> list[Erased]:
         with self._lock:

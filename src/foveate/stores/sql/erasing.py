@@ -16,6 +16,7 @@ from ...core import ids, wire
 from ...core.journal import Record
 from ...core.messages import Message
 from ...core.outlines import ERASED, outline_of_record, outline_of_stamp
+from ...core.remembering import forget
 from ...core.runs import AgentRun, AgentRunStep
 from ...errors import Damaged, StoreError
 from ...ports import Erased, Finding, Head, Stamped
@@ -116,6 +117,8 @@ class SqlErasing(SqlRuns):
             self._settle_words(head, places)
         if self._searching:
             self._searching.forget()
+        if done.number:
+            forget()
         return done
 
     def stamps(self, head: Head, first: int, last: int) -> list[Stamped]:
