@@ -162,6 +162,8 @@ def open_store(url: str) -> Database:
     It keeps conversations (`ports.Store`) and what was set up for agents (`ports.Catalog`).
 
     `sqlite:///PATH?search=off` keeps no index of words: the file is smaller by about 40 %, and `search` is refused.
+    `?wait=30`: seconds to wait while another process writes (10). `?synchronous=normal`: a power cut may undo the last
+    moments (docs/durability.md). Several are joined by `&`.
     `postgresql://USER:PASSWORD@HOST/DATABASE?schema=NAME` needs the extra `postgres`; MissingExtra where it is missing.
     """
     given.text("The URL of a store", url)
@@ -176,7 +178,7 @@ def open_store(url: str) -> Database:
         return PostgresStore(place.path)
     from .stores.sqlite import SqliteStore
 
-    return SqliteStore(place.path, search=place.search)
+    return SqliteStore(place.path, synchronous=place.synchronous, wait=place.wait, search=place.search)
 
 
 def open_model(

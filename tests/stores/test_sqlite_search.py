@@ -220,7 +220,7 @@ def test_sqlite_without_its_full_text_module_says_so(tmp_path: Path, monkeypatch
     ],
 )
 def test_a_url_may_say_that_no_index_is_kept(url: str, said: tuple[str, str, bool]) -> None:
-    assert tuple(place_of(url)) == said
+    assert place_of(url)[:3] == said
 
 
 @pytest.mark.parametrize("url", ["sqlite:///?search=off", "sqlite:///chat.db?search=no", "sqlite:///"])

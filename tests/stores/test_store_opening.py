@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import threading
 from pathlib import Path
@@ -11,11 +12,13 @@ import pytest
 from make_golden import BOUND, LONG, OUTPUT
 from msgspec import structs
 
+from foveate import open_store
 from foveate.core import wire
 from foveate.core.catalog import Action
 from foveate.core.messages import user
 from foveate.core.runs import AgentRun
 from foveate.errors import BadSetting, Damaged, StoreError
+from foveate.stores import Place, place_of
 from foveate.stores.sql import migrate
 from foveate.stores.sql.migrate import Migration, bring_up_to_date, migrations
 from foveate.stores.sqlite import SqliteDriver, SqliteStore
@@ -129,6 +132,42 @@ def test_writes_are_as_durable_as_was_asked_for(tmp_path: Path, synchronous: str
             lambda session: [session.rows(f"PRAGMA {name}")[0][0] for name in ("synchronous", "journal_mode")]
         )
     assert settings == [level, "wal"]
+
+
+@pytest.mark.parametrize(
+    ("end", "path", "said"),
+    [
+        ("", "chat.db", (True, "full", 10.0)),
+        ("?synchronous=normal", "chat.db", (True, "normal", 10.0)),
+        ("?wait=0.5&search=off", "chat.db", (False, "full", 0.5)),
+        ("?search=on&synchronous=full&wait=60", "chat.db", (True, "full", 60.0)),
+        ("?today&wait=1", "chat.db?today&wait=1", (True, "full", 10.0)),
+        ("?wait=1?search=off", "chat.db?wait=1", (False, "full", 10.0)),
+    ],
+)
+def test_a_url_may_say_how_a_file_is_written(end: str, path: str, said: tuple[bool, str, float]) -> None:
+    assert place_of(f"sqlite:///chat.db{end}") == Place("sqlite", path, *said)  # type: ignore[arg-type]
+
+
+def test_a_store_is_opened_as_its_url_says(tmp_path: Path) -> None:
+    with open_store(f"sqlite:///{tmp_path / 'chat.db'}?synchronous=normal&wait=0.05") as store:
+        (level,) = store._driver.write(lambda session: session.rows("PRAGMA synchronous"))[0]
+        assert (level, store._driver._file.wait) == (1, 0.05)
+    assert [file.name for file in tmp_path.iterdir()] == ["chat.db"]
+
+
+@pytest.mark.parametrize(
+    ("end", "says"),
+    [
+        ("?synchronous=off", "synchronous= in the URL of a store is full or normal, not 'off'"),
+        ("?wait=soon", "wait= in the URL of a store is a number of seconds, not 'soon'"),
+        ("?wait=-1", "wait= in the URL of a store is a number of seconds, not '-1'"),
+        ("?wait=1&search=", "search= in the URL of a store is on or off, not ''"),
+    ],
+)
+def test_what_a_url_cannot_say_of_a_file_is_refused(end: str, says: str) -> None:
+    with pytest.raises(BadSetting, match=re.escape(says)):
+        place_of(f"sqlite:///chat.db{end}")
 
 
 def test_a_driver_reads_without_being_able_to_write(tmp_path: Path) -> None:

@@ -9,6 +9,11 @@ from ..errors import BadSetting
 
 __all__ = ["Place", "place_of", "without_password"]
 
+_ONE = r"(?:search|synchronous|wait)=[^&?]*"
+_FILE = re.compile(rf"sqlite:///(?!\?{_ONE})(.+?)(?:\?({_ONE}(?:&{_ONE})*))?", re.DOTALL)
+"""A path, and options. What does not look like options is a part of the path, which may have any letters."""
+_SECONDS = re.compile(r"\d{1,6}(?:\.\d+)?")
+_ALLOWED = {"search": "on or off", "synchronous": "full or normal", "wait": "a number of seconds"}
 _POSTGRES = ("postgresql://", "postgres://")
 _USER = re.compile(r"(?<=://)([^/?#]*):[^/?#]*@|(?<=://)([^/?#:@]*):.*@")
 _OPTION = re.compile(r"(?<=[?&])((?:ssl)?password=)[^&]*")
@@ -22,28 +27,43 @@ class Place(NamedTuple):
     """Of the file; of a PostgreSQL database its whole URL, with the password."""
     search: bool = True
     """Whether an index of words is kept."""
+    synchronous: Literal["full", "normal"] = "full"
+    """Of a SQLite file: whether each write is synced before it is acknowledged."""
+    wait: float = 10.0
+    """Of a SQLite file: seconds to wait while another process writes."""
 
 
 def place_of(url: str) -> Place:
-    """What a URL names: `memory:`, `sqlite:///PATH`, which may end in `?search=off`, or `postgresql://...`, which is
-    read closely when it is opened. Else BadSetting.
+    """What a URL names: `memory:`, `sqlite:///PATH`, which may end in `?search=off`, `?synchronous=normal`, `?wait=30`,
+    or several with `&`; or `postgresql://...`, which is read closely when it is opened. Else BadSetting.
     """
     if url in ("memory:", "memory://"):
         return Place("memory", "")
-    if url.startswith("sqlite:///") and len(url) > len("sqlite:///"):
-        path, mark, setting = url.removeprefix("sqlite:///").rpartition("?search=")
-        if mark and setting not in ("on", "off"):
-            raise BadSetting(f"search= in the URL of a store is on or off, not {setting!r}.")
-        if path:
-            return Place("sqlite", path, setting == "on")
-        if not mark:
-            return Place("sqlite", setting)
+    if url.startswith("sqlite:///") and (match := _FILE.fullmatch(url)):
+        path, options = match.groups()
+        return _sqlite(path, options or "")
     if url.startswith(_POSTGRES):
         return Place("postgres", url, "search=off" not in url.partition("?")[2].split("&"))
     raise BadSetting(
         f"There is no store {without_password(url)!r}. Known: memory: and sqlite:///PATH, for example "
         f"sqlite:///chat.db; and postgresql://USER:PASSWORD@HOST/DATABASE."
     )
+
+
+def _sqlite(path: str, options: str) -> Place:
+    place = Place("sqlite", path)
+    for option in options.split("&") if options else ():
+        name, _, value = option.partition("=")
+        match name, value:
+            case "search", "on" | "off":
+                place = place._replace(search=value == "on")
+            case "synchronous", "full" | "normal":
+                place = place._replace(synchronous=value)
+            case "wait", _ if _SECONDS.fullmatch(value):
+                place = place._replace(wait=float(value))
+            case _:
+                raise BadSetting(f"{name}= in the URL of a store is {_ALLOWED[name]}, not {value!r}.")
+    return place
 
 
 def without_password(url: str) -> str:
