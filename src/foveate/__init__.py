@@ -15,7 +15,6 @@ import typing as _typing
 from importlib import import_module as _import_module
 
 from .conversation import Conversation
-from .core.ages import Age
 from .core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
 from .core.enrich import AdditionalContent, Enriched, display_parts, enrich, persistent_parts
 from .core.events import Event
@@ -42,7 +41,6 @@ from .core.stamps import Kept, Lease, Stamp, Usage
 from .core.summaries import Answer, NeedsSummary, Summary, SummaryRequest
 from .core.totals import Totals
 from .core.view import Budget, Entry, Moment, Prices, View
-from .engine import Aged
 from .errors import (
     AtWork,
     BadEdit,
@@ -84,8 +82,10 @@ if _typing.TYPE_CHECKING:
     from .aging import age_conversation, age_database, age_tenant
     from .archive import backup, export_archive, import_archive, verify_head
     from .async_conversation import AsyncConversation
+    from .core.ages import Age
     from .core.context import Context
     from .core.economy import when_it_pays
+    from .engine.aging import Aged
     from .expansion import EXPAND_INSTRUCTION, Excerpt, Hit, expand_tool
     from .policies.checkpoint import checkpoint, checkpoint_edit
     from .policies.compact_on_overflow import compact_on_overflow
@@ -240,6 +240,8 @@ __all__ = [
 
 
 _LATER = {
+    "Age": ".core.ages",
+    "Aged": ".engine.aging",
     "AgentBuilder": ".agents.builder",
     "AsyncChatAgent": ".agents.chat",
     "AsyncConversation": ".async_conversation",

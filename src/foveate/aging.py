@@ -15,7 +15,7 @@ from .ports import Clock, Database, Store
 from .wiring import open_conversation
 
 if TYPE_CHECKING:
-    from .engine import Aged
+    from .engine.aging import Aged
 
 __all__ = ["age_conversation", "age_database", "age_tenant"]
 
@@ -38,7 +38,7 @@ def age_conversation(
     head = store.open(tenant, name, create=False)
     now = clock or _now
     if not _may_be_over(store, head.tenant, name, read_ages(ages), now()):
-        from .engine import Aged
+        from .engine.aging import Aged
 
         return Aged(name)
     with open_conversation(

@@ -7,7 +7,6 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from .core.ages import Ages
 from .core.edits import Edit, Pin, Unpin
 from .core.events import Event
 from .core.journal import Record
@@ -18,7 +17,7 @@ from .core.runs import AgentRun, AgentRunStep, Claim
 from .core.stamps import Kept, Lease, Origin, Usage
 from .core.totals import Totals
 from .core.view import View
-from .engine import Aged, Engine, Step
+from .engine import Engine, Step
 from .errors import BadSetting
 from .expansion.answering import Expanding
 from .expansion.excerpts import Excerpt
@@ -29,7 +28,9 @@ from .ports import Cost, Erased, Finding
 from .shell import NOT_EXPANDING, Historic, Mend, Repaired, Shell
 
 if TYPE_CHECKING:
+    from .core.ages import Ages
     from .core.context import Context
+    from .engine.aging import Aged
 
 __all__ = ["AsyncConversation"]
 

@@ -13,7 +13,6 @@ import msgspec
 from msgspec import Struct
 
 from . import given
-from .core.ages import Ages, read_ages
 from .core.edits import Edit, Pin, Target, Task, Unpin
 from .core.enrich import own_message
 from .core.events import Event, of_message, of_record
@@ -27,7 +26,7 @@ from .core.runs import AgentRun, AgentRunStep, Claim
 from .core.stamps import Kept, Lease, Origin, Stamp, Stop, Usage
 from .core.totals import Totals
 from .core.view import Budget, View
-from .engine import NOTHING_SAID, About, Aged, Engine, Step
+from .engine import NOTHING_SAID, About, Engine, Step
 from .errors import BadInput, BadMessage, BadSetting, StoreError, TipMoved
 from .expansion.answering import Expander, Expanding
 from .expansion.asking import Items, Lines, Matches
@@ -44,7 +43,9 @@ from .ports import Cost, Erased, Finding, Format, Head, Watch
 from .watching import Watching
 
 if TYPE_CHECKING:
+    from .core.ages import Ages
     from .core.context import Context
+    from .engine.aging import Aged
 
 __all__ = ["Historic", "Mend", "Repaired", "Shell"]
 
@@ -308,7 +309,9 @@ class Shell:
         if message.role != "assistant":
             raise BadMessage(f"record() takes the model's answer, not a message of role {message.role}; use append().")
         mirrored = self._mirror is not None and self._mirror.tip == self.tip
-        ids = yield from self._append(message, about=About(usage=billed, step=given.text("step=", step), call=call, stop=stop))
+        ids = yield from self._append(
+            message, about=About(usage=billed, step=given.text("step=", step), call=call, stop=stop)
+        )
         if self._mirror is not None and mirrored:
             self._mirror.recorded(message, self.tip, len(self))
         self._engine.limits.answered()
@@ -555,6 +558,8 @@ class Shell:
         return done
 
     def _age(self, ages: Ages, reason: str, who: str, dry_run: bool) -> Step[Aged]:
+        from .core.ages import read_ages  # What few need.
+
         given.text("reason=", reason)
         given.text("who=", who)
         given.instance("dry_run=", dry_run, bool, "True or False")

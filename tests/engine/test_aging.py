@@ -29,7 +29,7 @@ from foveate.core.outlines import ERASED
 from foveate.core.rules import check
 from foveate.core.runs import AgentRun
 from foveate.core.stamps import Usage
-from foveate.engine import AgedKind
+from foveate.engine.aging import AgedKind
 from foveate.ports import Head
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
@@ -283,19 +283,19 @@ def test_all_conversations_of_a_tenant_and_of_a_database() -> None:
 
 def test_a_conversation_in_which_nothing_can_be_that_old_is_not_even_opened() -> None:
     class Asked(MemoryStore):
-        snapshots = 0
+        looks = 0
 
-        def snapshot(self, head: Head) -> Any:
-            self.snapshots += 1
-            return super().snapshot(head)
+        def runs(self, head: Head) -> Any:
+            self.looks += 1
+            return super().runs(head)
 
     store = Asked()
     summed_up(store=store).close()
-    store.snapshots = 0
+    store.looks = 0
     assert age_conversation(store, "c", {"all": "20 turns", "runs": "1 day"}, clock=lambda: DAY) == Aged("c")
-    assert store.snapshots == 0
+    assert store.looks == 0
     age_conversation(store, "c", {"all": "20 turns", "runs": "1 day"}, clock=lambda: DAY + 1)
-    assert store.snapshots > 0
+    assert store.looks > 0
 
 
 def test_an_async_conversation_lets_go_of_the_same() -> None:

@@ -12,33 +12,45 @@ only after the store has said yes: a failure anywhere leaves the conversation as
     Beside      summing up for others, no call being made       beside.py
     Editing     edits by hand, expanding, undoing               editing.py
     Erasing     what must not be in the history any more        erasing.py
-    LettingGo   what was kept long enough                       aging.py
+    LettingGo   what was kept long enough; beside the others    aging.py
     Summing     what all of it came to                      summing.py
     Engine      forks, other courses, views of earlier calls    here
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ..core.projection import Projection
 from ..core.view import View
 from ..errors import BadSetting, NoSuchConversation
 from ..ports import Head
-from .aging import Aged, AgedKind, LettingGo
 from .appending import NOTHING_SAID, About, Addition
 from .beside import Beside
+from .erasing import Erasing
 from .steps import Effect, Step
 from .summing import Summing
 
-__all__ = ["NOTHING_SAID", "About", "Addition", "Aged", "AgedKind", "Effect", "Engine", "Step"]
+if TYPE_CHECKING:
+    from ..core.ages import Age
+    from .aging import Aged
+
+__all__ = ["NOTHING_SAID", "About", "Addition", "Effect", "Engine", "Step"]
 
 _STEM = 480
 """Characters of a name that the name of its former course begins with: stores take 500."""
 
 
-class Engine(Beside, LettingGo, Summing):
+class Engine(Beside, Erasing, Summing):
     """The state of one open conversation, and the steps that change it."""
+
+    def age(self, ages: Sequence[Age], who: str, reason: str, *, dry_run: bool) -> Step[Aged]:
+        """Erase what is over its age, see `LettingGo`."""
+        from .aging import LettingGo  # Few need it, and it would take time whenever foveate is imported.
+
+        return (yield from LettingGo(self).age(ages, who, reason, dry_run=dry_run))
 
     def fork(self, name: str, position: int | None = None) -> Step[Head]:
         """A new conversation that shares the past up to `position` (default: all of it), and its edits."""

@@ -33,7 +33,7 @@ _ROWS = 1000
 _BODIES = 100
 """Messages read at a time, where a rule is about what they hold."""
 _PIECE = 4000
-"""Messages erased by one transaction, some tenths of a second; before it all stamps are read, for which nobody waits."""
+"""Messages erased by one transaction: some tenths of a second. Before it all stamps are read, while others write."""
 _PLACE = re.compile(r"^m([0-9]+)(?:\.[0-9]+)* \(turn ", re.MULTILINE)
 """How the result of a search names a message that it quotes."""
 
@@ -90,33 +90,38 @@ class _Old(NamedTuple):
         return Aged(name, kinds, tuple(sorted(waits.items())), len(self.runs))
 
 
-class LettingGo(Erasing):
-    """The steps that erase what was kept long enough."""
+class LettingGo:
+    """The steps of an engine that erase what was kept long enough."""
+
+    def __init__(self, engine: Erasing) -> None:
+        self._engine = engine
 
     def age(self, ages: Sequence[Age], who: str, reason: str, *, dry_run: bool) -> Step[Aged]:
         """Erase what is over its age; a dry run only tells what that is. Raises StalePlan where others kept changing
         the view.
         """
-        yield from self.refresh()
+        yield from self._engine.refresh()
         old = yield from self._old(ages)
-        told, done = old.told(self.head.name), list[Erased]()
+        told, done = old.told(self._engine.head.name), list[Erased]()
         for _ in range(0 if dry_run else ATTEMPTS):
             if (yield from self._let_go(old, who, reason, done)):
                 return Aged(told.conversation, told.kinds, told.waiting, told.runs, tuple(done))
-            yield from self.refresh()
+            yield from self._engine.refresh()
             old = yield from self._old(ages)
         if dry_run:
             return told
-        raise StalePlan(f"Other writers kept changing the view of {self.head.name!r}; what is over its age goes later.")
+        raise StalePlan(
+            f"Other writers kept changing the view of {self._engine.head.name!r}; what is over its age goes later."
+        )
 
     # ------------------------------------------------------------------------------------------------------- looking
 
     def _old(self, ages: Sequence[Age]) -> Step[_Old]:
         """What is over its age in the conversation as it stands."""
-        now, head = self.clock(), self.head
-        aging = Aging(ages, now, shown_by(self, (yield from self._touched(head, ages, now))))
+        now, head = self._engine.clock(), self._engine.head
+        aging = Aging(ages, now, shown_by(self._engine, (yield from self._touched(head, ages, now))))
         for first in range(1, head.position + 1, _ROWS):
-            rows = yield partial(self.store.stamps, head, first, first + _ROWS - 1)
+            rows = yield partial(self._engine.store.stamps, head, first, first + _ROWS - 1)
             for row in rows:
                 aging.take(row)
         yield from self._look_for_media(aging)
@@ -126,21 +131,21 @@ class LettingGo(Erasing):
             aging.spare_copied()
         runs: list[AgentRun] = []
         if any(age.kind == "runs" for age in ages):
-            there = yield partial(self.store.runs, head)
+            there = yield partial(self._engine.store.runs, head)
             runs = [run for run in over_age_runs(there, ages, now) if run.conversation == head.name and _says(run)]
         return _Old(aging, runs, head.number)
 
     def _look_for_media(self, aging: Aging) -> Step[None]:
         unsure = list(aging.unsure)
         for start in range(0, len(unsure), _BODIES):
-            rows = yield partial(self.store.pick, self.head, unsure[start : start + _BODIES])
+            rows = yield partial(self._engine.store.pick, self._engine.head, unsure[start : start + _BODIES])
             for row in rows:
                 aging.tell(row.position, has_media=any(True for _ in row_of(row).message.media()))
 
     def _read_searches(self, aging: Aging) -> Step[None]:
         searches = aging.searches
         for start in range(0, len(searches), _BODIES):
-            rows = yield partial(self.store.pick, self.head, searches[start : start + _BODIES])
+            rows = yield partial(self._engine.store.pick, self._engine.head, searches[start : start + _BODIES])
             for row in rows:
                 aging.quotes(row.position, map(int, _PLACE.findall(row_of(row).message.text)))
 
@@ -148,27 +153,34 @@ class LettingGo(Erasing):
         """When the newest message of a conversation was said: where that decides, the latest time of all its messages,
         since the clock may have gone back before the last of them.
         """
-        rows = yield partial(self.store.stamps, head, head.position, head.position)
+        rows = yield partial(self._engine.store.stamps, head, head.position, head.position)
         touched: int = rows[0].stamp.time if rows else now
         if any(age.kind == "conversations" and age.is_over(0, now - touched) for age in ages):
             for first in range(1, head.position + 1, _ROWS):
-                rows = yield partial(self.store.stamps, head, first, first + _ROWS - 1)
+                rows = yield partial(self._engine.store.stamps, head, first, first + _ROWS - 1)
                 touched = max(touched, *(row.stamp.time for row in rows))
         return touched
 
     def _spare_shared(self, aging: Aging, ages: Sequence[Age], now: int) -> Step[None]:
         """What a fork shares goes only where it is over its age there too."""
-        branches: list[Branch] = yield partial(self.store.branches, self.head)
+        engine = self._engine
+        branches: list[Branch] = yield partial(engine.store.branches, engine.head)
         oldest = min(aging.going)
-        for branch, shared in _sharing(branches, self.head.branch):
+        for branch, shared in _sharing(branches, engine.head.branch):
             if shared < oldest or not aging.going:
                 continue
             other = State(
-                *(self.store, self.format, self.profile, self.counter, self.clock),
+                *(
+                    engine.store,
+                    engine.format,
+                    engine.profile,
+                    engine.counter,
+                    engine.clock,
+                ),
                 policies=(),
                 floor=(),
-                limits=Limits(None, None, self.profile),
-                prices=self.prices,
+                limits=Limits(None, None, engine.profile),
+                prices=engine.prices,
             )
             yield from other.open(branch.head.tenant, branch.head.name, create=False)
             aging.spare_shared(shared, shown_by(other, (yield from self._touched(other.head, ages, now))))
@@ -177,10 +189,11 @@ class LettingGo(Erasing):
 
     def _let_go(self, old: _Old, who: str, reason: str, done: list[Erased]) -> Step[bool]:
         """Erase what was found, piece by piece. False where the view changed meanwhile: look anew then."""
+        engine = self._engine
         going = old.aging.going
         if not going and not old.runs:
             return True
-        yield from self.save_snapshot()  # What goes is not in it, so the conversation need not be read anew.
+        yield from engine.save_snapshot()  # What goes is not in it, so the conversation need not be read anew.
         apart: dict[bool, list[int]] = {True: [], False: []}
         for position in sorted(going):
             is_all = old.aging.is_untouched or "shown" in going[position].age.even
@@ -194,19 +207,25 @@ class LettingGo(Erasing):
         for positions, keep_shown in (*pieces, *runs):
             ids = [run.id for run in old.runs] if not positions else False
             is_end = old.aging.is_untouched and positions == pieces[-1][0]
-            erase = partial(self.store.erase, self.head, _spans(positions), runs=is_end or ids, keep_shown=keep_shown)
+            erase = partial(
+                engine.store.erase,
+                engine.head,
+                _spans(positions),
+                runs=is_end or ids,
+                keep_shown=keep_shown,
+            )
             try:
-                one: Erased = yield partial(erase, who=who, reason=reason, time=self.clock())
+                one: Erased = yield partial(erase, who=who, reason=reason, time=engine.clock())
             except StalePlan:
                 return False
-            self.head = yield partial(self.store.open, self.head.tenant, self.head.name, create=False)
+            engine.head = yield partial(engine.store.open, engine.head.tenant, engine.head.name, create=False)
             if one.number:
                 done.append(one)
-            if self.head.number != old.turned:
+            if engine.head.number != old.turned:
                 return False
-        yield from self._follow_head()
+        yield from engine.refresh()
         if apart[True]:
-            yield from self._bring_back()
+            yield from engine.bring_back()
         return True
 
 

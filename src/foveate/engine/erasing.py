@@ -31,10 +31,10 @@ class Erasing(Editing):
         done: Erased = yield partial(erase, who=who, reason=reason, time=self.clock())
         yield from self.refresh()
         if done.number:
-            yield from self._bring_back()
+            yield from self.bring_back()
         return done
 
-    def _bring_back(self) -> Step[None]:
+    def bring_back(self) -> Step[None]:
         """Show the originals of summaries that are erased, the newest first, as far as there is room for them now.
 
         What is too much stays away, under a note that something was erased; whoever wants it can expand it.

@@ -14,7 +14,7 @@ from ..ports import Database
 from .compacting import Compaction, hashed
 
 if TYPE_CHECKING:
-    from ..engine import Aged
+    from ..engine.aging import Aged
 
 __all__ = ["Aging", "aged"]
 

@@ -18,7 +18,7 @@ from ...replay.numbers import count, plural
 from ._where import NOWHERE, AsJson, Where, opened, print_json
 
 if TYPE_CHECKING:
-    from ...engine import Aged
+    from ...engine.aging import Aged
 
 __all__ = ["age"]
 
