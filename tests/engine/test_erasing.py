@@ -183,7 +183,7 @@ def test_who_has_it_open_elsewhere_sees_it_go(tmp_path: Path) -> None:
 
 
 def remembered() -> int:
-    """How many answers functions of policies and digests have kept; those without a bound are made of settings alone."""
+    """How many answers functions of policies and digests have kept; one without a bound is made of settings alone."""
     names = [name for name in sys.modules if name.startswith(("foveate.policies", "foveate.digest"))]
     kept = {id(one): one for name in names for one in vars(sys.modules[name]).values() if hasattr(one, "cache_info")}
     return sum(one.cache_info().currsize for one in kept.values() if one.cache_info().maxsize is not None)
