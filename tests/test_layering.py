@@ -32,7 +32,9 @@ CONVERSATION = {
 SHELL = INWARD | CONVERSATION | {"digest", "policies", "formats"}
 LEAVES = {"archive", "stores", "counters", "summarizers", "models", "telemetry", "patterns"}
 EVERYTHING = (
-    SHELL | LEAVES | {"aging", "wiring", "settings", "replay", "hosts", "agents", "proxy", "inspector", "worker", "foveate"}
+    SHELL
+    | LEAVES
+    | {"aging", "wiring", "settings", "replay", "hosts", "agents", "proxy", "inspector", "worker", "foveate"}
 )
 
 MAY_IMPORT: dict[str, set[str]] = {
