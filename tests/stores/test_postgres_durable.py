@@ -134,7 +134,7 @@ def stopped(url: str, name: str) -> Callable[[], None]:
     return go_on
 
 
-SOON = "&application_name=still&wait=0.1&answer=0.3&connect_timeout=2"
+SOON = "&application_name=still&wait=0.6&answer=0.2&connect_timeout=2"
 
 
 def test_a_server_that_stands_still_is_given_up_after_a_time_and_nothing_was_written(postgres_url: str) -> None:
@@ -143,7 +143,7 @@ def test_a_server_that_stands_still_is_given_up_after_a_time_and_nothing_was_wri
         go_on = stopped(postgres_url, "still")
         begun = time.monotonic()
         try:
-            with pytest.raises(StoreError, match=r"has not answered for 0\.4 s\. It hangs.* Nothing was written"):
+            with pytest.raises(StoreError, match=r"has not answered for 0\.8 s\. It hangs.* Nothing was written"):
                 chat.append("ho", after=tip)
             assert time.monotonic() - begun < 5
         finally:
