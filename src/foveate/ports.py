@@ -332,7 +332,7 @@ class Erased(Struct, frozen=True):
     name: str = ""
     """The conversation it was asked of."""
     handles: str = ""
-    """What was named, such as `m3` or `m3-m17`."""
+    """What was named, such as `m3` or `m3-m17 m20`; "" for runs alone."""
     messages: int = 0
     """Rows of messages that say nothing any more, those on other branches and those that showed others again too."""
     edits: int = 0
