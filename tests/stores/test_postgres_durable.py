@@ -109,7 +109,7 @@ def test_a_process_of_the_server_that_is_ended_at_some_statement_is_replaced(pos
 @pytest.mark.slow
 def test_a_process_of_the_server_that_is_ended_at_any_statement_is_replaced(postgres_url: str) -> None:
     PostgresStore(postgres_url).close()
-    assert check_every_end(postgres_url, step=4) > 0  # Some ended at COMMIT: nobody knows, and that is told.
+    assert check_every_end(postgres_url, step=9) > 0  # Some ended at COMMIT: nobody knows, and that is told.
 
 
 # ------------------------------------------------------------------------------------------------ one that stands still

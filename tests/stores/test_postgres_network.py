@@ -146,7 +146,10 @@ def places(store: PostgresStore, wire: Wire, do: str, side: Side, kinds: bytes =
 
 
 OPERATIONS = ["append", "commit", "erase", "fork", "open"]
-KNOWN = ("it is not known", "Another writer", "no connection free", "was lost", "has not answered", "held the same row", "cannot be reached")
+KNOWN = {
+    *("it is not known", "Another writer", "no connection free", "was lost", "has not answered"),
+    *("held the same row", "cannot be reached"),
+}
 
 
 def check_cuts(url: str, wire: Wire, do: str, side: Side, step: int) -> int:
