@@ -348,6 +348,26 @@ def test_who_shows_a_message_again_meanwhile_keeps_it() -> None:
     assert "seen 1" in "".join(texts(chat.settle()))
 
 
+def test_who_shows_a_message_again_between_two_pieces_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foveate.engine.aging._PIECE", 1)
+
+    class Busy(MemoryStore):
+        is_done = False
+
+        def erase(self, head: Head, spans: Any, **options: Any) -> Any:
+            done = super().erase(head, spans, **options)
+            if not self.is_done:
+                self.is_done = True
+                other.refresh()
+                other.expand("m10")
+            return done
+
+    store = Busy()
+    chat, other = summed_up(store=store), opened(store=store)
+    done = chat.age({"tool results": "2 turns"})
+    assert ([one.handles for one in done.erased], gone(chat)) == (["m4", "m6", "m8"], [4, 6, 8])
+
+
 def test_others_that_never_stop_changing_the_view_are_told_of() -> None:
     class Busy(MemoryStore):
         def erase(self, head: Head, spans: Any, **options: Any) -> Any:
