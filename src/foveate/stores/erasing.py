@@ -337,7 +337,9 @@ class _Reaching:
         erased = self._visible(branch, self._gone)
         gone = sorted({*erased, *self._visible(branch, self._tombstones)})
         answers: set[str] = set()
-        for part in position_ranges(self._families[branch], branch, 1, _END) if not self._proves else ():
+        # A form that is shown stays, whatever it answers, where what is shown is kept.
+        spares_answers = self._proves or self._keep_shown
+        for part in () if spares_answers else position_ranges(self._families[branch], branch, 1, _END):
             answers |= self._answering(erased, part.branch, ids)
 
         def redact(number: int, edit: Edit, seen: int) -> Edit:
