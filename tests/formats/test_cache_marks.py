@@ -5,13 +5,7 @@ from typing import Any
 import pytest
 from format_views import entry, loop, view
 
-from foveate.core.messages import (
-    Message,
-    Opaque,
-    Reasoning,
-    Text,
-    user,
-)
+from foveate.core.messages import Message, Opaque, Reasoning, Text, user
 from foveate.core.profiles import PROFILES
 from foveate.formats._anthropic_marks import MOST, STEP
 from foveate.formats.anthropic import Anthropic

@@ -8,16 +8,7 @@ import msgspec
 import pytest
 from format_views import IMAGE, entries, entry, loop, view
 
-from foveate.core.messages import (
-    Extra,
-    Message,
-    Text,
-    ToolCall,
-    assistant,
-    system,
-    tool_result,
-    user,
-)
+from foveate.core.messages import Extra, Message, Text, ToolCall, assistant, system, tool_result, user
 from foveate.core.profiles import PROFILES
 from foveate.errors import UnknownFormat
 from foveate.formats import get_format

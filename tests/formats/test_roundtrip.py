@@ -13,18 +13,7 @@ from format_views import view
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foveate.core.messages import (
-    Content,
-    Extra,
-    Media,
-    Message,
-    Opaque,
-    Part,
-    Reasoning,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from foveate.core.messages import Content, Extra, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from foveate.core.profiles import PROFILES
 from foveate.errors import BadMessage
 from foveate.formats import get_format

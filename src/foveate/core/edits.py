@@ -101,8 +101,8 @@ class Summarize(Struct, frozen=True, gc=False, tag="summarize", omit_defaults=Tr
     erased: str = ""
     """Hash of text, reason and refusals where they were erased with a message they told of."""
     outlives: bool = False
-    """Whether it stands although originals of its span are erased: it was made after that, or a view showed it when they
-    went because of their age.
+    """Whether it stands although originals of its span are erased: it was made after that, or a view showed it when
+    they went because of their age.
     """
 
 

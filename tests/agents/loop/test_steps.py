@@ -10,17 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate.agents.step_form import BadStep, read_step
-from foveate.agents.steps import (
-    ActionCall,
-    Actions,
-    Chat,
-    ExpandMessage,
-    Failed,
-    NextStep,
-    Retry,
-    SubAgent,
-    Success,
-)
+from foveate.agents.steps import ActionCall, Actions, Chat, ExpandMessage, Failed, NextStep, Retry, SubAgent, Success
 
 
 def next_step(**fields: Any) -> str:

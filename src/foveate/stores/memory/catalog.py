@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from threading import RLock
 
-from ...core.catalog import (
-    Action,
-    Binding,
-    Prompt,
-    checked,
-)
-from ..catalogs import (
-    check_action_free,
-    check_known,
-    check_new,
-    check_prompt_free,
-)
+from ...core.catalog import Action, Binding, Prompt, checked
+from ..catalogs import check_action_free, check_known, check_new, check_prompt_free
 from ..checks import check_words
 
 __all__ = ["MemoryCatalog"]

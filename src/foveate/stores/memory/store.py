@@ -16,25 +16,9 @@ from ...core.outlines import outline_of_record, outline_of_stamp
 from ...core.remembering import forget
 from ...core.runs import AgentRun, AgentRunStep, Claim
 from ...errors import BadSetting, NoSuchConversation, StoreError
-from ...ports import (
-    Appended,
-    Branch,
-    Erased,
-    Finding,
-    Found,
-    Head,
-    Stamped,
-    Stray,
-    Tail,
-)
+from ...ports import Appended, Branch, Erased, Finding, Found, Head, Stamped, Stray, Tail
 from .. import lineage
-from ..audit import (
-    JournalLink,
-    MessageLink,
-    audit_given,
-    audit_journal,
-    audit_messages,
-)
+from ..audit import JournalLink, MessageLink, audit_given, audit_journal, audit_messages
 from ..checks import (
     CLOSED,
     check_erased,
@@ -58,13 +42,7 @@ from ..checks import (
     tip_moved,
     went_back,
 )
-from ..erasing import (
-    counted,
-    left_over,
-    named,
-    reach,
-    whole_runs,
-)
+from ..erasing import counted, left_over, named, reach, whole_runs
 from ..tails import Beyond
 from .catalog import MemoryCatalog
 from .erasing import MemoryBranch, MemoryTree

@@ -11,13 +11,7 @@ from collections.abc import Sequence
 
 from ...ports import Appended, Found
 from ..ranking import best
-from ..words import (
-    Said,
-    Term,
-    said,
-    stands_in,
-    terms,
-)
+from ..words import Said, Term, said, stands_in, terms
 
 __all__ = ["MemoryWords"]
 

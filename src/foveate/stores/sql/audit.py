@@ -13,20 +13,9 @@ from ...core import ids, wire
 from ...core.outlines import outline_of_record, outline_of_stamp
 from ...errors import Damaged, NoSuchConversation
 from ...ports import Finding, Head
-from ..audit import (
-    JournalLink,
-    MessageLink,
-    audit_given,
-    audit_journal,
-    audit_messages,
-)
+from ..audit import JournalLink, MessageLink, audit_given, audit_journal, audit_messages
 from ..codec import DamagedBody, unpack
-from ..lineage import (
-    Lineage,
-    position_ranges,
-    record_ranges,
-    root_of,
-)
+from ..lineage import Lineage, position_ranges, record_ranges, root_of
 from . import statements as sql
 from .driver import Row, Session
 from .rows import UNREADABLE, are_bytes, body_of, key, link_at, read_branch, record_at, with_body

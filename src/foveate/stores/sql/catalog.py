@@ -10,19 +10,9 @@ from typing import TypeVar
 
 import msgspec
 
-from ...core.catalog import (
-    Action,
-    Binding,
-    Prompt,
-    checked,
-)
+from ...core.catalog import Action, Binding, Prompt, checked
 from ...errors import Damaged
-from ..catalogs import (
-    check_action_free,
-    check_known,
-    check_new,
-    check_prompt_free,
-)
+from ..catalogs import check_action_free, check_known, check_new, check_prompt_free
 from ..checks import check_words
 from ..lineage import root_of
 from . import statements as sql

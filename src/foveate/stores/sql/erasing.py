@@ -21,22 +21,8 @@ from ...core.runs import AgentRun, AgentRunStep
 from ...errors import Damaged, StoreError
 from ...ports import Erased, Finding, Head, Stamped
 from ..checks import check_journal, check_spans, check_words, too_early
-from ..codec import (
-    Codec,
-    DamagedBody,
-    pack,
-    unpack,
-)
-from ..erasing import (
-    Place,
-    Reach,
-    Seen,
-    counted,
-    left_over,
-    named,
-    reach,
-    whole_runs,
-)
+from ..codec import Codec, DamagedBody, pack, unpack
+from ..erasing import Place, Reach, Seen, counted, left_over, named, reach, whole_runs
 from ..lineage import Lineage, decode, position_ranges
 from ..words import Said, said
 from . import statements as sql

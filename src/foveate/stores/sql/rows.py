@@ -18,16 +18,8 @@ from ...core.stamps import Stamp
 from ...errors import Damaged, NoSuchConversation
 from ...ports import Appended, Head
 from ..checks import check_held, went_back
-from ..codec import (
-    DamagedBody,
-    unpack,
-)
-from ..lineage import (
-    Lineage,
-    decode,
-    position_ranges,
-    record_ranges,
-)
+from ..codec import DamagedBody, unpack
+from ..lineage import Lineage, decode, position_ranges, record_ranges
 from . import statements as sql
 from .driver import Row, Session
 

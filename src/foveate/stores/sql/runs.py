@@ -16,12 +16,7 @@ from ...core.stamps import Usage
 from ...errors import Damaged, StoreError
 from ...ports import Head
 from ..checks import check_owner, check_run, check_step, taken_over
-from ..codec import (
-    Codec,
-    DamagedBody,
-    pack,
-    unpack,
-)
+from ..codec import Codec, DamagedBody, pack, unpack
 from . import statements as sql
 from .driver import Driver, Row, Session
 from .rows import are_bytes, key, read_branch

@@ -15,13 +15,7 @@ from .. import lineage
 from ..codec import DamagedBody
 from ..lineage import Lineage, Range
 from ..ranking import best
-from ..words import (
-    SAID_MAX,
-    Said,
-    Term,
-    said,
-    terms,
-)
+from ..words import SAID_MAX, Said, Term, said, terms
 from . import statements as sql
 from .driver import Driver, Section, Session, WordIndex
 from .rows import body_of, key, read_branch, with_body

@@ -17,20 +17,8 @@ from msgspec import structs
 
 from ...core import ids as identity
 from ...core.journal import Record
-from ...errors import (
-    BadSetting,
-    Damaged,
-    NoSuchConversation,
-    StoreError,
-)
-from ...ports import (
-    Appended,
-    Branch,
-    Clock,
-    Finding,
-    Found,
-    Head,
-)
+from ...errors import BadSetting, Damaged, NoSuchConversation, StoreError
+from ...ports import Appended, Branch, Clock, Finding, Found, Head
 from .. import lineage
 from ..checks import (
     check_held,
@@ -43,13 +31,7 @@ from ..checks import (
     taken,
     tip_moved,
 )
-from ..codec import (
-    Codec,
-    DamagedBody,
-    pack,
-    ready,
-    unpack,
-)
+from ..codec import Codec, DamagedBody, pack, ready, unpack
 from ..lineage import Lineage
 from . import audit as sql_audit
 from . import statements as sql
@@ -59,16 +41,7 @@ from .census import SqlCensus
 from .driver import Driver, Session
 from .erasing import SqlErasing
 from .migrate import bring_up_to_date
-from .rows import (
-    are_bytes,
-    key,
-    link_at,
-    message_values,
-    read_branch,
-    read_messages,
-    read_records,
-    record_at,
-)
+from .rows import are_bytes, key, link_at, message_values, read_branch, read_messages, read_records, record_at
 from .runs import SqlRuns
 from .search import Searching
 from .turns import SqlTurns
