@@ -87,6 +87,12 @@ def test_one_conversation_one_tool_and_several_ages(age):
     assert (gone("one"), gone("two")) == ([2, 4, 5, 6, 8, 9], [])
 
 
+def test_a_tenant_without_conversations_is_told(age):
+    assert age("--older", "all=3 turns", "--tenant", "nobody").splitlines()[-1] == (
+        "There are no conversations of this tenant: foveate db tenants tells whose there are."
+    )
+
+
 def test_every_tenant_as_json(age):
     told = [
         json.loads(line) for line in age("--older", "all=3 turns", "--every-tenant", "--yes", "--json").splitlines()

@@ -124,7 +124,9 @@ def _say(done: Sequence[Aged], ages: Sequence[Age], yes: bool) -> None:
     print_table(("over its age", "messages", "bytes"), rows)
     if waits:
         say("Waiting: " + ", ".join(f"{count(number)} {why}" for why, number in sorted(waits.items())) + ".")
-    if not touched:
+    if not done:
+        say("There are no conversations of this tenant: foveate db tenants tells whose there are.")
+    elif not touched:
         say(f"Nothing goes, of {plural(len(done), 'conversation')}.")
     elif yes:
         erased = sum(part.messages for one in done for part in one.erased)
