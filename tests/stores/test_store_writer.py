@@ -246,6 +246,50 @@ def test_ctrl_c_in_one_thread_costs_another_nothing(path: Path) -> None:
     writer.close()
 
 
+class InterruptedAfter(sqlite3.Connection):
+    """Meets Ctrl-C while it commits: Python tells when SQLite is done."""
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        done = super().execute(sql, parameters)
+        if sql == "COMMIT":
+            raise KeyboardInterrupt
+        return done
+
+
+def test_ctrl_c_behind_a_commit_lets_nobody_write_again_what_is_written(path: Path) -> None:
+    kind = InterruptedAfter
+    writer = Writer(lambda: sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=kind))
+    with writer._turn:
+        outcomes: list[str] = []
+        other = threading.Thread(target=lambda: outcomes.append(writer.run(add("other"))))
+        other.start()
+        while not writer._queue:
+            threading.Event().wait(0.001)
+        with pytest.raises(KeyboardInterrupt):
+            writer._group(writer._waiting())
+    other.join()
+    assert outcomes == ["other"]
+    assert lines(path) == ["other"]
+    with pytest.raises(KeyboardInterrupt):
+        writer.run(add("mine"))
+    writer.close()
+    assert lines(path) == ["mine", "other"]
+
+
+def test_who_is_told_late_that_it_is_committed_does_not_write_it_again(path: Path, writer: Writer) -> None:
+    """Ctrl-C strikes when the transaction is over, before all of its owners are told."""
+    writer._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    with writer._turn:
+        outcomes: list[str] = []
+        other = threading.Thread(target=lambda: outcomes.append(writer.run(add("other"))))
+        other.start()
+        while not writer._queue:
+            threading.Event().wait(0.001)
+        writer._transaction(writer._waiting())
+    other.join()
+    assert (outcomes, lines(path)) == (["other"], ["other"])
+
+
 def test_who_gives_up_waiting_gets_nothing_written_later(path: Path, writer: Writer, watched: type[Watched]) -> None:
     class NeverMyTurn:
         def __enter__(self) -> None:

@@ -5,8 +5,8 @@ jobs that wait, in one transaction and one commit, each in a savepoint of its ow
 with it; the others then find theirs done. So writers that come together share the price of a commit, and one that comes
 alone pays for no thread and waits for no timer.
 
-Ctrl-C may strike anywhere in here. It undoes the transaction; jobs of other threads that were in it are done again by
-their owners.
+Ctrl-C may strike anywhere in here. It undoes the transaction, and jobs of other threads that were in it are done again
+by their owners; unless it strikes when they are committed, and they have yet to be told.
 
 It knows connections and transactions, no table.
 """
@@ -77,6 +77,8 @@ class Writer:
         self._queue: deque[_Job] = deque()
         self._turn = Lock()
         """Held by whoever uses the connection."""
+        self._committing: list[_Job] = []
+        """The jobs of a transaction that is asked to commit, until all are told."""
         self._is_open = True
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -85,6 +87,7 @@ class Writer:
         self._queue.append(job)
         try:
             with self._turn:
+                self._settle()
                 if not job.is_done:
                     if not self._is_open:
                         raise StoreError(CLOSED)
@@ -99,6 +102,7 @@ class Writer:
     def close(self) -> None:
         """Commit what was accepted, then close the connection. Doing it again does nothing."""
         with self._turn:
+            self._settle()
             while jobs := self._waiting():
                 self._group(jobs)
             self._is_open = False
@@ -131,10 +135,21 @@ class Writer:
             for job in jobs:
                 job.error = error
         except BaseException:
+            self._settle()
             self._recover()
             raise
         for job in jobs:
             job.is_done = True
+        self._committing = []
+
+    def _settle(self) -> None:
+        """Where somebody was interrupted while committing: tell the jobs, if they are committed. Doing them again would
+        write them twice.
+        """
+        if self._committing and self._connection is not None and not self._connection.in_transaction:
+            for job in self._committing:
+                job.is_done = True
+        self._committing = []
 
     def _transaction(self, jobs: list[_Job]) -> None:
         """Run and commit these jobs. Raises _Broken where nothing was committed, others where it may have been."""
@@ -163,7 +178,12 @@ class Writer:
         if all(job.error is not None for job in jobs):
             self._recover()
         else:
-            connection.execute("COMMIT")
+            self._committing = jobs
+            try:
+                connection.execute("COMMIT")
+            except Exception:
+                self._committing = []
+                raise
 
     def _begin(self, connection: sqlite3.Connection) -> None:
         """Begin a transaction when no other process is in one; raises what SQLite does after `wait` seconds.
