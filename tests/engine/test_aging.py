@@ -205,6 +205,22 @@ def test_a_message_that_the_conversation_shows_again_waits() -> None:
     assert chat.leftovers() == (3, [])
 
 
+def test_a_search_that_is_shown_again_keeps_what_it_quotes() -> None:
+    chat = opened(expand=True)
+    chat.append([system("You help."), user("The word is swordfish."), assistant("Fine."), user("Look it up.")])
+    rows = chat.history()
+    chat.edit(Hide(Span(rows[1].id, rows[2].id)))
+    chat.record(assistant("", ToolCall("s1", "expand", '{"search":"swordfish"}')))
+    chat.settle()
+    rows = chat.history()
+    chat.edit(Summarize(Span(rows[4].id, rows[5].id), "It was looked up."))
+    chat.expand("m6", where="tail")
+    chat.record(assistant("Swordfish."))
+    before = texts(chat.settle())
+    chat.age({"all": "1 turn"})
+    assert (gone(chat), texts(chat.settle()) == before) == ([3, 5], True)
+
+
 def test_runs_that_ended_long_ago_lose_their_texts() -> None:
     store = MemoryStore()
     chat = talked(1, store=store)
@@ -234,6 +250,19 @@ def test_what_a_fork_still_shows_waits() -> None:
     fork.refresh()
     assert (gone(chat), gone(fork), fork.body() == body) == ([4, 6], [4, 6], True)
     assert (fork.verify(), fork.leftovers()) == ([], (2, []))
+
+
+@pytest.mark.parametrize("ask", ['{"handle":"m4","lines":"1"}', '{"search":"seen 1"}'])
+def test_what_a_fork_shows_again_in_a_message_of_its_own_waits(ask: str) -> None:
+    chat = summed_up(expand=True)
+    fork = chat.fork("fork")
+    fork.record(assistant("", ToolCall("e1", "expand", ask)))
+    before = texts(fork.settle())
+    assert "seen 1: 1 1" in before[-1]
+    assert dict(chat.age({"tool results": "2 turns"}).waiting)["forked"] >= 1
+    fork.refresh()
+    assert texts(fork.settle()) == before
+    assert 4 not in gone(chat)
 
 
 def test_a_fork_that_left_before_keeps_nothing() -> None:

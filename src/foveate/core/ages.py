@@ -31,6 +31,7 @@ __all__ = [
     "read_age",
     "read_ages",
     "read_rule",
+    "shows_again",
 ]
 
 AgeKind = Literal["tool_results", "assistant_messages", "user_messages", "media", "runs", "conversations", "all"]
@@ -239,14 +240,17 @@ class Aging:
 
     @property
     def searches(self) -> list[int]:
-        """Positions of results of searches that stay: to be told by `quotes` which places they quote."""
-        return [one.position for one, _ in self._copies if _form(one) == "search" and one.position not in self.going]
+        """Positions of results of searches: to be told by `quotes` which places they quote.
+
+        Of those that go too, since one that is shown again stays with all that it quotes.
+        """
+        return [one.position for one, _ in self._copies if _form(one) == "search"]
 
     def take(self, row: Stamped) -> None:
         """The next message, in order of position."""
         stamp = row.stamp
         self._latest = max(self._latest, stamp.time)
-        if _form(row) not in (None, "view", "refused") and row.size:
+        if shows_again(row):
             self._copies.append((row, frozenset()))
         if not row.size and not self._is_outlived(row.position):
             return
@@ -276,13 +280,21 @@ class Aging:
             for position in {*places, *_sources(copy.stamp.expanded, by_id, old)}:
                 self._wait(position, "copied")
 
-    def spare_shared(self, shared: int, other: Shown) -> None:
+    def spare_shared(self, shared: int, other: Shown, copies: Iterable[tuple[Stamped, frozenset[int]]] = ()) -> None:
         """Let wait what is no older than it may be in another conversation that shares the first messages, up to the
-        position `shared`.
+        position `shared`, and what it shows again in messages of its own: `copies`, each with the places that the text
+        of one names.
         """
-        is_whole = any(age.is_over(0, self._now - other.touched) for age in self._whole)
+        if any(age.is_over(0, self._now - other.touched) for age in self._whole):
+            return
+        by_id = {going.row.id: position for position, going in self.going.items() if position <= shared}
+        old = sorted(by_id.values())
+        for copy, places in copies:  # All of them, however old: what they keep goes once that conversation lets go.
+            for position in {*places, *_sources(copy.stamp.expanded, by_id, old)} if copy.stamp.expanded else ():
+                if position <= shared:
+                    self._wait(position, "forked")
         for position, one in sorted(self.going.items()):
-            if position > shared or is_whole:
+            if position > shared:
                 break
             over = self._over(one.row, one.since, other.turn, has_media=one.has_media)
             if all(_wait_of(age, one.row, other) for age in over):
@@ -315,6 +327,11 @@ class Aging:
 
     def _is_outlived(self, position: int) -> bool:
         return any(first <= position <= last for first, last in self._shown.outlived)
+
+
+def shows_again(row: Stamped) -> bool:
+    """Whether the conversation showed others again in this message, and it still says so."""
+    return _form(row) not in (None, "view", "refused") and row.size > 0
 
 
 def over_age_runs(runs: Iterable[AgentRun], ages: Sequence[Age], now: int) -> list[AgentRun]:

@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ..core.ages import Age, AgeKind, Aging, Shown, Wait, over_age_runs
+from ..core.ages import Age, AgeKind, Aging, Shown, Wait, over_age_runs, shows_again
 from ..core.edits import Summarize
 from ..core.outlines import ERASED
 from ..core.runs import AgentRun
+from ..core.stamps import Stamped
 from ..core.view import Entry
 from ..errors import StalePlan
 from ..limits import Limits
@@ -143,11 +144,27 @@ class LettingGo:
                 aging.tell(row.position, has_media=any(True for _ in row_of(row).message.media()))
 
     def _read_searches(self, aging: Aging) -> Step[None]:
-        searches = aging.searches
+        quoted = yield from self._quoted(self._engine.head, aging.searches)
+        for position, places in quoted.items():
+            aging.quotes(position, places)
+
+    def _quoted(self, head: Head, searches: Sequence[int]) -> Step[dict[int, frozenset[int]]]:
+        """Which places the results of searches at these positions quote."""
+        found: dict[int, frozenset[int]] = {}
         for start in range(0, len(searches), _BODIES):
-            rows = yield partial(self._engine.store.pick, self._engine.head, searches[start : start + _BODIES])
-            for row in rows:
-                aging.quotes(row.position, map(int, _PLACE.findall(row_of(row).message.text)))
+            rows = yield partial(self._engine.store.pick, head, searches[start : start + _BODIES])
+            found |= {row.position: frozenset(map(int, _PLACE.findall(row_of(row).message.text))) for row in rows}
+        return found
+
+    def _copies(self, head: Head, shared: int) -> Step[list[tuple[Stamped, frozenset[int]]]]:
+        """The messages behind position `shared` in which a fork shows others again, with the places that they name."""
+        copies: list[Stamped] = []
+        for first in range(shared + 1, head.position + 1, _ROWS):
+            rows = yield partial(self._engine.store.stamps, head, first, first + _ROWS - 1)
+            copies += [row for row in rows if shows_again(row)]
+        searches = [row.position for row in copies if row.stamp.expanded and row.stamp.expanded.form == "search"]
+        quoted = yield from self._quoted(head, searches)
+        return [(row, quoted.get(row.position, frozenset())) for row in copies]
 
     def _touched(self, head: Head, ages: Sequence[Age], now: int) -> Step[int]:
         """When the newest message of a conversation was said: where that decides, the latest time of all its messages,
@@ -183,7 +200,8 @@ class LettingGo:
                 prices=engine.prices,
             )
             yield from other.open(branch.head.tenant, branch.head.name, create=False)
-            aging.spare_shared(shared, shown_by(other, (yield from self._touched(other.head, ages, now))))
+            shown = shown_by(other, (yield from self._touched(other.head, ages, now)))
+            aging.spare_shared(shared, shown, (yield from self._copies(other.head, shared)))
 
     # ------------------------------------------------------------------------------------------------------- letting go
 
