@@ -156,7 +156,7 @@ class TurnContract:
         for gone in (lost, further, structs.replace(now, tip="ab" * 20), unseen, structs.replace(unseen, number=2)):
             with pytest.raises(WentBack):
                 store.tail(gone)
-        for gone in (lost, further, structs.replace(now, tip="ab" * 20)):
+        for gone in (lost, further, structs.replace(now, tip="ab" * 20), unseen, structs.replace(unseen, number=2)):
             with pytest.raises(WentBack):
                 store.extend(gone, saying("c"))
         assert store.open("acme", "one") == now

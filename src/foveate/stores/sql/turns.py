@@ -144,8 +144,9 @@ class _Turn(NamedTuple):
         if erased != head.erased:
             return Beyond(now)
         records: list[Row] = []
-        if number != head.number:
-            _, records = session.ask(*_beyond(head, _ALL))
+        if (number, now.record) != (head.number, head.record):
+            rows, records = session.ask(*_beyond(head, _ALL))
+            check_beyond(head, now, rows, records)
         return Beyond(now, lambda: [*made.rows], partial(records_after, head, records))
 
     def held(self, session: Session, place: str) -> Tail:
