@@ -151,6 +151,24 @@ def test_a_sign_of_life_in_the_last_moment_counts():
     assert not hold.took_over
 
 
+def test_a_database_that_stands_still_makes_nobody_dead():
+    """It holds up signs of life as it holds up who looks for them."""
+    world, looks = World(), 0
+    real = world.chat.claim
+
+    def claim(owner: str, instead_of: Claim | None = None) -> Claim:
+        nonlocal looks
+        looks += owner != ELSEWHERE
+        if looks == 2:
+            world.now += 1_000.0
+        return real(owner, instead_of)
+
+    world.chat.claim = claim  # type: ignore[method-assign]
+    hold = world.hold(waits=2_000)
+    assert world.waited(hold, beats=(1_001.0, 1_006.0), release=1_007.0) == pytest.approx(1_007.0, abs=0.6)
+    assert not hold.took_over
+
+
 def test_a_hold_says_whether_somebody_had_left_in_the_middle():
     world = World()
     hold = world.hold()
@@ -283,6 +301,20 @@ def test_a_forked_child_gives_no_sign_of_life_for_its_parent():
         os._exit(0 if was == {} and PULSE._thread.is_alive() else 1)
     """
     assert subprocess.run([sys.executable, "-c", said], timeout=60).returncode == 0
+
+
+def test_where_no_thread_is_to_be_had_the_next_who_begins_tries_again(monkeypatch: pytest.MonkeyPatch):
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    pulse, is_told = Pulse(every=0.001), threading.Event()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError):
+            pulse.begin("a", lambda: True)
+    pulse.end("a")
+    pulse.begin("b", lambda: bool(is_told.set()))
+    assert is_told.wait(10)
 
 
 def test_a_sign_of_life_that_fails_is_tried_again():

@@ -2,7 +2,8 @@
 
 What others do is waited for. A claim that was left behind is taken over: where the process of its owner is known to
 have ended at once, else when no sign of life came for long enough, by this process's own stopwatch; no clock that tells
-the time is asked. One who is taken for dead and is not finds out at its next write, which the store refuses.
+the time is asked, and of a time in which nobody could look little counts. One who is taken for dead and is not finds
+out at its next write, which the store refuses.
 """
 
 from __future__ import annotations
@@ -36,6 +37,10 @@ are missed then by another machine; a process that is there may just have much t
 """
 _FIRST, _LONGEST = 0.02, 0.5
 """Seconds between two looks: few at first, as most work is short, then more."""
+_LOOK_MAX = 5.0
+"""Seconds of silence, at most, that one look tells of: a database that stood still for longer has held up the other's
+signs of life as well.
+"""
 
 
 class Hold:
@@ -69,7 +74,8 @@ class Hold:
             yield from self._give_up()
 
     def _take(self) -> Act[None]:
-        begun = since = self._stopwatch()
+        begun = looked = self._stopwatch()
+        silent = 0.0
         seen: Claim | None = None
         dead: Claim | None = None
         pause, has_moved = _FIRST, False
@@ -79,9 +85,10 @@ class Hold:
                 self.took_over = dead is not None
                 return
             now, known = self._stopwatch(), known_of(claim.owner)
+            silent, looked = silent + min(now - looked, _LOOK_MAX), now
             if claim != seen:
-                has_moved, seen, since = has_moved or seen is not None, claim, now
-            dead = claim if known == "dead" or now - since >= _SILENCE[known] else None
+                has_moved, seen, silent = has_moved or seen is not None, claim, 0.0
+            dead = claim if known == "dead" or silent >= _SILENCE[known] else None
             if dead is not None:
                 continue
             if now - begun >= self._waits and (has_moved or known == "lives"):  # Else it may be dead: find that out.

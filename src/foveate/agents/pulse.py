@@ -39,8 +39,9 @@ class Pulse:
         with self._lock:
             self._beats[owner] = beat
             if self._thread is None:
-                self._thread = threading.Thread(target=self._go_on, name="foveate-pulse", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._go_on, name="foveate-pulse", daemon=True)
+                thread.start()
+                self._thread = thread  # Once it runs: where no thread is to be had, the next who begins tries again.
 
     def end(self, owner: str) -> None:
         """Call it no more, but for a call that is under way."""
