@@ -563,7 +563,8 @@ class Store(Protocol):
         that were marked before, and are shown no more, go. Writers who read before are told (StalePlan).
 
         Raises BadSetting where there are no such positions, StoreError where a record that is older than outlines would
-        have to change, and with `keep_shown` StalePlan if the journal is no longer `head`'s; nothing is erased then.
+        have to change, and with `keep_shown` StalePlan if the journal is no longer `head`'s, or a message that came
+        since shows others again; nothing is erased then.
         """
         ...
 

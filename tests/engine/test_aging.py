@@ -370,19 +370,20 @@ def test_it_is_done_in_pieces_and_others_write_in_between(monkeypatch: pytest.Mo
     assert [row.message.text for row in chat.history(20)] == ["meanwhile"] * 3
 
 
-def test_who_shows_a_message_again_meanwhile_keeps_it() -> None:
+@pytest.mark.parametrize("where", ["view", "tail"])
+def test_who_shows_a_message_again_meanwhile_keeps_it(where: Any) -> None:
     class Busy(MemoryStore):
         is_done = False
 
         def erase(self, head: Head, spans: Any, **options: Any) -> Any:
             if not self.is_done:
                 self.is_done = True
-                other.expand("m4")
+                other.expand("m4", where=where)
             return super().erase(head, spans, **options)
 
     store = Busy()
     chat, other = summed_up(store=store), opened(store=store)
-    chat.age({"tool results": "2 turns"})
+    assert chat.age({"tool results": "2 turns"}).messages == 3
     assert gone(chat) == [6, 8, 10]
     assert "seen 1" in "".join(texts(chat.settle()))
 
@@ -405,6 +406,24 @@ def test_who_shows_a_message_again_between_two_pieces_keeps_it(monkeypatch: pyte
     chat, other = summed_up(store=store), opened(store=store)
     done = chat.age({"tool results": "2 turns"})
     assert ([one.handles for one in done.erased], gone(chat)) == (["m4", "m6", "m8"], [4, 6, 8])
+
+
+def test_who_comes_back_to_a_conversation_that_is_about_to_go_whole_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("foveate.engine.aging._ROWS", 5)
+
+    class Busy(MemoryStore):
+        is_done = False
+
+        def stamps(self, head: Head, first: int, last: int) -> Any:
+            if not self.is_done and first == 6:
+                self.is_done = True
+                open_conversation("c", store=self, format="openai", clock=lambda: DAY).append(user("I am back."))
+            return super().stamps(head, first, last)
+
+    store = Busy()
+    talked(store=store)
+    done = age_conversation(store, "c", {"conversations": "12 hours"}, clock=lambda: DAY)
+    assert (done, store.is_done) == (Aged("c"), True)
 
 
 def test_others_that_never_stop_changing_the_view_are_told_of() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from ..core.ages import Age, AgeKind, Aging, Shown, Wait, over_age_runs, shows_again
 from ..core.edits import Summarize
@@ -77,8 +77,8 @@ class _Old(NamedTuple):
 
     aging: Aging
     runs: list[AgentRun]
-    turned: int
-    """Number of the newest edit when it was looked."""
+    head: Head
+    """The conversation when it was looked."""
 
     def told(self, name: str) -> Aged:
         going = list(self.aging.going.values())
@@ -109,6 +109,7 @@ class LettingGo:
                 return Aged(told.conversation, told.kinds, told.waiting, told.runs, tuple(done))
             yield from self._engine.refresh()
             old = yield from self._old(ages)
+            told = told if done else old.told(self._engine.head.name)  # Else what went already would not be told.
         if dry_run:
             return told
         raise StalePlan(
@@ -134,7 +135,7 @@ class LettingGo:
         if any(age.kind == "runs" for age in ages):
             there = yield partial(self._engine.store.runs, head)
             runs = [run for run in over_age_runs(there, ages, now) if run.conversation == head.name and _says(run)]
-        return _Old(aging, runs, head.number)
+        return _Old(aging, runs, head)
 
     def _look_for_media(self, aging: Aging) -> Step[None]:
         unsure = list(aging.unsure)
@@ -225,9 +226,11 @@ class LettingGo:
         for positions, keep_shown in (*pieces, *runs):
             ids = [run.id for run in old.runs] if not positions else False
             is_end = old.aging.is_untouched and positions == pieces[-1][0]
+            if old.aging.is_untouched and (yield from self._is_touched(old.head)):
+                return False
             erase = partial(
                 engine.store.erase,
-                engine.head,
+                structs.replace(engine.head, position=old.head.position),  # The store looks at what came since.
                 _spans(positions),
                 runs=is_end or ids,
                 keep_shown=keep_shown,
@@ -239,12 +242,17 @@ class LettingGo:
             engine.head = yield partial(engine.store.open, engine.head.tenant, engine.head.name, create=False)
             if one.number:
                 done.append(one)
-            if engine.head.number != old.turned:
+            if engine.head.number != old.head.number:
                 return False
         yield from engine.refresh()
         if apart[True]:
             yield from engine.bring_back()
         return True
+
+    def _is_touched(self, head: Head) -> Step[bool]:
+        """Whether something was said since, so that it is not left alone any more."""
+        now: Head = yield partial(self._engine.store.open, head.tenant, head.name, create=False)
+        return now.position != head.position
 
 
 def shown_by(state: State, touched: int) -> Shown:

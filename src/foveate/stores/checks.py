@@ -14,6 +14,7 @@ from ..core import ids, wire
 from ..core.journal import Record
 from ..core.outlines import outline_of_record, outline_of_stamp
 from ..core.runs import AgentRun, AgentRunStep, Claim
+from ..core.stamps import Stamp
 from ..errors import AtWork, BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved, WentBack
 from ..ports import Appended, Erased, Head
 
@@ -24,6 +25,7 @@ __all__ = [
     "check_journal",
     "check_keys",
     "check_names",
+    "check_not_shown_again",
     "check_owner",
     "check_point",
     "check_prefix",
@@ -180,6 +182,14 @@ def check_journal(head: Head, now: Head) -> None:
     """Raises StalePlan where somebody changed the view, or erased, since `head` was read."""
     if (now.name, now.number, now.record, now.erased) != (head.name, head.number, head.record, head.erased):
         raise stale_plan(head, now)
+
+
+def check_not_shown_again(head: Head, now: Head, since: Iterable[Stamp]) -> None:
+    """Raises StalePlan where one of the messages that came since `head` was read shows others again."""
+    if any(stamp.expanded for stamp in since):
+        raise StalePlan(
+            f"Something was shown again in {now.name!r} since it was read up to message {head.position}. Look again."
+        )
 
 
 def check_spans(head: Head, spans: Sequence[tuple[int, int]]) -> None:

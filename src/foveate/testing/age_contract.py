@@ -15,7 +15,7 @@ from ..core.messages import user
 from ..core.outlines import ERASED
 from ..core.runs import AgentRun, AgentRunStep
 from ..core.snapshots import VERSION, Cover, Facts, Snapshot
-from ..core.stamps import Stamped
+from ..core.stamps import Expanded, Stamped
 from ..errors import BadSetting, StalePlan
 from ..ports import Erased, Head, Store
 from .erase_contract import LONG, WORD, edited, everything, said_at, told
@@ -181,6 +181,15 @@ class AgeContract:
         assert store.erase(head, [(1, 1)], keep_shown=True).messages == 1
         with pytest.raises(StalePlan, match="erased"):
             store.erase(head, [(2, 2)], keep_shown=True)
+
+    def test_what_was_shown_again_meanwhile_is_looked_at_first(self, store: Store) -> None:
+        head, ids = summed_up(store)
+        copy = user(f"number 0 of {WORD}")
+        now = said_at(store, head, copy, origin="derived", expanded=Expanded("whole", "m1", ids[0]))
+        with pytest.raises(StalePlan, match="shown again"):
+            store.erase(head, [(1, 1)], keep_shown=True)
+        assert store.erasures(now) == []
+        assert store.erase(now, [(1, 1)], keep_shown=True).messages == 2
 
     def test_texts_of_some_runs_go_without_a_message(self, store: Store) -> None:
         head, _, _ = told(store)

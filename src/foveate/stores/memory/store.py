@@ -26,6 +26,7 @@ from ..checks import (
     check_journal,
     check_keys,
     check_names,
+    check_not_shown_again,
     check_owner,
     check_point,
     check_prefix,
@@ -353,6 +354,7 @@ class MemoryStore(MemoryCatalog):
             branch, now = self._current(head)
             if keep_shown:
                 check_journal(head, now)
+                check_not_shown_again(head, now, (row.stamp for row in branch.rows[head.position :]))
             tree = self._tree(now)
             ids = {row.id for first, last in spans for row in branch.rows[first - 1 : last]}
             found = reach(tree, ids, runs=whole_runs(now, runs), keep_shown=keep_shown)

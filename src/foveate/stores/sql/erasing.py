@@ -20,7 +20,7 @@ from ...core.remembering import forget
 from ...core.runs import AgentRun, AgentRunStep
 from ...errors import Damaged, StoreError
 from ...ports import Erased, Finding, Head, Stamped
-from ..checks import check_journal, check_spans, check_words, too_early
+from ..checks import check_journal, check_not_shown_again, check_spans, check_words, too_early
 from ..codec import Codec, DamagedBody, pack, unpack
 from ..erasing import Place, Reach, Seen, counted, left_over, named, reach, whole_runs
 from ..lineage import Lineage, decode, position_ranges
@@ -164,6 +164,8 @@ class SqlErasing(SqlRuns):
         if keep_shown:
             check_journal(head, now)
         tree = _SqlTree(session, now)
+        if keep_shown:
+            check_not_shown_again(head, now, (seen.stamp for seen in tree.rows(now.branch, head.position + 1)))
         parts = (part for first, last in spans for part in position_ranges(family, now.branch, first, last))
         asked = {
             row[1].hex()
