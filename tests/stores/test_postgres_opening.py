@@ -251,6 +251,37 @@ def test_when_all_connections_are_in_use_the_pool_is_named(postgres_url: str) ->
         assert store.names("acme") == []
 
 
+@pytest.mark.slow
+def test_a_server_that_is_gone_is_named_however_many_ask_for_a_connection(postgres_url: str) -> None:
+    """Those who ask meanwhile take nothing from those who wait."""
+    is_gone = False
+
+    class Gone(psycopg.Connection[Any]):
+        @classmethod
+        def connect(cls, *arguments: Any, **keywords: Any) -> Any:
+            if is_gone:
+                raise psycopg.OperationalError("Connection refused")
+            return super().connect(*arguments, **keywords)
+
+    said: list[str] = []
+    with PostgresStore(postgres_url + "&wait=2", connection=Gone) as store:
+
+        def ask() -> None:
+            with pytest.raises(StoreError) as caught:
+                store.names("acme")
+            said.append(str(caught.value))
+
+        is_gone = True
+        store._driver._connections.give_up()
+        asking = [threading.Thread(target=ask) for _ in range(24)]
+        for one in asking:
+            one.start()
+            threading.Event().wait(0.15)
+        for one in asking:
+            one.join()
+    assert ["Start the server" in one for one in said] == [True] * 24
+
+
 def test_reading_cannot_write(postgres_url: str) -> None:
     with PostgresStore(postgres_url) as store, pytest.raises(StoreError, match="takes no writes"):
         store._driver.read(lambda session: session.rows("DELETE FROM tree RETURNING root"))
@@ -292,6 +323,22 @@ def test_two_schemas_of_one_database_know_nothing_of_each_other(postgres: Any, p
         ours.append(head, chain([user("hi")], head))
         assert theirs.names("acme") == []
         assert theirs.open("acme", "one") == head
+
+
+def test_a_new_schema_takes_nothing_from_another_on_the_search_path(postgres: Any, postgres_url: str) -> None:
+    """As a user who has a schema of their own beside the one that all share."""
+    name = postgres_url.partition("schema=")[2]
+    own = f"{name}_own"
+    execute(postgres_url, f'CREATE SCHEMA "{own}"')
+    path = quote(f'-c search_path="{own}","{name}"', "")
+    with PostgresStore(postgres_url) as shared:
+        head = shared.open("acme", "one")
+        head = shared.append(head, chain([user("the river bank")], head))
+        found = shared.search(head, "river")
+        assert len(found) == 1
+        with PostgresStore(f"{postgres.url()}?options={path}") as store:
+            assert store.names("acme") == []
+        assert shared.search(head, "river") == found
 
 
 @pytest.mark.parametrize("option", ["", "&partitions=2"])

@@ -74,7 +74,7 @@ class Connections:
         self._told = told
         self._pid = os.getpid()
         self._reason: list[Exception] = []
-        """Why the newest connection that failed did so."""
+        """Why the newest connection failed, if it did."""
         self._time = [1]
         """Counts how often all connections were given up."""
         kind = _telling(told, connection, self._reason, self._time)
@@ -103,7 +103,6 @@ class Connections:
                 f"{self._told.place} was opened before this process was forked, and its connections are the parent's. "
                 f"Close the store before forking and open it after, or start workers by multiprocessing's 'spawn'."
             )
-        self._reason.clear()
         try:
             while True:
                 connection = self._pool.getconn()
@@ -114,7 +113,7 @@ class Connections:
         except PoolClosed as error:
             raise StoreError(CLOSED) from error
         except PoolTimeout as error:
-            reason = self._reason[-1] if self._reason else None
+            reason = next(iter(self._reason), None)  # Another thread may empty it meanwhile.
             raise unreachable(self._told.place, self._told.wait, reason) from error
 
     def give_back(self, connection: Patient) -> None:
@@ -152,7 +151,7 @@ def _first(told: Told, kind: type[Patient]) -> Patient:
 
 
 def _telling(told: Told, kind: type[Connection], reason: list[Exception], now: list[int]) -> Any:
-    """The class of connections, remembering why one failed: the pool tells its borrowers only that they waited.
+    """The class of connections, remembering why the newest failed: the pool tells its borrowers only that they waited.
 
     The one in its `first`, which was made to look at the database, is handed out before another is made.
     """
@@ -170,6 +169,7 @@ def _telling(told: Told, kind: type[Connection], reason: list[Exception], now: l
             except psycopg.Error as error:
                 reason[:] = [error]
                 raise
+            reason.clear()
             connection.answer, connection.born = told.answer, born
             return connection
 

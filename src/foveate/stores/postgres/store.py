@@ -45,6 +45,8 @@ _COMMIT = b"COMMIT"
 
 _TABLES = "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = current_schema()"
 _PATIENT = "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)"
+_HERE = "SELECT set_config('search_path', quote_ident(current_schema()), true)"
+"""So that what drops a table finds none of another schema on the search path."""
 _ALONE = "SELECT pg_advisory_xact_lock(hashtextextended('foveate ' || current_schema(), 0))"
 
 _CONFLICTS_MAX = 12
@@ -244,6 +246,7 @@ class _Session:
         if self._writes:  # Who asks this in order to make some is alone with it until its transaction ends.
             self._connection.answer = None
             self.rows(_PATIENT)
+            self.rows(_HERE)
             self.rows(_ALONE)
         return {name for (name,) in self.rows(_TABLES)}
 
