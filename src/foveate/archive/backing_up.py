@@ -7,6 +7,7 @@ of its server.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,10 @@ from ..errors import BadSetting, Damaged, StoreError
 from .files import placed
 
 __all__ = ["backup"]
+
+_OPTION = r"(?:search|synchronous|wait)=[^&?]*"
+_URL = re.compile(rf"sqlite:///(.+?)(?:\?{_OPTION}(?:&{_OPTION})*)?", re.DOTALL)
+"""A path, and how a store is opened there, which a copy need not know. Other options are a part of the path."""
 
 
 def backup(source: str | Path, target: str | Path, *, overwrite: bool = False) -> int:
@@ -54,7 +59,8 @@ def _file(source: str | Path) -> Path:
             "A PostgreSQL database is backed up by the tools of its server: pg_dump for a copy, or an archive of its "
             "log for every moment. `foveate db export` writes an archive of conversations from either."
         )
-    path = Path(text.removeprefix("sqlite:///").partition("?search=")[0]).expanduser()
+    url = _URL.fullmatch(text)
+    path = Path(url[1] if url else text).expanduser()
     if not path.is_file():
         raise BadSetting(f"There is no database {path}.")
     return path
