@@ -76,7 +76,9 @@ class SqlTurns:
         home = head.tenant, lineage.root_of(head.tenant, head.name), head.name
 
         def work(session: Session) -> Tail:
-            named, found, rows, records = session.ask((sql.FIND, home), (sql.BRANCH, key(head)), *_beyond(head, _ALL))
+            named, found, rows, records = session.ask(
+                (sql.FIND, home), (sql.BRANCH, key(head)), *_beyond(head, _ALL, _ALL)
+            )
             if not named:
                 raise NoSuchConversation(head.name, self._driver.place)
             if named[0] != (head.root, head.branch):
@@ -145,14 +147,16 @@ class _Turn(NamedTuple):
             return Beyond(now)
         records: list[Row] = []
         if (number, now.record) != (head.number, head.record):
-            rows, records = session.ask(*_beyond(head, _ALL))
+            rows, records = session.ask(*_beyond(head, 1, _ALL))
             check_beyond(head, now, rows, records)
         return Beyond(now, lambda: [*made.rows], partial(records_after, head, records))
 
     def held(self, session: Session, place: str) -> Tail:
         """Written behind whoever was first."""
         head = self.head
-        found, rows, records = session.ask((sql.HOLD_BRANCH, key(head)), *_beyond(head, _BEHIND_MAX + 1))
+        found, rows, records = session.ask(
+            (sql.HOLD_BRANCH, key(head)), *_beyond(head, _BEHIND_MAX + 1, _BEHIND_MAX + 1)
+        )
         now, _ = branch_in(head, found, place)
         if now.name != head.name or max(len(rows), len(records)) > _BEHIND_MAX:
             raise tip_moved(head, now)
@@ -174,11 +178,13 @@ class _Turn(NamedTuple):
         return _Rows(now, rows, packed)
 
 
-def _beyond(head: Head, most: int) -> tuple[tuple[str, Row], tuple[str, Row]]:
-    """What to ask for messages and records beyond a head: it lies behind any fork, so they are of its own branch."""
+def _beyond(head: Head, messages: int, records: int) -> tuple[tuple[str, Row], tuple[str, Row]]:
+    """What to ask for so many messages and records beyond a head: it lies behind any fork, so they are of its own
+    branch.
+    """
     return (
-        (sql.NEXT_MESSAGES, (*with_body(head), head.position, most)),
-        (sql.NEXT_RECORDS, (*key(head), head.number, most)),
+        (sql.NEXT_MESSAGES, (*with_body(head), head.position, messages)),
+        (sql.NEXT_RECORDS, (*key(head), head.number, records)),
     )
 
 
