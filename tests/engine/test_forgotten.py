@@ -68,10 +68,8 @@ def opened(path: Path, policy: str, summarizer: Any) -> Conversation:
     )
 
 
-@pytest.mark.parametrize(
-    "policy",
-    ["balanced", *(pytest.param(name, marks=pytest.mark.slow) for name in ("prune-and-compact", "browser", "expire"))],
-)
+@pytest.mark.slow  # All objects of a process that runs many tests are looked through, and so they are below.
+@pytest.mark.parametrize("policy", ["balanced", "prune-and-compact", "browser", "expire"])
 def test_what_was_erased_is_in_no_object_any_more(tmp_path: Path, policy: str) -> None:
     summarizer = cached(summarize)
     with opened(tmp_path / "chat.db", policy, summarizer) as chat:
@@ -84,6 +82,7 @@ def test_what_was_erased_is_in_no_object_any_more(tmp_path: Path, policy: str) -
         assert chat.leftovers() == (4, [])
 
 
+@pytest.mark.slow
 def test_who_learns_that_another_one_erased_forgets_it_too(tmp_path: Path) -> None:
     """By a store of its own, as another process would; and as soon as it looks at the store again."""
     summarizer = cached(summarize)
@@ -99,7 +98,7 @@ def test_who_learns_that_another_one_erased_forgets_it_too(tmp_path: Path) -> No
         assert holding(secret()) == []
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+@pytest.mark.parametrize("kind", ["memory", pytest.param("sqlite", marks=pytest.mark.slow)])
 def test_a_store_that_erases_empties_what_the_process_remembers(tmp_path: Path, kind: str) -> None:
     """Whoever tells the store alone leaves at least no cache of functions behind."""
     with MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "chat.db") as store:
