@@ -240,6 +240,20 @@ def test_a_row_that_another_holds_too_long_is_given_up(postgres_url: str) -> Non
         assert store.append(head, chain([user("hi")], head)).position == 1
 
 
+def test_ctrl_c_in_a_vacuum_leaves_no_connection_that_waits_for_ever(postgres_url: str) -> None:
+    class Interrupted(psycopg.Connection[Any]):
+        def execute(self, query: Any, *arguments: Any, **keywords: Any) -> Any:
+            if "VACUUM" in str(query):
+                raise KeyboardInterrupt
+            return super().execute(query, *arguments, **keywords)
+
+    with PostgresStore(postgres_url + "&pool=1&wait=3", connection=Interrupted) as store:
+        with pytest.raises(KeyboardInterrupt):
+            store._driver.vacuum()
+        shown = store._driver.read(lambda session: session.rows("SELECT current_setting('lock_timeout')"))
+        assert shown == [("3s",)]
+
+
 def test_when_all_connections_are_in_use_the_pool_is_named(postgres_url: str) -> None:
     with PostgresStore(postgres_url + "&pool=1&wait=0.2") as store:
 

@@ -126,9 +126,11 @@ class PostgresDriver:
                 if name in TABLES:  # FULL: a table is written anew, since room that is free still holds its bytes.
                     connection.execute(f'VACUUM (FULL) "{name}"'.encode(), prepare=False)
             connection.execute(b"RESET statement_timeout; RESET lock_timeout", prepare=False)
-        except psycopg.Error as error:
-            connection.close()
-            raise explain(error, self.place) from error
+        except BaseException as error:
+            connection.close()  # It would wait for locks for ever.
+            if isinstance(error, psycopg.Error):
+                raise explain(error, self.place) from error
+            raise
         finally:
             self._connections.give_back(connection)
 
