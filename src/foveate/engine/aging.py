@@ -188,13 +188,11 @@ class LettingGo:
             if shared < oldest or not aging.going:
                 continue
             other = State(
-                *(
-                    engine.store,
-                    engine.format,
-                    engine.profile,
-                    engine.counter,
-                    engine.clock,
-                ),
+                engine.store,
+                engine.format,
+                engine.profile,
+                engine.counter,
+                engine.clock,
                 policies=(),
                 floor=(),
                 limits=Limits(None, None, engine.profile),
