@@ -196,6 +196,31 @@ def test_rules_for_one_tool_and_for_media() -> None:
     assert (done.kinds[0].kind, gone(chat)) == ("media", [1])
 
 
+def test_an_input_that_went_still_protects_what_it_protected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else whoever folds the history anew would take the input before it for the newest one of its time, and show it
+    beside the summary that stands for it.
+    """
+    store = MemoryStore()
+    chat = opened(store=store)
+    image = user("second", Media("image/png", "base64", "aGk="))
+    chat.append([system("You help."), user("first")])
+    chat.record(assistant("one"))
+    chat.append(image)
+    chat.record(assistant("two"))
+    rows = chat.history(2, 5)
+    chat.edit(Summarize(Span(rows[0].id, rows[-1].id), "Two were asked."))
+    chat.append(user("third"))
+    chat.edit(Hide(Target(rows[2].id)))
+    for n in range(7):
+        chat.record(assistant(f"more {n}"))
+        chat.append(user(f"and {n}?"))
+    chat.age({"media": "6 turns"})
+    assert gone(chat) == [4]
+    monkeypatch.setattr(store, "snapshot", lambda head: None)
+    assert texts(opened(store=store).view) == texts(chat.view)
+    assert "first" not in texts(chat.view)
+
+
 def test_a_message_that_the_conversation_shows_again_waits() -> None:
     chat = summed_up(expand=True)
     chat.expand("m4", where="tail")

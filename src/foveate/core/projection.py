@@ -193,7 +193,7 @@ class Projection:
         slot.stale = row.stamp.turn < self._edited and slot.thinks  # The view was edited before this reply to it came.
         self._place(slot)
         self.position = row.position
-        self.facts = self.facts.after(row.position, row.message, row.stamp)
+        self.facts = self.facts.after(row.position, row.message, row.stamp, is_erased=not row.size)
 
     def _place(self, slot: Slot) -> None:
         at = len(self._slots)

@@ -72,8 +72,8 @@ class Slot:
 
     @property
     def is_input(self) -> bool:
-        """Whether the user said this, and said something."""
-        return self.stamp.origin == "user" and self.message.says_something
+        """Whether the user said this, and said something, even if that is erased: what it protected stays protected."""
+        return self.stamp.origin == "user" and (not self.size or self.message.says_something)
 
     @property
     def is_erased_result(self) -> bool:

@@ -92,12 +92,12 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
         """The newest sequence number of retention that had its first call before the call `turn`."""
         return max((number for appended, number in self.sequences if appended + 1 < turn), default=0)
 
-    def after(self, position: int, message: Message, stamp: Stamp) -> Facts:
-        """The facts once this message was appended."""
+    def after(self, position: int, message: Message, stamp: Stamp, *, is_erased: bool = False) -> Facts:
+        """The facts once this message was appended. `is_erased`: what it said is gone; else it would be no input."""
         is_reply = stamp.origin == "assistant"
         prompt = stamp.usage.prompt_tokens if stamp.usage and stamp.estimate else None
         return Facts(
-            position if stamp.origin == "user" and message.says_something else self.last_input,
+            position if stamp.origin == "user" and (is_erased or message.says_something) else self.last_input,
             max(self.turn, stamp.turn),
             stamp.time if is_reply else self.replied,
             self.measured if prompt is None else prompt,
