@@ -39,7 +39,7 @@ from .expansion.ranges import read_range
 from .expansion.tool import expand_tool, with_instruction, with_tool
 from .mirror import Mirror
 from .plugins import Panel, Plugin
-from .ports import Cost, Erased, Finding, Format, Head, Watch
+from .ports import Cost, Erased, Finding, Format, Head, Store, Watch
 from .watching import Watching
 
 if TYPE_CHECKING:
@@ -469,12 +469,12 @@ class Shell:
         given.text("The owner of a claim", owner)
         yield lambda: self._engine.store.release(self.head, owner)
 
-    def pulse(self, owner: str) -> Callable[[], bool]:
-        """A call, for another thread, that gives a sign of life for a claim on this conversation, whatever is done here
-        meanwhile, and returns whether `owner` still has it. It may raise StoreError.
+    def pulse(self, owner: str) -> tuple[Store, Callable[[], bool]]:
+        """The store, and a call, for another thread, that gives it a sign of life for a claim on this conversation,
+        whatever is done here meanwhile, and returns whether `owner` still has it. It may raise StoreError.
         """
         store, head = self._engine.store, self.head
-        return lambda: store.beat(head, owner)
+        return store, lambda: store.beat(head, owner)
 
     def _runs(self) -> Step[list[AgentRun]]:
         found: list[AgentRun] = yield lambda: self._engine.store.runs(self.head)

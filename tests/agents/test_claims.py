@@ -19,8 +19,9 @@ from foveate.agents import owners
 from foveate.agents.acts import Do, Pause, perform, perform_async
 from foveate.agents.claims import Hold
 from foveate.agents.owners import ended, known_of, new_owner
-from foveate.agents.pulse import Pulse
+from foveate.agents.pulse import Pulse, pulse_of
 from foveate.core.runs import Claim
+from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel
 
 ELSEWHERE = "0123456789abcdef:77:1:00"
@@ -291,14 +292,17 @@ def test_a_pulse_beats_for_everybody_until_they_end():
 def test_a_forked_child_gives_no_sign_of_life_for_its_parent():
     said = """if True:
         import os, warnings
-        from foveate.agents.pulse import PULSE
+        from foveate.agents.pulse import pulse_of
+        from foveate.stores.memory import MemoryStore
         warnings.simplefilter("ignore")
-        PULSE.begin("parent", lambda: True)
+        store = MemoryStore()
+        pulse = pulse_of(store)
+        pulse.begin("parent", lambda: True)
         if child := os.fork():
             raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-        was = dict(PULSE._beats)
-        PULSE.begin("child", lambda: True)
-        os._exit(0 if was == {} and PULSE._thread.is_alive() else 1)
+        was = dict(pulse._beats)
+        pulse_of(store).begin("child", lambda: True)
+        os._exit(0 if was == {} and pulse._thread.is_alive() else 1)
     """
     assert subprocess.run([sys.executable, "-c", said], timeout=60).returncode == 0
 
@@ -315,6 +319,22 @@ def test_where_no_thread_is_to_be_had_the_next_who_begins_tries_again(monkeypatc
     pulse.end("a")
     pulse.begin("b", lambda: bool(is_told.set()))
     assert is_told.wait(10)
+
+
+def test_a_store_that_hangs_keeps_nobody_from_giving_signs_of_life_to_another():
+    hung, other = MemoryStore(), MemoryStore()
+    pulses = pulse_of(hung), pulse_of(other)
+    for pulse in pulses:
+        pulse._every = 0.001
+    goes_on, hangs, is_told = threading.Event(), threading.Event(), threading.Event()
+    pulses[0].begin("a", lambda: bool(hangs.set()) or goes_on.wait(30))
+    assert hangs.wait(10)
+    pulses[1].begin("b", lambda: is_told.set() is None)
+    assert is_told.wait(10)
+    goes_on.set()
+    for pulse, owner in zip(pulses, "ab", strict=True):
+        pulse.end(owner)
+    assert (pulse_of(hung), pulse_of(other)) == pulses
 
 
 def test_a_sign_of_life_that_fails_is_tried_again():

@@ -18,7 +18,7 @@ from ..core.runs import Claim
 from ..errors import AtWork
 from .acts import Act, Do, Pause
 from .owners import ended, known_of, new_owner
-from .pulse import PULSE, Pulse
+from .pulse import Pulse, pulse_of
 
 if TYPE_CHECKING:
     from ..async_conversation import AsyncConversation
@@ -52,9 +52,11 @@ class Hold:
         *,
         waits: float = WAITS,
         stopwatch: Callable[[], float] = time.monotonic,
-        pulse: Pulse = PULSE,
+        pulse: Pulse | None = None,
     ) -> None:
-        """`waits`: seconds that somebody else's work is waited for. `stopwatch`: seconds that never go back."""
+        """`waits`: seconds that somebody else's work is waited for. `stopwatch`: seconds that never go back. `pulse`:
+        what gives signs of life, by default that of the conversation's store.
+        """
         self._chat, self._waits, self._stopwatch, self._pulse = conversation, waits, stopwatch, pulse
         self.owner = ""
         """Whom the claim is made for: a new name for each piece of work."""
@@ -66,10 +68,14 @@ class Hold:
         self.owner, self.took_over = new_owner(), False
         try:
             yield from self._take()
-            self._pulse.begin(self.owner, self._chat.pulse(self.owner))
-            return (yield from act())
+            store, beat = self._chat.pulse(self.owner)
+            pulse = self._pulse or pulse_of(store)
+            try:
+                pulse.begin(self.owner, beat)
+                return (yield from act())
+            finally:
+                pulse.end(self.owner)
         finally:
-            self._pulse.end(self.owner)
             ended(self.owner)
             yield from self._give_up()
 

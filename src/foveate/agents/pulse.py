@@ -1,7 +1,8 @@
-"""Signs of life for whoever is at work, given by one thread of this process while they are busy elsewhere.
+"""Signs of life for whoever is at work, given by a thread of this process while they are busy elsewhere.
 
 A tool that takes an hour, or a model that thinks for minutes, writes nothing meanwhile; others are not to take it for
-dead. Knows nothing of what is beaten for.
+dead. Each store has a thread of its own, so that one that hangs stops nobody who works in another. Knows nothing of
+what is beaten for.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
-__all__ = ["EVERY", "PULSE", "Pulse"]
+__all__ = ["EVERY", "Pulse", "pulse_of"]
 
 _log = logging.getLogger("foveate")
 
@@ -70,7 +72,22 @@ class Pulse:
             self.beat()
 
 
-PULSE = Pulse()
-"""That of this process."""
+_pulses: WeakKeyDictionary[object, Pulse] = WeakKeyDictionary()
+_making = threading.Lock()
+
+
+def pulse_of(store: object) -> Pulse:
+    """That of this process for whoever works in this store."""
+    with _making:
+        return _pulses.setdefault(store, Pulse())
+
+
+def _forget_all() -> None:
+    global _making
+    _making = threading.Lock()
+    for pulse in list(_pulses.values()):
+        pulse.forget()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=PULSE.forget)
+    os.register_at_fork(after_in_child=_forget_all)
