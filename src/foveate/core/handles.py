@@ -14,9 +14,10 @@ from msgspec import Struct
 from ..errors import UnknownHandle
 from .edits import Path
 
-__all__ = ["Handle", "parse_handle"]
+__all__ = ["Handle", "parse_handle", "places_quoted"]
 
 _SHAPE = re.compile(r"m(\d{1,12})((?:\.\d{1,6}){0,2})(?:-m(\d{1,12}))?")
+_QUOTED = re.compile(r"^m([0-9]+)(?:\.[0-9]+)* \(turn ", re.MULTILINE)
 
 
 class Handle(Struct, frozen=True):
@@ -43,3 +44,8 @@ def parse_handle(text: str) -> Handle:
     if first < 1 or any(index < 0 for index in path) or (last and (path or int(last) < first)):
         raise UnknownHandle(text, "A handle looks like m12, m12.1 or m3-m17, and counts from 1.")
     return Handle(first, int(last) if last else first, path)
+
+
+def places_quoted(said: str) -> set[int]:
+    """Positions of the messages that the result of a search quotes: it names each at the beginning of a line."""
+    return {int(position) for position in _QUOTED.findall(said)}

@@ -6,7 +6,6 @@ rule asks for them, bodies are fetched for it, and the store is told to erase.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -16,6 +15,7 @@ from msgspec import Struct, structs
 
 from ..core.ages import Age, AgeKind, Aging, Shown, Wait, over_age_runs, shows_again
 from ..core.edits import Summarize
+from ..core.handles import places_quoted
 from ..core.outlines import ERASED
 from ..core.runs import AgentRun
 from ..core.stamps import Stamped
@@ -35,8 +35,6 @@ _BODIES = 100
 """Messages read at a time, where a rule is about what they hold."""
 _PIECE = 4000
 """Messages erased by one transaction: some tenths of a second. Before it all stamps are read, while others write."""
-_PLACE = re.compile(r"^m([0-9]+)(?:\.[0-9]+)* \(turn ", re.MULTILINE)
-"""How the result of a search names a message that it quotes."""
 
 
 class AgedKind(Struct, frozen=True):
@@ -154,7 +152,7 @@ class LettingGo:
         found: dict[int, frozenset[int]] = {}
         for start in range(0, len(searches), _BODIES):
             rows = yield partial(self._engine.store.pick, head, searches[start : start + _BODIES])
-            found |= {row.position: frozenset(map(int, _PLACE.findall(row_of(row).message.text))) for row in rows}
+            found |= {row.position: frozenset(places_quoted(row_of(row).message.text)) for row in rows}
         return found
 
     def _copies(self, head: Head, shared: int) -> Step[list[tuple[Stamped, frozenset[int]]]]:

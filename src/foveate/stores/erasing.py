@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..core.edits import Edit, Hide, Replace, Restore, Summarize, named_by
-from ..core.handles import Handle, parse_handle
+from ..core.handles import Handle, parse_handle, places_quoted
 from ..core.journal import Record
 from ..core.messages import Message
 from ..core.outlines import erased_edit, erased_stamp, is_erased
@@ -282,7 +282,7 @@ class _Reaching:
         if shown.form != "search" or not copy.seen.has_body:
             return False
         message = self._tree.said(copy.place)
-        found = texts.places_found(message.text) if message else set()
+        found = places_quoted(message.text) if message else set()
         return any(position in found for position in erased)
 
     def _erased_before(self, place: Place) -> list[int]:

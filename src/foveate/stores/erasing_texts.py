@@ -11,19 +11,13 @@ from msgspec.structs import replace
 from ..core.outlines import ERASED
 from ..core.runs import AgentRun, AgentRunStep
 
-__all__ = ["erased_run", "erased_step", "places_found", "plain", "repeats"]
+__all__ = ["erased_run", "erased_step", "plain", "repeats"]
 
-_FOUND = re.compile(r"^m([0-9]+)(?:\.[0-9]+)* \(turn ", re.MULTILINE)
 _SPACE = re.compile(r"\s+")
 _QUOTE = 12
 """Characters from which on a text is known again within another one: shorter ones stand in many."""
 _CUT = " .\u2026"
 """What a text that was cut short may end with."""
-
-
-def places_found(said: str) -> set[int]:
-    """Positions of the messages that the result of a search quotes."""
-    return {int(position) for position in _FOUND.findall(said)}
 
 
 def plain(said: Iterable[str]) -> list[str]:
