@@ -278,6 +278,7 @@ def test_ctrl_c_behind_a_commit_lets_nobody_write_again_what_is_written(path: Pa
 
 def test_who_is_told_late_that_it_is_committed_does_not_write_it_again(path: Path, writer: Writer) -> None:
     """Ctrl-C strikes when the transaction is over, before all of its owners are told."""
+    writer._connection.close()
     writer._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     with writer._turn:
         outcomes: list[str] = []
