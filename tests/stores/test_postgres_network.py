@@ -204,7 +204,7 @@ def check_swallowed(url: str, wire: Wire, do: str, side: Side, some: Callable[[l
             talk = Talk(store)
             wire.cut(side, place, swallow=True)
             getattr(talk, do)()
-            failed.append(wire.has_failed)
+            failed.append(wire.has_failed)  # What is prepared is short: less may be said than when these were found.
             wire.listen()
             assert talk.is_as(do), f"swallowed after byte {place} of the {side}"
             told += talk.told
