@@ -161,9 +161,7 @@ def check_cuts(url: str, wire: Wire, do: str, side: Side, step: int) -> int:
             talk = Talk(store)
             wire.cut(side, place)
             getattr(talk, do)()
-            failed.append(
-                wire.has_failed
-            )  # Or less was said than when the places were found: what is prepared is short.
+            failed.append(wire.has_failed)  # What is prepared is short: less may be said than when these were found.
             wire.listen()
             assert talk.is_as(do), f"cut after byte {place} of the {side}"
             told += talk.told
