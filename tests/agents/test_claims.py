@@ -337,6 +337,19 @@ def test_a_store_that_hangs_keeps_nobody_from_giving_signs_of_life_to_another():
     assert (pulse_of(hung), pulse_of(other)) == pulses
 
 
+def test_a_store_of_ones_own_that_cannot_be_hashed_has_a_pulse_too():
+    class Plain:
+        __slots__ = ("__dict__",)
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Plain)
+
+    one, other = Plain(), Plain()
+    pulse = pulse_of(one)
+    assert pulse_of(one) is pulse
+    assert pulse_of(other) is not pulse
+
+
 def test_a_sign_of_life_that_fails_is_tried_again():
     pulse, failing = Pulse(every=1e6), [StoreError("away")]
     told: list[int] = []

@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from weakref import WeakKeyDictionary
+from weakref import WeakValueDictionary
 
 __all__ = ["EVERY", "Pulse", "pulse_of"]
 
@@ -72,14 +72,14 @@ class Pulse:
             self.beat()
 
 
-_pulses: WeakKeyDictionary[object, Pulse] = WeakKeyDictionary()
+_pulses: WeakValueDictionary[int, Pulse] = WeakValueDictionary()  # By id: a store need not be hashable.
 _making = threading.Lock()
 
 
 def pulse_of(store: object) -> Pulse:
     """That of this process for whoever works in this store."""
     with _making:
-        return _pulses.setdefault(store, Pulse())
+        return _pulses.setdefault(id(store), Pulse())
 
 
 def _forget_all() -> None:
