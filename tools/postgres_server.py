@@ -134,9 +134,15 @@ class Server:
     def kill(self) -> None:
         """End it as a power cut would: none of its processes gets to know."""
         first = int((self._data / "postmaster.pid").read_text().split()[0])
+        os.kill(first, signal.SIGSTOP)  # From now on it starts no others.
         all_of_it = [first, *_children(first)]
-        os.kill(first, signal.SIGKILL)
-        while any(_is_alive(one) for one in all_of_it):  # The others notice, and end; before it cannot be started.
+        # First all stand still. One that lived a moment longer would take what its neighbours wrote for committed, and
+        # tell its client so, although it never came to a standby.
+        for ending in (signal.SIGSTOP, signal.SIGKILL):
+            for one in all_of_it:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(one, ending)
+        while any(_is_alive(one) for one in all_of_it):  # Before that it cannot be started.
             time.sleep(0.01)
         (self._data / "postmaster.pid").unlink(missing_ok=True)
 
@@ -171,8 +177,10 @@ class Server:
         return standby
 
     def promote(self) -> None:
-        """Make a standby a primary. Returns when it takes writes."""
-        self._control("promote")
+        """Make a standby a primary. Returns when it takes writes. Raises NoServer."""
+        done = self._control("promote")
+        if done.returncode:
+            raise NoServer(f"the standby was not promoted: {done.stderr.strip()}")
 
     def is_ready(self) -> bool:
         """Whether something listens."""

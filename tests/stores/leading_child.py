@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from foveate import Conversation, compact_on_overflow, open_conversation
+from foveate import Conversation, WentBack, compact_on_overflow, open_conversation
 from foveate.errors import StalePlan, StoreError
 
 
@@ -31,6 +31,8 @@ def say(chat: Conversation, text: str) -> None:
 def is_fresh(chat: Conversation) -> bool:
     try:
         chat.refresh()
+    except WentBack:
+        raise  # That stays so: there is nothing to wait for.
     except StoreError as error:
         print("failed", " ".join(str(error).split()), flush=True)
         return False

@@ -12,7 +12,8 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ pytest.importorskip("procrastinate", reason="procrastinate is not installed (the
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
+from procrastinate.exceptions import ConnectorException
 from procrastinate.schema import SchemaManager
 from psycopg.rows import dict_row
 
@@ -30,6 +32,7 @@ from foveate.core.edits import Summarize
 from foveate.errors import StoreError
 from foveate.testing import say, text_of
 from foveate.worker import JobState, Queue, Worker, enqueue, enqueue_async, job_states, set_up
+from foveate.worker.running import _ended
 
 HERE = Path(__file__).resolve().parent
 SRC = HERE.parent.parent / "src"
@@ -194,6 +197,53 @@ def test_what_a_killed_worker_had_begun_is_done_by_another(postgres_url: str) ->
         asyncio.run(main())
     assert stand(postgres_url) == [("done", 2, "its worker died")]
     assert len(summaries(postgres_url)) == 1
+
+
+class Dying:
+    """A database that goes away as soon as somebody looks for dead workers in it: whoever gives up waiting for an
+    answer, or lets go of the lock, is told that.
+    """
+
+    def __init__(self, *, answers: bool) -> None:
+        self.is_asked, self._answers, self.job_manager = asyncio.Event(), answers, self
+
+    @contextmanager
+    def connection(self) -> Iterator[Dying]:
+        yield self
+
+    def execute(self, statement: str) -> Dying:
+        if "unlock" in statement:
+            raise psycopg.OperationalError("the connection is lost")
+        return self
+
+    def fetchone(self) -> tuple[bool]:
+        return (True,)
+
+    async def get_stalled_jobs(self, **_: object) -> list[Any]:
+        self.is_asked.set()
+        try:
+            return await asyncio.Event().wait() or []
+        except asyncio.CancelledError:
+            if self._answers:
+                raise
+            raise ConnectorException from None
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_request_to_end_is_not_lost_when_the_database_goes_away_at_the_same_moment(
+    postgres_url: str, answers: bool
+) -> None:
+    async def main() -> None:
+        database: Any = Dying(answers=answers)
+        with Worker(postgres_url, summarizer=in_short, stalled=0.01) as worker:
+            tables, worker._tables = worker._tables, database
+            looking = asyncio.create_task(worker._look_after(database))
+            await database.is_asked.wait()
+            ending = asyncio.create_task(_ended(looking, soon=0.01))
+            assert (await asyncio.wait({ending}, timeout=20))[0] == {ending}
+            worker._tables = tables
+
+    asyncio.run(main())
 
 
 def test_a_summarizer_that_fails_is_asked_again_and_the_reason_can_be_seen(postgres_url: str) -> None:

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 import msgspec
+import psycopg
 from procrastinate import App, JobContext, PsycopgConnector
 from procrastinate.connector import BaseAsyncConnector
 from procrastinate.exceptions import ConnectorException
@@ -173,7 +174,7 @@ class Worker:
                     raise self._lost()
         finally:
             await _ended(waiting)
-            await _ended(working)  # Cancelled, it lets running jobs end first.
+            await _ended(working, self._patience + _LOOK_SECONDS)  # Cancelled, it lets running jobs end first.
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -206,7 +207,8 @@ class Worker:
                     _KEPT_HOURS, queue=QUEUE, include_failed=True, include_cancelled=True, include_aborted=True
                 )
             finally:
-                await asyncio.to_thread(connection.execute, _RESCUED)
+                with suppress(psycopg.Error):  # Where the connection is lost, the lock went with it.
+                    await asyncio.to_thread(connection.execute, _RESCUED)
 
     async def _give_back(self, app: App, job: Job) -> None:
         assert job.id is not None
@@ -308,10 +310,15 @@ def _minded(asked: asyncio.Event) -> Iterator[None]:
                 loop.remove_signal_handler(number)
 
 
-async def _ended(task: asyncio.Task[Any]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+async def _ended(task: asyncio.Task[Any], soon: float = 1.0) -> None:
+    """Cancel a task, and wait until it has ended. It is cancelled again where that takes longer than `soon` seconds: a
+    connection that is lost just when a query on it is cancelled raises its own error instead, and a loop goes on.
+    """
+    while not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=soon)
+    if not task.cancelled():
+        task.result()
 
 
 async def _in_thread(call: Callable[[], str]) -> str:
