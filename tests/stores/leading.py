@@ -11,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from waiting import until
+
 from foveate.core import wire
 from foveate.stores.postgres import PostgresStore
 
@@ -73,9 +75,7 @@ class Leaders:
 
     def until(self, share: float) -> None:
         """Wait until each has said this share of what it has to say."""
-        for one in self.all:
-            while one.said() < one.count * share and one.process.poll() is None:
-                threading.Event().wait(0.002)
+        until(lambda: all(one.said() >= one.count * share or one.process.poll() is not None for one in self.all))
 
     def told(self) -> Counter[str]:
         """The failures that they were told of, by what the error says first."""

@@ -17,10 +17,11 @@ pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra 
 
 import psycopg
 from leading import TOLD, Leaders, check
-from postgres_schemas import emptied, execute
+from postgres_schemas import emptied, execute, taken_apart
 from store_states import state
 from test_postgres_failures import hooked, settled
 from test_store_failures import run, states_along_the_way
+from waiting import until
 
 from foveate import open_conversation
 from foveate.core.messages import user
@@ -115,9 +116,9 @@ def test_a_process_of_the_server_that_is_ended_at_any_statement_is_replaced(post
 # ------------------------------------------------------------------------------------------------ one that stands still
 
 
-def stopped(url: str, name: str) -> Callable[[], None]:
-    """Let the server's processes for this application stand still. What lets them go on."""
-    found = execute(url, f"SELECT pid FROM pg_stat_activity WHERE application_name = '{name}'")
+def stopped(url: str) -> Callable[[], None]:
+    """Let the server's processes for this test's store stand still. What lets them go on."""
+    found = execute(url, f"SELECT pid FROM pg_stat_activity WHERE application_name = '{taken_apart(url)[1]}'")
     pids = [int(str(pid)) for (pid,) in found]
     assert pids
     try:
@@ -127,20 +128,22 @@ def stopped(url: str, name: str) -> Callable[[], None]:
         pytest.skip("this user may not stop the server's processes")
 
     def go_on() -> None:
-        for pid in pids:
-            os.kill(pid, signal.SIGCONT)
-            pids.remove(pid)
+        while pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pids.pop(), signal.SIGCONT)
 
     return go_on
 
 
-SOON = "&application_name=still&wait=0.6&answer=0.2&connect_timeout=2"
+def impatient(url: str) -> str:
+    """The URL of a store that soon gives up, and goes by a name that no other test uses."""
+    return f"{url}&application_name={taken_apart(url)[1]}&wait=0.6&answer=0.2&connect_timeout=2"
 
 
 def test_a_server_that_stands_still_is_given_up_after_a_time_and_nothing_was_written(postgres_url: str) -> None:
-    with open_conversation("one", store=postgres_url + SOON, policy="off", window=32_000) as chat:
+    with open_conversation("one", store=impatient(postgres_url), policy="off", window=32_000) as chat:
         tip = chat.append("hi")[-1]
-        go_on = stopped(postgres_url, "still")
+        go_on = stopped(postgres_url)
         begun = time.monotonic()
         try:
             with pytest.raises(StoreError, match=r"has not answered for 0\.8 s\. It hangs.* Nothing was written"):
@@ -161,10 +164,10 @@ def test_a_server_that_stands_still_at_the_commit_is_told_as_unknown_and_said_ag
     def hook(connection: psycopg.Connection[Any], operation: Callable[[], Any], query: Any) -> Any:
         if query == b"COMMIT" and armed:
             armed.clear()
-            going.append(stopped(postgres_url, "still"))
+            going.append(stopped(postgres_url))
         return operation()
 
-    with PostgresStore(postgres_url + SOON, connection=hooked(hook), pause=without_pause) as store:
+    with PostgresStore(impatient(postgres_url), connection=hooked(hook), pause=without_pause) as store:
         chat = open_conversation("one", store=store, policy="off", window=32_000)
         tip = chat.append("hi")[-1]
         armed.append(True)
@@ -176,10 +179,14 @@ def test_a_server_that_stands_still_at_the_commit_is_told_as_unknown_and_said_ag
             assert len(chat.history()) == 1
         finally:
             going[0]()
-        second = None
-        while second is None:  # Until the server has done what was sent to it before.
+        second: list[str] = []
+
+        def is_said() -> bool:
             with contextlib.suppress(StoreError):
-                second = chat.append("ho", after=tip)
+                second.extend(chat.append("ho", after=tip))
+            return bool(second)
+
+        until(is_said)  # Once the server has done what was sent to it before.
         assert ([row.id for row in chat.history()], chat.verify()) == ([tip, *second], [])
 
 

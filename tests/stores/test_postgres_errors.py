@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
 from typing import Any
 
@@ -12,6 +11,7 @@ pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra 
 
 import psycopg
 from postgres_schemas import emptied, execute
+from waiting import until
 
 from foveate import open_conversation
 from foveate.core.messages import user
@@ -196,8 +196,7 @@ def test_a_transaction_that_its_own_process_holds_up_is_ended_and_done_again(url
             session.rows("INSERT INTO tree (tenant, root, branches) VALUES ('', ?, 1) RETURNING root", (tried,))
             if tried == 1:
                 pid = session._connection.info.backend_pid
-                while execute(url, f"SELECT 1 FROM pg_stat_activity WHERE pid = {pid}"):
-                    threading.Event().wait(0.01)
+                until(lambda: not execute(url, f"SELECT 1 FROM pg_stat_activity WHERE pid = {pid}"))
             return str(session.rows("SELECT 'done'")[0][0])
 
         assert (store._driver.write(work), tried) == ("done", 2)

@@ -17,6 +17,7 @@ pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra 
 
 from leading import TOLD, Leaders, check
 from postgres_schemas import execute
+from waiting import until
 
 from foveate import WentBack, open_conversation
 from foveate.archive import head_text, heads_in, verify_head
@@ -65,13 +66,6 @@ class Pair:
     def fail_over(self) -> None:
         self.primary.kill()
         self.standby.promote()
-
-
-def until(holds: Callable[[], object], seconds: float = 30.0) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it does not come"
-        threading.Event().wait(0.02)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
-from postgres_schemas import emptied, execute
+from postgres_schemas import emptied, execute, taken_apart
 from store_states import state
 from test_store_failures import run, states_along_the_way
 
@@ -166,34 +166,37 @@ def test_a_new_schema_whose_making_failed_is_made_by_the_next_who_opens_it(postg
 # -------------------------------------------------------------------------------------------------- cuts and conflicts
 
 
-def cut_all(postgres: Any) -> None:
-    """End every connection of this server's clients, as its administrator may at any time."""
-    execute(
-        postgres.url(),
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'foveate cut'",
-    )
+def cut_all(url: str) -> None:
+    """End every connection of the store of this `named` URL, as the server's administrator may at any time."""
+    name = taken_apart(url)[1]
+    execute(url, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{name}'")
 
 
-def test_connections_that_were_cut_while_nobody_used_them_are_replaced(postgres: Any, postgres_url: str) -> None:
-    with PostgresStore(postgres_url + "&application_name=foveate%20cut", pause=without_pause) as store:
+def named(url: str) -> str:
+    """The URL, by whose connections no other test goes."""
+    return f"{url}&application_name={taken_apart(url)[1]}"
+
+
+def test_connections_that_were_cut_while_nobody_used_them_are_replaced(postgres_url: str) -> None:
+    with PostgresStore(named(postgres_url), pause=without_pause) as store:
         head = store.open("acme", "one")
         for n in range(3):
-            cut_all(postgres)
+            cut_all(postgres_url)
             head = store.append(head, chain([user(f"hi {n}")], head))
-            cut_all(postgres)
+            cut_all(postgres_url)
             assert store.messages(head, 1, 9)[-1].body == chain([user(f"hi {n}")])[0].body
         assert head.position == 3
 
 
-def test_a_write_that_is_cut_before_it_commits_is_done_again(postgres: Any, postgres_url: str) -> None:
-    with PostgresStore(postgres_url + "&application_name=foveate%20cut", pause=without_pause) as store:
+def test_a_write_that_is_cut_before_it_commits_is_done_again(postgres_url: str) -> None:
+    with PostgresStore(named(postgres_url), pause=without_pause) as store:
         made = []
 
         def work(session: Any) -> None:
             made.append(len(made))
             session.rows("INSERT INTO tree (tenant, root, branches) VALUES (?, ?, ?)", ("cut", 7, len(made)))
             if len(made) == 1:
-                cut_all(postgres)
+                cut_all(postgres_url)
             session.rows("SELECT 1")  # Any statement that is waited for tells that the connection is gone.
 
         store._driver.write(work)
@@ -201,14 +204,14 @@ def test_a_write_that_is_cut_before_it_commits_is_done_again(postgres: Any, post
         assert execute(postgres_url, "SELECT branches FROM tree WHERE tenant = 'cut'") == [(2,)]
 
 
-def test_work_that_is_cut_again_and_again_is_given_up(postgres: Any, postgres_url: str) -> None:
-    with PostgresStore(postgres_url + "&application_name=foveate%20cut", pause=without_pause) as store:
+def test_work_that_is_cut_again_and_again_is_given_up(postgres_url: str) -> None:
+    with PostgresStore(named(postgres_url), pause=without_pause) as store:
         pauses = 0
 
         def work(session: Any) -> None:
             nonlocal pauses
             pauses += 1
-            cut_all(postgres)
+            cut_all(postgres_url)
             session.rows("SELECT 1")
 
         with pytest.raises(StoreError, match="was lost again and again"):

@@ -16,6 +16,8 @@ import pytest
 
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
+from waiting import until
+
 from foveate.core import wire
 from foveate.stores.postgres import PostgresStore
 
@@ -51,6 +53,10 @@ class Writer:
     def said(self) -> int:
         """How many messages it acknowledged."""
         return sum(line[0] == "said" for line in self.lines)
+
+    def until(self, count: int) -> None:
+        """Wait until it acknowledged so many messages, or ended."""
+        until(lambda: self.said() >= count or self.process.poll() is not None)
 
     def end(self) -> int:
         """Wait until it has ended. Its code."""
@@ -92,8 +98,7 @@ def check_killed(url: str, count: int, each: int, kills: int, seed: int) -> None
         writer.begin()
     for writer in writers[:kills]:
         enough = random.randrange(1, each // 2)
-        while writer.said() < enough and writer.process.poll() is None:
-            threading.Event().wait(0.002)
+        writer.until(enough)
         writer.process.kill()
     codes = [writer.end() for writer in writers]
     assert codes[kills:] == [0] * (count - kills)
@@ -120,8 +125,8 @@ def test_a_server_that_crashes_in_the_middle_of_load_loses_nothing_it_acknowledg
         for writer in writers:
             writer.begin()
         for goal in (20, 60, 100):
-            while min(writer.said() for writer in writers) < goal and writers[0].process.poll() is None:
-                threading.Event().wait(0.002)
+            for writer in writers:
+                writer.until(goal)
             server.crash()
             server.start()
         assert [writer.end() for writer in writers] == [0] * 4

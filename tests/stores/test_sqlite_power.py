@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from store_states import scenario, state
+from waiting import until
 
 import foveate
 from foveate.core.messages import user
@@ -175,7 +176,7 @@ def test_writers_that_come_together_share_one_sync(tmp_path: Path) -> None:
         def execute(self, sql: str, values: Any = ()) -> Any:
             if sql == "COMMIT" and gate is not None:
                 at_gate.set()
-                assert gate.wait(10)
+                assert gate.wait(100)
             return super().execute(sql, values)
 
     gate: threading.Event | None = None
@@ -196,8 +197,7 @@ def test_writers_that_come_together_share_one_sync(tmp_path: Path) -> None:
         for thread in threads[1:]:
             thread.start()
         writer = store._driver._writer  # type: ignore[attr-defined]
-        while len(writer._queue) < count - 1:
-            threading.Event().wait(0.001)
+        until(lambda: len(writer._queue) == count - 1)
         gate.set()
         for thread in threads:
             thread.join()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 from foveate.core.messages import user
 from foveate.errors import StoreError, TipMoved
@@ -27,7 +28,7 @@ class Watched(sqlite3.Connection):
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         if sql == "COMMIT":
             self.at_gate.set()
-            assert self.gate.wait(10)
+            assert self.gate.wait(100)
         self.said.append(sql)
         return super().execute(sql, parameters)
 
@@ -97,8 +98,7 @@ def behind_a_commit(
     watched.said.clear()
     for queued, thread in enumerate(threads[1:], 1):
         thread.start()
-        while len(writer._queue) < queued:
-            threading.Event().wait(0.001)
+        until(lambda: len(writer._queue) >= queued)  # noqa: B023
     then()
     watched.gate.set()
     for thread in threads:
@@ -234,8 +234,7 @@ def test_ctrl_c_in_one_thread_costs_another_nothing(path: Path) -> None:
         outcomes: list[str] = []
         other = threading.Thread(target=lambda: outcomes.append(writer.run(add("other"))))
         other.start()
-        while not writer._queue:
-            threading.Event().wait(0.001)
+        until(lambda: writer._queue)
         group = writer._waiting()
         with pytest.raises(KeyboardInterrupt):
             writer._group(group)
@@ -263,8 +262,7 @@ def test_ctrl_c_behind_a_commit_lets_nobody_write_again_what_is_written(path: Pa
         outcomes: list[str] = []
         other = threading.Thread(target=lambda: outcomes.append(writer.run(add("other"))))
         other.start()
-        while not writer._queue:
-            threading.Event().wait(0.001)
+        until(lambda: writer._queue)
         with pytest.raises(KeyboardInterrupt):
             writer._group(writer._waiting())
     other.join()
@@ -284,8 +282,7 @@ def test_who_is_told_late_that_it_is_committed_does_not_write_it_again(path: Pat
         outcomes: list[str] = []
         other = threading.Thread(target=lambda: outcomes.append(writer.run(add("other"))))
         other.start()
-        while not writer._queue:
-            threading.Event().wait(0.001)
+        until(lambda: writer._queue)
         writer._transaction(writer._waiting())
     other.join()
     assert (outcomes, lines(path)) == (["other"], ["other"])

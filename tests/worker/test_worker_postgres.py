@@ -10,9 +10,8 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ import psycopg
 from procrastinate.exceptions import ConnectorException
 from procrastinate.schema import SchemaManager
 from psycopg.rows import dict_row
+from waiting import until
 
 from foveate import Conversation, SummaryRequest, compact_on_overflow, open_conversation
 from foveate.core.edits import Summarize
@@ -74,14 +74,6 @@ def summaries(url: str, name: str = "c") -> list[str]:
 
 def stand(url: str) -> list[tuple[str, int, str]]:
     return [(job.state, job.attempts, job.reason) for job in job_states(url)]
-
-
-def until(holds: Callable[[], object], seconds: float = 20.0) -> None:
-    """Look again and again, for some seconds at most."""
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it does not come"
-        threading.Event().wait(0.02)
 
 
 # ------------------------------------------------------------------------------------------------------ conversations
