@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .core.ages import Age, Ages, read_ages
-from .ports import Clock, Database, Store
+from .ports import IMPORTING, Clock, Database, Store
 from .wiring import open_conversation
 
 if TYPE_CHECKING:
@@ -57,9 +57,11 @@ def age_tenant(
     dry_run: bool = False,
     clock: Clock | None = None,
 ) -> Iterator[Aged]:
-    """The same for all conversations of a tenant, one after the other, each told of when it is done."""
+    """The same for all conversations of a tenant, one after the other, each told of when it is done. Those that an import
+    has not finished wait.
+    """
     rules = read_ages(ages)
-    for name in store.names(tenant):
+    for name in (one for one in store.names(tenant) if not one.startswith(IMPORTING)):
         yield age_conversation(store, name, rules, tenant=tenant, reason=reason, who=who, dry_run=dry_run, clock=clock)
 
 

@@ -22,6 +22,7 @@ from .core.totals import Totals
 from .core.view import Entry, View
 
 __all__ = [
+    "IMPORTING",
     "Appended",
     "Background",
     "Branch",
@@ -51,6 +52,9 @@ __all__ = [
     "Watch",
     "Whole",
 ]
+
+IMPORTING = "~importing "
+"""What the name of a conversation begins with that an import has not finished."""
 
 Clock = Callable[[], int]
 """Milliseconds since 1970."""
@@ -550,6 +554,7 @@ class Store(Protocol):
         *,
         runs: bool | Collection[str] = False,
         keep_shown: bool = False,
+        seen: Sequence[Head] = (),
         who: str = "",
         reason: str = "",
         time: int = 0,
@@ -562,9 +567,12 @@ class Store(Protocol):
         summaries that a view of the tree still shows stay, and are marked as outliving what they were made of; those
         that were marked before, and are shown no more, go. Writers who read before are told (StalePlan).
 
+        `seen`: the branches of the tree as they were when the caller found that nobody needs these messages. Raises
+        StalePlan where a branch that shares some of them is not among these, or changed its view since; where a message
+        came to it that shows others again or, without `keep_shown`, any message. Nothing is erased then.
+
         Raises BadSetting where there are no such positions, StoreError where a record that is older than outlines would
-        have to change, and with `keep_shown` StalePlan if the journal is no longer `head`'s, or a message that came
-        since shows others again; nothing is erased then.
+        have to change; nothing is erased then.
         """
         ...
 

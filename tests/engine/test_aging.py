@@ -337,6 +337,7 @@ def test_all_conversations_of_a_tenant_and_of_a_database() -> None:
     for tenant, name in (("acme", "one"), ("acme", "two"), ("zeta", "one")):
         summed_up(name=name, store=store, tenant=tenant).close()
     store.open("acme", "empty")
+    summed_up(name="~importing one", store=store, tenant="acme").close()
     rule = {"tool results": "2 turns"}
     dry = {one.conversation: one.messages for one in age_tenant(store, rule, "acme", dry_run=True)}
     assert dry == {"empty": 0, "one": 4, "two": 4}
@@ -411,6 +412,47 @@ def test_who_shows_a_message_again_meanwhile_keeps_it(where: Any) -> None:
     assert chat.age({"tool results": "2 turns"}).messages == 3
     assert gone(chat) == [6, 8, 10]
     assert "seen 1" in "".join(texts(chat.settle()))
+
+
+@pytest.mark.parametrize("even", ["", ", even shown"])
+def test_a_fork_that_is_made_meanwhile_keeps_what_it_shows(even: str) -> None:
+    """It leaves from so early that all of it is new there, and before the summary under which it lies elsewhere."""
+
+    class Busy(MemoryStore):
+        is_done = False
+
+        def erase(self, head: Head, spans: Any, **options: Any) -> Any:
+            if not self.is_done:
+                self.is_done = True
+                forks.append(other.fork("fork", at=4))
+            return super().erase(head, spans, **options)
+
+    store, forks = Busy(), list[Any]()
+    chat, other = summed_up(store=store), opened(store=store)
+    chat.age({"all": "2 turns" + even})
+    assert (gone(forks[0]), forks[0].leftovers()) == ([], (0, []))
+    assert gone(chat)[:2] == [5, 6]
+
+
+def test_who_comes_back_to_a_fork_of_a_conversation_that_is_about_to_go_whole_keeps_it() -> None:
+    class Busy(MemoryStore):
+        is_done = False
+
+        def erase(self, head: Head, spans: Any, **options: Any) -> Any:
+            if not self.is_done:
+                self.is_done = True
+                late = open_conversation("fork", store=self, format="openai", clock=lambda: 3 * DAY)
+                late.append(user("I am back."))
+            return super().erase(head, spans, **options)
+
+    store = Busy()
+    now = [1]
+    chat = open_conversation("c", store=store, format="openai", policy="off", clock=lambda: now[0])
+    chat.append([system("You help."), user("Hello."), assistant("Yes?"), user("Nothing.")])
+    fork = chat.fork("fork", at=2)
+    now[0] = 3 * DAY
+    chat.age({"conversations": "1 day"})
+    assert (gone(chat), gone(fork)) == ([3, 4], [])
 
 
 def test_who_shows_a_message_again_between_two_pieces_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .backing_up import backup
-from .exporting import IMPORTING, export_archive
+from .exporting import export_archive
 from .heads import KeptHead, head_text, heads_in, verify_head
 from .importing import Imported, import_archive
 from .lines import Count
@@ -12,7 +12,6 @@ from .views import verify_view
 from .whole import Verified, verify_all
 
 __all__ = [
-    "IMPORTING",
     "Count",
     "Imported",
     "KeptHead",

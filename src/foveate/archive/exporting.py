@@ -18,16 +18,13 @@ from msgspec.structs import replace
 from ..core import wire
 from ..core.journal import Record
 from ..errors import Damaged
-from ..ports import Appended, Branch, Database, Head, Store
+from ..ports import IMPORTING, Appended, Branch, Database, Head, Store
 from . import lines
 from .files import writing
 from .large import LARGE, Large
 from .lines import Count, Fork, Line, Tally
 
-__all__ = ["IMPORTING", "export_archive", "records_of"]
-
-IMPORTING = "~importing "
-"""What the name of a conversation begins with that an import has not finished."""
+__all__ = ["export_archive", "records_of"]
 
 _MESSAGES, _EDITS = 100, 500
 """Read at a time."""

@@ -18,10 +18,9 @@ from ..core import ids, wire
 from ..core.journal import Record
 from ..core.runs import AgentRun, AgentRunStep
 from ..errors import BadSetting, StoreError
-from ..ports import Appended, Database, Erased, Head
+from ..ports import IMPORTING, Appended, Database, Erased, Head
 from . import lines
 from .checking import Conflicts, check, opened
-from .exporting import IMPORTING
 from .lines import (
     ActionLine,
     BindingLine,

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ..ports import Head, Store
-from .exporting import IMPORTING
+from ..ports import IMPORTING, Head, Store
 
 __all__ = ["Unfinished", "drop_unfinished", "unfinished"]
 

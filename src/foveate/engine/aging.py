@@ -77,6 +77,8 @@ class _Old(NamedTuple):
     runs: list[AgentRun]
     head: Head
     """The conversation when it was looked."""
+    others: list[Head]
+    """The other branches of its tree, each when it was looked at."""
 
     def told(self, name: str) -> Aged:
         going = list(self.aging.going.values())
@@ -120,20 +122,21 @@ class LettingGo:
         """What is over its age in the conversation as it stands."""
         now, head = self._engine.clock(), self._engine.head
         aging = Aging(ages, now, shown_by(self._engine, (yield from self._touched(head, ages, now))))
+        others: list[Head] = []
         for first in range(1, head.position + 1, _ROWS):
             rows = yield partial(self._engine.store.stamps, head, first, first + _ROWS - 1)
             for row in rows:
                 aging.take(row)
         yield from self._look_for_media(aging)
         if aging.going:
-            yield from self._spare_shared(aging, ages, now)
+            others = yield from self._spare_shared(aging, ages, now)
             yield from self._read_searches(aging)
             aging.spare_copied()
         runs: list[AgentRun] = []
         if any(age.kind == "runs" for age in ages):
             there = yield partial(self._engine.store.runs, head)
             runs = [run for run in over_age_runs(there, ages, now) if run.conversation == head.name and _says(run)]
-        return _Old(aging, runs, head)
+        return _Old(aging, runs, head, others)
 
     def _look_for_media(self, aging: Aging) -> Step[None]:
         unsure = list(aging.unsure)
@@ -177,13 +180,14 @@ class LettingGo:
                 touched = max(touched, *(row.stamp.time for row in rows))
         return touched
 
-    def _spare_shared(self, aging: Aging, ages: Sequence[Age], now: int) -> Step[None]:
-        """What a fork shares goes only where it is over its age there too."""
-        engine = self._engine
+    def _spare_shared(self, aging: Aging, ages: Sequence[Age], now: int) -> Step[list[Head]]:
+        """What a fork shares goes only where it is over its age there too. All forks, as they are when it is looked."""
+        engine, seen = self._engine, list[Head]()
         branches: list[Branch] = yield partial(engine.store.branches, engine.head)
         oldest = min(aging.going)
         for branch, shared in _sharing(branches, engine.head.branch):
             if shared < oldest or not aging.going:
+                seen.append(branch.head)
                 continue
             other = State(
                 engine.store,
@@ -197,8 +201,10 @@ class LettingGo:
                 prices=engine.prices,
             )
             yield from other.open(branch.head.tenant, branch.head.name, create=False)
+            seen.append(other.head)
             shown = shown_by(other, (yield from self._touched(other.head, ages, now)))
             aging.spare_shared(shared, shown, (yield from self._copies(other.head, shared)))
+        return seen
 
     # ------------------------------------------------------------------------------------------------------- letting go
 
@@ -222,14 +228,14 @@ class LettingGo:
         for positions, keep_shown in (*pieces, *runs):
             ids = [run.id for run in old.runs] if not positions else False
             is_end = old.aging.is_untouched and positions == pieces[-1][0]
-            if old.aging.is_untouched and (yield from self._is_touched(old.head)):
-                return False
+            seen = yield from self._seen(old, is_late=not (keep_shown or old.aging.is_untouched))
             erase = partial(
                 engine.store.erase,
-                structs.replace(engine.head, position=old.head.position),  # The store looks at what came since.
+                seen[0],
                 _spans(positions),
                 runs=is_end or ids,
                 keep_shown=keep_shown,
+                seen=seen,
             )
             try:
                 one: Erased = yield partial(erase, who=who, reason=reason, time=engine.clock())
@@ -245,10 +251,18 @@ class LettingGo:
             yield from engine.bring_back()
         return True
 
-    def _is_touched(self, head: Head) -> Step[bool]:
-        """Whether something was said since, so that it is not left alone any more."""
-        now: Head = yield partial(self._engine.store.open, head.tenant, head.name, create=False)
-        return now.position != head.position
+    def _seen(self, old: _Old, *, is_late: bool) -> Step[list[Head]]:
+        """The branches of the tree as they were looked at, this one first. `is_late`: with what was said since, where
+        what is over its age goes whatever anybody says.
+        """
+        erased, late = self._engine.head.erased, dict[int, int]()
+        if is_late:
+            branches: list[Branch] = yield partial(self._engine.store.branches, self._engine.head)
+            late = {branch.head.branch: branch.head.position for branch in branches}
+        return [
+            structs.replace(one, erased=erased, position=late.get(one.branch, one.position))
+            for one in (old.head, *old.others)
+        ]
 
 
 def shown_by(state: State, touched: int) -> Shown:

@@ -23,12 +23,28 @@ from ..core.runs import AgentRun, AgentRunStep, step_name
 from ..core.snapshots import Cover, Snapshot, topmost
 from ..core.stamps import Stamp
 from ..core.standing import Standing
-from ..errors import UnknownHandle
+from ..errors import StalePlan, UnknownHandle
 from ..ports import Erased, Finding, Head
 from . import erasing_texts as texts
-from .lineage import Lineage, Range, position_ranges, record_ranges
+from .checks import check_not_shown_again, stale_plan
+from .lineage import Lineage, Range, position_ranges, record_ranges, shares
 
-__all__ = ["Place", "Reach", "Seen", "Tree", "counted", "left_over", "named", "reach", "whole_runs"]
+__all__ = [
+    "Ends",
+    "Place",
+    "Reach",
+    "Seen",
+    "Tree",
+    "check_seen",
+    "counted",
+    "left_over",
+    "named",
+    "reach",
+    "whole_runs",
+]
+
+Ends = Mapping[int, tuple[int, int, int]]
+"""By branch: its newest message, its newest edit, the newest erasure that it knows of."""
 
 _END = 2**62
 """Behind every position."""
@@ -60,8 +76,8 @@ class Tree(Protocol):
         """All branches, and where each came from."""
         ...
 
-    def rows(self, branch: int) -> Iterable[Seen]:
-        """In order."""
+    def rows(self, branch: int, first: int = 1) -> Iterable[Seen]:
+        """In order, from this position on."""
         ...
 
     def said(self, place: Place) -> Message | None:
@@ -133,6 +149,34 @@ def whole_runs(head: Head, runs: bool | Collection[str]) -> Callable[[AgentRun],
         return lambda run: runs and run.conversation == head.name
     wanted = frozenset(runs)
     return lambda run: run.id in wanted
+
+
+def check_seen(
+    tree: Tree, head: Head, spans: Sequence[tuple[int, int]], seen: Iterable[Head], ends: Ends, *, keep_shown: bool
+) -> None:
+    """Raises StalePlan where a branch that shares messages of these spans of `head` is not as it was `seen` any more:
+    see `Store.erase`.
+    """
+    families, first, last = tree.branches(), dict[int, int](), dict[int, int]()
+    for span in spans:
+        for part in position_ranges(families[head.branch], head.branch, *span):
+            first[part.branch] = min(part.first, first.get(part.branch, part.first))
+            last[part.branch] = max(part.last, last.get(part.branch, part.last))
+    reached = [Range(branch, first[branch], last[branch]) for branch in first]
+    known = {one.branch: one for one in seen}
+    for branch, (position, number, erased) in ends.items():
+        if not shares(families[branch], branch, position, reached):
+            continue
+        before = known.get(branch)
+        if before is None:
+            raise StalePlan(f"{head.name!r} was forked since its views were looked at. Nothing was erased. Look again.")
+        if (number, erased) != (before.number, before.erased):
+            raise stale_plan(before, replace(before, number=number, erased=erased))
+        if position != before.position and not keep_shown:
+            raise StalePlan(
+                f"Something was said in {before.name!r} since it was looked at. Nothing was erased. Look again."
+            )
+        check_not_shown_again(before, (one.stamp for one in tree.rows(branch, before.position + 1)))
 
 
 def left_over(found: Reach) -> list[Finding]:

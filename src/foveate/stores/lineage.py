@@ -27,6 +27,7 @@ __all__ = [
     "record_ranges",
     "root_of",
     "runs",
+    "shares",
 ]
 
 
@@ -92,6 +93,12 @@ def position_ranges(lineage: Lineage, branch: int, first: int, last: int) -> Ite
 def record_ranges(lineage: Lineage, branch: int, first: int, last: int) -> Iterator[Range]:
     """The rows that hold the records with edits first..last of `branch`, in order."""
     return _ranges([(shared.branch, shared.number) for shared in lineage], branch, first, last)
+
+
+def shares(lineage: Lineage, branch: int, last: int, rows: Iterable[Range]) -> bool:
+    """Whether positions 1..last of `branch` are some of these rows."""
+    own = {part.branch: part for part in position_ranges(lineage, branch, 1, last)}
+    return any((part := own.get(one.branch)) and one.first <= part.last and part.first <= one.last for one in rows)
 
 
 def runs(positions: Iterable[int]) -> Iterator[tuple[int, int]]:

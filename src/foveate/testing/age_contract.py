@@ -42,6 +42,11 @@ def summaries(store: Store, head: Head) -> list[tuple[str, bool]]:
     return [(edit.text, edit.outlives) for edit in edits if isinstance(edit, Summarize)]
 
 
+def heads(store: Store, head: Head) -> list[Head]:
+    """All branches of a tree as they are."""
+    return [branch.head for branch in store.branches(head)]
+
+
 class AgeContract:
     """Tests of `stamps`, and of `erase` with several spans and `keep_shown`. Whoever has it brings `store`."""
 
@@ -187,9 +192,52 @@ class AgeContract:
         copy = user(f"number 0 of {WORD}")
         now = said_at(store, head, copy, origin="derived", expanded=Expanded("whole", "m1", ids[0]))
         with pytest.raises(StalePlan, match="shown again"):
-            store.erase(head, [(1, 1)], keep_shown=True)
+            store.erase(head, [(1, 1)], keep_shown=True, seen=[head])
         assert store.erasures(now) == []
         assert store.erase(now, [(1, 1)], keep_shown=True).messages == 2
+
+    def test_a_fork_that_nobody_looked_at_is_looked_at_first(self, store: Store) -> None:
+        head, _ = summed_up(store)
+        seen = heads(store, head)
+        store.fork(head, "fork", 3, head.number)
+        for keep_shown in (True, False):
+            with pytest.raises(StalePlan, match="was forked"):
+                store.erase(head, [(1, 1), (3, 3)], keep_shown=keep_shown, seen=seen)
+        assert (store.erasures(head), store.leftovers(head)) == ([], (0, []))
+        assert store.erase(head, [(4, 5)], keep_shown=True, seen=seen).messages == 2  # It shares neither.
+        head = store.open("acme", "one")
+        assert store.erase(head, [(1, 1)], keep_shown=True, seen=heads(store, head)).messages == 1
+
+    def test_a_fork_that_changed_its_view_meanwhile_is_looked_at_again_first(self, store: Store) -> None:
+        head, ids = summed_up(store)
+        fork = store.fork(head, "fork", 4, 1)
+        seen = heads(store, head)
+        fork = edited(store, fork, Restore(edits=(1,)))
+        with pytest.raises(StalePlan, match="'fork'"):
+            store.erase(head, [(2, 3)], keep_shown=True, seen=seen)
+        seen = heads(store, head)
+        fork = store.append(fork, chain([user("meanwhile")], fork))
+        assert store.erase(head, [(2, 2)], keep_shown=True, seen=seen).messages == 1
+        head = store.open("acme", "one")
+        seen, fork = heads(store, head), store.open("acme", "fork")
+        copy = user(f"number 0 of {WORD}")
+        said_at(store, fork, copy, origin="derived", expanded=Expanded("whole", "m1", ids[0]))
+        with pytest.raises(StalePlan, match="shown again in 'fork'"):
+            store.erase(head, [(1, 1)], keep_shown=True, seen=seen)
+        assert len(store.erasures(head)) == 1
+
+    def test_what_goes_although_it_is_shown_goes_only_where_nobody_said_anything(self, store: Store) -> None:
+        head, _ = summed_up(store)
+        fork = store.fork(head, "fork", 4, 1)
+        apart = store.fork(head, "apart", 1, 0)
+        seen = heads(store, head)
+        for one in (head, fork):
+            store.append(one, chain([user("I am back.")], one))
+            with pytest.raises(StalePlan, match=f"said in '{one.name}'"):
+                store.erase(head, [(2, 4)], seen=seen)
+            seen = [now if now.branch == one.branch else old for now, old in zip(heads(store, head), seen, strict=True)]
+        store.append(apart, chain([user("Who shares none of it.")], apart))
+        assert store.erase(head, [(2, 4)], seen=seen).messages == 3
 
     def test_texts_of_some_runs_go_without_a_message(self, store: Store) -> None:
         head, _, _ = told(store)

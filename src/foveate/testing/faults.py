@@ -154,12 +154,15 @@ class FailingStore:
         *,
         runs: bool | Collection[str] = False,
         keep_shown: bool = False,
+        seen: Sequence[Head] = (),
         who: str = "",
         reason: str = "",
         time: int = 0,
     ) -> Erased:
         def erase() -> Erased:
-            return self._store.erase(head, spans, runs=runs, keep_shown=keep_shown, who=who, reason=reason, time=time)
+            return self._store.erase(
+                head, spans, runs=runs, keep_shown=keep_shown, seen=seen, who=who, reason=reason, time=time
+            )
 
         return self._run("erase", erase)
 

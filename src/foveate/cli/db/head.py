@@ -6,9 +6,9 @@ import sys
 import time
 from collections.abc import Iterator
 
-from ...archive import IMPORTING, head_text
+from ...archive import head_text
 from ...errors import BadSetting
-from ...ports import Database, Head
+from ...ports import IMPORTING, Database, Head
 from ._where import NOWHERE, Where, check_names, opened
 
 __all__ = ["head"]

@@ -15,7 +15,7 @@ from ...core.runs import AgentRun, AgentRunStep
 from ...ports import Appended, Head
 from .. import lineage
 from ..checks import too_early
-from ..erasing import Place, Reach, Seen
+from ..erasing import Ends, Place, Reach, Seen
 from .words import MemoryWords
 
 __all__ = ["MemoryBranch", "MemoryTree"]
@@ -46,10 +46,17 @@ class MemoryTree:
     def branches(self) -> dict[int, lineage.Lineage]:
         return {number: branch.lineage for number, branch in self._branches.items()}
 
-    def rows(self, branch: int) -> Iterator[Seen]:
+    def rows(self, branch: int, first: int = 1) -> Iterator[Seen]:
         one = self._branches[branch]
-        for row in one.rows[one.lineage[-1].position if one.lineage else 0 :]:
+        for row in one.rows[max(first - 1, one.lineage[-1].position if one.lineage else 0) :]:
             yield Seen(row.position, row.id, row.stamp, bool(row.body))
+
+    def ends(self, erased: int) -> Ends:
+        """Of all branches. `erased`: the newest erasure of the tree."""
+        return {
+            number: (len(one.rows), one.journal[-1][1].last if one.journal else 0, erased)
+            for number, one in self._branches.items()
+        }
 
     def said(self, place: Place) -> Message | None:
         body = self._branches[place.branch].rows[place.position - 1].body

@@ -26,7 +26,6 @@ from ..checks import (
     check_journal,
     check_keys,
     check_names,
-    check_not_shown_again,
     check_owner,
     check_point,
     check_prefix,
@@ -43,7 +42,7 @@ from ..checks import (
     tip_moved,
     went_back,
 )
-from ..erasing import counted, left_over, named, reach, whole_runs
+from ..erasing import check_seen, counted, left_over, named, reach, whole_runs
 from ..tails import Beyond
 from .catalog import MemoryCatalog
 from .erasing import MemoryBranch, MemoryTree
@@ -344,6 +343,7 @@ class MemoryStore(MemoryCatalog):
         *,
         runs: bool | Collection[str] = False,
         keep_shown: bool = False,
+        seen: Sequence[Head] = (),
         who: str = "",
         reason: str = "",
         time: int = 0,
@@ -352,10 +352,11 @@ class MemoryStore(MemoryCatalog):
         check_words("erasure", who=who, reason=reason)
         with self._lock:
             branch, now = self._current(head)
-            if keep_shown:
-                check_journal(head, now)
-                check_not_shown_again(head, now, (row.stamp for row in branch.rows[head.position :]))
             tree = self._tree(now)
+            if keep_shown or seen:
+                check_journal(head, now)
+            if seen:
+                check_seen(tree, head, spans, seen, tree.ends(now.erased), keep_shown=keep_shown)
             ids = {row.id for first, last in spans for row in branch.rows[first - 1 : last]}
             found = reach(tree, ids, runs=whole_runs(now, runs), keep_shown=keep_shown)
             if found.is_done:

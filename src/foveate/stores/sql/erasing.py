@@ -20,9 +20,9 @@ from ...core.remembering import forget
 from ...core.runs import AgentRun, AgentRunStep
 from ...errors import Damaged, StoreError
 from ...ports import Erased, Finding, Head, Stamped
-from ..checks import check_journal, check_not_shown_again, check_spans, check_words, too_early
+from ..checks import check_journal, check_spans, check_words, too_early
 from ..codec import Codec, DamagedBody, pack, unpack
-from ..erasing import Place, Reach, Seen, counted, left_over, named, reach, whole_runs
+from ..erasing import Ends, Place, Reach, Seen, check_seen, counted, left_over, named, reach, whole_runs
 from ..lineage import Lineage, decode, position_ranges
 from ..words import Said, said
 from . import statements as sql
@@ -46,8 +46,9 @@ _ATTEMPTS = 3
 class _Found(NamedTuple):
     """What one erasure has to reach, as it stood when it was looked for."""
 
-    heads: dict[int, tuple[int, int, int]]
-    """By branch: newest message, newest edit, newest erasure."""
+    heads: Ends
+    is_still: bool
+    """Whether it only holds for as long as nobody says anything."""
     reach: Reach
     tombstones: dict[Place, Row]
     """What is to stand in `message` instead of the rows whose bodies go."""
@@ -75,6 +76,7 @@ class SqlErasing(SqlRuns):
         *,
         runs: bool | Collection[str] = False,
         keep_shown: bool = False,
+        seen: Sequence[Head] = (),
         who: str = "",
         reason: str = "",
         time: int = 0,
@@ -84,7 +86,7 @@ class SqlErasing(SqlRuns):
         asked = Erased(0, time, who, reason, head.name, named(spans))
 
         def look(session: Session) -> _Found:
-            found = self._found(session, head, spans, runs, keep_shown)
+            found = self._found(session, head, spans, runs, keep_shown, seen)
             places.update(found.reach.bodies)
             return found
 
@@ -158,14 +160,15 @@ class SqlErasing(SqlRuns):
         spans: Sequence[tuple[int, int]],
         runs: bool | Collection[str],
         keep_shown: bool,
+        seen: Sequence[Head],
     ) -> _Found:
         """Look for all that has to be reached. Raises StoreError where the chains could not be verified any more."""
         now, family = read_branch(session, head, self._driver.place)
-        if keep_shown:
+        tree, heads = _SqlTree(session, now), _heads(session, now)
+        if keep_shown or seen:
             check_journal(head, now)
-        tree = _SqlTree(session, now)
-        if keep_shown:
-            check_not_shown_again(head, now, (seen.stamp for seen in tree.rows(now.branch, head.position + 1)))
+        if seen:
+            check_seen(tree, head, spans, seen, heads, keep_shown=keep_shown)
         parts = (part for first, last in spans for part in position_ranges(family, now.branch, first, last))
         asked = {
             row[1].hex()
@@ -199,7 +202,7 @@ class SqlErasing(SqlRuns):
                 if place not in tombstones:
                     large.discard(hash)
         there: dict[int, bytes] = dict(session.rows(sql.SNAPSHOT_HASHES, (now.tenant, now.root))) if keep_shown else {}
-        return _Found(_heads(session, now), found, tombstones, records, large, words, there)
+        return _Found(heads, bool(seen) and not keep_shown, found, tombstones, records, large, words, there)
 
     def _erased(
         self, head: Head, look: Callable[[Session], _Found], before: _Found | None, asked: Erased, session: Session
@@ -314,7 +317,7 @@ def _drop_bodies(trees: Sequence[Row], session: Session) -> None:
         session.rows(sql.DROP_BODIES, (tenant, root, tenant, root))
 
 
-def _heads(session: Session, head: Head) -> dict[int, tuple[int, int, int]]:
+def _heads(session: Session, head: Head) -> Ends:
     rows = session.rows(sql.HEADS, (head.tenant, head.root))
     return {branch: (position, number, erased) for branch, position, number, erased in rows}
 
@@ -328,7 +331,9 @@ def _holds_still(session: Session, head: Head, found: _Found) -> bool:
         before = found.heads[branch][0]
         if position == before:
             continue
-        if any(seen.id in found.reach.ids or seen.stamp.expanded for seen in tree.rows(branch, before + 1)):
+        if found.is_still or any(
+            seen.id in found.reach.ids or seen.stamp.expanded for seen in tree.rows(branch, before + 1)
+        ):
             return False
         if any(hash in found.large for _, hash in tree.large_of(branch, before)):
             return False
