@@ -57,8 +57,9 @@ def age_tenant(
     dry_run: bool = False,
     clock: Clock | None = None,
 ) -> Iterator[Aged]:
-    """The same for all conversations of a tenant, one after the other, each told of when it is done. Those that an import
-    has not finished wait.
+    """The same for all conversations of a tenant, one after the other, each told of when it is done.
+
+    What an import has not finished waits.
     """
     rules = read_ages(ages)
     for name in (one for one in store.names(tenant) if not one.startswith(IMPORTING)):

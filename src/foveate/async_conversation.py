@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from .background.tasks import finished
 from .core.edits import Edit, Pin, Unpin
 from .core.events import Event
 from .core.journal import Record
@@ -68,7 +69,7 @@ class AsyncConversation(Shell):
             effect = next(step)
             while cancelled is None:
                 work = asyncio.ensure_future(asyncio.to_thread(effect))
-                cancelled = await _finished(work)
+                cancelled = await finished(work)
                 try:
                     answer = work.result()
                     if inspect.iscoroutine(answer) and cancelled is not None:
@@ -311,18 +312,3 @@ class AsyncConversation(Shell):
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
-
-
-async def _finished(work: asyncio.Future[Any]) -> asyncio.CancelledError | None:
-    """Wait for a call of the store to end, even if the task is cancelled meanwhile; the cancellation is returned.
-
-    A thread cannot be stopped: a task that left it behind would let the next one begin before what was written is
-    known.
-    """
-    cancelled = None
-    while not work.done():
-        try:
-            await asyncio.wait([work])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    return cancelled

@@ -94,8 +94,8 @@ def test_it_comes_by_itself_where_a_line_of_a_crontab_says_so() -> None:
     def work(*_: Any) -> str:
         return ""
 
-    plain = app_of(InMemoryConnector(), work, Backoff(1, 0), work)
-    timed = app_of(InMemoryConnector(), work, Backoff(1, 0), work, ages_at="17 3 * * *")
+    plain = app_of(InMemoryConnector(), work, Backoff(1, 0), work, work)
+    timed = app_of(InMemoryConnector(), work, Backoff(1, 0), work, work, ages_at="17 3 * * *")
     assert plain.periodic_registry.periodic_tasks == {}
     ((name, _), found), *others = timed.periodic_registry.periodic_tasks.items()
     assert (name, found.cron, others) == ("foveate.age", "17 3 * * *", [])

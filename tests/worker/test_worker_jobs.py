@@ -45,7 +45,7 @@ def worked_off(
         return work(one, is_last)
 
     async def main() -> None:
-        app = app_of(connector, noted, Backoff(attempts, 0), lambda *told: reasons.append(told))
+        app = app_of(connector, noted, Backoff(attempts, 0), lambda *told: reasons.append(told), lambda: None)
         async with app.open_async():
             for one in wanted:
                 await deferred(app, one)
@@ -148,7 +148,7 @@ def test_what_waits_for_a_job_of_the_same_conversation_is_worked_off_too() -> No
 
 def test_the_same_waits_once() -> None:
     async def main() -> None:
-        app = app_of(InMemoryConnector(), lambda wanted, is_last: "", Backoff(), lambda *told: None)
+        app = app_of(InMemoryConnector(), lambda wanted, is_last: "", Backoff(), lambda *told: None, lambda: None)
         async with app.open_async():
             for other in (Compaction("c"), Compaction("c", "acme"), Compaction("c", focus="x"), Compaction("d")):
                 await deferred(app, other)
@@ -168,7 +168,7 @@ def test_a_job_that_does_not_end_in_time_is_given_back_when_its_worker_is_to_end
         return "too late"
 
     async def main() -> None:
-        app = app_of(connector, work, Backoff(1, 3600), lambda *told: reasons.append(told))
+        app = app_of(connector, work, Backoff(1, 3600), lambda *told: reasons.append(told), lambda: None)
         async with app.open_async():
             await deferred(app, Compaction("c"))
             worker = asyncio.create_task(

@@ -11,8 +11,6 @@ import subprocess
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +20,11 @@ pytest.importorskip("procrastinate", reason="procrastinate is not installed (the
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
+from procrastinate import App
 from procrastinate.exceptions import ConnectorException
+from procrastinate.manager import JobManager
 from procrastinate.schema import SchemaManager
+from procrastinate.testing import InMemoryConnector
 from psycopg.rows import dict_row
 from waiting import until
 
@@ -199,17 +200,11 @@ class Dying:
     def __init__(self, *, answers: bool) -> None:
         self.is_asked, self._answers, self.job_manager = asyncio.Event(), answers, self
 
-    @contextmanager
-    def connection(self) -> Iterator[Dying]:
-        yield self
+    def hold(self) -> list[Dying]:
+        return [self]
 
-    def execute(self, statement: str) -> Dying:
-        if "unlock" in statement:
-            raise psycopg.OperationalError("the connection is lost")
-        return self
-
-    def fetchone(self) -> tuple[bool]:
-        return (True,)
+    def let_go(self, held: Dying) -> None:
+        raise StoreError("the connection is lost")
 
     async def get_stalled_jobs(self, **_: object) -> list[Any]:
         self.is_asked.set()
@@ -236,6 +231,60 @@ def test_a_request_to_end_is_not_lost_when_the_database_goes_away_at_the_same_mo
             worker._tables = tables
 
     asyncio.run(main())
+
+
+def test_a_job_whose_end_cannot_be_written_down_is_not_left_running(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worker would go on giving signs of life, and nobody would do it, nor anything else of its conversation."""
+    enqueue(filled(postgres_url), "c", now=True, number=0)
+
+    async def broken(*_: object, **__: object) -> None:
+        raise ConnectorException
+
+    with monkeypatch.context() as patch:
+        patch.setattr(JobManager, "finish_job", broken)
+        with (
+            Worker(postgres_url, summarizer=in_short, policy="none") as worker,
+            pytest.raises(StoreError, match=r"was lost.* What ran is given to others"),
+        ):
+            asyncio.run(asyncio.wait_for(worker.run_async(signals=False), 60))
+    assert stand(postgres_url) == [("running", 0, "")]
+    work_off(postgres_url)
+    assert (stand(postgres_url), len(summaries(postgres_url))) == ([("done", 2, "its worker died")], 1)
+
+
+def test_a_worker_that_is_cut_off_while_it_looks_leaves_no_connection_behind(postgres_url: str) -> None:
+    """Nobody else would ever look."""
+    set_up(postgres_url)
+    with (
+        Worker(postgres_url, summarizer=in_short, stalled=0.01) as worker,
+        Worker(postgres_url, summarizer=in_short) as other,
+    ):
+
+        async def main() -> None:
+            hold, begun, goes_on = worker._tables.hold, threading.Event(), threading.Event()
+
+            def slow() -> list[Any]:
+                held = hold()
+                begun.set()
+                assert goes_on.wait(30)
+                return held
+
+            worker._tables.hold = slow  # type: ignore[method-assign]
+            looking = asyncio.create_task(worker._look_after(App(connector=InMemoryConnector())))
+            await asyncio.to_thread(begun.wait, 60)
+            assert other._tables.hold() == []
+            looking.cancel()
+            await asyncio.sleep(0)
+            goes_on.set()
+            with pytest.raises(asyncio.CancelledError):
+                await looking
+
+        asyncio.run(main())
+        held = other._tables.hold()
+        assert len(held) == 1
+        other._tables.let_go(held[0])
 
 
 def test_a_summarizer_that_fails_is_asked_again_and_the_reason_can_be_seen(postgres_url: str) -> None:

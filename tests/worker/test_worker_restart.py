@@ -53,7 +53,7 @@ def supervised(url: str, summarizer: Any, told: list[str]) -> None:
     async def work() -> None:
         with Worker(url, summarizer=summarizer, policy="none", pause=0, stalled=0.5, patience=1) as worker:
             task = asyncio.create_task(worker.run_async(signals=False))
-            while not task.done() and not await asyncio.to_thread(is_done, url):
+            while not task.done() and not await asyncio.to_thread(is_done, url) and time.monotonic() < end:
                 await asyncio.sleep(0.05)
             task.cancel()
             try:

@@ -9,10 +9,11 @@ import asyncio
 import inspect
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 from .threads import PATIENCE, ThreadJob
 
-__all__ = ["TaskJob", "Tasks"]
+__all__ = ["TaskJob", "Tasks", "finished"]
 
 
 class Tasks:
@@ -77,3 +78,18 @@ class TaskJob:
         """Cancel the task, and return it: it has ended when what it awaits has."""
         self._task.cancel()
         return self._task
+
+
+async def finished(work: asyncio.Future[Any]) -> asyncio.CancelledError | None:
+    """Wait for a call of the store to end, even if the task is cancelled meanwhile; the cancellation is returned.
+
+    A thread cannot be stopped: a task that left it behind would let the next one begin before what was written is
+    known, or take a connection from under it.
+    """
+    cancelled = None
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    return cancelled

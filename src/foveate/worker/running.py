@@ -16,7 +16,6 @@ from functools import partial
 from typing import Any
 
 import msgspec
-import psycopg
 from procrastinate import App, JobContext, PsycopgConnector
 from procrastinate.connector import BaseAsyncConnector
 from procrastinate.exceptions import ConnectorException
@@ -25,6 +24,7 @@ from procrastinate.periodic import PeriodicTask
 from procrastinate.tasks import Task
 
 from .. import given
+from ..background.tasks import finished
 from ..background.threads import ThreadJob
 from ..core.ages import Age, Ages, read_ages
 from ..errors import BadSetting, StoreError
@@ -44,13 +44,13 @@ _log = logging.getLogger("foveate.worker")
 _KEPT_HOURS = 7 * 24
 """How long a job that ended can be looked at."""
 _LOOK_SECONDS = 5.0
-_RESCUE = "SELECT pg_try_advisory_lock(hashtextextended('foveate worker ' || current_schema(), 0))"
-_RESCUED = "SELECT pg_advisory_unlock(hashtextextended('foveate worker ' || current_schema(), 0))"
 
 Work = Callable[[Wanted, bool], str]
 """Does a job, and tells what came of it. The flag: whether no other attempt follows."""
 Reason = Callable[[int, int, str], object]
 """Keeps why an attempt failed: number of the job, of the attempt, the reason."""
+Lost = Callable[[], object]
+"""Told that what a job came to could not be written down."""
 
 
 class Worker:
@@ -110,7 +110,7 @@ class Worker:
 
     async def run_async(self, *, once: bool = False, signals: bool = True) -> None:
         """The same in a loop that runs already. Cancelled, it ends as on a signal. `signals`: whether to mind them."""
-        asked = asyncio.Event()
+        asked, lost = asyncio.Event(), asyncio.Event()
         with _minded(asked) if signals else nullcontext():
             await asyncio.to_thread(self._tables.make)
             store = await asyncio.to_thread(open_store, self._url)
@@ -122,6 +122,7 @@ class Worker:
                 lambda wanted, is_last: self._do(store, wanted, is_last),
                 self._backoff,
                 self._tables.add_reason,
+                lost.set,
                 ages_at=self._ages_at,
             )
             try:
@@ -130,7 +131,7 @@ class Worker:
                     _log.info("working off the jobs in %s", self._tables.told.place)
                     looking = asyncio.create_task(self._look_after(app), name="foveate rescue")
                     try:
-                        await self._work(app, asked, once=once)
+                        await self._work(app, asked, lost, once=once)
                     finally:
                         await _ended(looking)
             except ConnectorException as error:
@@ -149,8 +150,10 @@ class Worker:
         self._begun += 1
         return done(store, wanted, self._opening, is_last=is_last, ages=self._ages)
 
-    async def _work(self, app: App, asked: asyncio.Event, *, once: bool) -> None:
-        """Work until it is asked to end, or, `once`, until nothing waits."""
+    async def _work(self, app: App, asked: asyncio.Event, lost: asyncio.Event, *, once: bool) -> None:
+        """Work until it is asked to end, or, `once`, until nothing waits. `lost`: a job ended, and that could not be
+        written down. It is taken for running until this worker gives no sign of life any more.
+        """
         run = partial(
             app.run_worker_async,
             queues=[QUEUE],
@@ -165,15 +168,18 @@ class Worker:
             stalled_worker_timeout=self._stalled,
         )
         working = asyncio.create_task(until_empty(run, lambda: self._begun) if once else run())
-        waiting = asyncio.create_task(asked.wait())
+        waiting, losing = asyncio.create_task(asked.wait()), asyncio.create_task(lost.wait())
         try:
-            await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({working, waiting, losing}, return_when=asyncio.FIRST_COMPLETED)
+            if losing.done():
+                raise self._lost()
             if working.done():
                 await working
                 if not once:  # procrastinate ends by itself where it cannot listen or tell that it lives.
                     raise self._lost()
         finally:
             await _ended(waiting)
+            await _ended(losing)
             await _ended(working, self._patience + _LOOK_SECONDS)  # Cancelled, it lets running jobs end first.
 
     def close(self) -> None:
@@ -197,18 +203,19 @@ class Worker:
     async def _rescue(self, app: App) -> None:
         """Give the jobs of dead workers to others, one rescuer at a time, and throw old jobs away."""
         jobs = app.job_manager
-        with self._tables.connection() as connection:
-            if not (await asyncio.to_thread(lambda: connection.execute(_RESCUE).fetchone()) or (False,))[0]:
+        held: list[Any] = []
+        try:
+            await _whole(lambda: held.extend(self._tables.hold()))
+            if not held:
                 return
-            try:
-                for job in await jobs.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=self._stalled):
-                    await self._give_back(app, job)
-                await jobs.delete_old_jobs(
-                    _KEPT_HOURS, queue=QUEUE, include_failed=True, include_cancelled=True, include_aborted=True
-                )
-            finally:
-                with suppress(psycopg.Error):  # Where the connection is lost, the lock went with it.
-                    await asyncio.to_thread(connection.execute, _RESCUED)
+            for job in await jobs.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=self._stalled):
+                await self._give_back(app, job)
+            await jobs.delete_old_jobs(
+                _KEPT_HOURS, queue=QUEUE, include_failed=True, include_cancelled=True, include_aborted=True
+            )
+        finally:
+            for connection in held:
+                await _whole(partial(self._tables.let_go, connection))
 
     async def _give_back(self, app: App, job: Job) -> None:
         assert job.id is not None
@@ -222,7 +229,7 @@ class Worker:
 
 
 def app_of(
-    connector: BaseAsyncConnector, work: Work, backoff: Backoff, keep_reason: Reason, *, ages_at: str = ""
+    connector: BaseAsyncConnector, work: Work, backoff: Backoff, keep_reason: Reason, lost: Lost, *, ages_at: str = ""
 ) -> App:
     """procrastinate's app with foveate's tasks. What they do is handed in: nothing of it is needed to test.
 
@@ -231,7 +238,7 @@ def app_of(
     app = App(connector=connector)
     for name, kind in TASKS.items():
         task = app.task(name=name, queue=QUEUE, pass_context=True, retry=backoff)(
-            _task(kind, work, backoff, keep_reason)
+            _task(kind, work, backoff, keep_reason, lost)
         )
         if ages_at and kind is Aging:
             every = Aging()
@@ -260,13 +267,20 @@ def _nothing() -> None:
 
 
 def _task(
-    kind: type[Wanted], work: Work, backoff: Backoff, keep_reason: Reason
+    kind: type[Wanted], work: Work, backoff: Backoff, keep_reason: Reason, lost: Lost
 ) -> Callable[..., Coroutine[Any, Any, str]]:
     """What procrastinate calls for a job."""
+
+    def noted(task: asyncio.Task[Any]) -> None:
+        if not task.cancelled() and task.exception():
+            lost()
 
     async def run(context: JobContext, /, **said: Any) -> str:
         job, began = context.job, time.monotonic()
         assert job.id is not None
+        whole = asyncio.current_task()  # procrastinate's; it fails where what came of the job cannot be written down.
+        assert whole is not None
+        whole.add_done_callback(noted)
         try:
             wanted = msgspec.convert(said, kind)
             told = await _in_thread(lambda: work(wanted, backoff.is_last(job.attempts)))
@@ -319,6 +333,15 @@ async def _ended(task: asyncio.Task[Any], soon: float = 1.0) -> None:
         await asyncio.wait({task}, timeout=soon)
     if not task.cancelled():
         task.result()
+
+
+async def _whole(call: Callable[[], object]) -> None:
+    """Make a call that uses a connection, to its end: whoever is cancelled meanwhile is told afterwards."""
+    work = asyncio.ensure_future(asyncio.to_thread(call))
+    if cancelled := await finished(work):
+        work.exception()  # It counts for less.
+        raise cancelled
+    work.result()
 
 
 async def _in_thread(call: Callable[[], str]) -> str:

@@ -7,7 +7,7 @@ is kept beside it. Made under the lock under which a store makes its tables.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,9 @@ CREATE TABLE IF NOT EXISTS job_failure (
 _ADD_REASON = """
 INSERT INTO job_failure (job, attempt, reason) VALUES (%s, %s, %s)
 ON CONFLICT (job, attempt) DO UPDATE SET reason = excluded.reason, at = now()"""
+_RESCUER = "hashtextextended('foveate worker ' || current_schema(), 0)"
+_HOLD = f"SELECT pg_try_advisory_lock({_RESCUER})"
+_LET_GO = f"SELECT pg_advisory_unlock({_RESCUER})"
 _MARK = "foveate brought these tables up to "
 _REASON_LENGTH = 2_000
 
@@ -86,6 +89,27 @@ class Tables:
         """Keep why an attempt failed."""
         with self.connection() as connection:
             connection.execute(_ADD_REASON, (job, attempt, reason.replace("\0", "")[:_REASON_LENGTH]))
+
+    def hold(self) -> list[psycopg.Connection[Any]]:
+        """The connection by which one alone looks for dead workers, to be handed to `let_go`; none where another one
+        looks.
+        """
+        connection, held = self._connections.borrow(), list[psycopg.Connection[Any]]()
+        try:
+            if (connection.execute(_HOLD.encode()).fetchone() or (False,))[0]:
+                held.append(connection)
+        except psycopg.Error as error:
+            raise explain(error, self.told.place) from error
+        finally:
+            if not held:
+                self._connections.give_back(connection)
+        return held
+
+    def let_go(self, held: Any) -> None:
+        """Let another one look."""
+        with suppress(psycopg.Error):  # Where the connection was lost, the lock went with it.
+            held.execute(_LET_GO.encode())
+        self._connections.give_back(held)
 
     def close(self) -> None:
         """Let go of the connections."""

@@ -1,0 +1,115 @@
+"""A process that talks, erases, and then looks through all its objects for what was erased: run with what it is to do
+and a folder. It prints how often it found that before, and what it found after, as JSON.
+
+It is one of its own, since what other tests left behind takes long to look through, and not all of it bears that.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import foveate
+from foveate import Conversation, Summary, SummaryRequest, ToolCall, assistant, tool_result, user
+from foveate.digest import describe
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.summarizers import cached
+from foveate.testing.rows import chain
+
+
+def secret() -> str:
+    """Made anew each time, so that no constant of this file holds it."""
+    return "".join(reversed("edocsuoiretsym")) + str(7 * 11 * 13)
+
+
+def holding(word: str) -> list[str]:
+    """Whatever holds a text with this word, as far as Python can reach it."""
+    gc.collect()
+    found, raw, here = [], word.encode(), gc.get_objects()
+    todo, seen = list(here), {id(here), id(found)}
+    seen.add(id(todo))
+    while todo:
+        one = todo.pop()
+        if id(one) in seen or isinstance(one, types.FrameType):
+            continue
+        seen.add(id(one))
+        for part in gc.get_referents(one):
+            if (type(part) is str and word in part) or (type(part) is bytes and raw in part):
+                found.append(f"{type(one).__module__}.{type(one).__name__}: {one!r:.300}")
+            elif not gc.is_tracked(part) and not isinstance(part, str | bytes | int | float | type):
+                todo.append(part)  # What holds only plain values is not listed by itself.
+    return found
+
+
+def summarize(request: SummaryRequest) -> Summary:
+    told = any(secret() in message.text for message in request.messages)
+    return Summary(f"They looked for {secret() if told else 'something'}, and found it.", "test")
+
+
+def talk(chat: Conversation, turns: int = 20) -> None:
+    for n in range(turns):
+        word = secret() if n == 3 else f"part{n}"
+        chat.append(user(f"Find {word} in file {n}."))
+        chat.append(assistant("Looking.", ToolCall(f"c{n}", "read_file", f'{{"path":"src/{word}.py"}}')))
+        chat.append(tool_result(f"c{n}", f"def {word}(): return '{word}'\n" * 150))
+        chat.append(assistant(f"It is in {word}."))
+        chat.settle()
+        chat.prompt()
+    chat.search("part7")
+    chat.compact()
+    chat.settle()
+
+
+def opened(path: Path, policy: str, summarizer: Any) -> Conversation:
+    store = f"sqlite:///{path}"
+    return foveate.open_conversation(
+        "one", store=store, window=9_000, policy=policy, summarizer=summarizer, format="anthropic", background=False
+    )
+
+
+def erased_here(path: Path, policy: str) -> tuple[int, list[str]]:
+    """What was erased by the conversation itself."""
+    with opened(path, policy, cached(summarize)) as chat:
+        talk(chat)
+        before = len(holding(secret()))
+        for handle in ("m13", "m14", "m15", "m16"):
+            chat.erase(handle)
+        chat.settle()
+        after = holding(secret())
+        assert chat.leftovers() == (4, [])
+        return before, after
+
+
+def erased_elsewhere(path: Path) -> tuple[int, list[str]]:
+    """By a store of its own, as another process would; and as soon as the conversation looks at the store again."""
+    with opened(path, "balanced", cached(summarize)) as chat:
+        talk(chat)
+        with SqliteStore(path) as store:
+            store.erase(store.open("", "one"), [(13, 16)])
+        before = len(holding(secret()))
+        chat.append("And now?")
+        chat.refresh()
+        chat.settle()
+        chat.prompt()
+        return before, holding(secret())
+
+
+def erased_by_the_store(path: Path, kind: str) -> tuple[int, list[str]]:
+    """Whoever tells the store alone leaves at least no cache of functions behind."""
+    with MemoryStore() if kind == "memory" else SqliteStore(path) as store:
+        head = store.open("", "one")
+        head = store.append(head, chain([user("something")], head))
+        describe(f"def {secret()}(): pass\n" * 20)
+        before = len(holding(secret()))
+        store.erase(head, [(1, 1)])
+        return before, holding(secret())
+
+
+if __name__ == "__main__":
+    do, folder, *how = sys.argv[1:]
+    print(json.dumps(globals()[do](Path(folder) / "chat.db", *how)))
