@@ -321,6 +321,27 @@ def test_where_no_thread_is_to_be_had_the_next_who_begins_tries_again(monkeypatc
     assert is_told.wait(10)
 
 
+@pytest.mark.parametrize("at", ["__setitem__", "copy"])
+def test_who_is_thrown_away_while_its_own_thread_is_at_the_pulse_ends(at: str):
+    """Garbage is collected wherever something is made, that is, in the middle of beginning or beating too."""
+    pulse = Pulse(every=30)
+
+    class Collecting(dict[str, Any]):
+        pass
+
+    def collect(beats: Any, *arguments: Any) -> Any:
+        pulse.end("left")
+        return getattr(dict, at)(beats, *arguments)
+
+    setattr(Collecting, at, collect)
+    pulse._beats = Collecting(left=lambda: True)
+    worker = threading.Thread(target=lambda: (pulse.begin("b", lambda: True), pulse.beat()), daemon=True)
+    worker.start()
+    worker.join(20)
+    assert (worker.is_alive(), set(pulse._beats)) == (False, {"b"})
+    pulse.end("b")
+
+
 def test_a_store_that_hangs_keeps_nobody_from_giving_signs_of_life_to_another():
     hung, other = MemoryStore(), MemoryStore()
     pulses = pulse_of(hung), pulse_of(other)

@@ -32,7 +32,8 @@ class Pulse:
         """Begin anew with nobody: in a forked child, whose parent gives its signs of life itself, by connections of its
         own.
         """
-        self._lock = threading.Lock()
+        # Taken again by its own thread where Python collects garbage: who leaves a stream in the middle ends there.
+        self._lock = threading.RLock()
         self._beats: dict[str, Callable[[], bool]] = {}
         self._thread: threading.Thread | None = None
 
@@ -53,8 +54,8 @@ class Pulse:
     def beat(self) -> None:
         """One sign of life for each."""
         with self._lock:
-            beats = list(self._beats.items())
-        for owner, beat in beats:
+            beats = self._beats.copy()
+        for owner, beat in beats.items():
             try:
                 if not beat():  # Somebody has taken it over: there is nothing to keep up any more.
                     self.end(owner)
@@ -73,7 +74,7 @@ class Pulse:
 
 
 _pulses: WeakValueDictionary[int, Pulse] = WeakValueDictionary()  # By id: a store need not be hashable.
-_making = threading.Lock()
+_making = threading.RLock()
 
 
 def pulse_of(store: object) -> Pulse:
@@ -84,7 +85,7 @@ def pulse_of(store: object) -> Pulse:
 
 def _forget_all() -> None:
     global _making
-    _making = threading.Lock()
+    _making = threading.RLock()
     for pulse in list(_pulses.values()):
         pulse.forget()
 
