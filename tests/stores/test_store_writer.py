@@ -210,6 +210,31 @@ class Interrupted(sqlite3.Connection):
         return super().execute(sql, parameters)
 
 
+def test_a_write_from_within_another_one_is_refused_and_does_not_wait_for_itself(path: Path) -> None:
+    """By a finalizer, for example, that Python runs in the middle of anything."""
+    writer = Writer(lambda: sqlite3.connect(path, isolation_level=None, check_same_thread=False))
+    said: list[str] = []
+
+    def within(connection: sqlite3.Connection) -> str:
+        with pytest.raises(StoreError, match="in the middle of another one of the same thread"):
+            writer.run(add("inner"))
+        said.extend(run_elsewhere())
+        return add("outer")(connection)
+
+    def run_elsewhere() -> list[str]:
+        """Another thread waits for its turn as ever."""
+        other.start()
+        until(lambda: writer._queue)
+        return ["waits"]
+
+    other = threading.Thread(target=lambda: said.append(writer.run(add("other"))))
+    assert writer.run(within) == "outer"
+    other.join(60)
+    assert (said, lines(path)) == (["waits", "other"], ["outer", "other"])
+    assert writer.run(add("later")) == "later"
+    writer.close()
+
+
 @pytest.mark.parametrize("before", [["BEGIN IMMEDIATE"], ["UPDATE branch"], ["COMMIT"], ["COMMIT", "ROLLBACK"]])
 def test_ctrl_c_leaves_the_state_before_and_a_store_that_goes_on(tmp_path: Path, before: list[str]) -> None:
     Interrupted.before = []
@@ -302,4 +327,5 @@ def test_who_gives_up_waiting_gets_nothing_written_later(path: Path, writer: Wri
         writer.run(add("given up"))
     writer._turn = turn
     assert writer.run(add("later")) == "later"
+    writer.close()
     assert lines(path) == ["later"]

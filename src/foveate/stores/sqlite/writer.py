@@ -18,7 +18,7 @@ import sqlite3
 import time
 from collections import deque
 from collections.abc import Callable
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any, TypeVar
 
 from ...errors import StoreError
@@ -77,22 +77,36 @@ class Writer:
         self._queue: deque[_Job] = deque()
         self._turn = Lock()
         """Held by whoever uses the connection."""
+        self._thread = 0
+        """The thread that holds it."""
         self._committing: list[_Job] = []
         """The jobs of a transaction that is asked to commit, until all are told."""
         self._is_open = True
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """What `work` returns, once it is committed; or what it raises, once it is undone."""
+        """What `work` returns, once it is committed; or what it raises, once it is undone.
+
+        Raises StoreError where it is asked for from within another one, which would wait for itself.
+        """
+        if self._thread == (own := get_ident()) and self._turn.locked():
+            raise StoreError(
+                "A write was asked for in the middle of another one of the same thread: by a function that makes "
+                "messages for a store, or by what Python does with an object that nobody needs any more, such as a "
+                "stream that was left. Nothing was written. Write before or after it, and close streams that you leave."
+            )
         job = _Job(work)
         self._queue.append(job)
         try:
             with self._turn:
+                self._thread = own
                 self._settle()
                 if not job.is_done:
                     if not self._is_open:
                         raise StoreError(CLOSED)
                     self._group(self._waiting(job))
         finally:
+            if self._thread == own:
+                self._thread = 0
             job.is_done = True  # Who gave up waiting gets nothing written behind their back.
         if job.error is not None:
             raise job.error
