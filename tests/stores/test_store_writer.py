@@ -230,7 +230,7 @@ def test_a_write_from_within_another_one_is_refused_and_does_not_wait_for_itself
     other = threading.Thread(target=lambda: said.append(writer.run(add("other"))))
     assert writer.run(within) == "outer"
     other.join(60)
-    assert (said, lines(path)) == (["waits", "other"], ["outer", "other"])
+    assert (said, lines(path)) == (["waits", "other"], ["other", "outer"])
     assert writer.run(add("later")) == "later"
     writer.close()
 
