@@ -224,8 +224,9 @@ def test_a_request_to_end_is_not_lost_when_the_database_goes_away_at_the_same_mo
         database: Any = Dying(answers=answers)
         with Worker(postgres_url, summarizer=in_short, stalled=0.01) as worker:
             tables, worker._tables = worker._tables, database
-            looking = asyncio.create_task(worker._look_after(database))
+            looking = asyncio.create_task(worker._look_after(database, ends := asyncio.Event()))
             await database.is_asked.wait()
+            ends.set()
             ending = asyncio.create_task(_ended(looking, soon=0.01))
             assert (await asyncio.wait({ending}, timeout=20))[0] == {ending}
             worker._tables = tables
@@ -272,7 +273,7 @@ def test_a_worker_that_is_cut_off_while_it_looks_leaves_no_connection_behind(pos
                 return held
 
             worker._tables.hold = slow  # type: ignore[method-assign]
-            looking = asyncio.create_task(worker._look_after(App(connector=InMemoryConnector())))
+            looking = asyncio.create_task(worker._look_after(App(connector=InMemoryConnector()), asyncio.Event()))
             await asyncio.to_thread(begun.wait, 60)
             assert other._tables.hold() == []
             looking.cancel()

@@ -129,10 +129,12 @@ class Worker:
                 async with app.open_async():
                     await self._rescue(app)
                     _log.info("working off the jobs in %s", self._tables.told.place)
-                    looking = asyncio.create_task(self._look_after(app), name="foveate rescue")
+                    ends = asyncio.Event()
+                    looking = asyncio.create_task(self._look_after(app, ends), name="foveate rescue")
                     try:
                         await self._work(app, asked, lost, once=once)
                     finally:
+                        ends.set()
                         await _ended(looking)
             except ConnectorException as error:
                 raise self._lost() from error
@@ -192,8 +194,9 @@ class Worker:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    async def _look_after(self, app: App) -> None:
-        while True:
+    async def _look_after(self, app: App, ends: asyncio.Event) -> None:
+        """Look for dead workers from time to time. `ends`: whether this one is to end, if a cancellation is lost."""
+        while not ends.is_set():
             await asyncio.sleep(self._stalled / 2)
             try:
                 await self._rescue(app)
