@@ -7,10 +7,11 @@ can be that old is not even opened. Whoever is interrupted begins again: what is
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .core.ages import Age, Ages, read_ages
+from .errors import StalePlan
 from .ports import IMPORTING, Clock, Database, Store
 from .wiring import open_conversation
 
@@ -52,18 +53,29 @@ def age_tenant(
     ages: Ages,
     tenant: str = "",
     *,
+    names: Sequence[str] = (),
     reason: str = "age",
     who: str = "",
     dry_run: bool = False,
     clock: Clock | None = None,
 ) -> Iterator[Aged]:
-    """The same for all conversations of a tenant, one after the other, each told of when it is done.
+    """The same for all conversations of a tenant, or those with these names, one after the other, each told of when it
+    is done. What an import has not finished waits.
 
-    What an import has not finished waits.
+    Where others kept changing the view of one, StalePlan is raised when all others are done.
     """
-    rules = read_ages(ages)
-    for name in (one for one in store.names(tenant) if not one.startswith(IMPORTING)):
-        yield age_conversation(store, name, rules, tenant=tenant, reason=reason, who=who, dry_run=dry_run, clock=clock)
+    rules, late = read_ages(ages), None
+    for name in names or [one for one in store.names(tenant) if not one.startswith(IMPORTING)]:
+        try:
+            done = age_conversation(
+                store, name, rules, tenant=tenant, reason=reason, who=who, dry_run=dry_run, clock=clock
+            )
+        except StalePlan as error:
+            late = error
+        else:
+            yield done
+    if late:
+        raise late
 
 
 def age_database(
@@ -76,10 +88,15 @@ def age_database(
     clock: Clock | None = None,
 ) -> Iterator[tuple[str, Aged]]:
     """The same for all conversations of all tenants, each with the tenant that it belongs to."""
-    rules = read_ages(ages)
+    rules, late = read_ages(ages), None
     for tenant in store.tenants():
-        for done in age_tenant(store, rules, tenant, reason=reason, who=who, dry_run=dry_run, clock=clock):
-            yield tenant, done
+        try:
+            for done in age_tenant(store, rules, tenant, reason=reason, who=who, dry_run=dry_run, clock=clock):
+                yield tenant, done
+        except StalePlan as error:
+            late = error
+    if late:
+        raise late
 
 
 def _may_be_over(store: Store, tenant: str, name: str, ages: tuple[Age, ...], now: int) -> bool:

@@ -555,6 +555,7 @@ class Store(Protocol):
         runs: bool | Collection[str] = False,
         keep_shown: bool = False,
         seen: Sequence[Head] = (),
+        is_still: bool = False,
         who: str = "",
         reason: str = "",
         time: int = 0,
@@ -569,7 +570,7 @@ class Store(Protocol):
 
         `seen`: the branches of the tree as they were when the caller found that nobody needs these messages. Raises
         StalePlan where a branch that shares some of them is not among these, or changed its view since; where a message
-        came to it that shows others again or, without `keep_shown`, any message. Nothing is erased then.
+        came to it that shows others again or, with `is_still`, any message. Nothing is erased then.
 
         Raises BadSetting where there are no such positions, StoreError where a record that is older than outlines would
         have to change; nothing is erased then.

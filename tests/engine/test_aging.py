@@ -434,6 +434,90 @@ def test_a_fork_that_is_made_meanwhile_keeps_what_it_shows(even: str) -> None:
     assert gone(chat)[:2] == [5, 6]
 
 
+@pytest.mark.parametrize("name", ["c", "fork"])
+def test_who_shows_a_message_again_meanwhile_keeps_it_even_from_a_rule_for_what_is_shown(name: str) -> None:
+    class Busy(MemoryStore):
+        is_done = False
+
+        def erase(self, head: Head, spans: Any, **options: Any) -> Any:
+            if not self.is_done:
+                self.is_done = True
+                opened(name, store=self).expand("m4", where="tail")
+            return super().erase(head, spans, **options)
+
+    chat = summed_up(store=Busy())
+    chat.fork("fork")
+    chat.age({"tool results": "2 turns, even shown"})
+    assert 4 not in gone(chat)
+
+
+def test_a_rule_for_what_is_shown_gets_through_where_people_talk() -> None:
+    class Busy(MemoryStore):
+        def erase(self, head: Head, spans: Any, **options: Any) -> Any:
+            opened(store=self).append(user("And now?"))
+            return super().erase(head, spans, **options)
+
+    chat = summed_up(store=Busy())
+    assert len(chat.age({"tool results": "2 turns, even shown"}).erased) == 1
+
+
+def test_a_fork_that_nothing_came_to_is_not_opened_again() -> None:
+    class Busy(MemoryStore):
+        is_done, opened = False, list[str]()
+
+        def open(self, tenant: str, name: str, *, create: bool = True) -> Head:
+            self.opened.append(name)
+            return super().open(tenant, name, create=create)
+
+        def erase(self, head: Head, spans: Any, **options: Any) -> Any:
+            if not self.is_done:
+                self.is_done = True
+                opened("busy", store=self).pin("m4")
+            return super().erase(head, spans, **options)
+
+    store = Busy()
+    chat = summed_up(store=store)
+    chat.fork("quiet"), chat.fork("busy")
+    store.opened.clear()
+    chat.age({"tool results": "2 turns"})
+    assert gone(chat)
+    assert (store.opened.count("quiet"), store.opened.count("busy")) == (1, 3)
+
+
+def test_one_that_is_never_left_alone_does_not_keep_the_others_from_letting_go() -> None:
+    class Busy(MemoryStore):
+        def erase(self, head: Head, spans: Any, **options: Any) -> Any:
+            if head.name == "a":
+                opened("a", store=self, tenant=head.tenant).pin("m19")
+            return super().erase(head, spans, **options)
+
+    store = Busy()
+    for tenant, name in (("acme", "a"), ("acme", "b"), ("zeta", "a2")):
+        summed_up(name=name, store=store, tenant=tenant).close()
+    done = []
+
+    def let_go() -> None:
+        for tenant, one in age_database(store, {"tool results": "2 turns"}):
+            done.append((tenant, one.conversation, one.messages))
+
+    with pytest.raises(StalePlan, match="'a'"):
+        let_go()
+    assert done == [("acme", "b", 4), ("zeta", "a2", 4)]
+
+
+def test_runs_of_a_conversation_of_which_no_message_goes_lose_their_texts() -> None:
+    now = [1]
+    chat = open_conversation("c", store=MemoryStore(), format="openai", policy="off", clock=lambda: now[0])
+    chat.append([system("You help."), user("Hello.")])
+    chat.keep_run(AgentRun("r1", "me", "c", "answer", begun=1, ended=2))
+    fork = chat.fork("fork")
+    now[0] = 3 * DAY
+    fork.append(user("Still here."))
+    done = chat.age({"conversations": "1 day", "runs": "1 day"})
+    assert (done.messages, done.runs, gone(chat)) == (0, 1, [])
+    assert [run.task for run in chat.runs()] == [ERASED]
+
+
 def test_who_comes_back_to_a_fork_of_a_conversation_that_is_about_to_go_whole_keeps_it() -> None:
     class Busy(MemoryStore):
         is_done = False
@@ -501,7 +585,7 @@ def test_others_that_never_stop_changing_the_view_are_told_of() -> None:
 
     store = Busy()
     chat, other = summed_up(store=store), opened(store=store)
-    with pytest.raises(StalePlan, match="goes later"):
+    with pytest.raises(StalePlan, match="Others kept changing 'c'"):
         chat.age({"tool results": "2 turns"})
     assert gone(chat) == []
 

@@ -75,7 +75,7 @@ class Leaders:
 
     def until(self, share: float) -> None:
         """Wait until each has said this share of what it has to say."""
-        until(lambda: all(one.said() >= one.count * share or one.process.poll() is not None for one in self.all))
+        until(lambda: all(one.said() >= one.count * share or one.process.poll() is not None for one in self.all), 300)
 
     def told(self) -> Counter[str]:
         """The failures that they were told of, by what the error says first."""

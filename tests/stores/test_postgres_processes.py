@@ -56,7 +56,7 @@ class Writer:
 
     def until(self, count: int) -> None:
         """Wait until it acknowledged so many messages, or ended."""
-        until(lambda: self.said() >= count or self.process.poll() is not None)
+        until(lambda: self.said() >= count or self.process.poll() is not None, 300)
 
     def end(self) -> int:
         """Wait until it has ended. Its code."""

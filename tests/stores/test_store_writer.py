@@ -218,6 +218,8 @@ def test_a_write_from_within_another_one_is_refused_and_does_not_wait_for_itself
     def within(connection: sqlite3.Connection) -> str:
         with pytest.raises(StoreError, match="in the middle of another one of the same thread"):
             writer.run(add("inner"))
+        with pytest.raises(StoreError, match="in the middle of another one"):
+            writer.close()
         said.extend(run_elsewhere())
         return add("outer")(connection)
 

@@ -293,9 +293,13 @@ class Aging:
             for position in {*places, *_sources(copy.stamp.expanded, by_id, old)} if copy.stamp.expanded else ():
                 if position <= shared:
                     self._wait(position, "forked")
+        kept = {*other.whole, *other.short, *other.pinned, other.last_input}
         for position, one in sorted(self.going.items()):
             if position > shared:
                 break
+            turns = other.turn - one.row.stamp.turn
+            if not self._whole and position not in kept and (one.age.turns is None or turns >= one.age.turns):
+                continue  # The rule by which it goes here says so there too.
             over = self._over(one.row, one.since, other.turn, has_media=one.has_media)
             if all(_wait_of(age, one.row, other) for age in over):
                 self._wait(position, "forked")

@@ -20,7 +20,7 @@ from ..core.outlines import ERASED
 from ..core.runs import AgentRun
 from ..core.stamps import Stamped
 from ..core.view import Entry
-from ..errors import StalePlan
+from ..errors import NoSuchConversation, StalePlan
 from ..limits import Limits
 from ..ports import Branch, Erased, Head
 from .erasing import Erasing
@@ -91,11 +91,23 @@ class _Old(NamedTuple):
         return Aged(name, kinds, tuple(sorted(waits.items())), len(self.runs))
 
 
+class _Looked(NamedTuple):
+    """A fork when it was looked at. Where nothing came to it since, it is not opened again."""
+
+    head: Head
+    shown: Shown
+    copies: list[tuple[Stamped, frozenset[int]]]
+
+
 class LettingGo:
     """The steps of an engine that erase what was kept long enough."""
 
     def __init__(self, engine: Erasing) -> None:
         self._engine = engine
+        self._takes_summaries = False
+        """Whether something went although it is shown: summaries that told of it went too."""
+        self._looked: dict[int, _Looked] = {}
+        """By branch."""
 
     def age(self, ages: Sequence[Age], who: str, reason: str, *, dry_run: bool) -> Step[Aged]:
         """Erase what is over its age; a dry run only tells what that is. Raises StalePlan where others kept changing
@@ -106,14 +118,17 @@ class LettingGo:
         told, done = old.told(self._engine.head.name), list[Erased]()
         for _ in range(0 if dry_run else ATTEMPTS):
             if (yield from self._let_go(old, who, reason, done)):
+                yield from self._bring_back()
                 return Aged(told.conversation, told.kinds, told.waiting, told.runs, tuple(done))
             yield from self._engine.refresh()
             old = yield from self._old(ages)
             told = told if done else old.told(self._engine.head.name)  # Else what went already would not be told.
         if dry_run:
             return told
+        yield from self._bring_back()
         raise StalePlan(
-            f"Other writers kept changing the view of {self._engine.head.name!r}; what is over its age goes later."
+            f"Others kept changing {self._engine.head.name!r}, or a fork that shares what is over its age: not all of "
+            f"that went. What did is told by erasures(). Do it again when there is less going on."
         )
 
     # ------------------------------------------------------------------------------------------------------- looking
@@ -189,22 +204,33 @@ class LettingGo:
             if shared < oldest or not aging.going:
                 seen.append(branch.head)
                 continue
-            other = State(
-                engine.store,
-                engine.format,
-                engine.profile,
-                engine.counter,
-                engine.clock,
-                policies=(),
-                floor=(),
-                limits=Limits(None, None, engine.profile),
-                prices=engine.prices,
-            )
-            yield from other.open(branch.head.tenant, branch.head.name, create=False)
-            seen.append(other.head)
-            shown = shown_by(other, (yield from self._touched(other.head, ages, now)))
-            aging.spare_shared(shared, shown, (yield from self._copies(other.head, shared)))
+            there = self._looked.get(branch.head.branch)
+            if there is None or there.head != branch.head or any(age.kind == "conversations" for age in ages):
+                there = yield from self._look(branch, shared, ages, now)
+                self._looked[branch.head.branch] = there
+            seen.append(there.head)
+            aging.spare_shared(shared, there.shown, there.copies)
         return seen
+
+    def _look(self, branch: Branch, shared: int, ages: Sequence[Age], now: int) -> Step[_Looked]:
+        engine = self._engine
+        other = State(
+            engine.store,
+            engine.format,
+            engine.profile,
+            engine.counter,
+            engine.clock,
+            policies=(),
+            floor=(),
+            limits=Limits(None, None, engine.profile),
+            prices=engine.prices,
+        )
+        try:
+            yield from other.open(branch.head.tenant, branch.head.name, create=False)
+        except NoSuchConversation as error:
+            raise StalePlan(f"The fork {branch.head.name!r} was given another name meanwhile. Do it again.") from error
+        shown = shown_by(other, (yield from self._touched(other.head, ages, now)))
+        return _Looked(other.head, shown, (yield from self._copies(other.head, shared)))
 
     # ------------------------------------------------------------------------------------------------------- letting go
 
@@ -227,8 +253,8 @@ class LettingGo:
         runs: list[tuple[list[int], bool]] = [([], True)] if old.runs else []
         for positions, keep_shown in (*pieces, *runs):
             ids = [run.id for run in old.runs] if not positions else False
-            is_end = old.aging.is_untouched and positions == pieces[-1][0]
-            seen = yield from self._seen(old, is_late=not (keep_shown or old.aging.is_untouched))
+            is_end = old.aging.is_untouched and bool(positions) and positions == pieces[-1][0]
+            seen = [structs.replace(one, erased=engine.head.erased) for one in (old.head, *old.others)]
             erase = partial(
                 engine.store.erase,
                 seen[0],
@@ -236,6 +262,7 @@ class LettingGo:
                 runs=is_end or ids,
                 keep_shown=keep_shown,
                 seen=seen,
+                is_still=old.aging.is_untouched,
             )
             try:
                 one: Erased = yield partial(erase, who=who, reason=reason, time=engine.clock())
@@ -244,25 +271,16 @@ class LettingGo:
             engine.head = yield partial(engine.store.open, engine.head.tenant, engine.head.name, create=False)
             if one.number:
                 done.append(one)
+                self._takes_summaries |= not keep_shown
             if engine.head.number != old.head.number:
                 return False
-        yield from engine.refresh()
-        if apart[True]:
-            yield from engine.bring_back()
         return True
 
-    def _seen(self, old: _Old, *, is_late: bool) -> Step[list[Head]]:
-        """The branches of the tree as they were looked at, this one first. `is_late`: with what was said since, where
-        what is over its age goes whatever anybody says.
-        """
-        erased, late = self._engine.head.erased, dict[int, int]()
-        if is_late:
-            branches: list[Branch] = yield partial(self._engine.store.branches, self._engine.head)
-            late = {branch.head.branch: branch.head.position for branch in branches}
-        return [
-            structs.replace(one, erased=erased, position=late.get(one.branch, one.position))
-            for one in (old.head, *old.others)
-        ]
+    def _bring_back(self) -> Step[None]:
+        """Let what is still there of what lost its summary be shown."""
+        yield from self._engine.refresh()
+        if self._takes_summaries:
+            yield from self._engine.bring_back()
 
 
 def shown_by(state: State, touched: int) -> Shown:

@@ -152,7 +152,7 @@ def whole_runs(head: Head, runs: bool | Collection[str]) -> Callable[[AgentRun],
 
 
 def check_seen(
-    tree: Tree, head: Head, spans: Sequence[tuple[int, int]], seen: Iterable[Head], ends: Ends, *, keep_shown: bool
+    tree: Tree, head: Head, spans: Sequence[tuple[int, int]], seen: Iterable[Head], ends: Ends, *, is_still: bool
 ) -> None:
     """Raises StalePlan where a branch that shares messages of these spans of `head` is not as it was `seen` any more:
     see `Store.erase`.
@@ -172,11 +172,12 @@ def check_seen(
             raise StalePlan(f"{head.name!r} was forked since its views were looked at. Nothing was erased. Look again.")
         if (number, erased) != (before.number, before.erased):
             raise stale_plan(before, replace(before, number=number, erased=erased))
-        if position != before.position and not keep_shown:
+        if position != before.position and is_still:
             raise StalePlan(
                 f"Something was said in {before.name!r} since it was looked at. Nothing was erased. Look again."
             )
-        check_not_shown_again(before, (one.stamp for one in tree.rows(branch, before.position + 1)))
+        if position != before.position:
+            check_not_shown_again(before, (one.stamp for one in tree.rows(branch, before.position + 1)))
 
 
 def left_over(found: Reach) -> list[Finding]:

@@ -234,10 +234,10 @@ class AgeContract:
         for one in (head, fork):
             store.append(one, chain([user("I am back.")], one))
             with pytest.raises(StalePlan, match=f"said in '{one.name}'"):
-                store.erase(head, [(2, 4)], seen=seen)
+                store.erase(head, [(2, 4)], seen=seen, is_still=True)
             seen = [now if now.branch == one.branch else old for now, old in zip(heads(store, head), seen, strict=True)]
         store.append(apart, chain([user("Who shares none of it.")], apart))
-        assert store.erase(head, [(2, 4)], seen=seen).messages == 3
+        assert store.erase(head, [(2, 4)], seen=seen, is_still=True).messages == 3
 
     def test_texts_of_some_runs_go_without_a_message(self, store: Store) -> None:
         head, _, _ = told(store)

@@ -155,14 +155,14 @@ class FailingStore:
         runs: bool | Collection[str] = False,
         keep_shown: bool = False,
         seen: Sequence[Head] = (),
+        is_still: bool = False,
         who: str = "",
         reason: str = "",
         time: int = 0,
     ) -> Erased:
         def erase() -> Erased:
-            return self._store.erase(
-                head, spans, runs=runs, keep_shown=keep_shown, seen=seen, who=who, reason=reason, time=time
-            )
+            how: dict[str, Any] = {"runs": runs, "keep_shown": keep_shown, "seen": seen, "is_still": is_still}
+            return self._store.erase(head, spans, **how, who=who, reason=reason, time=time)
 
         return self._run("erase", erase)
 

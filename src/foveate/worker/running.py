@@ -44,6 +44,8 @@ _log = logging.getLogger("foveate.worker")
 _KEPT_HOURS = 7 * 24
 """How long a job that ended can be looked at."""
 _LOOK_SECONDS = 5.0
+_END_SECONDS = 30.0
+"""What procrastinate may take to write down where everything stands, behind the patience with running jobs."""
 
 Work = Callable[[Wanted, bool], str]
 """Does a job, and tells what came of it. The flag: whether no other attempt follows."""
@@ -182,7 +184,7 @@ class Worker:
         finally:
             await _ended(waiting)
             await _ended(losing)
-            await _ended(working, self._patience + _LOOK_SECONDS)  # Cancelled, it lets running jobs end first.
+            await _ended(working, self._patience + _END_SECONDS)  # Cancelled, it lets running jobs end first.
 
     def close(self) -> None:
         """Let go of the connections."""

@@ -7,7 +7,7 @@ is kept beside it. Made under the lock under which a store makes its tables.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -107,8 +107,10 @@ class Tables:
 
     def let_go(self, held: Any) -> None:
         """Let another one look."""
-        with suppress(psycopg.Error):  # Where the connection was lost, the lock went with it.
+        try:
             held.execute(_LET_GO.encode())
+        except psycopg.Error:
+            held.close()  # The lock goes with it.
         self._connections.give_back(held)
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ import msgspec
 from cyclopts import Parameter
 
 from ...core.ages import Age, read_rule
-from ...errors import BadSetting
+from ...errors import BadSetting, StalePlan
 from ...ports import Database
 from ...replay.numbers import count, plural
 from ._where import NOWHERE, AsJson, Where, opened, print_json
@@ -61,14 +61,20 @@ def age(
     ages = _ages(older)
     if every_tenant and conversations:
         raise BadSetting("Name conversations, or say --every-tenant for all there are.")
-    done: list[tuple[str, Aged]] = []
+    done: list[Aged] = []
+    late: StalePlan | None = None
     with opened(where) as (store, tenant):
-        for owner, one in _each(store, tenant, conversations, ages, every_tenant, reason, who, yes):
-            if as_json:
-                print_json([{"tenant": owner, **msgspec.to_builtins(one)}])
-            done.append((owner, one))
+        try:
+            for owner, one in _each(store, tenant, conversations, ages, every_tenant, reason, who, yes):
+                if as_json:
+                    print_json([{"tenant": owner, **msgspec.to_builtins(one)}])
+                done.append(one)
+        except StalePlan as error:
+            late = error
     if not as_json:
-        _say([one for _, one in done], ages, yes)
+        _say(done, ages, yes)
+    if late:
+        raise late
     return 0
 
 
@@ -93,14 +99,13 @@ def _each(
     who: str,
     yes: bool,
 ) -> Iterator[tuple[str, Aged]]:
-    from ...aging import age_conversation
+    from ...aging import age_database, age_tenant
 
-    for owner in store.tenants() if every_tenant else [tenant]:
-        for name in names or store.names(owner):
-            yield (
-                owner,
-                age_conversation(store, name, ages, tenant=owner, reason=reason, who=who, dry_run=not yes),
-            )
+    if every_tenant:
+        yield from age_database(store, ages, reason=reason, who=who, dry_run=not yes)
+    else:
+        for one in age_tenant(store, ages, tenant, names=names, reason=reason, who=who, dry_run=not yes):
+            yield tenant, one
 
 
 def _say(done: Sequence[Aged], ages: Sequence[Age], yes: bool) -> None:

@@ -344,6 +344,7 @@ class MemoryStore(MemoryCatalog):
         runs: bool | Collection[str] = False,
         keep_shown: bool = False,
         seen: Sequence[Head] = (),
+        is_still: bool = False,
         who: str = "",
         reason: str = "",
         time: int = 0,
@@ -356,7 +357,7 @@ class MemoryStore(MemoryCatalog):
             if keep_shown or seen:
                 check_journal(head, now)
             if seen:
-                check_seen(tree, head, spans, seen, tree.ends(now.erased), keep_shown=keep_shown)
+                check_seen(tree, head, spans, seen, tree.ends(now.erased), is_still=is_still)
             ids = {row.id for first, last in spans for row in branch.rows[first - 1 : last]}
             found = reach(tree, ids, runs=whole_runs(now, runs), keep_shown=keep_shown)
             if found.is_done:

@@ -77,6 +77,7 @@ class SqlErasing(SqlRuns):
         runs: bool | Collection[str] = False,
         keep_shown: bool = False,
         seen: Sequence[Head] = (),
+        is_still: bool = False,
         who: str = "",
         reason: str = "",
         time: int = 0,
@@ -86,7 +87,7 @@ class SqlErasing(SqlRuns):
         asked = Erased(0, time, who, reason, head.name, named(spans))
 
         def look(session: Session) -> _Found:
-            found = self._found(session, head, spans, runs, keep_shown, seen)
+            found = self._found(session, head, spans, runs, keep_shown, seen, is_still)
             places.update(found.reach.bodies)
             return found
 
@@ -161,6 +162,7 @@ class SqlErasing(SqlRuns):
         runs: bool | Collection[str],
         keep_shown: bool,
         seen: Sequence[Head],
+        is_still: bool,
     ) -> _Found:
         """Look for all that has to be reached. Raises StoreError where the chains could not be verified any more."""
         now, family = read_branch(session, head, self._driver.place)
@@ -168,7 +170,7 @@ class SqlErasing(SqlRuns):
         if keep_shown or seen:
             check_journal(head, now)
         if seen:
-            check_seen(tree, head, spans, seen, heads, keep_shown=keep_shown)
+            check_seen(tree, head, spans, seen, heads, is_still=is_still)
         parts = (part for first, last in spans for part in position_ranges(family, now.branch, first, last))
         asked = {
             row[1].hex()
@@ -202,7 +204,7 @@ class SqlErasing(SqlRuns):
                 if place not in tombstones:
                     large.discard(hash)
         there: dict[int, bytes] = dict(session.rows(sql.SNAPSHOT_HASHES, (now.tenant, now.root))) if keep_shown else {}
-        return _Found(heads, bool(seen) and not keep_shown, found, tombstones, records, large, words, there)
+        return _Found(heads, bool(seen) and is_still, found, tombstones, records, large, words, there)
 
     def _erased(
         self, head: Head, look: Callable[[Session], _Found], before: _Found | None, asked: Erased, session: Session

@@ -88,25 +88,21 @@ class Writer:
 
         Raises StoreError where it is asked for from within another one, which would wait for itself.
         """
-        if self._thread == (own := get_ident()) and self._turn.locked():
-            raise StoreError(
-                "A write was asked for in the middle of another one of the same thread: by a function that makes "
-                "messages for a store, or by what Python does with an object that nobody needs any more, such as a "
-                "stream that was left. Nothing was written. Write before or after it, and close streams that you leave."
-            )
+        self._check_outside()
         job = _Job(work)
         self._queue.append(job)
         try:
             with self._turn:
-                self._thread = own
-                self._settle()
-                if not job.is_done:
-                    if not self._is_open:
-                        raise StoreError(CLOSED)
-                    self._group(self._waiting(job))
+                try:
+                    self._thread = get_ident()
+                    self._settle()
+                    if not job.is_done:
+                        if not self._is_open:
+                            raise StoreError(CLOSED)
+                        self._group(self._waiting(job))
+                finally:
+                    self._thread = 0  # Before another one has the turn, who says here that it has.
         finally:
-            if self._thread == own:
-                self._thread = 0
             job.is_done = True  # Who gave up waiting gets nothing written behind their back.
         if job.error is not None:
             raise job.error
@@ -115,14 +111,27 @@ class Writer:
 
     def close(self) -> None:
         """Commit what was accepted, then close the connection. Doing it again does nothing."""
+        self._check_outside()
         with self._turn:
-            self._settle()
-            while jobs := self._waiting():
-                self._group(jobs)
-            self._is_open = False
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            try:
+                self._thread = get_ident()
+                self._settle()
+                while jobs := self._waiting():
+                    self._group(jobs)
+                self._is_open = False
+                if self._connection is not None:
+                    self._connection.close()
+                    self._connection = None
+            finally:
+                self._thread = 0
+
+    def _check_outside(self) -> None:
+        if self._thread == get_ident():
+            raise StoreError(
+                "A write was asked for in the middle of another one of the same thread: by a function that makes "
+                "messages for a store, or by what Python does with an object that nobody needs any more, such as a "
+                "stream that was left. Nothing was written. Write before or after it, and close streams that you leave."
+            )
 
     # ------------------------------------------------------------------------------------- by whoever has the turn
 
