@@ -42,6 +42,25 @@ from .shells import opened, refusals, texts
 DAY = 86_400_000
 
 
+class Busy(MemoryStore):
+    """A store in which somebody does something just before, or behind, the first erasure."""
+
+    def __init__(
+        self, before: Callable[[], object] = lambda: None, behind: Callable[[], object] = lambda: None
+    ) -> None:
+        super().__init__()
+        self._before, self._behind, self._is_done = before, behind, False
+
+    def erase(self, head: Head, spans: Any, **options: Any) -> Any:
+        is_first, self._is_done = not self._is_done, True
+        if is_first:
+            self._before()
+        done = super().erase(head, spans, **options)
+        if is_first:
+            self._behind()
+        return done
+
+
 def talked(turns: int = 8, **options: Any) -> Any:
     """A call and its result each turn, behind a system prompt and a question; two messages a turn."""
     chat = opened(**options)
@@ -383,13 +402,13 @@ def test_an_async_conversation_lets_go_of_the_same() -> None:
 def test_it_is_done_in_pieces_and_others_write_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foveate.engine.aging._PIECE", 3)
 
-    class Busy(MemoryStore):
+    class Talking(MemoryStore):
         def erase(self, head: Head, spans: Any, **options: Any) -> Any:
             done = super().erase(head, spans, **options)
             other.append(user("meanwhile"))
             return done
 
-    store = Busy()
+    store = Talking()
     chat, other = summed_up(store=store), opened(store=store)
     done = chat.age({"all": "2 turns"})
     assert [one.handles for one in done.erased] == ["m3-m5", "m6-m8", "m9-m10"]
@@ -398,16 +417,7 @@ def test_it_is_done_in_pieces_and_others_write_in_between(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("where", ["view", "tail"])
 def test_who_shows_a_message_again_meanwhile_keeps_it(where: Any) -> None:
-    class Busy(MemoryStore):
-        is_done = False
-
-        def erase(self, head: Head, spans: Any, **options: Any) -> Any:
-            if not self.is_done:
-                self.is_done = True
-                other.expand("m4", where=where)
-            return super().erase(head, spans, **options)
-
-    store = Busy()
+    store = Busy(lambda: other.expand("m4", where=where))
     chat, other = summed_up(store=store), opened(store=store)
     assert chat.age({"tool results": "2 turns"}).messages == 3
     assert gone(chat) == [6, 8, 10]
@@ -418,16 +428,8 @@ def test_who_shows_a_message_again_meanwhile_keeps_it(where: Any) -> None:
 def test_a_fork_that_is_made_meanwhile_keeps_what_it_shows(even: str) -> None:
     """It leaves from so early that all of it is new there, and before the summary under which it lies elsewhere."""
 
-    class Busy(MemoryStore):
-        is_done = False
-
-        def erase(self, head: Head, spans: Any, **options: Any) -> Any:
-            if not self.is_done:
-                self.is_done = True
-                forks.append(other.fork("fork", at=4))
-            return super().erase(head, spans, **options)
-
-    store, forks = Busy(), list[Any]()
+    forks = list[Any]()
+    store = Busy(lambda: forks.append(other.fork("fork", at=4)))
     chat, other = summed_up(store=store), opened(store=store)
     chat.age({"all": "2 turns" + even})
     assert (gone(forks[0]), forks[0].leftovers()) == ([], (0, []))
@@ -436,62 +438,48 @@ def test_a_fork_that_is_made_meanwhile_keeps_what_it_shows(even: str) -> None:
 
 @pytest.mark.parametrize("name", ["c", "fork"])
 def test_who_shows_a_message_again_meanwhile_keeps_it_even_from_a_rule_for_what_is_shown(name: str) -> None:
-    class Busy(MemoryStore):
-        is_done = False
-
-        def erase(self, head: Head, spans: Any, **options: Any) -> Any:
-            if not self.is_done:
-                self.is_done = True
-                opened(name, store=self).expand("m4", where="tail")
-            return super().erase(head, spans, **options)
-
-    chat = summed_up(store=Busy())
+    store = Busy(lambda: opened(name, store=store).expand("m4", where="tail"))
+    chat = summed_up(store=store)
     chat.fork("fork")
     chat.age({"tool results": "2 turns, even shown"})
     assert 4 not in gone(chat)
 
 
 def test_a_rule_for_what_is_shown_gets_through_where_people_talk() -> None:
-    class Busy(MemoryStore):
+    class Talking(MemoryStore):
         def erase(self, head: Head, spans: Any, **options: Any) -> Any:
             opened(store=self).append(user("And now?"))
             return super().erase(head, spans, **options)
 
-    chat = summed_up(store=Busy())
+    chat = summed_up(store=Talking())
     assert len(chat.age({"tool results": "2 turns, even shown"}).erased) == 1
 
 
 def test_a_fork_that_nothing_came_to_is_not_opened_again() -> None:
-    class Busy(MemoryStore):
-        is_done, opened = False, list[str]()
-
+    class Counted(Busy):
         def open(self, tenant: str, name: str, *, create: bool = True) -> Head:
-            self.opened.append(name)
+            asked.append(name)
             return super().open(tenant, name, create=create)
 
-        def erase(self, head: Head, spans: Any, **options: Any) -> Any:
-            if not self.is_done:
-                self.is_done = True
-                opened("busy", store=self).pin("m4")
-            return super().erase(head, spans, **options)
-
-    store = Busy()
+    asked = list[str]()
+    store = Counted(lambda: opened("busy", store=store).pin("m4"))
     chat = summed_up(store=store)
-    chat.fork("quiet"), chat.fork("busy")
-    store.opened.clear()
+    for name in ("quiet", "busy"):
+        chat.fork(name)
+    asked.clear()
     chat.age({"tool results": "2 turns"})
     assert gone(chat)
-    assert (store.opened.count("quiet"), store.opened.count("busy")) == (1, 3)
+    assert (asked.count("quiet"), asked.count("busy")) == (1, 3)
 
 
 def test_one_that_is_never_left_alone_does_not_keep_the_others_from_letting_go() -> None:
-    class Busy(MemoryStore):
+    class Pinning(MemoryStore):
         def erase(self, head: Head, spans: Any, **options: Any) -> Any:
             if head.name == "a":
                 opened("a", store=self, tenant=head.tenant).pin("m19")
             return super().erase(head, spans, **options)
 
-    store = Busy()
+    store = Pinning()
     for tenant, name in (("acme", "a"), ("acme", "b"), ("zeta", "a2")):
         summed_up(name=name, store=store, tenant=tenant).close()
     done = []
@@ -519,18 +507,10 @@ def test_runs_of_a_conversation_of_which_no_message_goes_lose_their_texts() -> N
 
 
 def test_who_comes_back_to_a_fork_of_a_conversation_that_is_about_to_go_whole_keeps_it() -> None:
-    class Busy(MemoryStore):
-        is_done = False
+    def come_back() -> None:
+        open_conversation("fork", store=store, format="openai", clock=lambda: 3 * DAY).append(user("I am back."))
 
-        def erase(self, head: Head, spans: Any, **options: Any) -> Any:
-            if not self.is_done:
-                self.is_done = True
-                late = open_conversation("fork", store=self, format="openai", clock=lambda: 3 * DAY)
-                late.append(user("I am back."))
-            return super().erase(head, spans, **options)
-
-    store = Busy()
-    now = [1]
+    store, now = Busy(come_back), [1]
     chat = open_conversation("c", store=store, format="openai", policy="off", clock=lambda: now[0])
     chat.append([system("You help."), user("Hello."), assistant("Yes?"), user("Nothing.")])
     fork = chat.fork("fork", at=2)
@@ -542,18 +522,11 @@ def test_who_comes_back_to_a_fork_of_a_conversation_that_is_about_to_go_whole_ke
 def test_who_shows_a_message_again_between_two_pieces_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foveate.engine.aging._PIECE", 1)
 
-    class Busy(MemoryStore):
-        is_done = False
+    def show_again() -> None:
+        other.refresh()
+        other.expand("m10")
 
-        def erase(self, head: Head, spans: Any, **options: Any) -> Any:
-            done = super().erase(head, spans, **options)
-            if not self.is_done:
-                self.is_done = True
-                other.refresh()
-                other.expand("m10")
-            return done
-
-    store = Busy()
+    store = Busy(behind=show_again)
     chat, other = summed_up(store=store), opened(store=store)
     done = chat.age({"tool results": "2 turns"})
     assert ([one.handles for one in done.erased], gone(chat)) == (["m4", "m6", "m8"], [4, 6, 8])
@@ -562,7 +535,7 @@ def test_who_shows_a_message_again_between_two_pieces_keeps_it(monkeypatch: pyte
 def test_who_comes_back_to_a_conversation_that_is_about_to_go_whole_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foveate.engine.aging._ROWS", 5)
 
-    class Busy(MemoryStore):
+    class Returning(MemoryStore):
         is_done = False
 
         def stamps(self, head: Head, first: int, last: int) -> Any:
@@ -571,19 +544,19 @@ def test_who_comes_back_to_a_conversation_that_is_about_to_go_whole_keeps_it(mon
                 open_conversation("c", store=self, format="openai", clock=lambda: DAY).append(user("I am back."))
             return super().stamps(head, first, last)
 
-    store = Busy()
+    store = Returning()
     talked(store=store)
     done = age_conversation(store, "c", {"conversations": "12 hours"}, clock=lambda: DAY)
     assert (done, store.is_done) == (Aged("c"), True)
 
 
 def test_others_that_never_stop_changing_the_view_are_told_of() -> None:
-    class Busy(MemoryStore):
+    class Pinning(MemoryStore):
         def erase(self, head: Head, spans: Any, **options: Any) -> Any:
             other.pin("m19")
             return super().erase(head, spans, **options)
 
-    store = Busy()
+    store = Pinning()
     chat, other = summed_up(store=store), opened(store=store)
     with pytest.raises(StalePlan, match="Others kept changing 'c'"):
         chat.age({"tool results": "2 turns"})

@@ -107,3 +107,25 @@ def test_nothing_comes_back_and_nothing_else_is_lost(store: Store) -> None:
     assert store.search(now, WORD) == []
     said = [bool(row.body) for row in store.messages(now, 1, now.position)]
     assert said == [False, True] * ROUNDS + [True] * 2 * ROUNDS
+
+
+@pytest.mark.parametrize("is_still", [True, False])
+def test_what_is_said_between_looking_and_erasing_counts_where_nothing_may_be(store: Any, is_still: bool) -> None:
+    """What has to be reached is looked for before the transaction that erases."""
+    head = store.open("acme", "one")
+    head = store.append(head, chain([user(f"{WORD} {n}") for n in range(4)], head))
+    write = store._driver.write
+
+    def late(work: Callable[[Any], Any]) -> Any:
+        store._driver.write = write
+        store.append(head, chain([user("I am back.")], head))
+        return write(work)
+
+    store._driver.write = late
+    if is_still:
+        with pytest.raises(StalePlan, match="Something was said in 'one'"):
+            store.erase(head, [(1, 4)], seen=[head], is_still=True)
+        assert store.erasures(head) == []
+    else:
+        assert store.erase(head, [(1, 4)], seen=[head]).messages == 4
+    assert store.open("acme", "one").position == 5

@@ -98,7 +98,7 @@ def behind_a_commit(
     watched.said.clear()
     for queued, thread in enumerate(threads[1:], 1):
         thread.start()
-        until(lambda: len(writer._queue) >= queued)  # noqa: B023
+        until(lambda queued=queued: len(writer._queue) >= queued)
     then()
     watched.gate.set()
     for thread in threads:

@@ -257,7 +257,9 @@ def test_a_job_whose_end_cannot_be_written_down_is_not_left_running(
     assert (stand(postgres_url), len(summaries(postgres_url))) == ([("done", 2, "its worker died")], 1)
 
 
-def test_a_worker_that_is_cut_off_while_it_looks_leaves_no_connection_behind(postgres_url: str) -> None:
+def test_a_worker_that_is_cut_off_while_it_looks_leaves_no_connection_behind(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nobody else would ever look."""
     set_up(postgres_url)
     with (
@@ -274,7 +276,7 @@ def test_a_worker_that_is_cut_off_while_it_looks_leaves_no_connection_behind(pos
                 assert goes_on.wait(30)
                 return held
 
-            worker._tables.hold = slow  # type: ignore[method-assign]
+            monkeypatch.setattr(worker._tables, "hold", slow)
             looking = asyncio.create_task(worker._look_after(App(connector=InMemoryConnector()), asyncio.Event()))
             await asyncio.to_thread(begun.wait, 60)
             assert other._tables.hold() == []

@@ -29,6 +29,7 @@ from ..background.threads import ThreadJob
 from ..core.ages import Age, Ages, read_ages
 from ..errors import BadSetting, StoreError
 from ..ports import Database, Summarizer
+from ..stores.postgres.pool import Patient
 from ..wiring import open_store
 from .aging import Aging
 from .compacting import Opening
@@ -208,7 +209,7 @@ class Worker:
     async def _rescue(self, app: App) -> None:
         """Give the jobs of dead workers to others, one rescuer at a time, and throw old jobs away."""
         jobs = app.job_manager
-        held: list[Any] = []
+        held: list[Patient] = []  # Known here although whoever waits for it may be cancelled.
         try:
             await _whole(lambda: held.extend(self._tables.hold()))
             if not held:

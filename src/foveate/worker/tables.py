@@ -18,7 +18,7 @@ from procrastinate.schema import SchemaManager
 from ..errors import BadSetting, StoreError
 from ..stores import place_of
 from ..stores.postgres.errors import explain
-from ..stores.postgres.pool import Connections
+from ..stores.postgres.pool import Connections, Patient
 from ..stores.postgres.url import Told, read_url
 
 __all__ = ["Tables", "set_up", "told_of"]
@@ -90,11 +90,11 @@ class Tables:
         with self.connection() as connection:
             connection.execute(_ADD_REASON, (job, attempt, reason.replace("\0", "")[:_REASON_LENGTH]))
 
-    def hold(self) -> list[psycopg.Connection[Any]]:
+    def hold(self) -> list[Patient]:
         """The connection by which one alone looks for dead workers, to be handed to `let_go`; none where another one
         looks.
         """
-        connection, held = self._connections.borrow(), list[psycopg.Connection[Any]]()
+        connection, held = self._connections.borrow(), list[Patient]()
         try:
             if (connection.execute(_HOLD.encode()).fetchone() or (False,))[0]:
                 held.append(connection)
@@ -105,7 +105,7 @@ class Tables:
                 self._connections.give_back(connection)
         return held
 
-    def let_go(self, held: Any) -> None:
+    def let_go(self, held: Patient) -> None:
         """Let another one look."""
         try:
             held.execute(_LET_GO.encode())
