@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import foveate
-from foveate import Hide, Replace, Target, Text, assistant
+from foveate import Hide, Replace, Target, Text, ToolCall, assistant, tool_result
 from foveate.archive import Verified, verify_all, verify_view
 from foveate.core import ids
 from foveate.core.messages import user
@@ -88,6 +88,30 @@ def test_a_view_that_a_conversation_saved_is_as_the_journal_says(tmp_path: Path)
         assert verify_view(store, head) == []
         store.erase(head, [(1, 8)])
         assert verify_view(store, store.open("", "one")) == []
+        assert [one for one in verify_all(store) if one.findings] == []
+
+
+@pytest.mark.parametrize("policy", ["balanced", "keep-last-2", "prune-and-compact"])
+def test_a_view_that_policies_made_is_as_the_journal_says_before_and_after_an_age(policy: str) -> None:
+    """The journal has the sizes of their edits, which are measured once these are made; the saved view has not."""
+    store = MemoryStore()
+    chat = foveate.open_conversation(
+        "one", store=store, window=6_000, policy=policy, summarizer="digest", format="anthropic", background=False
+    )
+    for n in range(40):
+        chat.append(user(f"Find {n}."))
+        chat.record(assistant("Looking.", ToolCall(f"c{n}", "look", "{}")))
+        chat.append(tool_result(f"c{n}", f"def found_{n}(): return {n}\n" * 60))
+        chat.settle()
+        chat.record(assistant(f"It is {n}."))
+    for ages in ((), {"tool results": "5 turns"}):
+        if ages:
+            chat.age(ages)
+        chat._do(chat._engine.save_snapshot())
+        snapshot = Snapshot.decode((store.snapshot(chat.head) or (0, 0, b""))[2])
+        assert snapshot is not None
+        edits = [edit for slot in snapshot.kept for _, edit in slot.edits] + [one.edit for one in snapshot.covers]
+        assert len(edits) > 2
         assert [one for one in verify_all(store) if one.findings] == []
 
 
