@@ -261,7 +261,7 @@ def test_bytes_that_come_one_by_one_are_put_together(postgres: Any, postgres_url
 def test_a_network_that_is_down_is_told_and_the_same_store_goes_on_when_it_is_back(
     postgres: Any, postgres_url: str, wire: Wire
 ) -> None:
-    with PostgresStore(wire.url(postgres_url, postgres.port) + "&wait=0.6") as store:
+    with PostgresStore(wire.url(postgres_url, postgres.port) + "&wait=1") as store:
         talk = Talk(store)
         for _ in range(2):
             wire.is_down = True

@@ -15,12 +15,14 @@ pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra 
 import psycopg
 from postgres_schemas import execute
 from psycopg.conninfo import conninfo_to_dict
+from waiting import until
 
 from foveate import open_store
 from foveate.core.messages import user
 from foveate.errors import BadSetting, MissingExtra, StoreError
 from foveate.stores import place_of, without_password
 from foveate.stores.postgres import PostgresDriver, PostgresStore
+from foveate.stores.postgres.pool import Connections
 from foveate.stores.postgres.sql import rewritten
 from foveate.stores.postgres.url import read_url
 from foveate.testing.rows import chain, record_after
@@ -294,6 +296,52 @@ def test_a_server_that_is_gone_is_named_however_many_ask_for_a_connection(postgr
         for one in asking:
             one.join()
     assert ["Start the server" in one for one in said] == [True] * 24
+
+
+def test_who_asks_while_an_attempt_is_given_up_is_served_by_the_next(postgres_url: str) -> None:
+    """The server is back, but the last attempt began before it was."""
+    second_asks, last_began = threading.Event(), threading.Event()
+    tried: list[Any] = []
+    spare: list[Any] = []
+
+    class Returning(psycopg.Connection[Any]):
+        @classmethod
+        def connect(cls, *arguments: Any, **keywords: Any) -> Any:
+            if not spare:
+                return super().connect(*arguments, **keywords)
+            tried.append(cls)
+            if len(tried) == 2:
+                last_began.set()
+                assert second_asks.wait(30)
+            if len(tried) <= 2:
+                raise psycopg.OperationalError("Connection refused")
+            return spare.pop()
+
+    told = read_url(
+        postgres_url + "&pool=2&wait=0.8"
+    )  # Less than the pool's first pause: the second attempt is the last.
+    connections = Connections(told, Returning)
+    used = [connections.borrow()]
+    spare.append(type(used[0]).connect(told.conninfo, autocommit=True))
+
+    def give_up() -> None:
+        with pytest.raises(StoreError, match="cannot be reached"):
+            connections.borrow()
+
+    first = threading.Thread(target=give_up)
+    first.start()
+    assert last_began.wait(30)
+    first.join(30)
+    queued = connections._pool.get_stats().get("requests_queued", 0)
+    second = threading.Thread(target=lambda: used.append(connections.borrow()))
+    second.start()
+    until(lambda: connections._pool.get_stats().get("requests_queued", 0) > queued)
+    second_asks.set()
+    second.join(30)
+    for connection in used:
+        connections.give_back(connection)
+    connections.close()
+    assert (len(used), len(tried)) == (2, 3)
 
 
 def test_reading_cannot_write(postgres_url: str) -> None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 import weakref
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import psycopg
@@ -80,6 +82,8 @@ class Connections:
         kind = _telling(told, connection, self._reason, self._time)
         first = [_first(told, kind)]
         kind.first = first
+        self._asking: set[int] = set()
+        """The threads that wait for a connection."""
         self._pool: ConnectionPool[Patient] = ConnectionPool(
             told.conninfo,
             connection_class=kind,
@@ -92,6 +96,7 @@ class Connections:
             max_idle=_IDLE_SECONDS,
             # Given up soon, so that the next who asks begins a new attempt instead of waiting for an old one's pause.
             reconnect_timeout=told.wait,
+            reconnect_failed=_again_for(self._asking),
         )
         self._pool.open()
         self._finish = weakref.finalize(self, _finish, self._pool, first, self._pid)
@@ -103,6 +108,8 @@ class Connections:
                 f"{self._told.place} was opened before this process was forked, and its connections are the parent's. "
                 f"Close the store before forking and open it after, or start workers by multiprocessing's 'spawn'."
             )
+        thread = threading.get_ident()
+        self._asking.add(thread)
         try:
             while True:
                 connection = self._pool.getconn()
@@ -115,6 +122,8 @@ class Connections:
         except PoolTimeout as error:
             reason = next(iter(self._reason), None)  # Another thread may empty it meanwhile.
             raise unreachable(self._told.place, self._told.wait, reason) from error
+        finally:
+            self._asking.discard(thread)
 
     def give_back(self, connection: Patient) -> None:
         """Take it back; one that is broken or closed is replaced when somebody needs it."""
@@ -148,6 +157,20 @@ def _first(told: Told, kind: type[Patient]) -> Patient:
             raise explain(error, told.place) from error
         raise
     return connection
+
+
+def _again_for(asking: set[int]) -> Callable[[ConnectionPool[Any]], None]:
+    """What the pool does when it has given an attempt up: begin another if somebody asked meanwhile.
+
+    Without it they would wait to their end beside a server that is back: the pool begins an attempt only when somebody
+    comes, and not while another is under way.
+    """
+
+    def again(pool: ConnectionPool[Any]) -> None:
+        if asking:
+            pool.check()  # With no connection at rest it only sees to a new one.
+
+    return again
 
 
 def _telling(told: Told, kind: type[Connection], reason: list[Exception], now: list[int]) -> Any:
