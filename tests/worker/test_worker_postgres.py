@@ -192,6 +192,24 @@ def test_what_a_killed_worker_had_begun_is_done_by_another(postgres_url: str) ->
     assert len(summaries(postgres_url)) == 1
 
 
+def test_one_connection_is_enough_to_take_over_from_a_dead_worker(postgres_url: str) -> None:
+    """Whoever looks for dead workers holds one while it keeps the reason: it waited for a second, and gave up."""
+    enqueue(filled(postgres_url), "c", now=True)
+    left_behind(postgres_url)
+    with Worker(f"{postgres_url}&pool=1", summarizer=in_short, policy="none", stalled=0.01) as worker:
+        asyncio.run(asyncio.wait_for(worker.run_async(once=True, signals=False), 120))
+    assert stand(postgres_url) == [("done", 2, "its worker died")]
+
+
+def left_behind(url: str) -> None:
+    """Let the job that waits be one whose worker died long ago."""
+    with inside(url) as connection:
+        connection.execute(
+            "WITH dead AS (INSERT INTO procrastinate_workers (last_heartbeat) VALUES ('2020-01-01') RETURNING id) "
+            "UPDATE procrastinate_jobs SET status = 'doing', worker_id = (SELECT id FROM dead)"
+        )
+
+
 class Dying:
     """A database that goes away as soon as somebody looks for dead workers in it: whoever gives up waiting for an
     answer, or lets go of the lock, is told that.

@@ -215,7 +215,7 @@ class Worker:
             if not held:
                 return
             for job in await jobs.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=self._stalled):
-                await self._give_back(app, job)
+                await self._give_back(app, job, held[0])
             await jobs.delete_old_jobs(
                 _KEPT_HOURS, queue=QUEUE, include_failed=True, include_cancelled=True, include_aborted=True
             )
@@ -223,9 +223,9 @@ class Worker:
             for connection in held:
                 await _whole(partial(self._tables.let_go, connection))
 
-    async def _give_back(self, app: App, job: Job) -> None:
+    async def _give_back(self, app: App, job: Job, held: Patient) -> None:
         assert job.id is not None
-        await asyncio.to_thread(self._tables.add_reason, job.id, job.attempts + 1, "its worker died")
+        await _whole(partial(self._tables.add_reason, job.id, job.attempts + 1, "its worker died", held))
         if self._backoff.is_last(job.attempts):
             await app.job_manager.finish_job(job, Status.FAILED, delete_job=False)
             _log.error("job %s %s: failed for good: its worker died", job.id, _name(job))

@@ -53,15 +53,18 @@ class Tables:
         self._is_ready = False
 
     @contextmanager
-    def connection(self) -> Iterator[psycopg.Connection[Any]]:
-        """A connection that commits each statement. What the database refuses is raised as StoreError."""
-        connection = self._connections.borrow()
+    def connection(self, held: Patient | None = None) -> Iterator[psycopg.Connection[Any]]:
+        """A connection that commits each statement: `held`, where the caller has one. What the database refuses is
+        raised as StoreError.
+        """
+        connection = held or self._connections.borrow()
         try:
             yield connection
         except psycopg.Error as error:
             raise explain(error, self.told.place) from error
         finally:
-            self._connections.give_back(connection)
+            if not held:
+                self._connections.give_back(connection)
 
     def failure(self, error: Exception) -> StoreError:
         """What procrastinate raised where the database refused something, as what it means."""
@@ -85,9 +88,9 @@ class Tables:
             found = connection.execute("SELECT to_regclass('job_failure')").fetchone()
             return bool(found and found[0])
 
-    def add_reason(self, job: int, attempt: int, reason: str) -> None:
-        """Keep why an attempt failed."""
-        with self.connection() as connection:
+    def add_reason(self, job: int, attempt: int, reason: str, held: Patient | None = None) -> None:
+        """Keep why an attempt failed. `held`: a connection that was borrowed already; there may be no second one."""
+        with self.connection(held) as connection:
             connection.execute(_ADD_REASON, (job, attempt, reason.replace("\0", "")[:_REASON_LENGTH]))
 
     def hold(self) -> list[Patient]:
