@@ -1,8 +1,8 @@
-"""A conversation of any length in front of the same live window: what its past costs, on SQLite and PostgreSQL.
+"""What a past of any length costs those who go on behind it, on SQLite and PostgreSQL (`past.py` makes it).
 
-The past is real text, cut short, that was managed as it came: every 200 messages a record of the journal shrinks
-results and moves a summary on, so that a million messages have 5,000 records with 100,000 edits, and 1,000 are shown.
-Before anything is measured the databases have settled what filling them left behind (`settled`).
+The sizes are always measured in turn, one thing at each before the next thing at any: what else the machine and its
+disk do meanwhile befalls all of them alike. It would not if a whole run of turns were made at one size after the other:
+the slowest hundredth of those is whatever the disk did in the worst moment.
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ from __future__ import annotations
 import gc
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import tracemalloc
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -25,85 +23,18 @@ from time import perf_counter, process_time
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from corpus import cut, messages, turns
+from corpus import turns
 from databases import Measured, place, servers
+from past import LIVE, build, settled
 
-from foveate import Conversation, Edit, Message, Replace, Span, Summarize, Target, Text, open_conversation, open_store
-from foveate.core.ids import record_id
-from foveate.core.journal import Record
-from foveate.core.outlines import outline_of_record
-from foveate.core.profiles import profile_for
-from foveate.core.projection import Projection
-from foveate.counters.estimate import EstimatingCounter
-from foveate.engine.state import row_of
-from foveate.formats import get_format
-from foveate.ports import Appended, Database, Head
-from foveate.testing.rows import chain
+from foveate import Conversation, Edit, Message, Span, Summarize, open_conversation, open_store
+from foveate.ports import Database
 
-LIVE = 1_000
-"""Messages that are shown, however long the history is."""
-_RECORD = 200
-"""Messages between two records of the journal."""
-_EDITS = 20
-"""Edits in each record."""
-_TEXT = 240
-"""Characters that a message of the past keeps of each text."""
 HUGE = 1_000_000_000
-
-
-def build(stores: Sequence[Database], name: str, size: int) -> None:
-    """The same conversation of `size` messages in each of these stores, with the snapshot a program would have left."""
-    heads = [store.open("", name) for store in stores]
-    format = get_format("openai")
-    shown = Projection(profile_for(format.name, ""), EstimatingCounter())
-    first = ""
-    recent: list[Appended] = []
-    said = messages()
-    while heads[0].position < size:
-        count = min(_RECORD, size - heads[0].position)
-        is_past = heads[0].position < size - LIVE
-        rows = chain([cut(m, _TEXT) if is_past else m for m in islice(said, count)], heads[0])
-        heads = [store.append(head, rows) for store, head in zip(stores, heads, strict=True)]
-        for row in rows:
-            shown.append(row_of(row))
-        first = first or rows[0].id
-        recent = [*recent, *rows][-(LIVE + _RECORD) :]
-        if heads[0].position > LIVE:
-            record = _record(heads[0], first, recent)
-            shown.apply(record, {first: 1})
-            id = record_id(heads[0].record, outline_of_record(record))
-            heads = [store.commit(head, record, id) for store, head in zip(stores, heads, strict=True)]
-    shot = shown.snapshot()
-    for store, head in zip(stores, heads, strict=True):
-        store.save_snapshot(head, shot.position, shot.number, shot.encode())
-
-
-def _record(head: Head, first: str, recent: Sequence[Appended]) -> Record:
-    """One record: older results are told in short, and what lies behind the live window is summed up."""
-    hidden = recent[len(recent) - LIVE - 1]
-    results = [row for row in recent[-LIVE:] if row.stamp.origin == "tool"][: _EDITS - 1]
-    gone = (Text("[cleared]"),)
-    edits: list[Edit] = [Replace(Target(row.id, (0,)), gone, "bench", "older than others") for row in results]
-    said = f"What was said and done up to message {hidden.position}. " * 8
-    edits.append(Summarize(Span(first, hidden.id), said, policy="bench", reason="the window moves on"))
-    stamp = recent[-1].stamp
-    return Record(head.number + 1, tuple(edits), stamp.turn, stamp.time, head.tip, head.position, author="plan")
-
-
-def settled(url: str) -> None:
-    """Do now what the database would do while something is measured, because of how it was filled."""
-    if url.startswith("sqlite"):
-        with closing(sqlite3.connect(url.removeprefix("sqlite:///").partition("?")[0])) as connection:
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        return
-    import psycopg
-
-    with psycopg.connect(url.partition("?")[0], autocommit=True) as connection:
-        connection.execute("VACUUM ANALYZE")
-        connection.execute("CHECKPOINT")
-
-
-# ------------------------------------------------------------------------------------------------------- measuring
+_WARM = 10
+"""Turns before those that are measured: they fill caches, and make the edits that were left open."""
+_COLLECT = 50
+"""Turns between two collections of garbage, which happen while nothing is measured."""
 
 
 def measured(folder: Path, quick: bool) -> Iterator[Measured]:
@@ -120,14 +51,16 @@ def measured(folder: Path, quick: bool) -> Iterator[Measured]:
             for kind, store in zip(kinds, stores, strict=True):
                 store.close()  # type: ignore[attr-defined]
                 settled(urls[kind][size])
-        rounds, count, resumes = (1, 10, 2) if quick else (8, 50, 30)
+        count, resumes = (10, 2) if quick else (500, 30)
         for kind in kinds:
             stores_of = urls[kind]
             yield from _of_turns(kind, "first after resume", resuming(stores_of, resumes))
-            yield from _of_turns(kind, "steady", turning(stores_of, "none", rounds, count))
-            yield from _of_resuming(kind, stores_of, 1 if quick else 3)
+            yield from _of_turns(kind, "steady", turning(stores_of, "none", count))
+            if kind == "postgres":
+                yield from _of_log(stores_of, 5 if quick else 100)
+            yield from _of_resuming(kind, stores_of, 1 if quick else 5)
             yield from _of_looking(kind, stores_of)
-            yield from _of_turns(kind, "editing", turning(stores_of, "keep-last-5", rounds, count))
+            yield from _of_turns(kind, "editing", turning(stores_of, "keep-last-5", count))
 
 
 def _plain(url: str) -> str:
@@ -146,12 +79,38 @@ def _of_turns(kind: str, what: str, took: dict[int, Took]) -> Iterator[Measured]
 
 
 def _of_resuming(kind: str, stores: dict[int, str], times: int) -> Iterator[Measured]:
-    found = {size: [resumed(url) for _ in range(times)] for size, url in stores.items()}
+    found: dict[int, list[tuple[float, float, int]]] = {size: [] for size in stores}
+    for _ in range(times):
+        for size, url in stores.items():
+            found[size].append(resumed(url))
     least = found[min(found)]
     for size, some in found.items():
         name = f"resume {size:,}, {some[0][2]:,} live, {kind}"
         yield f"{name}, CPU", min(one[0] for one in some), "ms", min(one[0] for one in least), None, ""
         yield f"{name}, memory", some[0][1], "MB", least[0][1], None, ""
+
+
+def _of_log(stores: dict[int, str], count: int) -> Iterator[Measured]:
+    """Bytes that steady turns write into the server's log right after a checkpoint: a page whole when it is first
+    touched, so most of them for the index of ids, whose pages are touched in no order.
+    """
+    import psycopg
+
+    floor = None
+    for size, url in stores.items():
+        with psycopg.connect(url.partition("?")[0], autocommit=True) as connection, opened(url) as chat:
+
+            def end(connection: psycopg.Connection[tuple[int]] = connection) -> int:
+                told = connection.execute("SELECT CAST(pg_current_wal_insert_lsn() - '0/0' AS BIGINT)").fetchone()
+                return told[0] if told else 0
+
+            connection.execute("CHECKPOINT")
+            began = end()
+            for exchange in islice(turns(), count):
+                turn(chat, exchange)
+            value = (end() - began) / count / 1000
+        yield f"log of a steady turn, {size:,}, postgres", value, "kB", floor, None, "right after a checkpoint"
+        floor = floor or value
 
 
 def _of_looking(kind: str, stores: dict[int, str]) -> Iterator[Measured]:
@@ -199,19 +158,17 @@ def turn(chat: Conversation, exchange: tuple[Message, Message]) -> None:
     chat.format.body(chat.settle(), profile=chat.profile)
 
 
-def turning(stores: dict[int, str], policy: str, rounds: int, count: int) -> dict[int, Took]:
-    """So many turns at each size. The same ones, and the sizes in turn, so that all meet the same texts and machine."""
-    said = list(islice(turns(), 10 + rounds * count))
+def turning(stores: dict[int, str], policy: str, count: int) -> dict[int, Took]:
+    """So many turns at each size, the same ones at all. Each time another size is the first."""
     chats = {size: opened(url, policy) for size, url in stores.items()}
     took = {size: Took() for size in stores}
-    for chat in chats.values():
-        for exchange in said[:10]:  # The first ones fill caches, and make the edits that were left open.
-            turn(chat, exchange)
-    for start in range(10, len(said), count):
-        for size, chat in chats.items():
+    order = list(stores)
+    for n, exchange in enumerate(islice(turns(), _WARM + count)):
+        if n % _COLLECT == 0:
             gc.collect()
-            for exchange in said[start : start + count]:
-                took[size].time(partial(turn, chat, exchange))
+        for size in order[n % len(order) :] + order[: n % len(order)]:
+            one = took[size] if n >= _WARM else Took()
+            one.time(partial(turn, chats[size], exchange))
     for chat in chats.values():
         chat.close()
     return took

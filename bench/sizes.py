@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from corpus import messages
 from databases import Measured, place, servers
-from depth import settled
+from past import settled
 
 from foveate import Message, open_conversation
 from foveate.core.wire import encode_message

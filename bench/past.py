@@ -1,0 +1,95 @@
+"""A past of any length in front of the same live window, in as many databases as are compared.
+
+It is real text, cut short, that was managed as it came: every 200 messages a record of the journal shrinks results and
+moves a summary on, so that a million messages have 5,000 records with 100,000 edits, and 1,000 are shown. What is left
+behind is what a program leaves that did the same: the snapshot it would have saved last, and a database that has
+settled.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from corpus import cut, messages
+
+from foveate import Edit, Replace, Span, Summarize, Target, Text
+from foveate.core.ids import record_id
+from foveate.core.journal import Record
+from foveate.core.outlines import outline_of_record
+from foveate.core.profiles import profile_for
+from foveate.core.projection import Projection
+from foveate.counters.estimate import EstimatingCounter
+from foveate.engine.state import row_of
+from foveate.formats import get_format
+from foveate.ports import Appended, Database, Head
+from foveate.testing.rows import chain
+
+LIVE = 1_000
+"""Messages that are shown, however long the history is."""
+_RECORD = 200
+"""Messages between two records of the journal."""
+_EDITS = 20
+"""Edits in each record."""
+_TEXT = 240
+"""Characters that a message of the past keeps of each text."""
+
+
+def build(stores: Sequence[Database], name: str, size: int) -> None:
+    """The same conversation of `size` messages in each of these stores, with the snapshot a program would have left."""
+    heads = [store.open("", name) for store in stores]
+    format = get_format("openai")
+    shown = Projection(profile_for(format.name, ""), EstimatingCounter())
+    first = ""
+    recent: list[Appended] = []
+    past, live = messages(), messages()  # What is shown is the same at each size: only what lies behind it differs.
+    while heads[0].position < size:
+        count = min(_RECORD, size - heads[0].position)
+        is_past = heads[0].position < size - LIVE
+        said = [cut(message, _TEXT) for message in islice(past, count)] if is_past else list(islice(live, count))
+        rows = chain(said, heads[0])
+        heads = [store.append(head, rows) for store, head in zip(stores, heads, strict=True)]
+        for row in rows:
+            shown.append(row_of(row))
+        first = first or rows[0].id
+        recent = [*recent, *rows][-(LIVE + _RECORD) :]
+        if heads[0].position > LIVE:
+            record = _record(heads[0], first, recent)
+            shown.apply(record, {first: 1})
+            shown.forget()  # As a program does before it saves a snapshot: else all that was ever hidden is in it.
+            id = record_id(heads[0].record, outline_of_record(record))
+            heads = [store.commit(head, record, id) for store, head in zip(stores, heads, strict=True)]
+    shot = shown.snapshot()
+    for store, head in zip(stores, heads, strict=True):
+        store.save_snapshot(head, shot.position, shot.number, shot.encode())
+
+
+def _record(head: Head, first: str, recent: Sequence[Appended]) -> Record:
+    """One record: older results are told in short, and what lies behind the live window is summed up."""
+    hidden = recent[len(recent) - LIVE - 1]
+    results = [row for row in recent[-LIVE:] if row.stamp.origin == "tool"][: _EDITS - 1]
+    gone = (Text("[cleared]"),)
+    edits: list[Edit] = [Replace(Target(row.id, (0,)), gone, "bench", "older than others") for row in results]
+    said = f"What was said and done up to message {hidden.position}. " * 8
+    edits.append(Summarize(Span(first, hidden.id), said, policy="bench", reason="the window moves on"))
+    stamp = recent[-1].stamp
+    return Record(head.number + 1, tuple(edits), stamp.turn, stamp.time, head.tip, head.position, author="plan")
+
+
+def settled(url: str) -> None:
+    """Do now what the database would do while something is measured, because of how it was filled."""
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///").partition("?")[0])) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return
+    import psycopg
+
+    with psycopg.connect(url.partition("?")[0], autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE")
+        connection.execute("CHECKPOINT")
