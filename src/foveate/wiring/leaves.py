@@ -1,0 +1,136 @@
+"""Leaves by their names: which store is behind a URL, which model, summarizer and format have this name.
+
+Each is imported when it is asked for, so that nobody pays for what he does not use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .. import given
+from ..core.summaries import Summary, SummaryRequest
+from ..ports import Cost, Database, Format, Summarizer
+from ..stores import place_of
+
+if TYPE_CHECKING:
+    from ..models.anthropic import AnthropicModel
+    from ..models.demo import DemoModel
+    from ..models.openai import OpenAIModel
+
+__all__ = ["by_code", "cost_of", "format_of", "open_model", "open_store", "open_summarizer", "summarizer_of"]
+
+_SUMMARY_TIMEOUT = 60.0
+"""Seconds that a model may take for an answer when it writes a summary: less than the whole summary may take."""
+
+
+def open_store(url: str) -> Database:
+    """The store behind a URL: `memory:`, `sqlite:///PATH` or `postgresql://...`. Raises BadSetting for another one.
+
+    It keeps conversations (`ports.Store`) and what was set up for agents (`ports.Catalog`).
+
+    `sqlite:///PATH?search=off` keeps no index of words: the file is smaller by about 40 %, and `search` is refused.
+    `?wait=30`: seconds to wait while another process writes (10). `?synchronous=normal`: a power cut may undo the last
+    moments (docs/durability.md). Several are joined by `&`.
+    `postgresql://USER:PASSWORD@HOST/DATABASE?schema=NAME` needs the extra `postgres`; MissingExtra where it is missing.
+    """
+    given.text("The URL of a store", url)
+    place = place_of(url)
+    if place.kind == "memory":
+        from ..stores.memory import MemoryStore
+
+        return MemoryStore()
+    if place.kind == "postgres":
+        from ..stores.postgres import PostgresStore
+
+        return PostgresStore(place.path)
+    from ..stores.sqlite import SqliteStore
+
+    return SqliteStore(place.path, synchronous=place.synchronous, wait=place.wait, search=place.search)
+
+
+def open_model(
+    name: str,
+    *,
+    asynchronous: bool = False,
+    max_tokens: int | None = None,
+    timeout: float | None = None,
+    max_retries: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    api_key: str | None = None,
+) -> AnthropicModel | OpenAIModel | DemoModel:
+    """The model of this name, through its provider's official SDK: `anthropic:claude-haiku-4-5`, `openai:gpt-4.1-mini`,
+    `google:gemini-2.5-flash`, `xai:grok-4.7`, ... (`foveate.models.PROVIDERS`).
+
+    Its `format` is the one to open a conversation with. Its key is `api_key`, or is found where the SDK finds it, when
+    the first request is sent. `asynchronous`: its answers are awaited. `max_tokens`: of one answer (default 8,192).
+    `timeout`: seconds until the answer, or the next piece of a stream (600). `max_retries`: the SDK's (2). `options`:
+    said with every request, such as `{"temperature": 0}`. Raises BadSetting for another name, and MissingExtra where
+    the SDK is not installed.
+    """
+    from ..models import model_named
+
+    return model_named(
+        name,
+        asynchronous=asynchronous,
+        max_tokens=max_tokens,
+        timeout=timeout,
+        max_retries=max_retries,
+        options=options,
+        api_key=api_key,
+    )
+
+
+def cost_of(name: str) -> Cost | None:
+    """What tokens of the model with this name cost in US dollars, as a function of a `Usage`; None where that is not
+    known, or `genai-prices` is not installed (`pip install "foveate[prices]"`).
+    """
+    from ..models.prices import cost_of as found
+
+    return found(name)
+
+
+def open_summarizer(name: str, *, prompts: Mapping[str, str] | None = None) -> Summarizer:
+    """The summarizer of this name: `digest` or `first-characters`, which need no model, or a model.
+
+    A model is named as in `anthropic:claude-haiku-4-5` or `openai:gpt-4.1-mini`. What it wrote is kept for the same
+    question, and where it fails, or writes what cannot be taken, the digest answers. `prompts`: a model's, by their
+    names, beside the shipped ones or in their places. Raises BadSetting for another name, and MissingExtra where the
+    SDK is not installed.
+    """
+    from ..models import is_model_name, model_named
+    from ..summarizers import fallback, first_characters, summarizer_named
+
+    given.text("The name of a summarizer", name)
+    if not is_model_name(name):
+        return summarizer_named(name)
+    from ..summarizers.cache import cached
+    from ..summarizers.digest import digest_history
+    from ..summarizers.model import model_summarizer
+
+    model = model_named(name, timeout=_SUMMARY_TIMEOUT)
+    writer = model_summarizer(model, format_of(model.format), prompts=prompts)
+    return fallback(cached(writer), digest_history(), first_characters())
+
+
+def format_of(format: str | Format) -> Format:
+    if not isinstance(format, str):
+        return format
+    from ..formats import get_format
+
+    return get_format(format)
+
+
+def summarizer_of(summarizer: str | Summarizer) -> Summarizer | None:
+    if isinstance(summarizer, str):
+        return open_summarizer(summarizer) if summarizer else None
+    from ..summarizers import checked
+
+    return checked(summarizer)
+
+
+def by_code(request: SummaryRequest) -> str | Summary | Awaitable[str | Summary]:
+    """The summarizer that answers where the conversation's own did not do."""
+    from ..summarizers import summarizer_named  # Few conversations ever need it.
+
+    return summarizer_named("digest")(request)
