@@ -44,6 +44,9 @@ _LOST = {
 _ONCE = {"25P04"}
 """It ended the connection, and would do so again."""
 
+_DAMAGED = {"XX001", "XX002"}
+"""A page, or an index, that is not as it was written."""
+
 _SAID = (
     ("password authentication failed", "The user or the password is wrong. Correct the URL."),
     ("no password supplied", "It asks for a password. Put one into the URL, or into ~/.pgpass."),
@@ -67,6 +70,58 @@ _SAID = (
     ("FATAL: role", "Create the user, or correct the URL."),
 )
 """What libpq says where no connection comes about, and what to do. It hands on no code there."""
+
+_TOLD: dict[tuple[str, ...], str] = {
+    ("40001", "40P01", "23505", "23503"): (
+        "{place} is too busy {why}: others kept writing to the same rows at the same moments. Nothing was written. "
+        "Retry later."
+    ),
+    ("55P03",): (
+        "{place}: another writer has held the same row for too long {why}. Nothing was written. Let it finish, then "
+        "retry; wait= in the URL says for how long to wait."
+    ),
+    ("57014", "25P04"): (
+        "{place} took too long and was stopped {why}. Nothing was written. Retry, or raise the server's "
+        "statement_timeout or transaction_timeout for this user."
+    ),
+    ("25P03",): (
+        "{place} ended a transaction in which this process was silent for too long, again and again {why}. Nothing was "
+        "written. See what holds this process up, or raise idle_in_transaction_session_timeout."
+    ),
+    ("25006",): (
+        "{place} takes no writes {why}: it is a standby, or set to read only for this user. Nothing was written. "
+        "Connect to the primary (target_session_attrs=read-write), or ask its administrator."
+    ),
+    ("42501",): (
+        "{place} does not let this user do it {why}. Nothing was written. Grant the user USAGE on the schema and "
+        "SELECT, INSERT, UPDATE and DELETE on its tables; who opens a new one needs CREATE on the schema too."
+    ),
+    ("53100",): (
+        "The disk of {place} is full {why}. Nothing was written. Make room on the server, then retry; reading goes on."
+    ),
+    ("53000", "53200", "53400"): (
+        "{place} has run out of memory, or of what it sets aside for locks {why}. Nothing was written. Retry; if it "
+        "happens again, raise the server's memory, or max_locks_per_transaction as its hint says."
+    ),
+    ("53300",): (
+        "{place} has no connection to spare {why}. Nothing was written. Lower pool=, or raise its max_connections."
+    ),
+    ("58000", "58030", "58P01"): (
+        "The server of {place} could not read or write a file of its own {why}. Nothing was written. See its log and "
+        "its disk before you retry."
+    ),
+    ("42P01", "42703", "3F000"): (
+        "{place} misses a table that was there {why}. Something else changed this schema. Restore it, or give foveate "
+        "a schema of its own."
+    ),
+    ("26000", "42P05", "08P01"): (
+        "{place} does not know what was prepared {why}: a pooler between here and the server mixes up connections. Let "
+        "it pool by sessions, or connect to the server itself."
+    ),
+    ("57P04",): "{place} was dropped {why}. Restore a backup into a new database, or correct the URL.",
+}
+"""What the server says by its code, once it was asked, and what to do. `{why}` is its own first line."""
+_BY_CODE = {code: sentence for codes, sentence in _TOLD.items() for code in codes}
 
 
 def is_conflict(error: BaseException) -> bool:
@@ -138,81 +193,20 @@ def explain(error: Exception, place: str) -> StoreError:
             f"{place} cannot keep this {why}. Nothing was written. PostgreSQL's text holds neither NUL nor half of a "
             f"surrogate pair; take them out."
         )
-    match _code(error):
-        case "40001" | "40P01" | "23505" | "23503":
-            return StoreError(
-                f"{place} is too busy {why}: others kept writing to the same rows at the same moments. Nothing was "
-                f"written. Retry later."
-            )
-        case "55P03":
-            return StoreError(
-                f"{place}: another writer has held the same row for too long {why}. Nothing was written. Let it "
-                f"finish, then retry; wait= in the URL says for how long to wait."
-            )
-        case "57014" | "25P04":
-            return StoreError(
-                f"{place} took too long and was stopped {why}. Nothing was written. Retry, or raise the server's "
-                f"statement_timeout or transaction_timeout for this user."
-            )
-        case "25P03":
-            return StoreError(
-                f"{place} ended a transaction in which this process was silent for too long, again and again {why}. "
-                f"Nothing was written. See what holds this process up, or raise idle_in_transaction_session_timeout."
-            )
-        case "25006":
-            return StoreError(
-                f"{place} takes no writes {why}: it is a standby, or set to read only for this user. Nothing was "
-                f"written. Connect to the primary (target_session_attrs=read-write), or ask its administrator."
-            )
-        case "42501":
-            return StoreError(
-                f"{place} does not let this user do it {why}. Nothing was written. Grant the user USAGE on the schema "
-                f"and SELECT, INSERT, UPDATE and DELETE on its tables; who opens a new one needs CREATE on the schema "
-                f"too."
-            )
-        case "53100":
-            return StoreError(
-                f"The disk of {place} is full {why}. Nothing was written. Make room on the server, then retry; reading "
-                f"goes on."
-            )
-        case "53000" | "53200" | "53400":
-            return StoreError(
-                f"{place} has run out of memory, or of what it sets aside for locks {why}. Nothing was written. Retry; "
-                f"if it happens again, raise the server's memory, or max_locks_per_transaction as its hint says."
-            )
-        case "53300":
-            return StoreError(
-                f"{place} has no connection to spare {why}. Nothing was written. Lower pool=, or raise its "
-                f"max_connections."
-            )
-        case "58000" | "58030" | "58P01":
-            return StoreError(
-                f"The server of {place} could not read or write a file of its own {why}. Nothing was written. See its "
-                f"log and its disk before you retry."
-            )
-        case code if code.startswith("54"):
-            return StoreError(
-                f"{place} cannot hold something as large as this {why}. Nothing was written. Make the message smaller."
-            )
-        case "42P01" | "42703" | "3F000":
-            return StoreError(
-                f"{place} misses a table that was there {why}. Something else changed this schema. Restore it, or "
-                f"give foveate a schema of its own."
-            )
-        case "26000" | "42P05" | "08P01":
-            return StoreError(
-                f"{place} does not know what was prepared {why}: a pooler between here and the server mixes up "
-                f"connections. Let it pool by sessions, or connect to the server itself."
-            )
-        case "XX001" | "XX002":
-            return Damaged(f"{place} is damaged {why}. Stop writing to it, then restore a backup.")
-        case "57P04":
-            return StoreError(f"{place} was dropped {why}. Restore a backup into a new database, or correct the URL.")
-        case code if is_lost(error) or (not code and isinstance(error, psycopg.OperationalError)):
-            return StoreError(
-                f"The connection to {place} was lost again and again {why}. Nothing was written. See that the server "
-                f"runs and what its log says, then retry."
-            )
+    code = _code(error)
+    if code in _DAMAGED:
+        return Damaged(f"{place} is damaged {why}. Stop writing to it, then restore a backup.")
+    if code in _BY_CODE:
+        return StoreError(_BY_CODE[code].format(place=place, why=why))
+    if code.startswith("54"):  # A limit of the program.
+        return StoreError(
+            f"{place} cannot hold something as large as this {why}. Nothing was written. Make the message smaller."
+        )
+    if is_lost(error) or (not code and isinstance(error, psycopg.OperationalError)):
+        return StoreError(
+            f"The connection to {place} was lost again and again {why}. Nothing was written. See that the server "
+            f"runs and what its log says, then retry."
+        )
     return StoreError(f"{place} failed {why}. Nothing was written. See the server's log for what it is about.")
 
 
