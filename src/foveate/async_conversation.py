@@ -102,9 +102,11 @@ class AsyncConversation(Shell):
         kept: Sequence[Kept] = (),
         metadata: Mapping[str, Any] | None = None,
         step: str = "",
+        owner: str = "",
     ) -> tuple[str, ...]:
         """See `Conversation.append`."""
-        return await self._do(self._append(message, after, self._about(time, origin, lease, kept, metadata, step)))
+        about = self._about(time, origin, lease, kept, metadata, step)
+        return await self._do(self._for(owner, self._append(message, after, about)))
 
     async def plan(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Plan:
         """See `Conversation.plan`."""
@@ -119,25 +121,32 @@ class AsyncConversation(Shell):
         return await self._do(self._settle(system, tools, messages))
 
     async def prompt(
-        self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = (), messages: object = None
+        self,
+        *,
+        system: object = None,
+        tools: Sequence[Mapping[str, Any]] = (),
+        messages: object = None,
+        owner: str = "",
     ) -> dict[str, Any]:
         """See `Conversation.prompt`."""
         async with self._lock:
-            return self._prompted(await self._perform(self._settle(system, tools, messages)))
+            return self._prompted(await self._perform(self._for(owner, self._settle(system, tools, messages))))
 
     async def body(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> bytes:
         """See `Conversation.body`."""
         async with self._lock:
             return self._bodied(await self._perform(self._settle(system, tools, None)))
 
-    async def record(self, reply: object, *, usage: Usage | None = None, step: str = "", call: int = 0) -> str:
+    async def record(
+        self, reply: object, *, usage: Usage | None = None, step: str = "", call: int = 0, owner: str = ""
+    ) -> str:
         """See `Conversation.record`."""
-        return await self._do(self._record(reply, usage, step, call))
+        return await self._do(self._for(owner, self._record(reply, usage, step, call)))
 
-    async def refused(self, error: BaseException) -> dict[str, Any]:
+    async def refused(self, error: BaseException, *, owner: str = "") -> dict[str, Any]:
         """See `Conversation.refused`."""
         async with self._lock:
-            return self._prompted(await self._perform(self._refused(error)))
+            return self._prompted(await self._perform(self._for(owner, self._refused(error))))
 
     @overload
     async def expand(self, handle: str | int, *, where: Where = "view", reason: str = "") -> Message: ...

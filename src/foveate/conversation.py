@@ -85,6 +85,7 @@ class Conversation(Shell):
         kept: Sequence[Kept] = (),
         metadata: Mapping[str, Any] | None = None,
         step: str = "",
+        owner: str = "",
     ) -> tuple[str, ...]:
         """Add what was said at the tip, all or nothing, and return the ids of the messages added.
 
@@ -94,10 +95,12 @@ class Conversation(Shell):
         came from, if its role does not say. `lease`: when it expires, for `expire_results`. `kept`: for how long each
         of its parts is shown, for `retain_blocks`; without these policies both are recorded and nothing else.
         `metadata`: facts of your own, a JSON object that is kept and never read. `step`: of an agent's run, that it
-        came from (`core.runs.step_name`). Raises BadMessage, BadSetting, and
-        TipMoved if something else follows `after`.
+        came from (`core.runs.step_name`). `owner`: who has to have the claim on this conversation (`claim`); where that
+        one has lost it, nothing is added and AtWork is raised. Raises BadMessage, BadSetting, and TipMoved if something
+        else follows `after`.
         """
-        return self._do(self._append(message, after, self._about(time, origin, lease, kept, metadata, step)))
+        about = self._about(time, origin, lease, kept, metadata, step)
+        return self._do(self._for(owner, self._append(message, after, about)))
 
     def plan(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> Plan:
         """A dry run: the edits the next prompt would commit, and the views before and after. Changes nothing."""
@@ -112,40 +115,50 @@ class Conversation(Shell):
         return self._do(self._settle(system, tools, messages))
 
     def prompt(
-        self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = (), messages: object = None
+        self,
+        *,
+        system: object = None,
+        tools: Sequence[Mapping[str, Any]] = (),
+        messages: object = None,
+        owner: str = "",
     ) -> dict[str, Any]:
         """The keyword arguments of the SDK call for the next turn; commits the plan that makes them fit.
 
         `messages`: the whole list, for whoever keeps one: its new tail is appended, and where it departs from the
         history the conversation forks (the former course is kept under its name with `~1`, `~2`, ...). `system` and
-        `tools` are counted and passed through. Raises BadSetting if neither window nor model is known, DoesNotFit
-        if system prompt and pending request alone do not fit, CompactionFailed where a strict policy says so.
+        `tools` are counted and passed through. `owner`: who has to have the claim where something is appended for it
+        (what plugins say, answers of `expand`), as for `append`. Raises BadSetting if neither window nor model is
+        known, DoesNotFit if system prompt and pending request alone do not fit, CompactionFailed where a strict policy
+        says so.
         """
         with self._lock:
-            return self._prompted(self._do(self._settle(system, tools, messages)))
+            return self._prompted(self._do(self._for(owner, self._settle(system, tools, messages))))
 
     def body(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> bytes:
         """Like `prompt`, as the JSON bytes of the request body, without cache marks."""
         with self._lock:
             return self._bodied(self._do(self._settle(system, tools, None)))
 
-    def record(self, reply: object, *, usage: Usage | None = None, step: str = "", call: int = 0) -> str:
+    def record(
+        self, reply: object, *, usage: Usage | None = None, step: str = "", call: int = 0, owner: str = ""
+    ) -> str:
         """Add the model's answer and what it was billed; returns its id.
 
         `reply`: the SDK's response, its dict form, or a core `Message`. What the provider measured calibrates later
         estimates. `step`: of an agent's run, that asked for it. `call`: the number of the model call that it answers
         (`view.turn`, as the prompt was made): where somebody else has answered that first, TipMoved is raised and
-        nothing is added.
+        nothing is added. `owner`: as for `append`.
         """
-        return self._do(self._record(reply, usage, step, call))
+        return self._do(self._for(owner, self._record(reply, usage, step, call)))
 
-    def refused(self, error: BaseException) -> dict[str, Any]:
+    def refused(self, error: BaseException, *, owner: str = "") -> dict[str, Any]:
         """The provider said the prompt is too long: learn the limit, plan smaller, and return the new prompt.
 
         Raises `error` itself if it says something else, and Refused if a prompt is refused twice in a row.
+        `owner`: as for `prompt`.
         """
         with self._lock:
-            return self._prompted(self._do(self._refused(error)))
+            return self._prompted(self._do(self._for(owner, self._refused(error))))
 
     @overload
     def expand(self, handle: str | int, *, where: Where = "view", reason: str = "") -> Message: ...
@@ -272,7 +285,7 @@ class Conversation(Shell):
     def claim(self, owner: str, instead_of: Claim | None = None) -> Claim:
         """Claim this conversation for one who is at work in it, and return whose claim there is now (`Store.claim`).
 
-        Agents do so by themselves. It binds those who name an owner when they keep runs and steps, and nobody else.
+        Agents do so by themselves. It binds those who name an owner when they write, and nobody else.
         """
         return self._do(self._claim(owner, instead_of))
 

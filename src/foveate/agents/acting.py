@@ -52,6 +52,6 @@ def carry_out(running: Running, looping: Looping, leases: Leases, step: Actions,
         steps: list[AgentRunStep] = yield Do(partial(running.conversation.steps, run, at))
         message, lease = one_message([one for one, _ in told], [lease for _, lease in told], len(failed))
         name = step_name(run, steps[0].number)  # One message names one step: the first.
-        (id,) = yield Do(partial(running.conversation.append, message, lease=lease, step=name))
+        (id,) = yield from running.say(message, lease=lease, step=name)
         for record in steps:
             yield from running.link_step(record, id)

@@ -266,7 +266,7 @@ def _append(running: Running, calling: Calling, opened: Sequence[_Open]) -> Act[
         if said is not None:
             message, lease = said
             step = step_name(one.step.run, one.step.number)
-            ids = yield Do(partial(running.conversation.append, message, lease=lease, step=step))
+            ids = yield from running.say(message, lease=lease, step=step)
             yield from running.link_step(one.step, ids[-1])
         one.is_appended = True
         yield Answered(one.call, result, one.seconds)

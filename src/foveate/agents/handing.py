@@ -79,7 +79,7 @@ class Handing:
         message = result_message(record.name, [Text(record.output)], state, what="Result of the sub-agent")
         lease = self._opened.leases.of_sub_agent(record.name, sub.result_lease if sub else None)
         name = step_name(record.run, record.number)
-        (id,) = yield Do(partial(self._chat.append, message, lease=lease, step=name))
+        (id,) = yield from running.say(message, lease=lease, step=name)
         yield from running.link_step(record, id)
 
     def _come_to(

@@ -149,7 +149,7 @@ class Looper:
     # -------------------------------------------------------------------------------------------------------- the loop
 
     def _first(self, running: Running, task: str) -> Act[Outcome]:
-        yield Do(partial(self._chat.append, task, step=step_name(running.run.id, 0)))
+        yield from running.say(task, step=step_name(running.run.id, 0))
         return (yield from self._loop(running))
 
     def _taken_up(self, running: Running) -> Act[Outcome]:
@@ -253,7 +253,7 @@ class Looper:
         """Tell the model something that no action said and no user: a request ends with words for the model."""
         if not past.has_told(running.run.id, at):
             name = step_name(running.run.id, at)
-            yield Do(partial(self._chat.append, user(sendable(text)), lease=_NOTE, step=name))
+            yield from running.say(user(sendable(text)), lease=_NOTE, step=name)
 
     # ------------------------------------------------------------------------------------------------------- expansion
 
@@ -295,7 +295,7 @@ class Looper:
             place = parse_handle(excerpt.handle).first
             (row,) = yield Do(partial(self._chat.history, place, place))
             name = step_name(record.run, record.number)
-            yield Do(partial(self._chat.append, user(str(excerpt)), lease=row.stamp.lease or _PART, step=name))
+            yield from running.say(user(str(excerpt)), lease=row.stamp.lease or _PART, step=name)
         return str(excerpt)
 
     def _is_whole(self, name: str | int) -> bool:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ..core.messages import Message
 from ..core.runs import AgentRun, AgentRunStep, RunState, StepKind, step_name
-from ..core.stamps import Stop, Usage
+from ..core.stamps import Lease, Origin, Stop, Usage
 from ..errors import BadSetting
 from ..ports import Clock, Cost, Model, StreamingModel
 from .acts import Act, Do, Hear, Left
@@ -107,7 +107,7 @@ class Running:
         """One model call, a turn: plan, send, record. Returns the recorded reply. Raises what the SDK raises."""
         chat, begun_at = self.conversation, time.monotonic()
         number = chat.head.number
-        prompt = yield Do(lambda: chat.prompt(system=system, tools=tools))
+        prompt = yield Do(lambda: chat.prompt(system=system, tools=tools, owner=self._owner))
         yield from self._tell_changes(number)
         step = self._next_step("model", self.model.name)
         try:
@@ -120,7 +120,7 @@ class Running:
             message, usage = chat.format.parse_reply(response)
             self.stop = chat.format.stop_of(response)
             name = step_name(self.run.id, step.number)
-            id = yield Do(partial(chat.record, response, step=name, call=step.turn))
+            id = yield Do(partial(chat.record, response, step=name, call=step.turn, owner=self._owner))
         except BaseException as error:
             yield from self._failed(step, error)
             raise
@@ -160,7 +160,7 @@ class Running:
                     return (yield Hear(partial(cast(StreamingModel, self.model).stream, body)))
                 return (yield Do(partial(self.model.complete, body), is_slow=True))
             except Exception as error:  # What is no such refusal is raised again by `refused`.
-                prompt = yield Do(partial(self.conversation.refused, error))
+                prompt = yield Do(partial(self.conversation.refused, error, owner=self._owner))
         raise AssertionError("The conversation raises Refused before this.")
 
     def begin_step(self, kind: StepKind, name: str, *, call: str = "", input: str = "") -> Act[AgentRunStep]:
@@ -188,6 +188,16 @@ class Running:
     def link_step(self, step: AgentRunStep, message: str) -> Act[None]:
         """Write down which message a step led to, that had ended before the message was appended."""
         yield Do(partial(self.conversation.keep_step, replace(step, message=message), owner=self._owner))
+
+    def say(
+        self, said: object, *, lease: Lease | None = None, origin: Origin | None = None, step: str = ""
+    ) -> Act[tuple[str, ...]]:
+        """Append what the model is to be told; the ids of the messages. Raises AtWork, and says nothing, where somebody
+        has taken the work over. `step`: that it comes from.
+        """
+        how: dict[str, Any] = {"lease": lease, "origin": origin, "step": step, "owner": self._owner}
+        ids: tuple[str, ...] = yield Do(partial(self.conversation.append, said, **how))
+        return ids
 
     def keep(self) -> Act[None]:
         """Write down how the run stands."""

@@ -92,7 +92,7 @@ class Talker:
         yield Do(self._chat.refresh)
         yield from self._close_earlier()
         before = len(self._chat)
-        yield Do(partial(self._chat.append, said))
+        yield Do(partial(self._chat.append, said, owner=self._hold.owner))
         if not isinstance(said, str):
             rows: list[Historic] = yield Do(partial(self._chat.history, before + 1))
             said = "\n".join(row.message.text for row in rows)
@@ -146,7 +146,7 @@ class Talker:
         yield from answer_open(running, calling)
         newest = yield from self._newest()
         if newest is not None and _was_cut(newest):
-            yield Do(partial(self._chat.append, GO_ON, origin="derived"))
+            yield from running.say(GO_ON, origin="derived")
         while True:
             if reason := running.reached():
                 return (yield from running.end("stopped", said, reason))
@@ -175,7 +175,7 @@ class Talker:
             value = wanted.read(text)
         except Wrong as error:
             if tries < _TRIES:
-                yield Do(partial(self._chat.append, str(error)))
+                yield from running.say(str(error))
                 return None
             reason = f"no answer of the type {wanted.name} in {tries} tries: {error}"
             return (yield from running.end("failed", text, reason))

@@ -56,9 +56,9 @@ class Appending(State):
             before = self.head.position
             try:
                 if after is None:
-                    made = yield from self._extend(batch)
+                    made = yield from self._extend(batch, about.owner)
                 else:
-                    made = yield from self._add(batch)
+                    made = yield from self._add(batch, about.owner)
             except TipMoved:
                 yield from self.refresh()
                 if about.step and (there := (yield from self._led_to(about.step, batch.bodies, before))):
@@ -78,9 +78,9 @@ class Appending(State):
         past, clock, counter = self.projection, self.clock, self.counter
         return Batch(messages, about, past, clock=clock, counter=counter, begun=begun, estimate=estimate)
 
-    def _extend(self, batch: Batch) -> Step[tuple[str, ...]]:
+    def _extend(self, batch: Batch, owner: str) -> Step[tuple[str, ...]]:
         """Add messages wherever the tip is by then."""
-        tail: Tail = yield partial(self.store.extend, self.head, batch.behind)
+        tail: Tail = yield partial(self.store.extend, self.head, batch.behind, owner=owner)
         count = len(batch.messages)
         yield from self._move_on(tail, batch.messages)
         rows = tail.rows()[-count:]
@@ -88,10 +88,10 @@ class Appending(State):
             rows = yield partial(self.store.messages, tail.head, tail.head.position - count + 1, tail.head.position)
         return tuple(row.id for row in rows)
 
-    def _add(self, batch: Batch) -> Step[tuple[str, ...]]:
+    def _add(self, batch: Batch, owner: str) -> Step[tuple[str, ...]]:
         """Add messages if nobody was first."""
         rows = batch.rows(self.head)
-        self.head = yield partial(self.store.append, self.head, rows)
+        self.head = yield partial(self.store.append, self.head, rows, owner=owner)
         for row, message in zip(rows, batch.messages, strict=True):
             self.projection.append(Row(row.position, row.id, message, row.stamp, len(row.body)))
         last = rows[-1]

@@ -51,6 +51,8 @@ class About(Struct, frozen=True):
     """On a reply: the number of the model call that it answers, where only one reply may; 0: nobody asks."""
     stop: Stop | None = None
     """On a reply: why it ended."""
+    owner: str = ""
+    """Who has to have the claim on the conversation, else nothing is appended; "": nobody."""
 
     def origin_of(self, message: Message) -> Origin:
         """Where a message came from: as was said, else by its type, else by its role."""

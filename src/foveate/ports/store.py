@@ -29,11 +29,14 @@ class Store(Protocol):
         """The head of a conversation; made empty if there is none and `create`, else NoSuchConversation."""
         ...
 
-    def append(self, head: Head, rows: Sequence[Appended]) -> Head:
-        """Add messages after the tip, all or none. Raises TipMoved if the tip is no longer `head`'s."""
+    def append(self, head: Head, rows: Sequence[Appended], *, owner: str = "") -> Head:
+        """Add messages after the tip, all or none. Raises TipMoved if the tip is no longer `head`'s.
+
+        With `owner`, only while that one has the claim on this branch, of which this is a sign of life; else AtWork.
+        """
         ...
 
-    def extend(self, head: Head, make: Callable[[Tail], Sequence[Appended]]) -> Tail:
+    def extend(self, head: Head, make: Callable[[Tail], Sequence[Appended]], *, owner: str = "") -> Tail:
         """Add the messages that `make` returns after the tip, wherever it is by then, all or none; returns what there
         is beyond `head` once they are there, they themselves last.
 
@@ -42,7 +45,7 @@ class Store(Protocol):
         there. It must be pure and quick, and not call the store: others wait; it is called more than once, by any
         thread, and all but what the last call returned is dropped. Whatever it raises is raised, and nothing is
         written. Raises TipMoved, before anything is written, where `head` is too far behind (hundreds of messages) or
-        its name stands for another branch by now: follow `tail`, then retry.
+        its name stands for another branch by now: follow `tail`, then retry. `owner`: as for `append`.
         """
         ...
 
@@ -148,7 +151,7 @@ class Store(Protocol):
     def put_run(self, head: Head, run: AgentRun, *, owner: str = "") -> None:
         """Keep a run of an agent with this conversation, instead of what was kept under its id. Durable on return.
 
-        With `owner`, only while that one has the claim on this branch, of which this is a sign of life; else AtWork.
+        `owner`: as for `append`.
         """
         ...
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from .. import given
 from ..core.enrich import own_message
@@ -25,6 +27,8 @@ from .reading import Reading
 
 __all__ = ["Turning"]
 
+T = TypeVar("T")
+
 _log = logging.getLogger("foveate")
 _NESTED = "The system prompt or the tools are nested too deeply to be sent. Flatten them."
 _ATTEMPTS = 5
@@ -39,6 +43,15 @@ class Turning(Reading):
     def __init__(self, engine: Engine, on_event: Callable[[Event], object] | None, plugins: Sequence[Plugin]) -> None:
         super().__init__(engine, on_event)
         self._panel = Panel(plugins, self._left_out)
+        self._owner = ""
+
+    def _for(self, owner: str, step: Step[T]) -> Step[T]:
+        """The same step, in which nothing is appended unless `owner` has the claim on this conversation."""
+        before, self._owner = self._owner, given.text("owner=", owner)
+        try:
+            return (yield from step)
+        finally:
+            self._owner = before
 
     def _about(
         self,
@@ -98,6 +111,7 @@ class Turning(Reading):
 
     def _add(self, messages: Sequence[Message], after: str | None, about: About) -> Step[tuple[str, ...]]:
         before = self._engine.head.position
+        about = replace(about, owner=self._owner)
         ids = yield from self._engine.append(messages, after=after, about=about, addition=self._panel.add_to)
         if (self._on_event or self._watching) and self._engine.head.position > before:
             rows = yield lambda: self._engine.store.messages(self.head, before + 1, self.head.position)

@@ -69,7 +69,8 @@ def check_words(whose: str, **words: str) -> None:
     """Raises BadSetting where one of these short texts cannot be kept as text in every database."""
     for what, text in words.items():
         if len(text) > _NAME_MAX:
-            raise BadSetting(f"The {what} of a {whose} has {len(text):,} characters; at most {_NAME_MAX} are allowed.")
+            article = "an" if whose[0] in "aeiou" else "a"
+            raise BadSetting(f"The {what} of {article} {whose} has {len(text):,} characters; at most {_NAME_MAX} are allowed.")
         if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
             raise BadSetting(f"The {what} {text!r} holds a NUL or half of a surrogate pair. Choose another one.")
 
@@ -169,7 +170,7 @@ def check_point(head: Head, position: int, number: int) -> None:
 
 def check_held(head: Head, now: Head) -> None:
     """Raises WentBack where the branch, as it is `now`, ends before what was acknowledged to whoever has `head`."""
-    if now.position < head.position or now.number < head.number:
+    if now.position < head.position or now.number < head.number or now.erased < head.erased:
         raise went_back(head, now)
 
 

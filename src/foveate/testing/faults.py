@@ -66,11 +66,11 @@ class FailingStore:
     def open(self, tenant: str, name: str, *, create: bool = True) -> Head:
         return self._run("open", lambda: self._store.open(tenant, name, create=create))
 
-    def append(self, head: Head, rows: Sequence[Appended]) -> Head:
-        return self._run("append", lambda: self._store.append(head, rows))
+    def append(self, head: Head, rows: Sequence[Appended], *, owner: str = "") -> Head:
+        return self._run("append", lambda: self._store.append(head, rows, owner=owner))
 
-    def extend(self, head: Head, make: Callable[[Tail], Sequence[Appended]]) -> Tail:
-        return self._run("extend", lambda: self._store.extend(head, make))
+    def extend(self, head: Head, make: Callable[[Tail], Sequence[Appended]], *, owner: str = "") -> Tail:
+        return self._run("extend", lambda: self._store.extend(head, make, owner=owner))
 
     def tail(self, head: Head) -> Tail:
         return self._run("tail", lambda: self._store.tail(head))

@@ -80,22 +80,25 @@ class MemoryStore(MemoryCatalog):
                 self._names[tenant, name] = root, self._new_branch(tenant, root, MemoryBranch(name, [], []))
             return self._head(tenant, *self._names[tenant, name])
 
-    def append(self, head: Head, rows: Sequence[Appended]) -> Head:
+    def append(self, head: Head, rows: Sequence[Appended], *, owner: str = "") -> Head:
         check_rows(head, rows)
         with self._lock:
             branch, now = self._current(head)
+            self._beat(head, owner)
             if (now.name, now.position, now.tip, now.seal) != (head.name, head.position, head.tip, head.seal):
                 raise tip_moved(head, now)
+            self._beyond(head, now)
             branch.rows.extend(rows)
             return replace(self._head(head.tenant, head.root, head.branch), erased=head.erased)
 
-    def extend(self, head: Head, make: Callable[[Tail], Sequence[Appended]]) -> Tail:
+    def extend(self, head: Head, make: Callable[[Tail], Sequence[Appended]], *, owner: str = "") -> Tail:
         rows = make(Beyond(head))
         check_rows(head, rows)
         if not rows:
             return self.tail(head)
         with self._lock:
             _, now = self._current(head)
+            self._beat(head, owner)
             if now.name != head.name:
                 raise tip_moved(head, now)
             before = self._beyond(head, now)
@@ -124,6 +127,7 @@ class MemoryStore(MemoryCatalog):
             expected = head.name, head.number, head.record, head.erased
             if (now.name, now.number, now.record, now.erased) != expected:
                 raise stale_plan(head, now)
+            self._beyond(head, now)
             branch.journal.append((record_id, record))
             return self._head(head.tenant, head.root, head.branch)
 

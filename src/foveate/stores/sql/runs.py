@@ -6,7 +6,7 @@ are records beside the history, not a part of its chain.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -15,13 +15,13 @@ from ...core.runs import AgentRun, AgentRunStep, Claim
 from ...core.stamps import Usage
 from ...errors import Damaged, StoreError
 from ...ports import Head
-from ..checks import check_owner, check_run, check_step, taken_over
+from ..checks import check_held, check_owner, check_run, check_step, taken_over
 from ..codec import Codec, DamagedBody, pack, unpack
 from . import statements as sql
 from .driver import Driver, Row, Session
 from .rows import are_bytes, key, read_branch
 
-__all__ = ["SqlRuns", "read_runs", "read_steps"]
+__all__ = ["SqlRuns", "asked_by", "read_runs", "read_steps"]
 
 T = TypeVar("T")
 
@@ -109,11 +109,10 @@ class SqlRuns:
 
     def _put(self, head: Head, put: Callable[[Session], object], owner: str) -> None:
         def work(session: Session) -> None:
-            if not (owner and session.rows(sql.BEAT, (*key(head), owner))):  # Where a claim is, there is a branch.
+            if owner:
+                asked_by(session, head, owner, self._driver.place)  # Where a claim is, there is a branch.
+            else:
                 read_branch(session, head, self._driver.place)
-                if owner:
-                    found = session.rows(sql.CLAIM, key(head))
-                    raise taken_over(head, Claim(*found[0]) if found else None)
             put(session)
 
         self._driver.write(work)
@@ -132,6 +131,22 @@ class SqlRuns:
     def _packed(self, text: str) -> bytes:
         # What a tool hands back may hold halves of surrogate pairs, such as the name of a file that is not UTF-8.
         return pack(text.encode("utf-8", "surrogatepass"), self._codec)
+
+
+def asked_by(
+    session: Session, head: Head, owner: str, place: str, *asked: tuple[str, Sequence[Any]]
+) -> list[list[Row]]:
+    """What these statements return, asked in one breath with a sign of life of `owner`, if anybody is named: nobody
+    takes over until the transaction ends. Raises AtWork where that one has no claim on the branch.
+    """
+    if not owner:
+        return session.ask(*asked)
+    beat, *found = session.ask((sql.BEAT, (*key(head), owner)), *asked)
+    if not beat:
+        check_held(head, read_branch(session, head, place)[0])
+        claim = session.rows(sql.CLAIM, key(head))
+        raise taken_over(head, Claim(*claim[0]) if claim else None)
+    return found
 
 
 def read_runs(session: Session, head: Head) -> list[AgentRun]:

@@ -41,10 +41,20 @@ from .census import SqlCensus
 from .driver import Driver, Session
 from .erasing import SqlErasing
 from .migrate import bring_up_to_date
-from .rows import are_bytes, key, link_at, message_values, read_branch, read_messages, read_records, record_at
-from .runs import SqlRuns
+from .rows import (
+    are_bytes,
+    check_beyond,
+    key,
+    link_at,
+    message_values,
+    read_branch,
+    read_messages,
+    read_records,
+    record_at,
+)
+from .runs import SqlRuns, asked_by
 from .search import Searching
-from .turns import SqlTurns
+from .turns import SqlTurns, beyond
 
 __all__ = ["SqlStore"]
 
@@ -86,7 +96,7 @@ class SqlStore(SqlTurns, SqlBulk, SqlCensus, SqlErasing, SqlRuns, SqlCatalog):
             raise NoSuchConversation(name, self._driver.place)
         return head
 
-    def append(self, head: Head, rows: Sequence[Appended]) -> Head:
+    def append(self, head: Head, rows: Sequence[Appended], *, owner: str = "") -> Head:
         check_rows(head, rows)
         values = [message_values(head, row, pack(row.body, self._codec)) for row in rows]
         messages = [message for message, _ in values]
@@ -98,13 +108,15 @@ class SqlStore(SqlTurns, SqlBulk, SqlCensus, SqlErasing, SqlRuns, SqlCatalog):
         def work(session: Session) -> Head:
             expected = head.name, head.position, bytes.fromhex(head.tip), bytes.fromhex(head.seal)
             written = ends[0], bytes.fromhex(ends[1]), bytes.fromhex(ends[2])
-            found = session.rows(sql.ADVANCE, (*written, *key(head), *expected))
+            advance = sql.ADVANCE, (*written, *key(head), *expected)
+            (found,) = asked_by(session, head, owner, self._driver.place, advance)
             if not found:
                 raise tip_moved(head, self._now(session, head))
+            number, record, erased = found[0]
+            self._check_same(session, head, structs.replace(head, number=number, record=record.hex(), erased=erased))
             if bodies:
                 session.each(sql.ADD_BODY, bodies)
             session.each(sql.ADD_MESSAGE, messages)
-            number, record, _ = found[0]
             return Head(head.tenant, head.name, head.root, head.branch, *ends, number, record.hex(), head.erased)
 
         return self._driver.write(work)
@@ -118,8 +130,9 @@ class SqlStore(SqlTurns, SqlBulk, SqlCensus, SqlErasing, SqlRuns, SqlCatalog):
             found = session.rows(sql.COMMIT, (record.last, id, *key(head), *expected))
             if not found:
                 raise stale_plan(head, self._now(session, head))
-            session.rows(sql.ADD_RECORD, (*key(head), record.first, id, stored))
             position, tip, seal = found[0]
+            self._check_same(session, head, structs.replace(head, position=position, tip=tip.hex(), seal=seal.hex()))
+            session.rows(sql.ADD_RECORD, (*key(head), record.first, id, stored))
             ends = position, tip.hex(), seal.hex(), record.last, record_id, head.erased
             return Head(head.tenant, head.name, head.root, head.branch, *ends)
 
@@ -291,6 +304,15 @@ class SqlStore(SqlTurns, SqlBulk, SqlCensus, SqlErasing, SqlRuns, SqlCatalog):
 
     def _now(self, session: Session, head: Head) -> Head:
         return self._branch(session, head)[0]
+
+    def _check_same(self, session: Session, head: Head, now: Head) -> None:
+        """Raises WentBack where the chain that is not written to does not run through the head: the store lost some of
+        what it had, and nothing is to be added to the rest.
+        """
+        check_held(head, now)
+        ends = (now.position, now.tip, now.number, now.record)
+        if ends != (head.position, head.tip, head.number, head.record):
+            check_beyond(head, now, *session.ask(*beyond(head, 1, 1)))
 
     def _read_runs(self, head: Head, runs: Sequence[tuple[int, int]]) -> list[Appended]:
         def work(session: Session) -> list[Appended]:

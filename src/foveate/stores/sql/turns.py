@@ -17,7 +17,7 @@ from msgspec import structs
 from ...errors import NoSuchConversation
 from ...ports import Appended, Head, Tail
 from .. import lineage
-from ..checks import check_rows, tip_moved
+from ..checks import check_held, check_rows, tip_moved
 from ..codec import Codec, pack
 from ..tails import Beyond
 from . import statements as sql
@@ -33,8 +33,9 @@ from .rows import (
     stamp_in,
     with_body,
 )
+from .runs import asked_by
 
-__all__ = ["SqlTurns"]
+__all__ = ["SqlTurns", "beyond"]
 
 Make = Callable[[Tail], Sequence[Appended]]
 
@@ -55,18 +56,19 @@ class SqlTurns:
     _crowded: dict[tuple[str, int, int], int]
     """Branches with many writers, and for how many turns they are taken for such."""
 
-    def extend(self, head: Head, make: Make) -> Tail:
+    def extend(self, head: Head, make: Make, *, owner: str = "") -> Tail:
         rows = make(Beyond(head))  # As if nobody came first: then nothing is done while others wait.
         check_rows(head, rows)
         packed = {row.body_hash: pack(row.body, self._codec) for row in rows}
         if not rows:
             return self.tail(head)
-        turn = _Turn(head, make, _Rows(head, rows, packed), packed, self._codec)
+        turn = _Turn(head, make, _Rows(head, rows, packed), packed, self._codec, owner, self._driver.place)
 
         def work(session: Session) -> Tail:
-            if key(head) not in self._crowded and (tail := turn.first(session)):
+            is_crowded = key(head) in self._crowded
+            if not is_crowded and (tail := turn.first(session)):
                 return tail
-            tail = turn.held(session, self._driver.place)
+            tail = turn.held(session, is_asked=is_crowded)
             self._remember(key(head), tail.head.position > head.position + len(rows))
             return tail
 
@@ -77,7 +79,7 @@ class SqlTurns:
 
         def work(session: Session) -> Tail:
             named, found, rows, records = session.ask(
-                (sql.FIND, home), (sql.BRANCH, key(head)), *_beyond(head, _ALL, _ALL)
+                (sql.FIND, home), (sql.BRANCH, key(head)), *beyond(head, _ALL, _ALL)
             )
             if not named:
                 raise NoSuchConversation(head.name, self._driver.place)
@@ -132,32 +134,38 @@ class _Turn(NamedTuple):
     prepared: _Rows
     packed: dict[str, bytes]
     codec: Codec
+    owner: str
+    """Who has to have the claim on the branch; "": nobody."""
+    place: str
 
     def first(self, session: Session) -> Tail | None:
         """Written at once, if nobody was first."""
         head, made = self.head, self.prepared
         expected = head.name, head.position, bytes.fromhex(head.tip), bytes.fromhex(head.seal)
-        found = session.rows(sql.ADVANCE, (*made.end, *key(head), *expected))
+        advance = sql.ADVANCE, (*made.end, *key(head), *expected)
+        (found,) = asked_by(session, head, self.owner, self.place, advance)
         if not found:
             return None
         made.insert(session)
         number, record, erased = found[0]
         now = structs.replace(made.tip_of(head), number=number, record=record.hex(), erased=erased)
-        if erased != head.erased:
-            return Beyond(now)
+        check_held(head, now)
         records: list[Row] = []
         if (number, now.record) != (head.number, head.record):
-            rows, records = session.ask(*_beyond(head, 1, _ALL))
+            rows, records = session.ask(*beyond(head, 1, _ALL))
             check_beyond(head, now, rows, records)
+        if erased != head.erased:
+            return Beyond(now)
         return Beyond(now, lambda: [*made.rows], partial(records_after, head, records))
 
-    def held(self, session: Session, place: str) -> Tail:
-        """Written behind whoever was first."""
-        head = self.head
-        found, rows, records = session.ask(
-            (sql.HOLD_BRANCH, key(head)), *_beyond(head, _BEHIND_MAX + 1, _BEHIND_MAX + 1)
+    def held(self, session: Session, *, is_asked: bool) -> Tail:
+        """Written behind whoever was first. `is_asked`: whether it has to be asked yet who has the claim."""
+        head, owner = self.head, self.owner if is_asked else ""
+        hold = sql.HOLD_BRANCH, key(head)
+        found, rows, records = asked_by(
+            session, head, owner, self.place, hold, *beyond(head, _BEHIND_MAX + 1, _BEHIND_MAX + 1)
         )
-        now, _ = branch_in(head, found, place)
+        now, _ = branch_in(head, found, self.place)
         if now.name != head.name or max(len(rows), len(records)) > _BEHIND_MAX:
             raise tip_moved(head, now)
         before = _read(head, now, rows, records)
@@ -178,7 +186,7 @@ class _Turn(NamedTuple):
         return _Rows(now, rows, packed)
 
 
-def _beyond(head: Head, messages: int, records: int) -> tuple[tuple[str, Row], tuple[str, Row]]:
+def beyond(head: Head, messages: int, records: int) -> tuple[tuple[str, Row], tuple[str, Row]]:
     """What to ask for so many messages and records beyond a head: it lies behind any fork, so they are of its own
     branch.
     """
