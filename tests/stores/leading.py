@@ -52,7 +52,7 @@ class Leader:
         return sum(line[0] == "said" for line in self.lines)
 
     def end(self) -> int:
-        code = self.process.wait(timeout=120)
+        code = self.process.wait(timeout=300)
         self._reader.join()
         assert self.process.stdout is not None
         self.process.stdout.close()
@@ -96,7 +96,8 @@ class Leaders:
         for one in self.all:
             one.process.kill()
             one.process.wait()
-            one._reader.join()
+            if one._reader.ident is not None:
+                one._reader.join()
 
 
 def check(url: str, leaders: Leaders) -> dict[str, int]:

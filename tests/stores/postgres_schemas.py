@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import psycopg
+from waiting import until
 
 
 def emptied(url: str) -> str:
@@ -14,6 +15,20 @@ def emptied(url: str) -> str:
         if orders:
             # In no order: this setting lets foreign keys be.
             connection.execute("; ".join(["SET session_replication_role = replica", *orders]).encode())
+    return url
+
+
+def named(url: str) -> str:
+    """The URL, by whose connections no other test goes."""
+    return f"{url}&application_name={taken_apart(url)[1]}"
+
+
+def alone(url: str) -> str:
+    """The same, once the server has ended every connection that a store had by its `named` URL: it may still do what
+    was sent on one that was cut.
+    """
+    here = f"SELECT 1 FROM pg_stat_activity WHERE application_name = '{taken_apart(url)[1]}'"
+    until(lambda: execute(url, here) == [])
     return url
 
 

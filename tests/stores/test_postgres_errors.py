@@ -176,7 +176,7 @@ def test_a_server_without_a_connection_to_spare_says_so_and_goes_on_when_there_i
     execute(url, f"ALTER ROLE {role} NOSUPERUSER")
     execute(url, f"GRANT ALL ON SCHEMA {schema} TO {role}")
     execute(url, f"GRANT ALL ON ALL TABLES IN SCHEMA {schema} TO {role}")
-    ours = postgres.url(user=role, password="one") + f"?schema={schema}&wait=0.3"
+    ours = postgres.url(user=role, password="one") + f"?schema={schema}"
     with PostgresStore(ours) as store:
         head = store.open("acme", "one")
         with pytest.raises(StoreError, match=r"too many connections .*CONNECTION LIMIT"):
@@ -187,7 +187,7 @@ def test_a_server_without_a_connection_to_spare_says_so_and_goes_on_when_there_i
 def test_a_transaction_that_its_own_process_holds_up_is_ended_and_done_again(url: str) -> None:
     """PostgreSQL's code 25P03, as it comes."""
     emptied(url)
-    with PostgresStore(url + "&options=-c%20idle_in_transaction_session_timeout=50") as store:
+    with PostgresStore(url) as store:
         tried = 0
 
         def work(session: Any) -> str:
@@ -195,6 +195,7 @@ def test_a_transaction_that_its_own_process_holds_up_is_ended_and_done_again(url
             tried += 1
             session.rows("INSERT INTO tree (tenant, root, branches) VALUES ('', ?, 1) RETURNING root", (tried,))
             if tried == 1:
+                session.rows("SELECT set_config('idle_in_transaction_session_timeout', '50', true)")
                 pid = session._connection.info.backend_pid
                 until(lambda: not execute(url, f"SELECT 1 FROM pg_stat_activity WHERE pid = {pid}"))
             return str(session.rows("SELECT 'done'")[0][0])

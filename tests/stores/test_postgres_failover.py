@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 from leading import TOLD, Leaders, check
+from patience import impatient
 from postgres_schemas import execute
 from waiting import until
 
@@ -40,7 +41,7 @@ class Pair:
         """Of whichever takes writes."""
         hosts = f"127.0.0.1:{self.primary.port},127.0.0.1:{self.standby.port}"
         secret = quote(self.primary.password, "")
-        return f"postgresql://postgres:{secret}@{hosts}/postgres?target_session_attrs=read-write&connect_timeout=3"
+        return f"postgresql://postgres:{secret}@{hosts}/postgres?target_session_attrs=read-write&connect_timeout=30"
 
     def set(self, server: Any, name: str, value: str) -> None:
         execute(server.url(), f"ALTER SYSTEM SET {name} = '{value}'")
@@ -126,7 +127,7 @@ def test_a_failover_to_a_standby_that_was_behind_is_told_to_who_saw_what_is_lost
 
 def again(work: Callable[[], Any]) -> Any:
     """Do it until the standby has become the primary."""
-    end = time.monotonic() + 60
+    end = time.monotonic() + 180
     while True:
         assert time.monotonic() < end, "it does not become one"
         try:
@@ -139,13 +140,16 @@ def again(work: Callable[[], Any]) -> Any:
 
 
 def test_a_commit_that_does_not_wait_for_its_standby_any_more_is_not_taken_for_safe(pair: Pair) -> None:
-    with PostgresStore(pair.primary.url() + "?wait=0.2&answer=1") as store:
+    with PostgresStore(pair.primary.url() + "?wait=60") as store:
         head = store.open("acme", "one")
         head = store.append(head, chain([user("safe")], head))
         pair.wait_for_standby()
         pair.stop_streaming()
         rows = chain([user("waits")], head)
-        with pytest.raises(StoreError, match=r"has not answered .* not known whether this was written"):
+        with (
+            impatient(store, answer=1.2),
+            pytest.raises(StoreError, match=r"has not answered .* not known whether this was written"),
+        ):
             store.append(head, rows)  # For as long as the standby is away.
     until(lambda: cancelled(pair) == 1)  # What nobody waits for any more holds its row until then.
     with PostgresStore(pair.primary.url()) as store:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +14,11 @@ import pytest
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
-from postgres_schemas import emptied, execute, taken_apart
+from patience import impatient
+from postgres_schemas import alone, emptied, execute, named, taken_apart
 from store_states import state
 from test_store_failures import run, states_along_the_way
+from waiting import until
 
 from foveate import open_async_conversation, open_conversation
 from foveate.core.messages import user
@@ -119,9 +120,9 @@ def check_every_cut(url: str, step: int) -> None:
     """A cut before a commit was asked for is mended unseen; after that it is told."""
     along, n, told = states_along_the_way(), 1, 0
     while True:
-        emptied(url)
+        emptied(alone(url))
         countdown = Countdown(after=True)
-        with PostgresStore(url, connection=cutting(countdown), pause=without_pause) as store:
+        with PostgresStore(named(url), connection=cutting(countdown), pause=without_pause) as store:
             countdown.start(n)
             try:
                 done = run(store)
@@ -169,12 +170,7 @@ def test_a_new_schema_whose_making_failed_is_made_by_the_next_who_opens_it(postg
 def cut_all(url: str) -> None:
     """End every connection of the store of this `named` URL, as the server's administrator may at any time."""
     name = taken_apart(url)[1]
-    execute(url, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{name}'")
-
-
-def named(url: str) -> str:
-    """The URL, by whose connections no other test goes."""
-    return f"{url}&application_name={taken_apart(url)[1]}"
+    execute(url, f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name = '{name}'")
 
 
 def test_connections_that_were_cut_while_nobody_used_them_are_replaced(postgres_url: str) -> None:
@@ -346,14 +342,14 @@ def test_after_a_crash_and_restart_everything_acknowledged_is_there(
     tmp_path_factory: pytest.TempPathFactory, postgres: Any
 ) -> None:
     server = own_server(tmp_path_factory, postgres)
-    with PostgresStore(server.url() + "?wait=2") as store:
+    with PostgresStore(server.url() + "?wait=60") as store:
         head = store.open("acme", "one")
         for n in range(3):
             for said in range(20):
                 head = store.append(head, chain([user(f"{n}.{said} " + "x" * 5000)], head))
             head = store.commit(head, *record_after(head))
             server.crash()
-            with pytest.raises(StoreError, match="cannot be reached"):
+            with impatient(store, wait=2), pytest.raises(StoreError, match="cannot be reached"):
                 store.append(head, chain([user("while it is gone")], head))
             server.start()
             assert (store.open("acme", "one"), store.verify(head)) == (head, [])
@@ -361,20 +357,20 @@ def test_after_a_crash_and_restart_everything_acknowledged_is_there(
 
 
 def test_waiting_for_the_database_does_not_block_the_loop(postgres_url: str) -> None:
-    async def main() -> int:
-        chat = await open_async_conversation("one", store=postgres_url, policy="off")
+    schema = taken_apart(postgres_url)[1]
+    waits = f"SELECT 1 FROM pg_stat_activity WHERE application_name = '{schema}' AND wait_event_type = 'Lock'"
+
+    async def main() -> None:
+        chat = await open_async_conversation("one", store=named(postgres_url) + "&wait=120", policy="off")
         await chat.append({"role": "user", "content": "hi"})
         with psycopg.connect(postgres_url.partition("?")[0]) as other:
-            other.execute(f"LOCK TABLE {postgres_url.partition('schema=')[2]}.branch IN EXCLUSIVE MODE".encode())
+            other.execute(f"LOCK TABLE {schema}.branch IN EXCLUSIVE MODE".encode())
             waiting = asyncio.create_task(chat.append({"role": "user", "content": "ho"}))  # type: ignore[arg-type]
-            ticks, ends = 0, time.monotonic() + 0.3
-            while time.monotonic() < ends:
-                await asyncio.sleep(0.001)
-                ticks += 1
-            assert not waiting.done()
+            await asyncio.sleep(0)  # It is begun.
+            await asyncio.to_thread(until, lambda: execute(postgres_url, waits) == [(1,)])
+            assert not waiting.done()  # It would have given up, had it kept the loop waiting.
         await waiting
         assert len(chat) == 2
         await chat.close()
-        return ticks
 
-    assert asyncio.run(main()) > 5
+    asyncio.run(main())

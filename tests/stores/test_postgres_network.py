@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
+from patience import impatient, in_time
 from postgres_schemas import execute
 from wires import Side, Wire, ends_of_messages
 
@@ -133,11 +134,18 @@ class Talk:
                 self.told.append(str(error))
 
 
+def begun(store: PostgresStore, wire: Wire) -> Talk:
+    """A conversation on the only connection that is left of a store with `pool=1`."""
+    talk = in_time(lambda: Talk(store))
+    wire.until_alone()  # Else a late word of the connection before would be taken for one of this one.
+    return talk
+
+
 def places(store: PostgresStore, wire: Wire, do: str, side: Side, kinds: bytes = b"") -> list[int]:
     """Where messages begin and end in what one side says during an operation, and a byte into each; or where those of
     some kinds end.
     """
-    talk = Talk(store)
+    talk = begun(store, wire)
     wire.listen()
     getattr(talk, do)()
     said = wire.heard[side]
@@ -158,7 +166,7 @@ def check_cuts(url: str, wire: Wire, do: str, side: Side, step: int) -> int:
     with PostgresStore(url + "&pool=1", pause=without_pause) as store:
         where = places(store, wire, do, side)[::step]
         for place in where:
-            talk = Talk(store)
+            talk = begun(store, wire)
             wire.cut(side, place)
             getattr(talk, do)()
             failed.append(wire.has_failed)  # What is prepared is short: less may be said than when these were found.
@@ -194,17 +202,18 @@ def check_swallowed(url: str, wire: Wire, do: str, side: Side, some: Callable[[l
     """The server's end stays open: it does not hear that nobody waits any more, and ends the transaction itself."""
     told: list[str] = []
     failed = []
-    waits = "&pool=1&wait=0.4&answer=0.2&connect_timeout=2&options=-c%20idle_in_transaction_session_timeout%3D300"
+    waits = "&pool=1&wait=60&connect_timeout=60&options=-c%20idle_in_transaction_session_timeout%3D300"
     with PostgresStore(url + waits, pause=without_pause) as store:
         # Of the client behind a Sync. A server that waits for the rest of something waits for as long as it takes the
         # connection for alive: it is, here; else `tcp_keepalives_idle` ends that.
         for place in some(places(store, wire, do, side, b"S" if side == "client" else b"")):
-            talk = Talk(store)
+            talk = begun(store, wire)
             wire.cut(side, place, swallow=True)
-            getattr(talk, do)()
+            with impatient(store, answer=0.6):
+                getattr(talk, do)()
             failed.append(wire.has_failed)  # What is prepared is short: less may be said than when these were found.
             wire.listen()
-            assert talk.is_as(do), f"swallowed after byte {place} of the {side}"
+            assert in_time(lambda: talk.is_as(do)), f"swallowed after byte {place} of the {side}"  # noqa: B023
             told += talk.told
     assert any(failed)
     assert [said for said in told if not any(known in said for known in KNOWN)] == []
@@ -233,7 +242,7 @@ def test_a_conversation_through_bad_cuts_says_everything_once_with_after(
     postgres: Any, postgres_url: str, wire: Wire
 ) -> None:
     """As a program does it: whatever fails is said again, after the tip as it was."""
-    url = wire.url(postgres_url, postgres.port)
+    url = wire.url(postgres_url, postgres.port) + "&pool=1"  # Else one that is made meanwhile may get the cut.
     with open_conversation("one", store=url, policy="off", window=32_000) as chat:
         tip, failed = chat.append("message 0")[-1], []
         for n in range(1, 40):
@@ -261,12 +270,12 @@ def test_bytes_that_come_one_by_one_are_put_together(postgres: Any, postgres_url
 def test_a_network_that_is_down_is_told_and_the_same_store_goes_on_when_it_is_back(
     postgres: Any, postgres_url: str, wire: Wire
 ) -> None:
-    with PostgresStore(wire.url(postgres_url, postgres.port) + "&wait=1") as store:
+    with PostgresStore(wire.url(postgres_url, postgres.port) + "&wait=60") as store:
         talk = Talk(store)
         for _ in range(2):
             wire.is_down = True
             wire.cut_all()
-            with pytest.raises(StoreError, match="cannot be reached"):
+            with impatient(store, wait=1), pytest.raises(StoreError, match="cannot be reached"):
                 store.append(talk.head, chain([user("while it is down")], talk.head))
             wire.is_down = False
             assert talk.is_as("")

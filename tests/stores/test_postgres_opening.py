@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from typing import Any
 from urllib.parse import quote
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
+from patience import impatient
 from postgres_schemas import execute
 from psycopg.conninfo import conninfo_to_dict
 from waiting import until
@@ -197,7 +199,7 @@ def test_where_nothing_listens_is_said() -> None:
 
 
 def test_a_database_that_cannot_hold_every_character_is_refused(postgres: Any) -> None:
-    name = f"latin_{threading.get_ident()}"
+    name = f"latin_{uuid.uuid4().hex[:8]}"
     execute(postgres.url(), f"CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
     with pytest.raises(StoreError, match=r"keeps text as LATIN1.*ENCODING 'UTF8'"):
         PostgresStore(postgres.url(database=name))
@@ -225,14 +227,19 @@ def test_a_server_that_is_set_to_read_only_says_so(postgres_url: str) -> None:
 
 
 def test_a_statement_that_takes_too_long_is_stopped(postgres_url: str) -> None:
-    with PostgresStore(postgres_url + "&options=-c%20statement_timeout=700") as store:
+    with PostgresStore(postgres_url) as store:
+
+        def work(session: Any) -> None:
+            session.rows("SELECT set_config('statement_timeout', '200', true)")  # For this transaction alone.
+            session.rows("SELECT pg_sleep(60)")
+
         with pytest.raises(StoreError, match="took too long"):
-            store._driver.write(lambda session: session.rows("SELECT pg_sleep(9)"))
+            store._driver.write(work)
         assert store.names("acme") == []
 
 
 def test_a_row_that_another_holds_too_long_is_given_up(postgres_url: str) -> None:
-    with PostgresStore(postgres_url + "&wait=0.2") as store:
+    with PostgresStore(postgres_url + "&wait=60&options=-c%20lock_timeout=200") as store:
         head = store.open("acme", "one")
         with psycopg.connect(postgres_url.partition("?")[0]) as other:
             other.execute(f"LOCK TABLE {postgres_url.partition('schema=')[2]}.branch IN EXCLUSIVE MODE".encode())
@@ -249,18 +256,21 @@ def test_ctrl_c_in_a_vacuum_leaves_no_connection_that_waits_for_ever(postgres_ur
                 raise KeyboardInterrupt
             return super().execute(query, *arguments, **keywords)
 
-    with PostgresStore(postgres_url + "&pool=1&wait=3", connection=Interrupted) as store:
+    with PostgresStore(postgres_url + "&pool=1&wait=45", connection=Interrupted) as store:
         with pytest.raises(KeyboardInterrupt):
             store._driver.vacuum()
         shown = store._driver.read(lambda session: session.rows("SELECT current_setting('lock_timeout')"))
-        assert shown == [("3s",)]
+        assert shown == [("45s",)]
 
 
 def test_when_all_connections_are_in_use_the_pool_is_named(postgres_url: str) -> None:
-    with PostgresStore(postgres_url + "&pool=1&wait=0.2") as store:
+    with PostgresStore(postgres_url + "&pool=1&wait=60") as store:
 
         def work(session: Any) -> None:
-            with pytest.raises(StoreError, match=r"no connection free within 0.2 s.* Raise pool="):
+            with (
+                impatient(store, wait=0.2),
+                pytest.raises(StoreError, match=r"no connection free within 0.2 s.* Raise pool="),
+            ):
                 store.names("acme")
 
         store._driver.read(work)
@@ -280,7 +290,7 @@ def test_a_server_that_is_gone_is_named_however_many_ask_for_a_connection(postgr
             return super().connect(*arguments, **keywords)
 
     said: list[str] = []
-    with PostgresStore(postgres_url + "&wait=2", connection=Gone) as store:
+    with PostgresStore(postgres_url + "&wait=60", connection=Gone) as store:
 
         def ask() -> None:
             with pytest.raises(StoreError) as caught:
@@ -290,11 +300,12 @@ def test_a_server_that_is_gone_is_named_however_many_ask_for_a_connection(postgr
         is_gone = True
         store._driver._connections.give_up()
         asking = [threading.Thread(target=ask) for _ in range(24)]
-        for one in asking:
-            one.start()
-            threading.Event().wait(0.15)
-        for one in asking:
-            one.join()
+        with impatient(store, wait=2):
+            for one in asking:
+                one.start()
+                threading.Event().wait(0.15)
+            for one in asking:
+                one.join()
     assert ["Start the server" in one for one in said] == [True] * 24
 
 
@@ -312,32 +323,25 @@ def test_who_asks_while_an_attempt_is_given_up_is_served_by_the_next(postgres_ur
             tried.append(cls)
             if len(tried) == 2:
                 last_began.set()
-                assert second_asks.wait(30)
+                assert second_asks.wait(60)
             if len(tried) <= 2:
                 raise psycopg.OperationalError("Connection refused")
             return spare.pop()
 
-    told = read_url(
-        postgres_url + "&pool=2&wait=0.8"
-    )  # Less than the pool's first pause: the second attempt is the last.
+    told = read_url(postgres_url + "&pool=2&wait=60")
     connections = Connections(told, Returning)
     used = [connections.borrow()]
     spare.append(type(used[0]).connect(told.conninfo, autocommit=True))
 
-    def give_up() -> None:
-        with pytest.raises(StoreError, match="cannot be reached"):
-            connections.borrow()
-
-    first = threading.Thread(target=give_up)
-    first.start()
-    assert last_began.wait(30)
-    first.join(30)
+    with impatient(connections, wait=0.2), pytest.raises(StoreError):
+        connections.borrow()
+    assert last_began.wait(60)  # The pool's pause is so short that the second attempt is the last of its kind.
     queued = connections._pool.get_stats().get("requests_queued", 0)
     second = threading.Thread(target=lambda: used.append(connections.borrow()))
     second.start()
     until(lambda: connections._pool.get_stats().get("requests_queued", 0) > queued)
     second_asks.set()
-    second.join(30)
+    second.join(60)
     for connection in used:
         connections.give_back(connection)
     connections.close()

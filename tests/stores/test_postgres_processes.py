@@ -60,7 +60,7 @@ class Writer:
 
     def end(self) -> int:
         """Wait until it has ended. Its code."""
-        code = self.process.wait(timeout=120)
+        code = self.process.wait(timeout=300)
         self._reader.join()
         assert self.process.stdout is not None
         self.process.stdout.close()
@@ -108,19 +108,19 @@ def check_killed(url: str, count: int, each: int, kills: int, seed: int) -> None
 
 
 def test_processes_write_one_conversation_and_one_is_killed(postgres_url: str) -> None:
-    check_killed(postgres_url, count=3, each=30, kills=1, seed=1)
+    check_killed(postgres_url + "&wait=60", count=3, each=30, kills=1, seed=1)
 
 
 @pytest.mark.slow
 def test_eight_processes_write_one_conversation_and_half_of_them_are_killed(postgres_url: str) -> None:
-    check_killed(postgres_url, count=8, each=250, kills=4, seed=2)
+    check_killed(postgres_url + "&wait=60", count=8, each=250, kills=4, seed=2)
 
 
 @pytest.mark.slow
 def test_a_server_that_crashes_in_the_middle_of_load_loses_nothing_it_acknowledged(postgres: Any) -> None:
     server = type(postgres).shared(Path(postgres.folder).with_name(f"foveate-postgres-own-{uuid.uuid4().hex[:8]}"))
     try:
-        url = server.url() + "?wait=30"
+        url = server.url() + "?wait=60"
         writers = [Writer(url, f"w{n}", 150) for n in range(4)]
         for writer in writers:
             writer.begin()
@@ -165,7 +165,7 @@ def test_a_store_is_not_carried_across_a_fork_and_is_closed_when_python_ends(pos
         env={**os.environ, "PYTHONPATH": str(SRC)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
     )
     assert child.stdout.splitlines() == ["True", "its own: ['one']", "['one']"]
     assert (child.stderr, child.returncode) == ("", 0)

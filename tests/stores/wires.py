@@ -11,6 +11,8 @@ import struct
 import threading
 from typing import Literal, Self
 
+from waiting import until
+
 __all__ = ["Side", "Wire", "ends_of_messages"]
 
 Side = Literal["client", "server"]
@@ -26,6 +28,8 @@ class Wire:
         self.port: int = self._listening.getsockname()[1]
         self._lock = threading.Lock()
         self._open: set[socket.socket] = set()
+        self._clients: set[socket.socket] = set()
+        """Those that may still say something."""
         self.heard: dict[Side, bytes] = {"client": b"", "server": b""}
         """What was said since `listen`, by whom."""
         self._fault: tuple[Side, int, bool] | None = None
@@ -53,6 +57,10 @@ class Wire:
     def has_failed(self) -> bool:
         """Whether the fault has happened."""
         return self._fault is None
+
+    def until_alone(self) -> None:
+        """Wait until all is heard that was said by clients which are gone, and no more than one is left."""
+        until(lambda: len(self._clients) <= 1)
 
     def cut_all(self) -> None:
         """End all connections."""
@@ -90,13 +98,16 @@ class Wire:
                 one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._open |= {client, server}
+                self._clients.add(client)
             try:
-                self._hand_on(client, server)
+                if not self.is_down:  # Else it began before that, and `cut_all` may have come too early for it.
+                    self._hand_on(client, server)
             except OSError:
                 pass
             finally:
                 with self._lock:
                     self._open -= {client, server}
+                    self._clients.discard(client)
 
     def _hand_on(self, client: socket.socket, server: socket.socket) -> None:
         swallows = False
@@ -104,11 +115,12 @@ class Wire:
             for one in select.select([client, server], [], [])[0]:
                 said = one.recv(65536)
                 if not said and swallows and one is client:
+                    self._clients.discard(client)
                     select.select([server], [], [])  # The server never hears that nobody is there any more.
                 if not said:
                     return
                 side: Side = "client" if one is client else "server"
-                rest, swallows_now = self._heard(side, said)
+                rest, swallows_now = (0, False) if swallows else self._heard(side, said)
                 if not swallows:
                     self._send(server if one is client else client, said[: len(said) - rest])
                 if rest and not swallows_now:

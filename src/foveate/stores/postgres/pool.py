@@ -33,6 +33,14 @@ _OLDEST = 130_000
 """The oldest server that is taken: 13. The tests run on what they find, usually the newest."""
 _IDLE_SECONDS = 300.0
 """After which a connection that nobody needed is closed."""
+_AGAIN_SECONDS = 0.5
+"""At most between two attempts to connect while somebody waits. psycopg's own pauses are 1, 2, 4 and more seconds: who
+asked in the last of them waited to the end beside a server that was back.
+"""
+_LOOK_MAX = 1.0
+"""Seconds of silence that one look for an answer counts for, at most. psycopg looks ten times a second; where a look
+took longer, it is this process that stood still.
+"""
 
 
 class Patient(Connection):
@@ -51,14 +59,14 @@ class Patient(Connection):
 
     def _bounded(self, gen: Any, seconds: float) -> Any:
         """The same, which raises Unanswered after so many seconds in which nothing came or went."""
-        ends = time.monotonic() + seconds
+        silent, looked = 0.0, time.monotonic()
         try:
             wanted = next(gen)
             while True:
                 ready = yield wanted
-                if ready:
-                    ends = time.monotonic() + seconds
-                elif time.monotonic() > ends:
+                now = time.monotonic()
+                silent, looked = 0.0 if ready else silent + min(now - looked, _LOOK_MAX), now
+                if silent > seconds:
                     self.pgconn.finish()
                     raise Unanswered(f"has not answered for {seconds:g} s")
                 wanted = gen.send(ready)
@@ -94,8 +102,8 @@ class Connections:
             configure=_set_up,
             timeout=told.wait,
             max_idle=_IDLE_SECONDS,
-            # Given up soon, so that the next who asks begins a new attempt instead of waiting for an old one's pause.
-            reconnect_timeout=told.wait,
+            # Given up soon, and begun anew for whoever asks: nobody waits for the pause of an old attempt.
+            reconnect_timeout=min(_AGAIN_SECONDS, told.wait / 4),
             reconnect_failed=_again_for(self._asking),
         )
         self._pool.open()
