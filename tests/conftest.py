@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Assertions in the shipped contracts tell what they compared, as those in a test file do. Said here, since whichever
 # folder of tests is read first may import them.
-_CONTRACTS = ("store", "search", "run", "catalog", "tree", "erase", "age", "census", "turn")
-pytest.register_assert_rewrite(*(f"foveate.testing.{name}_contract" for name in _CONTRACTS))
+_CONTRACTS = (ROOT / "src" / "foveate" / "testing").glob("*_contract.py")
+pytest.register_assert_rewrite(*(f"foveate.testing.{path.stem}" for path in _CONTRACTS))
 
 # A quick run checks the same examples each time, so that what fails for one fails for all. A thorough one looks for
 # new ones, except where CI is set: there a change is judged, and must not be blamed for what chance finds. No deadline:

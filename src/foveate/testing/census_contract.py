@@ -9,16 +9,14 @@ from ..core.messages import user
 from ..core.runs import AgentRun, AgentRunStep
 from ..errors import StoreError
 from ..ports import Store
+from .base_contract import BaseContract
 from .rows import chain, record_after
 
 __all__ = ["CensusContract"]
 
 
-class CensusContract:
-    """Tests of `tenants` and `census`. The class that has it brings the fixture `store` and `_again`."""
-
-    def _again(self, store: Store) -> Store:
-        raise NotImplementedError
+class CensusContract(BaseContract):
+    """Tests of `tenants` and `census`."""
 
     def test_a_store_in_which_nothing_was_said_has_nobody(self, store: Store) -> None:
         assert (store.tenants(), list(store.census())) == ({}, [])

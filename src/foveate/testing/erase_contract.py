@@ -21,6 +21,7 @@ from ..core.snapshots import VERSION, Facts, KeptSlot, Snapshot
 from ..core.stamps import Expanded, Origin, Stamp
 from ..errors import BadSetting, NoSuchConversation, StalePlan, StoreError
 from ..ports import Appended, Erased, Finding, Head, Store
+from .base_contract import BaseContract
 from .rows import chain, record_after
 
 __all__ = ["WORD", "EraseContract", "everything", "said_at", "told"]
@@ -108,11 +109,8 @@ def everything(store: Store, *heads: Head) -> str:
     return msgspec.json.encode(parts).decode()
 
 
-class EraseContract:
-    """Tests of `erase`, `erasures`, `leftovers` and `vacuum`. The class that has it brings `store` and `_again`."""
-
-    def _again(self, store: Store) -> Store:
-        raise NotImplementedError
+class EraseContract(BaseContract):
+    """Tests of `erase`, `erasures`, `leftovers` and `vacuum`."""
 
     def test_what_is_erased_is_nowhere_any_more(self, store: Store) -> None:
         heads = told(store)

@@ -12,6 +12,7 @@ from ..core.runs import AgentRun, AgentRunStep, Claim
 from ..core.stamps import Usage
 from ..errors import AtWork, BadSetting, NoSuchConversation, StoreError
 from ..ports import Head, Store
+from .base_contract import BaseContract
 from .rows import chain
 
 __all__ = ["RunContract", "run_of", "step_of"]
@@ -35,11 +36,8 @@ def step_of(run: str, number: int) -> AgentRunStep:
     )
 
 
-class RunContract:
-    """Tests of runs, steps and claims. The class that has it brings the fixture `store` and `_again`."""
-
-    def _again(self, store: Store) -> Store:
-        raise NotImplementedError
+class RunContract(BaseContract):
+    """Tests of runs, steps and claims."""
 
     def test_a_run_and_its_steps_are_read_back_as_they_were(self, store: Store) -> None:
         head = store.open("acme", "one")

@@ -1,0 +1,130 @@
+"""What every store must do with writers that do not know of each other, as tests; a part of `StoreContract`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Barrier, Thread
+
+import pytest
+from msgspec import structs
+
+from ..core.edits import Hide, Target
+from ..core.messages import user
+from ..errors import StalePlan, TipMoved, WentBack
+from ..ports import Head, Store
+from .base_contract import BaseContract
+from .rows import after, chain, record_after
+
+__all__ = ["RaceContract"]
+
+
+class RaceContract(BaseContract):
+    """Optimistic concurrency: whoever comes second is told, and nothing of it is written."""
+
+    def test_the_second_writer_at_a_tip_is_refused_and_nothing_is_written(self, store: Store) -> None:
+        head, rows = self._talk(store, 3)
+        first = chain([user("mine")], head)
+        now = store.append(head, first)
+        for late in ([user("late")], [user("mine")]):
+            with pytest.raises(TipMoved, match="4 messages"):
+                store.append(head, chain(late, head))
+        with pytest.raises(TipMoved):
+            store.append(head, [])
+        assert store.open("acme", "one") == now
+        assert store.messages(now, 1, 99) == rows + first
+
+    def test_the_second_plan_is_refused_and_nothing_is_written(self, store: Store) -> None:
+        """F35: two processes plan at once; the later plan does not know what the earlier one hid."""
+        head, _ = self._talk(store, 3)
+        record, id = record_after(head)
+        now = store.commit(head, record, id)
+        other = Hide(Target("cd" * 20))
+        with pytest.raises(StalePlan, match="journal has 1 edits"):
+            store.commit(head, *record_after(head, other))
+        assert store.open("acme", "one") == now
+        assert store.records(now) == [(id, record)]
+
+    def test_a_head_beyond_what_the_store_holds_is_told_that_the_store_went_back(self, store: Store) -> None:
+        """It was acknowledged by a server that failed over, or before an older backup took its place."""
+        head, rows = self._talk(store, 3)
+        lost = chain([user("lost")], head)
+        ahead = after(head, lost)
+        told: list[Callable[[], object]] = [
+            lambda: store.append(ahead, chain([user("next")], ahead)),
+            lambda: store.messages(ahead, 1, 4),
+            lambda: store.records(ahead),
+            lambda: store.locate(ahead, [rows[0].id]),
+            lambda: store.fork(ahead, "two", 2, 0),
+            lambda: store.repoint(ahead, 2, 0, "before"),
+            lambda: store.snapshot(ahead),
+        ]
+        for ask in told:
+            with pytest.raises(WentBack, match=r"4 messages and 0 edits .* there are 3 and 0") as one:
+                ask()
+            assert (one.value.known, one.value.now) == ((4, 0), (3, 0))
+        planned = structs.replace(head, number=1, record="cd" * 20)
+        with pytest.raises(WentBack, match="3 messages and 1 edits"):
+            store.commit(planned, *record_after(planned))
+        assert [finding.where for finding in store.verify(ahead)] == ["head"]
+        assert (store.open("acme", "one"), store.names("acme")) == (head, ["one"])
+
+    def test_messages_appended_by_others_do_not_make_a_plan_stale(self, store: Store) -> None:
+        """F31: what arrives during a compaction stays, and the compaction too."""
+        head, rows = self._talk(store, 3)
+        more = chain([user("meanwhile")], head)
+        store.append(head, more)
+        record, id = record_after(head)
+        now = store.commit(head, record, id)
+        assert now == structs.replace(after(head, more), number=1, record=id)
+        assert store.messages(now, 1, 99) == rows + more
+
+    def test_a_plan_committed_by_others_does_not_refuse_a_message(self, store: Store) -> None:
+        head, _ = self._talk(store, 3)
+        record, id = record_after(head)
+        store.commit(head, record, id)
+        more = chain([user("meanwhile")], head)
+        assert store.append(head, more) == structs.replace(after(head, more), number=1, record=id)
+
+    def test_of_many_threads_at_one_tip_one_wins(self, store: Store) -> None:
+        head, rows = self._talk(store, 3)
+        start = Barrier(6)
+        outcomes: list[Head | TipMoved] = []
+
+        def write(number: int) -> None:
+            start.wait()
+            try:
+                outcomes.append(store.append(head, chain([user(f"writer {number}")], head)))
+            except TipMoved as error:
+                outcomes.append(error)
+
+        self._run(write, 6)
+        won = [outcome for outcome in outcomes if isinstance(outcome, Head)]
+        assert (len(outcomes), len(won)) == (6, 1)
+        assert store.open("acme", "one") == won[0]
+        assert store.messages(won[0], 1, 3) == rows
+
+    def test_threads_that_retry_lose_nothing(self, store: Store) -> None:
+        store.open("acme", "one")
+
+        def write(number: int) -> None:
+            for turn in range(5):
+                while True:
+                    head = store.open("acme", "one")
+                    try:
+                        store.append(head, chain([user(f"{number}.{turn}")], head))
+                        break
+                    except TipMoved:
+                        continue
+
+        self._run(write, 4)
+        head = store.open("acme", "one")
+        said = [row.body.decode().split('"text":"')[1].split('"')[0] for row in store.messages(head, 1, 99)]
+        assert sorted(said) == sorted(f"{number}.{turn}" for number in range(4) for turn in range(5))
+        assert store.verify(head) == []
+
+    def _run(self, work: Callable[[int], object], count: int) -> None:
+        threads = [Thread(target=work, args=(number,)) for number in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
