@@ -62,9 +62,12 @@ def age_tenant(
     """The same for all conversations of a tenant, or those with these names, one after the other, each told of when it
     is done. What an import has not finished waits.
 
-    Where others kept changing the view of one, StalePlan is raised when all others are done.
+    Where others kept changing the view of one, StalePlan is raised when all others are done. Where there is none of one
+    of these names, NoSuchConversation is raised before any of them is touched.
     """
     rules, late = read_ages(ages), None
+    for name in names:
+        store.open(tenant, name, create=False)  # All of them are looked for before the first one loses anything.
     for name in names or [one for one in store.names(tenant) if not one.startswith(IMPORTING)]:
         try:
             done = age_conversation(

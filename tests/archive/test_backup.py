@@ -183,6 +183,42 @@ def test_the_database_is_never_overwritten_by_its_own_copy(path: Path, tmp_path:
             backup(path, tmp_path / name, overwrite=True)
 
 
+def test_an_archive_never_takes_the_place_of_a_database(path: Path, tmp_path: Path) -> None:
+    """`foveate db export chat.db --overwrite --store sqlite:///chat.db` left no database behind."""
+    before = path.read_bytes()
+    (tmp_path / "link.db").symlink_to(path)
+    with SqliteStore(path) as store:
+        for name in ("chat.db", "link.db"):
+            with pytest.raises(BadSetting, match="is a database, which nothing else may replace"):
+                export_archive(store, tmp_path / name, tenant="acme", overwrite=True)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
+def test_nothing_is_written_where_the_database_keeps_its_log(path: Path, tmp_path: Path, suffix: str) -> None:
+    target = tmp_path / f"chat.db{suffix}"
+    with SqliteStore(path) as store:
+        before = target.read_bytes() if target.exists() else None
+        with pytest.raises(BadSetting, match="is where SQLite keeps what belongs to"):
+            backup(path, target, overwrite=True)
+        with pytest.raises(BadSetting, match="is where SQLite keeps what belongs to"):
+            export_archive(store, target, tenant="acme", overwrite=True)
+        assert (target.read_bytes() if target.exists() else None) == before
+
+
+def test_a_folder_or_what_is_no_file_is_not_replaced(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo("pipe")
+    for name, said in (("", "is a folder"), (".", "is a folder"), ("pipe", "is no file that could be replaced")):
+        with pytest.raises(BadSetting, match=said):
+            backup(path, name, overwrite=True)
+        with SqliteStore(path) as store, pytest.raises(BadSetting, match=said):
+            export_archive(store, name, overwrite=True)
+    assert Path("pipe").is_fifo()
+
+
 def test_the_log_of_another_database_is_not_read_into_the_copy(path: Path, tmp_path: Path) -> None:
     (tmp_path / "copy.db-wal").write_bytes(b"left by a crash")
     with pytest.raises(BadSetting, match="the log of another database"):

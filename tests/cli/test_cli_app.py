@@ -60,7 +60,7 @@ def test_wrong_usage_is_named(run, arguments, said):
     [
         (KeyboardInterrupt(), 130, "Stopped.\n"),
         (BadSetting("That cannot be."), 2, "foveate: That cannot be.\n"),
-        (PermissionError(13, "Permission denied", "a.json"), 2, "foveate: [Errno 13] Permission denied: 'a.json'\n"),
+        (PermissionError(13, "Permission denied", "a.json"), 2, "foveate: a.json: Permission denied.\n"),
     ],
 )
 def test_how_a_run_ends_that_is_stopped(run, monkeypatch, raised, code, said):

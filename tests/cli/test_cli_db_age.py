@@ -87,6 +87,11 @@ def test_one_conversation_one_tool_and_several_ages(age):
     assert (gone("one"), gone("two")) == ([2, 4, 5, 6, 8, 9], [])
 
 
+def test_a_name_that_there_is_not_is_told_before_anything_is_erased(age, refused):
+    told = refused("one", "none", "--older", "all=1 turn, even shown", "--yes")
+    assert (told, gone("one")) == ("There is no conversation 'none' in chat.db.", [])
+
+
 def test_a_tenant_without_conversations_is_told(age):
     assert age("--older", "all=3 turns", "--tenant", "nobody").splitlines()[-1] == (
         "There are no conversations of this tenant: foveate db tenants tells whose there are."

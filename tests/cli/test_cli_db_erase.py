@@ -79,6 +79,17 @@ def test_nothing_is_erased_unless_one_says_yes(refused):
     assert said("one") == [True] * 3
 
 
+def test_a_message_that_is_named_twice_counts_once(refused):
+    told = refused("erase", "one", "m1-m2", "m2", "m1")
+    assert told == "2 of the 3 messages of one would be erased, for good. Say --yes to do it."
+
+
+@pytest.mark.parametrize("yes", [(), ("--yes",)])
+def test_a_tenant_that_there_is_not_is_not_called_erased(refused, yes):
+    told = refused("erase", "--everything", "--tenant", "zetta", *yes)
+    assert told == "There are no conversations of this tenant: foveate db tenants tells whose there are."
+
+
 def test_a_conversation_and_a_tenant_are_erased_whole(db):
     db("erase", "two", "--yes")
     assert (said("one"), said("two")) == ([False, False, True], [False, False])

@@ -164,6 +164,32 @@ def test_what_belongs_to_no_conversation_is_told(db, here):
     assert db("verify", "--tenant", "") == "2 conversations verified: all is well.\n"
 
 
+def test_a_tenant_that_there_is_not_is_told_instead_of_being_all_well(refused):
+    told = "There are no conversations of this tenant: foveate db tenants tells whose there are."
+    assert refused("verify", "--tenant", "zetta") == told
+    assert refused("verify", "--tenant", "zetta", "--json") == told
+
+
+@pytest.mark.parametrize("command", [("verify",), ("head",), ("export", "a.jsonl"), ("run", "list", "one")])
+def test_a_tenant_that_no_database_could_keep_is_refused(refused, here, command):
+    """`verify` took the name that was asked for as one that it had found in the database, and called that damaged."""
+    told = refused(*command, "--tenant", "\udcff")
+    assert told == "The tenant '\\udcff' holds a NUL or half of a surrogate pair. Choose another one."
+    assert not (here / "a.jsonl").exists()
+
+
+def test_the_database_is_not_overwritten_by_its_archive(db, refused):
+    told = refused("export", "chat.db", "--overwrite")
+    assert told == "chat.db is a database, which nothing else may replace. Name another file."
+    assert db("verify") == "3 conversations of 2 tenants verified: all is well.\n"
+
+
+@pytest.mark.parametrize("command", [("backup",), ("export",)])
+def test_a_folder_takes_neither_copy_nor_archive(refused, command):
+    for name in ("", "."):
+        assert refused(*command, name) == ". is a folder; name a file in it."
+
+
 def test_what_an_import_left_is_told_and_taken_away(db, here):
     assert db("unfinished") == "Nothing is unfinished.\n"
     with SqliteStore("chat.db") as store:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 from recordings import call, write
@@ -92,6 +93,14 @@ def test_a_recording_is_never_overwritten_by_its_copy(run, recording):
     code, _, err = run("repair", recording, "--provider", "openai", "-o", recording, "--force")
     assert (code, recording.read_bytes()) == (2, before)
     assert "Name another file." in err
+
+
+def test_what_is_no_file_is_not_replaced_even_if_forced(run, recording, tmp_path):
+    """As root it would have taken the place of /dev/null."""
+    os.mkfifo(tmp_path / "pipe")
+    code, _, err = run("repair", recording, "--provider", "openai", "-o", tmp_path / "pipe", "--force")
+    assert (code, err) == (2, f"foveate: {tmp_path / 'pipe'} is no file that could be replaced. Name another one.\n")
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_what_would_still_be_refused_is_not_written(run, recording, tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ..errors import BadSetting, Damaged, StoreError
-from .files import placed
+from .files import check_place, placed
 
 __all__ = ["backup"]
 
@@ -30,12 +30,13 @@ def backup(source: str | Path, target: str | Path, *, overwrite: bool = False) -
     and StoreError; then there is no new file.
     """
     path, copy = _file(source), Path(target).expanduser()
+    check_place(copy, database=True)
     if copy.exists() and copy.samefile(path):
         raise BadSetting(f"{copy} is the database itself. Name another file for the copy.")
     log = copy.with_name(copy.name + "-wal")
     if log.exists():  # SQLite would read it into the copy as soon as that is opened.
         raise BadSetting(f"{log} is the log of another database. Take it away, or name another file for the copy.")
-    with placed(copy, overwrite=overwrite) as beside:
+    with placed(copy, overwrite=overwrite, database=True) as beside:
         try:
             with closing(_connect(path)) as reading, closing(sqlite3.connect(beside)) as writing:
                 if reading.execute("SELECT 1 FROM sqlite_master WHERE name = 'migration'").fetchone() is None:

@@ -18,20 +18,43 @@ from typing import Any, BinaryIO, cast
 
 from ..errors import BadSetting, MissingExtra
 
-__all__ = ["UNREADABLE", "placed", "reading", "writing"]
+__all__ = ["UNREADABLE", "check_place", "placed", "reading", "writing"]
 
 UNREADABLE = (OSError, EOFError, zlib.error)
 """What reading a damaged or cut compressed file raises; zstd's own error comes out as OSError."""
 
+_DATABASE = b"SQLite format 3\0"
+"""How a SQLite file begins: https://www.sqlite.org/fileformat2.html#magic_header_string."""
+_BESIDE = ("-wal", "-shm", "-journal")
+"""What SQLite appends to the name of a database for what it keeps beside it: https://www.sqlite.org/tempfiles.html."""
 
-@contextmanager
-def placed(path: Path, *, overwrite: bool = False) -> Iterator[Path]:
-    """The path of an empty file beside `path`, which takes its place once all is well, and is on the disk then.
 
-    Raises BadSetting where there is a file already, unless `overwrite`, and where nothing can be written there.
+def check_place(path: Path, *, database: bool = False) -> None:
+    """Raises BadSetting where no file may be put, whatever is to be overwritten: in the place of a folder, of a device,
+    of what SQLite keeps beside a database, and, unless one is to be written (`database`), of a SQLite database.
     """
     if path.is_dir():
         raise BadSetting(f"{path} is a folder; name a file in it.")
+    for suffix in _BESIDE:
+        owner = path.with_name(path.name.removesuffix(suffix) or path.name)
+        if owner != path and owner.exists():
+            raise BadSetting(f"{path} is where SQLite keeps what belongs to {owner}. Name another file.")
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise BadSetting(f"{path} is no file that could be replaced. Name another one.")
+    if not database and _begins(path) == _DATABASE:
+        raise BadSetting(f"{path} is a database, which nothing else may replace. Name another file.")
+
+
+@contextmanager
+def placed(path: Path, *, overwrite: bool = False, database: bool = False) -> Iterator[Path]:
+    """The path of an empty file beside `path`, which takes its place once all is well, and is on the disk then.
+
+    Raises BadSetting where there is a file already, unless `overwrite`, and where nothing can be written there; see
+    `check_place` for `database`.
+    """
+    check_place(path, database=database)
     if path.exists() and not overwrite:
         raise BadSetting(f"There is a file {path} already. Name another one, or say that it is to be overwritten.")
     if not path.parent.is_dir():
@@ -113,6 +136,14 @@ class _Unpacking(io.RawIOBase):
             raise OSError(str(error)) from error
         buffer[: len(piece)] = piece
         return len(piece)
+
+
+def _begins(path: Path) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_DATABASE))
+    except OSError:  # It cannot be read, so it cannot be told what it is; writing may be allowed all the same.
+        return b""
 
 
 def _sync(path: Path) -> None:

@@ -7,6 +7,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from ..archive.files import check_place
 from ..errors import BadSetting
 
 __all__ = ["folder_of", "remove_database", "write_whole"]
@@ -14,8 +15,7 @@ __all__ = ["folder_of", "remove_database", "write_whole"]
 
 def folder_of(path: Path) -> Path:
     """The folder a file is to be written to. Raises BadSetting where nothing can be written to that place."""
-    if path.is_dir():
-        raise BadSetting(f"{path} is a folder; name a file in it.")
+    check_place(path)
     if not path.parent.is_dir():
         raise BadSetting(f"There is no folder {path.parent} to write {path.name} to.")
     if not os.access(path.parent, os.W_OK | os.X_OK):

@@ -71,8 +71,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         _leave_stdout()
         return 141  # As a program ends that is stopped by SIGPIPE.
-    except (FoveateError, OSError) as error:
+    except FoveateError as error:
         return _refuse(str(error))
+    except OSError as error:
+        return _refuse(f"{error.filename}: {error.strerror}." if error.filename and error.strerror else str(error))
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return 130

@@ -69,8 +69,8 @@ def check_words(whose: str, **words: str) -> None:
     """Raises BadSetting where one of these short texts cannot be kept as text in every database."""
     for what, text in words.items():
         if len(text) > _NAME_MAX:
-            article = "an" if whose[0] in "aeiou" else "a"
-            raise BadSetting(f"The {what} of {article} {whose} has {len(text):,} characters; at most {_NAME_MAX} are allowed.")
+            of = f"an {whose}" if whose[0] in "aeiou" else f"a {whose}"
+            raise BadSetting(f"The {what} of {of} has {len(text):,} characters; at most {_NAME_MAX} are allowed.")
         if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
             raise BadSetting(f"The {what} {text!r} holds a NUL or half of a surrogate pair. Choose another one.")
 

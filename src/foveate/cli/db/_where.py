@@ -21,7 +21,7 @@ from .._options import settings_of
 if TYPE_CHECKING:
     from ...stores import Place
 
-__all__ = ["NOWHERE", "AsJson", "Url", "Where", "check_names", "located", "opened", "print_json"]
+__all__ = ["NOBODYS", "NOWHERE", "AsJson", "Url", "Where", "check_names", "located", "opened", "print_json"]
 
 _URL_HELP = "URL of the database, such as sqlite:///chat.db (as settings say)."
 Url = Annotated[str | None, Parameter(name="--store", help=_URL_HELP)]
@@ -41,6 +41,8 @@ class Where:
 
 
 NOWHERE = Where()
+
+NOBODYS = "There are no conversations of this tenant: foveate db tenants tells whose there are."
 
 
 @contextmanager
@@ -77,13 +79,16 @@ def _is_empty(store: Database) -> bool:
 def located(where: Where) -> tuple[str, Place, str]:
     """The database's URL, what that says, and the tenant. Raises BadSetting where nothing can lie there."""
     from ...stores import place_of
+    from ...stores.checks import check_words
 
     settings = settings_of()
     url = settings["store"] if where.store is None else where.store
     place = place_of(url)
     if place.kind == "memory":
         raise BadSetting(f"Nothing lies in {url} when a command begins. Name a database: --store sqlite:///chat.db")
-    return url, place, settings["tenant"] if where.tenant is None else where.tenant
+    tenant = settings["tenant"] if where.tenant is None else where.tenant
+    check_words("conversation", tenant=tenant)
+    return url, place, tenant
 
 
 def check_names(conversations: Iterable[str]) -> None:

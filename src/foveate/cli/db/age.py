@@ -15,7 +15,7 @@ from ...core.ages import Age, read_rule
 from ...errors import BadSetting, StalePlan
 from ...ports import Database
 from ...replay.numbers import count, plural
-from ._where import NOWHERE, AsJson, Where, opened, print_json
+from ._where import NOBODYS, NOWHERE, AsJson, Where, opened, print_json
 
 if TYPE_CHECKING:
     from ...engine.aging import Aged
@@ -130,7 +130,7 @@ def _say(done: Sequence[Aged], ages: Sequence[Age], yes: bool) -> None:
     if waits:
         say("Waiting: " + ", ".join(f"{count(number)} {why}" for why, number in sorted(waits.items())) + ".")
     if not done:
-        say("There are no conversations of this tenant: foveate db tenants tells whose there are.")
+        say(NOBODYS)
     elif not touched:
         say(f"Nothing goes, of {plural(len(done), 'conversation')}.")
     elif yes:

@@ -12,7 +12,7 @@ from ...errors import BadSetting, UnknownHandle
 from ...ports import Database, Erased
 from ...replay.numbers import count, plural
 from .._said import printable
-from ._where import NOWHERE, AsJson, Where, opened, print_json
+from ._where import NOBODYS, NOWHERE, AsJson, Where, opened, print_json
 
 __all__ = ["erase"]
 
@@ -56,6 +56,8 @@ def erase(
     if (conversation is None) != everything:
         raise BadSetting("Name a conversation to erase, or say --everything for all conversations of the tenant.")
     with opened(where) as (store, tenant):
+        if everything and not store.names(tenant):
+            raise BadSetting(NOBODYS)
         if not yes:
             what = _would(store, tenant, conversation, handles)
             raise BadSetting(f"{what} would be erased, for good. Say --yes to do it.")
@@ -107,7 +109,8 @@ def _would(store: Database, tenant: str, conversation: str | None, handles: tupl
         return f"All messages of {plural(len(store.names(tenant)), 'conversation')}"
     head = store.open(tenant, conversation, create=False)
     spans = _spans(handles, head.position)
-    number = sum(last - first + 1 for first, last in spans) if handles else head.position
+    named = {place for first, last in spans for place in range(first, last + 1)}
+    number = len(named) if handles else head.position
     return f"{count(number)} of the {plural(head.position, 'message')} of {printable(conversation)}"
 
 

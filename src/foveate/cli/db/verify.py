@@ -9,13 +9,13 @@ from cyclopts import Parameter
 from msgspec import Struct
 
 from ...archive import KeptHead, Verified, heads_in, verify_all, verify_head, verify_view
-from ...errors import Damaged, FoveateError
+from ...errors import BadSetting, Damaged, FoveateError
 from ...ports import Database, Finding
 from ...replay.numbers import count, plural
 from .._said import printable
 from ._progress import progress
 from ._text import text_from
-from ._where import NOWHERE, AsJson, Where, check_names, opened, print_json
+from ._where import NOBODYS, NOWHERE, AsJson, Where, check_names, opened, print_json
 
 __all__ = ["verify"]
 
@@ -60,6 +60,8 @@ def verify(
                     print_json([_Told(one.tenant, one.name, finding.where, finding.problem)])
                 else:
                     say(f"{_label(one, tenant)}: {finding.where}: {printable(finding.problem)}")
+    if where.tenant and not (conversations or heads or sums.conversations or sums.strays):
+        raise BadSetting(NOBODYS)  # Not "all is well": the name may be misspelt, or all of it is gone.
     if not as_json:
         if erased:
             say(f"{plural(sums.erased, 'message')} erased.")
