@@ -119,7 +119,7 @@ def test_pauses_double() -> None:
 def test_jobs_of_one_conversation_wait_for_each_other_and_others_do_not() -> None:
     running: dict[str, int] = {}
     most: dict[str, int] = {}
-    both = threading.Barrier(2, timeout=20)  # Passed only where two conversations are worked on at once.
+    both = threading.Barrier(2, timeout=60)  # Passed only where two conversations are worked on at once.
 
     def work(wanted: Compaction, is_last: bool) -> str:
         name = wanted.conversation
@@ -164,7 +164,7 @@ def test_a_job_that_does_not_end_in_time_is_given_back_when_its_worker_is_to_end
 
     def work(wanted: Compaction, is_last: bool) -> str:
         begun.set()
-        let_go.wait(20)
+        let_go.wait(60)
         return "too late"
 
     async def main() -> None:
@@ -176,7 +176,7 @@ def test_a_job_that_does_not_end_in_time_is_given_back_when_its_worker_is_to_end
                     queues=[QUEUE], install_signal_handlers=False, listen_notify=False, shutdown_graceful_timeout=0.01
                 )
             )
-            await asyncio.to_thread(begun.wait, 20)
+            await asyncio.to_thread(begun.wait, 60)
             worker.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await worker

@@ -22,6 +22,7 @@ pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra 
 import psycopg
 from procrastinate import App
 from procrastinate.exceptions import ConnectorException
+from procrastinate.jobs import Job
 from procrastinate.manager import JobManager
 from procrastinate.schema import SchemaManager
 from procrastinate.testing import InMemoryConnector
@@ -156,7 +157,7 @@ def test_three_workers_never_work_on_one_conversation_at_once(postgres_url: str)
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(60)
+        worker.join(300)
     assert stand(postgres_url) == [("done", 1, "")] * 6
     assert most == {"a": 1, "b": 1}
     assert summaries(postgres_url, "a")
@@ -175,10 +176,10 @@ def test_what_a_killed_worker_had_begun_is_done_by_another(postgres_url: str) ->
     assert child.stdout is not None
     assert child.stdout.readline() == "asked\n"
     child.send_signal(signal.SIGKILL)
-    child.wait(20)
+    child.wait(60)
     child.stdout.close()
     assert stand(postgres_url) == [("running", 0, "")]
-    with Worker(postgres_url, summarizer=in_short, policy="none", stalled=0.3) as worker:
+    with Worker(postgres_url, summarizer=in_short, policy="none", stalled=1) as worker:
 
         async def main() -> None:
             task = asyncio.create_task(worker.run_async(signals=False))
@@ -246,12 +247,51 @@ def test_a_request_to_end_is_not_lost_when_the_database_goes_away_at_the_same_mo
             await database.is_asked.wait()
             ends.set()
             ending = asyncio.create_task(_ended(looking, soon=0.01))
-            done, _ = await asyncio.wait({ending}, timeout=20)
+            done, _ = await asyncio.wait({ending}, timeout=60)
             worker._tables = tables
             assert done == {ending}
             assert ending.exception() is None
 
     asyncio.run(main())
+
+
+class Paused:
+    """A database that knows a job whose worker was silent when it was looked for, and what was asked of it since."""
+
+    def __init__(self, job: int | None, *silent: bool) -> None:
+        self.job_manager, self._silent, self.given_back, self.ends = self, iter(silent), [], asyncio.Event()
+        self._job = Job(id=job, queue="foveate", lock=None, queueing_lock=None, task_name="foveate.compact", attempts=0)
+
+    async def get_stalled_jobs(self, **_: object) -> list[Job]:
+        is_silent = next(self._silent, None)
+        if is_silent is None:
+            self.ends.set()
+        return [self._job] if is_silent else []
+
+    async def retry_job(self, job: Job) -> None:
+        self.given_back.append(job.id)
+
+    async def delete_old_jobs(self, *_: object, **__: object) -> None:
+        """None is old."""
+
+
+@pytest.mark.parametrize(
+    ("silent", "given_back"),
+    [([True, False, True, False], 0), ([True, True], 1), ([False, True, True, False], 1)],
+)
+def test_a_worker_is_taken_for_dead_when_it_is_silent_at_two_looks_in_a_row(
+    postgres_url: str, silent: list[bool], given_back: int
+) -> None:
+    """Else a machine that stood still would take its own workers for dead, as soon as one of them looks."""
+    number = enqueue(postgres_url, "c", now=True)
+
+    async def main() -> list[int | None]:
+        database: Any = Paused(number, *silent)
+        with Worker(postgres_url, summarizer=in_short, stalled=0.01) as worker:
+            await worker._look_after(database, database.ends)
+        return list(database.given_back)
+
+    assert asyncio.run(main()) == [number] * given_back
 
 
 def test_a_job_whose_end_cannot_be_written_down_is_not_left_running(
@@ -269,7 +309,7 @@ def test_a_job_whose_end_cannot_be_written_down_is_not_left_running(
             Worker(postgres_url, summarizer=in_short, policy="none") as worker,
             pytest.raises(StoreError, match=r"was lost.* What ran is given to others"),
         ):
-            asyncio.run(asyncio.wait_for(worker.run_async(signals=False), 60))
+            asyncio.run(asyncio.wait_for(worker.run_async(signals=False), 300))
     assert stand(postgres_url) == [("running", 0, "")]
     work_off(postgres_url)
     assert (stand(postgres_url), len(summaries(postgres_url))) == ([("done", 2, "its worker died")], 1)
@@ -291,7 +331,7 @@ def test_a_worker_that_is_cut_off_while_it_looks_leaves_no_connection_behind(
             def slow() -> list[Any]:
                 held = hold()
                 begun.set()
-                assert goes_on.wait(30)
+                assert goes_on.wait(60)
                 return held
 
             monkeypatch.setattr(worker._tables, "hold", slow)
@@ -421,7 +461,7 @@ def test_tables_are_made_once_by_whoever_comes_first(postgres_url: str) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(300)
     assert mark(postgres_url, None).startswith("foveate brought these tables up to ")
     enqueue(postgres_url, "c")
     assert len(job_states(postgres_url)) == 1

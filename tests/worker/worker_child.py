@@ -16,4 +16,4 @@ def hanging(request: SummaryRequest) -> str:
 
 
 if __name__ == "__main__":
-    Worker(sys.argv[1], summarizer=hanging, policy="none", stalled=0.3).run()
+    Worker(sys.argv[1], summarizer=hanging, policy="none").run()

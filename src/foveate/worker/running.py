@@ -48,6 +48,8 @@ _LOOK_SECONDS = 5.0
 _END_SECONDS = 30.0
 """What procrastinate may take to write down where everything stands, behind the patience with running jobs."""
 
+Attempted = tuple[int | None, int]
+"""A job by its number, and how often it was tried before."""
 Work = Callable[[Wanted, bool], str]
 """Does a job, and tells what came of it. The flag: whether no other attempt follows."""
 Reason = Callable[[int, int, str], object]
@@ -198,27 +200,38 @@ class Worker:
         self.close()
 
     async def _look_after(self, app: App, ends: asyncio.Event) -> None:
-        """Look for dead workers from time to time. `ends`: whether this one is to end, if a cancellation is lost."""
+        """Look for dead workers from time to time. `ends`: whether this one is to end, if a cancellation is lost.
+
+        Who is found dead at two looks is. At the first it may be that all of this machine stood still: whoever looks
+        before the others, and before it gave a sign of life itself, would take the jobs of all, its own among them.
+        """
+        silent: set[Attempted] = set()
         while not ends.is_set():
             await asyncio.sleep(self._stalled / 2)
             try:
-                await self._rescue(app)
+                silent = await self._rescue(app, silent)
             except Exception as error:  # The database is away, for example; it is looked again later.
                 _log.warning("dead workers could not be looked for: %s", error)
 
-    async def _rescue(self, app: App) -> None:
-        """Give the jobs of dead workers to others, one rescuer at a time, and throw old jobs away."""
-        jobs = app.job_manager
+    async def _rescue(self, app: App, dead: set[Attempted] | None = None) -> set[Attempted]:
+        """Give the jobs of dead workers to others, one rescuer at a time, and throw old jobs away. Of the jobs whose
+        worker is silent those in `dead`; None: all. The others, which may be by the next look.
+        """
+        jobs, silent = app.job_manager, set[Attempted]()
         held: list[Patient] = []  # Known here although whoever waits for it may be cancelled.
         try:
             await _whole(lambda: held.extend(self._tables.hold()))
             if not held:
-                return
+                return silent
             for job in await jobs.get_stalled_jobs(queue=QUEUE, seconds_since_heartbeat=self._stalled):
-                await self._give_back(app, job, held[0])
+                if dead is None or (job.id, job.attempts) in dead:
+                    await self._give_back(app, job, held[0])
+                else:
+                    silent.add((job.id, job.attempts))
             await jobs.delete_old_jobs(
                 _KEPT_HOURS, queue=QUEUE, include_failed=True, include_cancelled=True, include_aborted=True
             )
+            return silent
         finally:
             for connection in held:
                 await _whole(partial(self._tables.let_go, connection))
