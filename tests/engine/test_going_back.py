@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,13 +12,14 @@ from hypothesis import strategies as st
 
 from foveate import Conversation, Hide, Target, WentBack, open_conversation
 from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
 
 
 class FailedOver:
     """A store that is one server, and then another one that was behind."""
 
-    def __init__(self) -> None:
-        self.now = MemoryStore()
+    def __init__(self, now: Any = None) -> None:
+        self.now = now or MemoryStore()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.now, name)
@@ -38,9 +41,9 @@ def said(chat: Conversation, *texts: str) -> None:
             chat.append(text)
 
 
-def behind(*texts: str) -> MemoryStore:
+def behind(*texts: str, store: Any = None) -> Any:
     """The other server, with what had come to it."""
-    store = MemoryStore()
+    store = store or MemoryStore()
     said(talking(store), *texts)
     return store
 
@@ -77,9 +80,69 @@ def test_whoever_saw_what_was_lost_is_told(others: tuple[str, ...], do: str) -> 
     assert len(again.append("on from what is there")) == 1
 
 
-def everything(store: MemoryStore) -> Any:
+def everything(store: Any) -> Any:
     head = store.open("", "one", create=False)
     return store.messages(head, 1, head.position)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """Makes servers; they are closed at the end."""
+    made: list[Any] = []
+
+    def make() -> Any:
+        is_file = request.param == "sqlite"
+        made.append(SqliteStore(tmp_path / f"{len(made)}.db") if is_file else MemoryStore())
+        return made[-1]
+
+    yield make
+    for store in made:
+        store.close()
+
+
+@pytest.mark.parametrize("there", [(), ("pin",), ("pin", "unpin")])
+@pytest.mark.parametrize("after", [False, True])
+def test_where_edits_alone_were_lost_not_one_message_is_added(
+    server: Callable[[], Any], there: tuple[str, ...], after: bool
+) -> None:
+    """The tip is the one that was seen, so that the message would fit."""
+    store = FailedOver(server())
+    chat = talking(store)
+    said(chat, "a", "b", "-")
+    store.now = behind("a", "b", *there, store=server())
+    before = store.now.open("", "one")
+    assert before.tip == chat.tip
+    with pytest.raises(WentBack, match="'one', 2 messages and 1 edits were acknowledged"):
+        chat.append("next", after=chat.tip if after else None)
+    assert store.now.open("", "one") == before
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_where_an_erasure_alone_was_lost_not_one_message_is_added(server: Callable[[], Any], after: bool) -> None:
+    store = FailedOver(server())
+    chat = talking(store)
+    said(chat, "a", "secret", "c")
+    chat.erase("m2")
+    store.now = behind("a", "secret", "c", store=server())
+    before = store.now.open("", "one")
+    with pytest.raises(WentBack):
+        chat.append("next", after=chat.tip if after else None)
+    assert store.now.open("", "one") == before
+
+
+@pytest.mark.parametrize("there", [(), ("d",), ("d", "e")])
+def test_where_messages_alone_were_lost_not_one_edit_is_added(
+    server: Callable[[], Any], there: tuple[str, ...]
+) -> None:
+    """The journal is the one that was seen, so that the edit would fit."""
+    store = FailedOver(server())
+    chat = talking(store)
+    said(chat, "a", "b", "-", "c")
+    store.now = behind("a", "b", "-", *there, store=server())
+    before = store.now.open("", "one")
+    with pytest.raises(WentBack, match="'one', 3 messages and 1 edits were acknowledged"):
+        chat.pin("m2")
+    assert store.now.open("", "one") == before
 
 
 @given(

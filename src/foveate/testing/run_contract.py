@@ -232,6 +232,65 @@ class RunContract(BaseContract):
         assert store.runs(head) == [run_of("r1")]
         assert [step.number for step in store.steps(head, "r1")] == [1, 3, 4]
 
+    def test_who_is_not_at_work_says_nothing_under_its_name(self, store: Store) -> None:
+        """The same for messages: what comes late is refused before anything of it is there, wherever the tip is."""
+        old = head = store.open("acme", "one")
+
+        def say(head: Head, text: str, owner: str) -> Head:
+            if text.startswith("in turn"):
+                return store.extend(head, lambda tail: chain([user(text)], tail.head), owner=owner).head
+            return store.append(head, chain([user(text)], head), owner=owner)
+
+        def check_refused(match: str, owner: str) -> None:
+            for text in ("late", "in turn, late"):
+                for one in (old, head):
+                    with pytest.raises(AtWork, match=match) as told:
+                        say(one, text, "a")
+                    assert told.value.owner == owner
+
+        check_refused("no claim", "")
+        claim = store.claim(head, "a")
+        for text in ("first", "in turn, second"):
+            head = say(head, text, "a")
+        behind = structs.replace(old, position=1, tip=store.messages(head, 1, 1)[0].id)
+        behind = structs.replace(behind, seal=store.messages(head, 1, 1)[0].seal)
+        head = say(behind, "in turn, third", "a")  # Which somebody else's messages came before.
+        now = Claim("a", claim.beats + 3)  # Whatever it says is a sign of life.
+        assert store.claim(head, "b", Claim("a", now.beats - 1)) == now
+        assert store.claim(head, "b", now).owner == "b"
+        check_refused("taken over", "b")
+        head = say(head, "by b", "b")
+        head = say(head, "in turn, by nobody", "")  # Who names nobody asks for no claim: a user.
+        store.release(head, "b")
+        check_refused("no claim", "")
+        assert store.open("acme", "one") == head
+        texts = [row.body.decode() for row in store.messages(head, 1, 9)]
+        expected = ["first", "in turn, second", "in turn, third", "by b", "in turn, by nobody"]
+        assert [any(f'"{want}"' in text for text in texts) for want in expected] == [True] * len(texts)
+        assert store.verify(head) == []
+
+    def test_once_it_is_taken_over_not_one_more_message_of_the_former_owner_is_there(self, store: Store) -> None:
+        def work(head: Head, kept: list[str]) -> None:
+            for number in range(1, 31):
+                said = [user(f"message {number}")]
+                try:
+                    head = store.extend(head, lambda tail, said=said: chain(said, tail.head), owner="a").head
+                except AtWork:
+                    return
+                kept.append(head.tip)
+
+        for n in range(5):
+            head, kept = store.open("acme", f"c{n}"), list[str]()
+            claim = store.claim(head, "a")
+            thread = Thread(target=work, args=(head, kept))
+            thread.start()
+            while claim.owner != "b":
+                claim = store.claim(head, "b", claim)
+            seen = store.open("acme", f"c{n}")
+            thread.join()
+            assert store.open("acme", f"c{n}") == seen
+            assert [row.id for row in store.messages(seen, 1, 99)] == kept
+
     def test_once_it_is_taken_over_not_one_more_step_of_the_former_owner_is_kept(self, store: Store) -> None:
         """However close the two come to each other: who took over reads all that there will ever be."""
 

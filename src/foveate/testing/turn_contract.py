@@ -159,6 +159,17 @@ class TurnContract:
         for gone in (lost, further, structs.replace(now, tip="ab" * 20), unseen, structs.replace(unseen, number=2)):
             with pytest.raises(WentBack):
                 store.extend(gone, saying("c"))
+        unerased = structs.replace(now, erased=1)
+        for gone in (unseen, structs.replace(unseen, number=2), unerased):  # Where a message would fit.
+            with pytest.raises(WentBack):
+                store.append(gone, chain([user("c")], gone))
+            with pytest.raises(WentBack):
+                store.extend(gone, saying("c"))
+        for gone in (structs.replace(lost, number=1, record=now.record), further):  # Where an edit would.
+            with pytest.raises(WentBack):
+                store.commit(gone, *record_after(gone))
+        with pytest.raises(WentBack):
+            store.tail(unerased)
         assert store.open("acme", "one") == now
 
     def test_a_tail_of_what_has_no_name_is_refused(self, store: Store) -> None:

@@ -87,6 +87,7 @@ class SqlTurns:
                 moved = Head(head.tenant, head.name, *named[0])
                 return Beyond(read_branch(session, moved, self._driver.place)[0])
             now, _ = branch_in(head, found, self._driver.place)
+            check_held(head, now)
             return Beyond(now) if now.erased != head.erased else _read(head, now, rows, records)
 
         return self._driver.read(work)
