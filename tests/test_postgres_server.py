@@ -5,10 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-import threading
 import uuid
 from pathlib import Path
 from typing import Any
+
+from waiting import until
 
 ROOT = Path(__file__).resolve().parent.parent
 ASK = """
@@ -39,8 +40,5 @@ def test_a_server_is_shared_and_gone_when_the_last_who_asked_is_even_if_killed(p
         assert (again.port, again.is_ready()) == (ours.port, True)
         again.let_go()
         other.kill()
-    for _ in range(500):
-        if not folder.exists():
-            break
-        threading.Event().wait(0.02)
-    assert (folder.exists(), ours.is_ready()) == (False, False)
+    until(lambda: not folder.exists())
+    assert not ours.is_ready()

@@ -238,9 +238,9 @@ def test_at_most_so_many_calls_go_on_at_once():
 def test_calls_go_on_beside_each_other():
     """Each waits for the other two: one after another they would wait for ever."""
     for perform_it in (heard, lambda act: heard_async(lambda: act)):
-        barrier = threading.Barrier(3, timeout=30)
+        barrier = threading.Barrier(3, timeout=60)
         noted: list[Any] = []
-        perform_it(batch([barrier.wait] * 3, timeout=30)(noted))
+        perform_it(batch([barrier.wait] * 3, timeout=60)(noted))
         assert {error for _, _, error in noted} == {"None"}
 
 
@@ -327,5 +327,5 @@ def test_nothing_waits_for_a_thread_that_hangs_when_the_program_ends():
         "    print((yield Next()).error)\n"
         "list(perform(act()))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (0, "no answer within 0.01 seconds\n")

@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from hypothesis import given
@@ -37,14 +39,13 @@ def odd(kind: int = 0) -> object:
     ]
 
 
-@tool(timeout=0.001)
-def hangs() -> None:
-    """Take too long."""
-    threading.Event().wait(0.02)
+def hanging(over: threading.Event) -> Any:
+    @tool(timeout=0.001)
+    def hangs() -> None:
+        """Take too long."""
+        over.wait(60)
 
-
-def tools(together: bool) -> list[Any]:
-    return [tool(good, together=together), fails, tool(odd, needs_approval=True), hangs, tool(long, is_repeatable=True)]
+    return hangs
 
 
 def long(words: int = 1) -> str:
@@ -90,17 +91,24 @@ def approve(call: ToolCall) -> bool | str:
     return len(call.arguments) % 3 == 0 or (len(call.arguments) % 3 == 1 and "Not now.")
 
 
-def options_of(provider: str, together: bool, expand: bool, turns: int) -> dict[str, Any]:
-    return plain(
-        tools=tools(together),
-        approve=approve,
-        expand=expand,
-        limits=Limits(turns=turns),
-        policy="keep-last-2",
-        window=12_000,
-        clock=lambda: 1,
-        at_most=3,
-    )
+@contextmanager
+def options_of(together: bool, expand: bool, turns: int) -> Iterator[dict[str, Any]]:
+    """Those of an agent, one of whose tools hangs until the block is left."""
+    over = threading.Event()
+    odd_one, long_one = tool(odd, needs_approval=True), tool(long, is_repeatable=True)
+    try:
+        yield plain(
+            tools=[tool(good, together=together), fails, odd_one, hanging(over), long_one],
+            approve=approve,
+            expand=expand,
+            limits=Limits(turns=turns),
+            policy="keep-last-2",
+            window=12_000,
+            clock=lambda: 1,
+            at_most=3,
+        )
+    finally:
+        over.set()
 
 
 Facts = tuple[list[dict[str, Any]], list[Any], list[Any], list[Any]]
@@ -137,7 +145,8 @@ def test_any_script_gives_legal_requests_and_whole_records(
     replies: Any, provider: str, together: bool, expand: bool, turns: int
 ):
     script = script_of(replies, provider)
-    requests, history, runs, steps = played(script, provider, options_of(provider, together, expand, turns))
+    with options_of(together, expand, turns) as options:
+        requests, history, runs, steps = played(script, provider, options)
 
     asked = [call.call_id for row in history for call in row.message.calls]
     results = [row.message.result for row in history if row.message.result]
@@ -155,7 +164,8 @@ def test_any_script_gives_legal_requests_and_whole_records(
     assert {run.state for run in runs} <= {"done", "stopped"}
     assert sum(run.turns for run in runs) == len(requests)
 
-    same = played_async(script, provider, options_of(provider, together, expand, turns))
+    with options_of(together, expand, turns) as options:
+        same = played_async(script, provider, options)
     assert same[0] == requests
     assert [row.message for row in same[1]] == [row.message for row in history]
     assert same[2] == runs

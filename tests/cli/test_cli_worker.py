@@ -28,7 +28,7 @@ def python(*arguments: str) -> subprocess.Popen[str]:
 
 def test_the_extra_is_named_where_it_is_missing() -> None:
     child = python("-c", HIDDEN, "worker", "status", "--store", "postgresql://nowhere/chats")
-    out, err = child.communicate(timeout=60)
+    out, err = child.communicate(timeout=120)
     assert (child.returncode, out) == (2, "")
     assert err == 'foveate: A queue of jobs needs: pip install "foveate[worker]".\n'
 
@@ -95,6 +95,6 @@ class TestWithAQueue:
         assert child.stderr is not None
         assert "working off the jobs in" in child.stderr.readline()
         child.send_signal(number)
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=120)
         assert (child.returncode, out) == (0, "")
         assert err.splitlines()[-1].endswith("INFO stopped")

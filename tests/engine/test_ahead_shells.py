@@ -44,7 +44,7 @@ class Gate:
     def __call__(self, request: SummaryRequest) -> str:
         self.threads.append(threading.current_thread())
         self.begun.set()
-        assert self.open.wait(20)
+        assert self.open.wait(120)
         if isinstance(self.said, BaseException):
             raise self.said
         return self.said
@@ -85,7 +85,7 @@ def test_a_summary_is_written_in_a_thread_while_the_conversation_goes_on():
     gate = Gate()
     one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
     talk(one, 1, 9)
-    assert gate.begun.wait(20)
+    assert gate.begun.wait(60)
     assert (gate.threads[0] is threading.current_thread(), gate.threads[0].daemon) == (False, True)
     assert texts(one.view)[0].startswith("q1 ")
     gate.open.set()
@@ -138,9 +138,10 @@ def test_closing_waits_for_nothing_and_a_thread_that_is_left_does_no_harm():
     gate = Gate()
     one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
     talk(one, 1, 8)
+    assert gate.begun.wait(60)
     one.close()
     gate.open.set()
-    gate.threads[0].join(20)
+    gate.threads[0].join(60)
     assert not gate.threads[0].is_alive()
 
 
@@ -148,6 +149,7 @@ def test_a_conversation_that_waits_is_let_go_when_another_thread_closes_it():
     gate = Gate()
     one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
     talk(one, 1, 10)
+    assert gate.begun.wait(60)
     threading.Timer(0.05, one.close).start()
     with pytest.raises(StoreError, match="closed"):
         talk(one, 11, 11)
@@ -159,12 +161,12 @@ def test_f31_other_threads_append_while_a_summary_is_written():
     gate = Gate()
     one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
     talk(one, 1, 7)
-    assert gate.begun.wait(20)
+    assert gate.begun.wait(60)
     writers = [threading.Thread(target=one.append, args=(f"note {n}",)) for n in range(8)]
     for writer in writers:
         writer.start()
     for writer in writers:
-        writer.join(20)
+        writer.join(60)
     gate.open.set()
     ended(one)
     view = talk(one, 8, 11)
@@ -305,10 +307,12 @@ def test_who_waits_may_be_cancelled_and_what_is_written_meanwhile_is_taken_by_th
 def test_a_loop_that_ends_leaves_no_task_and_no_coroutine_behind(closes: bool, is_async: bool):
     gates: list[Gate] = []
     cancelled: list[str] = []
+    begun: list[bool] = []
 
     async def story() -> None:
         async def hangs(request: SummaryRequest) -> str:
             try:
+                begun.append(True)
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
                 cancelled.append("summary")
@@ -320,10 +324,9 @@ def test_a_loop_that_ends_leaves_no_task_and_no_coroutine_behind(closes: bool, i
             "c", policy=(COMPACT,), summarizer=hangs if is_async else gates[0], store=MemoryStore(), **SIZE
         )
         await async_talk(one, 1, 7)
-        while not is_async and not gates[0].begun.is_set():
-            await asyncio.sleep(0)
-        for _ in range(50):
-            await asyncio.sleep(0.001)
+        async with asyncio.timeout(60):
+            while not (begun or gates[0].begun.is_set()):
+                await asyncio.sleep(0.001)
         if closes:
             await one.close()
             assert cancelled == ["summary"] * is_async
@@ -333,7 +336,7 @@ def test_a_loop_that_ends_leaves_no_task_and_no_coroutine_behind(closes: bool, i
     for gate in gates:
         gate.open.set()
         for thread in gate.threads:
-            thread.join(20)
+            thread.join(60)
 
 
 def test_a_coroutine_that_comes_too_late_is_closed():
@@ -344,7 +347,7 @@ def test_a_coroutine_that_comes_too_late_is_closed():
             return "nobody reads this"
 
         def slow() -> Any:
-            assert gate.wait(20)
+            assert gate.wait(60)
             return never()
 
         job = TaskJob(slow, 1.0)
@@ -355,7 +358,7 @@ def test_a_coroutine_that_comes_too_late_is_closed():
             job.result()
         for thread in threading.enumerate():
             if thread.name == "foveate-summary":
-                await asyncio.to_thread(thread.join, 20)
+                await asyncio.to_thread(thread.join, 60)
 
     run(story())
 

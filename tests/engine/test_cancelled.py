@@ -22,7 +22,7 @@ class Slow(MemoryStore):
 
     def extend(self, *given: Any) -> Any:
         self.begun.set()
-        assert self.go.wait(10)
+        assert self.go.wait(60)
         return super().extend(*given)
 
 

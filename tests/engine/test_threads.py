@@ -21,7 +21,7 @@ class Waiting(MemoryStore):
 
     def extend(self, *given: Any) -> Any:
         self.begun.set()
-        assert self.go.wait(10)
+        assert self.go.wait(60)
         return super().extend(*given)
 
 
@@ -32,13 +32,13 @@ def test_who_looks_while_another_thread_appends_sees_all_or_nothing_of_it():
     appending = threading.Thread(target=lambda: one.append([user("a"), say("b")]))
     looking = threading.Thread(target=lambda: seen.append(one.view))
     appending.start()
-    assert store.begun.wait(10)
+    assert store.begun.wait(60)
     looking.start()
     looking.join(0.05)
     assert seen == []
     store.go.set()
-    appending.join(10)
-    looking.join(10)
+    appending.join(60)
+    looking.join(60)
     assert [texts(view) for view in seen] == [["a", "b"]]
 
 

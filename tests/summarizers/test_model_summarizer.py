@@ -303,7 +303,7 @@ def test_the_time_is_that_of_all_requests_together():
 
     def says(prompt: str) -> str:
         if len(model.prompts) > 2:
-            ends.wait(30)
+            ends.wait(120)
         return "S"
 
     model = Model(says)

@@ -19,7 +19,7 @@ BOTH = pytest.mark.parametrize("provider", ["anthropic", "openai"])
 
 def ask(server: StubServer, path: str, body: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
     """Status, headers and body of the response."""
-    connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=10)
+    connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=60)
     try:
         connection.request("POST", path, json.dumps(body))
         response = connection.getresponse()
@@ -124,7 +124,7 @@ def test_an_answer_that_is_cut_ends_in_the_middle(provider: str):
 
 def test_a_slow_answer_is_given_up_when_the_server_closes():
     with StubServer(ScriptedModel([Slow("x", 60)])) as server:
-        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=10)
+        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=60)
         connection.request("POST", PATHS["anthropic"], json.dumps(HI))
     with pytest.raises(ConnectionError):
         connection.getresponse()
@@ -133,7 +133,7 @@ def test_a_slow_answer_is_given_up_when_the_server_closes():
 
 def test_a_connection_is_kept_for_the_next_request():
     with StubServer(ScriptedModel(["one", "two"], "openai")) as server:
-        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=10)
+        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=60)
         sockets = set()
         for body in ({**HI, "stream": True}, HI):
             connection.request("POST", PATHS["openai"], json.dumps(body))
@@ -166,7 +166,7 @@ def test_models_stand_at_their_paths_and_nobody_at_others():
 )
 def test_a_body_that_is_no_json_object_is_refused(body: bytes, says: str):
     with StubServer(ScriptedModel(["x"])) as server:
-        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=10)
+        connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=60)
         connection.request("POST", PATHS["anthropic"], body)
         response = connection.getresponse()
         assert response.status == 400

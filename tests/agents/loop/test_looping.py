@@ -73,7 +73,7 @@ def test_actions_of_a_step_go_on_beside_each_other_and_answer_in_their_order():
 
     def slow() -> str:
         """Wait for the other one."""
-        assert first_may_end.wait(10)
+        assert first_may_end.wait(60)
         return "slow"
 
     def fast() -> str:

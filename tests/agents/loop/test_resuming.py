@@ -177,7 +177,7 @@ def test_a_process_that_is_killed_in_an_action_is_taken_up_by_another(
     tmp_path: Path, killing: str, told: str, times: int
 ):
     step = act("note", killing, "note")
-    child = subprocess.run([sys.executable, "-c", CHILD, str(tmp_path), step], timeout=60)
+    child = subprocess.run([sys.executable, "-c", CHILD, str(tmp_path), step], timeout=120)
     assert child.returncode == -signal.SIGKILL
 
     def again(name: str) -> str:
