@@ -24,6 +24,36 @@ def run(capsys):
 
 
 @pytest.fixture
+def db(run):
+    """Runs a command of `foveate db` that has to end with this code and no complaint, and gives what it prints."""
+
+    def db(*arguments: str, code: int = 0) -> str:
+        found, out, err = run("db", *arguments)
+        assert (found, err) == (code, "")
+        return out
+
+    return db
+
+
+@pytest.fixture
+def refused(run):
+    """Runs a command of `foveate db` that has to be refused in a sentence or two and to change no database in the
+    current folder, and gives what it says.
+    """
+
+    def refused(*arguments: str) -> str:
+        before = {path.name: path.read_bytes() for path in Path().glob("*.db")}
+        code, out, err = run("db", *arguments)
+        assert (code, out) == (2, "")
+        assert err.startswith("foveate: ")
+        assert "Traceback" not in err
+        assert {path.name: path.read_bytes() for path in Path().glob("*.db")} == before
+        return err.removeprefix("foveate: ").rstrip("\n")
+
+    return refused
+
+
+@pytest.fixture
 def recording(tmp_path) -> Path:
     """An agent that reads six files of a thousand words and edits one: chat completions, a message a line."""
     messages: list[dict] = [

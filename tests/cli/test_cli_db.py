@@ -27,34 +27,6 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def db(run):
-    """Runs a command that has to succeed, and gives what it prints."""
-
-    def db(*arguments: str) -> str:
-        code, out, err = run("db", *arguments)
-        assert (code, err) == (0, "")
-        return out
-
-    return db
-
-
-@pytest.fixture
-def refused(run, here):
-    """Runs a command that has to be refused in one sentence or two and to change nothing, and gives what it says."""
-
-    def refused(*arguments: str) -> str:
-        before = {path.name: path.read_bytes() for path in here.glob("*.db")}
-        code, out, err = run("db", *arguments)
-        assert (code, out) == (2, "")
-        assert err.startswith("foveate: ")
-        assert "Traceback" not in err
-        assert {path.name: path.read_bytes() for path in here.glob("*.db")} == before
-        return err.removeprefix("foveate: ").rstrip("\n")
-
-    return refused
-
-
-@pytest.fixture
 def spoken(monkeypatch):
     """Puts text on standard input."""
 

@@ -30,26 +30,6 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.fixture
-def db(run):
-    def db(*arguments: str, code: int = 0) -> str:
-        found, out, err = run("db", *arguments)
-        assert (found, err) == (code, "")
-        return out
-
-    return db
-
-
-@pytest.fixture
-def refused(run):
-    def refused(*arguments: str) -> str:
-        code, out, err = run("db", *arguments)
-        assert (code, out) == (2, "")
-        return err.removeprefix("foveate: ").rstrip("\n")
-
-    return refused
-
-
 def said(name: str, tenant: str = "") -> list[bool]:
     """Which messages still say something."""
     with SqliteStore("chat.db") as store:

@@ -33,27 +33,6 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.fixture
-def db(run):
-    def db(*arguments: str, code: int = 0) -> str:
-        found, out, err = run("db", *arguments)
-        assert (found, err) == (code, "")
-        return out
-
-    return db
-
-
-@pytest.fixture
-def refused(run):
-    def refused(*arguments: str) -> str:
-        code, out, err = run("db", *arguments)
-        assert (code, out) == (2, "")
-        assert "Traceback" not in err
-        return err.removeprefix("foveate: ").rstrip("\n")
-
-    return refused
-
-
 def falsify(statement: str) -> None:
     connection = sqlite3.connect("chat.db")
     with connection:

@@ -12,6 +12,7 @@ from foveate.core.catalog import Action, Binding, Prompt
 from foveate.core.messages import user
 from foveate.errors import TipMoved
 from foveate.ports import Database, Head
+from foveate.stores.memory import MemoryStore
 from foveate.testing.rows import chain, record_after
 from foveate.testing.run_contract import run_of, step_of
 from foveate.testing.store_contract import talk
@@ -146,3 +147,13 @@ def scenario() -> list[Step]:
         renaming,
         erasing,
     ]
+
+
+def states_along_the_way() -> list[dict[str, Any]]:
+    """What a store holds before the scenario and after each step of it."""
+    store, heads = MemoryStore(), dict[str, Head]()
+    found = [state(store)]
+    for step in scenario():
+        step(store, heads)
+        found.append(state(store))
+    return found

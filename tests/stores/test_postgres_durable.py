@@ -18,9 +18,9 @@ import psycopg
 from leading import TOLD, Leaders, check
 from patience import impatient
 from postgres_schemas import alone, emptied, execute, named, taken_apart
-from store_states import state
+from store_states import state, states_along_the_way
 from test_postgres_failures import hooked, settled
-from test_store_failures import run, states_along_the_way
+from test_store_failures import run
 from waiting import until
 
 from foveate import open_conversation

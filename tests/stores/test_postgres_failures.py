@@ -16,8 +16,8 @@ pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra 
 import psycopg
 from patience import impatient
 from postgres_schemas import alone, emptied, execute, named, taken_apart
-from store_states import state
-from test_store_failures import run, states_along_the_way
+from store_states import state, states_along_the_way
+from test_store_failures import run
 from waiting import until
 
 from foveate import open_async_conversation, open_conversation

@@ -10,28 +10,17 @@ from random import Random
 from typing import Any
 
 import pytest
-from store_states import scenario, state
+from store_states import scenario, state, states_along_the_way
 from waiting import until
 
 import foveate
 from foveate.core.messages import user
 from foveate.ports import Head
-from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain
 
 pytest.importorskip("apsw", reason="apsw, which lets Python stand between SQLite and the disk, is not installed")
 from disks import Disk, Lost, put
-
-
-def along_the_way() -> list[dict[str, Any]]:
-    """What a store holds before the scenario and after each step of it."""
-    store, heads = MemoryStore(), dict[str, Head]()
-    found = [state(store)]
-    for step in scenario():
-        step(store, heads)
-        found.append(state(store))
-    return found
 
 
 def recorded(folder: Path) -> Disk:
@@ -58,7 +47,7 @@ def check(folder: Path, lost: Lost, files: dict[str, bytes], along: list[dict[st
 
 @pytest.fixture(scope="module")
 def along() -> list[dict[str, Any]]:
-    held = along_the_way()
+    held = states_along_the_way()
     return [*held, held[-1]]  # The vacuum changes nothing that can be read.
 
 
@@ -193,7 +182,7 @@ def test_writers_that_come_together_share_one_sync(tmp_path: Path) -> None:
             threading.Thread(target=store.append, args=(head, chain([user("together")], head))) for head in heads
         ]
         threads[0].start()
-        assert at_gate.wait(10)
+        assert at_gate.wait(60)
         for thread in threads[1:]:
             thread.start()
         writer = store._driver._writer  # type: ignore[attr-defined]

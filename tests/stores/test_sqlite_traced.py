@@ -20,7 +20,8 @@ from store_states import scenario
 
 pytest.importorskip("apsw", reason="apsw, which `disks.py` is made with, is not installed")
 from disks import Event, Lost
-from test_sqlite_power import along_the_way, check
+from store_states import states_along_the_way
+from test_sqlite_power import check
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +40,7 @@ def traced(folder: Path) -> list[Event]:
     said, child = folder / "said", [sys.executable, str(here / "traced_child.py"), str(folder / "db" / "chat.db")]
     (folder / "db").mkdir()
     command = [strace, "-f", "-qq", "-xx", "-s", "1000000", "-e", f"trace={CALLS}", "-o", str(said), *child]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode:
         if "ptrace" in done.stderr:
             pytest.skip("nothing may be traced here")
@@ -94,7 +95,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
 def test_f30_whenever_the_power_goes_what_pythons_own_sqlite_acknowledged_is_there(
     events: list[Event], tmp_path: Path
 ) -> None:
-    along: list[dict[str, Any]] = along_the_way()
+    along: list[dict[str, Any]] = states_along_the_way()
     lost, random, torn = Lost(folders=True), Random(19), 0
     for number, event in enumerate(events):
         lost.take(event)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from pathlib import Path
-from typing import Any
 
 import pytest
-from store_states import scenario, state
+from store_states import scenario, state, states_along_the_way
 
 from foveate.core.messages import user
 from foveate.errors import StoreError
@@ -17,16 +16,6 @@ from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.faults import Countdown, FailingDatabase, failing_connection
 from foveate.testing.rows import chain
-
-
-def states_along_the_way() -> list[dict[str, Any]]:
-    """What a store holds before the scenario and after each step of it."""
-    store, heads = MemoryStore(), dict[str, Head]()
-    found = [state(store)]
-    for step in scenario():
-        step(store, heads)
-        found.append(state(store))
-    return found
 
 
 def run(store: Database) -> int:
