@@ -129,7 +129,6 @@ def main(url: str, name: str, path: str, seed: str) -> None:
         else:
             (id,) = chat.append(said)
         log.say("said", n, id)
-        log.say("time", time.time())
         chance = random.random()
         if chance < 0.15:
             receipt = chat.edit(Unpin(Target(pinned)) if pinned else Pin(Target(id)))

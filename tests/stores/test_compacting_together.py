@@ -51,7 +51,7 @@ def together(*works: Callable[[], Any]) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     return told
 
 
@@ -67,7 +67,7 @@ class Meeting:
         self.asked += 1
         if not getattr(self._met, "is_done", False):
             self._met.is_done = True
-            self._barrier.wait(30)
+            self._barrier.wait(120)
         return "In short."
 
 

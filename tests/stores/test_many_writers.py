@@ -15,42 +15,28 @@ from typing import Any
 import pytest
 from crowd_child import BILLED, LEAST, Log, marks, opened
 
-from foveate import open_conversation
 from foveate.core.edits import Summarize
 from foveate.testing.bodies import BodyChecker
 
 HERE = Path(__file__).resolve().parent
 SRC = HERE.parent.parent / "src"
-WINDOW = 5.0
-"""Seconds in which every writer must get on, where a commit takes no longer than COMMIT. It is more on a disk that is
-slower: a writer waits for all others.
+SHARE = 0.4
+"""Of all that is said, what the others say at most between two messages of one who lives. Counted, not timed: whatever
+holds all of them up counts for nothing.
 """
-COMMIT = 0.005
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/crowd.db"
-    return str(request.getfixturevalue("postgres_url")) + "&pool=2"
-
-
-def commit_seconds(url: str) -> float:
-    """What one append takes while nobody else writes, at the median."""
-    took = []
-    with open_conversation("alone", store=url, window=32_000, policy="none") as chat:
-        for n in range(15):
-            begin = time.perf_counter()
-            chat.append(f"{n}")
-            took.append(time.perf_counter() - begin)
-    return sorted(took)[len(took) // 2]
+        return f"sqlite:///{tmp_path}/crowd.db?wait=120"
+    return str(request.getfixturevalue("postgres_url")) + "&pool=2&wait=120"
 
 
 class Crowd:
     """Writers of one conversation, each a process, and what was done to them."""
 
     def __init__(self, url: str, folder: Path, count: int, seconds: float, seed: int) -> None:
-        self.window = WINDOW * max(1.0, commit_seconds(url) / COMMIT)
         self.names = [f"w{n}" for n in range(count)]
         self.paths = {name: folder / f"{name}.log" for name in self.names}
         self.killed: list[tuple[str, float]] = []
@@ -93,7 +79,7 @@ class Crowd:
             self._close(process)
 
     def _close(self, process: subprocess.Popen[str]) -> None:
-        process.wait(timeout=120)
+        process.wait(timeout=300)
         for pipe in (process.stdin, process.stdout):
             assert pipe is not None
             pipe.close()
@@ -150,11 +136,15 @@ class Crowd:
         assert BodyChecker("openai").check(chat.prompt()) == []
 
     def check_progress(self) -> None:
-        """Whoever lives gets on: between two things that one does there is never a long time."""
+        """Whoever lives gets on: between two messages of one the others never say a great part of all there is."""
+        with opened(self._url, 3) as chat:
+            places = {row.id: row.position for row in chat.history()}
         for name, path in self.paths.items():
-            lines = [line for line in Log(path).lines if line[0] in ("opened", "time")]
+            lines = [line for line in Log(path).lines if line[0] in ("opened", "said")]
             for before, line in pairwise(lines):
-                assert line[0] == "opened" or line[1] - before[1] < self.window, (name, before, line)
+                if before[0] == line[0] == "said":
+                    gap = places[line[2]] - places[before[2]]
+                    assert gap < SHARE * len(places), (name, before, line, len(places))
 
 
 def test_processes_that_talk_in_one_conversation_and_are_killed_lose_nothing(url: str, tmp_path: Path) -> None:

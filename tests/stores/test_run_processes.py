@@ -75,7 +75,7 @@ def test_two_processes_keep_steps_of_one_run_and_lose_none(tmp_path: Path) -> No
     """Both also make the file, at the same moment. Ten steps are kept by both."""
     path = tmp_path / "chat.db"
     children = [start(path, "a", 1, 100), start(path, "b", 91, 100)]
-    lines = [child.communicate(timeout=60)[0].splitlines(keepends=True) for child in children]
+    lines = [child.communicate(timeout=300)[0].splitlines(keepends=True) for child in children]
     assert [child.returncode for child in children] == [0, 0]
     said = [acknowledged(of_one) for of_one in lines]
     assert [sorted(one) for one in said] == [[*range(1, 101)], [*range(91, 191)]]

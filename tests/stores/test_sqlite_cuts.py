@@ -104,7 +104,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Made:
     here = Path(__file__).resolve().parent
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here.parents[1] / "src"), str(here)])}
     code = "import sys, test_sqlite_cuts; test_sqlite_cuts.leave(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", code, str(path)], env=environment, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code, str(path)], env=environment, check=True, timeout=300)
     made = files_of(path)
     again = path.with_name("again.db")
     again.write_bytes(made[0])

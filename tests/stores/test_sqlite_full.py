@@ -124,7 +124,7 @@ def test_a_limit_on_the_size_of_files_is_met_like_a_full_disk(tmp_path: Path) ->
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         check=True,
     )
     error, *rest = child.stdout.splitlines()

@@ -10,12 +10,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from waiting import until
 
 from foveate.core.messages import user
 from foveate.errors import StoreError
@@ -39,7 +39,7 @@ def told(*paths: Path) -> list[list[str]]:
     """What becomes of opening, reading and writing each of these files as a user who is not root."""
     child = python(str(HERE / "refused_child.py"), str(NOBODY if IS_ROOT else 0), *map(str, paths))
     found: list[list[str]] = []
-    for line in child.communicate(timeout=60)[0].splitlines():
+    for line in child.communicate(timeout=300)[0].splitlines():
         if line.startswith("file: "):
             found.append([])
         else:
@@ -211,7 +211,7 @@ def test_too_many_open_files_is_told_and_over_when_some_are_closed(tmp_path: Pat
         "with SqliteStore(sys.argv[1]) as store: print(store.names('acme'))\n"
     )
     pytest.importorskip("resource", reason="this system has no such limit")
-    said = python("-c", code, str(tmp_path / "chat.db")).communicate(timeout=60)[0].splitlines()
+    said = python("-c", code, str(tmp_path / "chat.db")).communicate(timeout=300)[0].splitlines()
     assert "this process has as many files open as it may" in said[0]
     assert "`ulimit -n`" in said[0]
     assert said[1:] == ["[]"]
@@ -265,10 +265,8 @@ def test_a_process_that_hangs_in_a_write_is_waited_for_told_and_got_over_when_it
 ) -> None:
     child = holding(store._driver.place, "BEGIN IMMEDIATE", "DELETE FROM conversation")
     child.send_signal(getattr(signal, "SIGSTOP", signal.SIGTERM))
-    begun = time.monotonic()
     with pytest.raises(StoreError, match=r"locked: another process .* than 0.1 s .* end it if it hangs; then retry"):
         append(store, "hi")
-    assert time.monotonic() - begun < 5
     assert store.names("acme") == ["one"]  # Reading goes on meanwhile, and sees nothing of it.
     child.kill()
     child.wait()
@@ -277,11 +275,23 @@ def test_a_process_that_hangs_in_a_write_is_waited_for_told_and_got_over_when_it
 
 
 def test_many_threads_that_meet_a_lock_are_all_told_and_wait_no_longer_than_twice(
-    store: SqliteStore, holding: Callable[..., subprocess.Popen[str]]
+    store: SqliteStore, holding: Callable[..., subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who waits for the writer's turn waits with it, not one after the other."""
+    """Who waits for the writer's turn waits with it, not one after the other: all of them in two times, that of the
+    first who came and that of those who came meanwhile.
+    """
     holding(store._driver.place, "BEGIN IMMEDIATE")
     head, said = store.open("acme", "one"), []
+    writer, waits = store._driver._writer, []  # type: ignore[attr-defined]
+    begin = writer._begin
+
+    def waited(connection: sqlite3.Connection) -> None:
+        waits.append(connection)
+        if len(waits) == 1:
+            until(lambda: len(writer._queue) == 39)
+        begin(connection)
+
+    monkeypatch.setattr(writer, "_begin", waited)
 
     def work() -> None:
         try:
@@ -290,13 +300,12 @@ def test_many_threads_that_meet_a_lock_are_all_told_and_wait_no_longer_than_twic
             said.append("is locked" in str(error))
 
     threads = [threading.Thread(target=work) for _ in range(40)]
-    begun = time.monotonic()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert said == [True] * 40
-    assert time.monotonic() - begun < 3  # 40 x 0.1 s would be four.
+    assert len(waits) == 2
     assert store.open("acme", "one") == head
 
 

@@ -72,7 +72,7 @@ def test_two_processes_write_one_conversation_and_lose_nothing(tmp_path: Path) -
     """Both also make the file, at the same moment."""
     path = tmp_path / "chat.db"
     children = [start(path, "one", 40) for _ in range(2)]
-    said = [child.communicate(timeout=60)[0].splitlines() for child in children]
+    said = [child.communicate(timeout=300)[0].splitlines() for child in children]
     assert [child.returncode for child in children] == [0, 0]
     acknowledged = [line for lines in said for line in lines]
     assert len(set(acknowledged)) == len(acknowledged)  # No place was given to both.
@@ -92,7 +92,7 @@ def test_a_store_left_open_is_closed_when_python_ends(tmp_path: Path) -> None:
         "store.append(head, chain([user('hi')], head)); print('done')"
     )
     child = python("-c", code, str(path))
-    assert (child.communicate(timeout=60)[0], child.returncode) == ("done\n", 0)
+    assert (child.communicate(timeout=300)[0], child.returncode) == ("done\n", 0)
     assert [file.name for file in tmp_path.iterdir()] == ["chat.db"]  # The log was written back and is gone.
     with SqliteStore(path) as store:
         assert store.open("acme", "one").position == 1
@@ -141,7 +141,7 @@ def test_a_store_is_not_carried_across_a_fork(tmp_path: Path) -> None:
     is lost, although it was acknowledged. So the child is refused, for as long as its parent had the file open.
     """
     child = python("-W", "ignore", "-c", FORK, str(tmp_path / "chat.db"))
-    said, _ = child.communicate(timeout=60)
+    said, _ = child.communicate(timeout=300)
     assert said.splitlines() == [
         "True",
         "True",
