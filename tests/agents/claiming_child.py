@@ -1,6 +1,7 @@
 """A process with an agent that takes up a conversation together with others: run with a store, a folder, and where it
 is to be killed: `never`, `tool N` (in the N-th call of a tool that it makes) or `store N before|after` (at the N-th
-operation of its store).
+operation of its store). `still tool N` and `still model N`: there it stands still instead, as if its machine did, until
+somebody lets it go on.
 
 Says `ready`, waits for a line, resumes, and says how that ended. Each call of a tool is a line of `done`, each request
 to the model one of `asked`.
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from foveate import AtWork, ChatAgent, open_store, tool
+from foveate.agents.pulse import Pulse
 from foveate.core.messages import Message
 from foveate.ports import Store
 from foveate.testing import ScriptedModel, call, calls
@@ -27,6 +29,10 @@ T = TypeVar("T")
 
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def stand_still() -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def note(path: Path, line: str) -> None:
@@ -42,12 +48,13 @@ def answered(request: dict[str, Any]) -> int:
     return sum(block["type"] == "tool_result" for block in blocks)
 
 
-def asks(folder: Path) -> Callable[[dict[str, Any]], Message | str]:
+def asks(folder: Path, thinks: Callable[[], None]) -> Callable[[dict[str, Any]], Message | str]:
     """A model whose answer depends on what was answered so far."""
 
     def answer(request: dict[str, Any]) -> Message | str:
         results = answered(request)
         note(folder / "asked", str(results))
+        thinks()
         match results:
             case 0:
                 return calls(call("c1", "look", at="a"), call("c2", "send", to="x"), call("c3", "send", to="y"))
@@ -58,22 +65,36 @@ def asks(folder: Path) -> Callable[[dict[str, Any]], Message | str]:
     return answer
 
 
-def agent(store: Store, folder: Path, dies: Callable[[], None] = lambda: None, **options: Any) -> ChatAgent:
-    @tool(is_repeatable=True)
+def nothing() -> None:
+    pass
+
+
+def agent(
+    store: Store,
+    folder: Path,
+    dies: Callable[[], None] = nothing,
+    thinks: Callable[[], None] = nothing,
+    *,
+    together: bool = True,
+    **options: Any,
+) -> ChatAgent:
+    """`dies` is called in each call of a tool, once it is done, and `thinks` in each call of the model."""
+
+    @tool(is_repeatable=True, together=together)
     def look(at: str) -> str:
         """Look."""
         note(folder / "done", f"look {at}")
         dies()
         return f"seen {at}"
 
-    @tool
+    @tool(together=together)
     def send(to: str) -> str:
         """Send."""
         note(folder / "done", f"send {to}")
         dies()
         return f"sent {to}"
 
-    model = ScriptedModel(asks(folder))
+    model = ScriptedModel(asks(folder, thinks))
     name = folder.name if folder.name.isdecimal() else "one"
     return ChatAgent(model, tools=[look, send], store=store, conversation=name, window=100_000, **options)
 
@@ -94,24 +115,39 @@ class Killing:
         return result
 
 
-def main(url: str, folder: Path, kind: str, n: str = "0", when: str = "before") -> None:
+def nth(n: int, then: Callable[[], None]) -> Callable[[], None]:
+    """Does that when it is called for the n-th time."""
     counted: Iterator[int] = count(1)
 
-    def dies() -> None:
-        if kind == "tool" and next(counted) == int(n):
-            die()
+    def call() -> None:
+        if next(counted) == n:
+            then()
 
+    return call
+
+
+def main(url: str, folder: Path, kind: str, *how: str) -> None:
     with open_store(url) as opened:
         store: Any = opened
-        if kind == "store":
-            store = FailingStore(opened, Killing(int(n), after=when == "after"))  # type: ignore[arg-type]
-        with agent(store, folder, dies) as one:
+        options: dict[str, Any] = {}
+        match (kind, *how):
+            case ("tool", n):
+                options = {"dies": nth(int(n), die)}
+            case ("still", "tool", n):
+                options = {"dies": nth(int(n), stand_still), "together": False}
+            case ("still", "model", n):
+                options = {"thinks": nth(int(n), stand_still)}
+            case ("store", n, when):
+                store = FailingStore(opened, Killing(int(n), after=when == "after"))  # type: ignore[arg-type]
+        with agent(store, folder, **options) as one:
+            if kind == "still":  # Else it might stand still in the middle of a sign of life, with the row held.
+                one._talker._hold._pulse = Pulse(every=1e6)
             print("ready", flush=True)
             sys.stdin.readline()
             try:
                 print(one.resume().text, flush=True)
-            except AtWork:
-                print("at work", flush=True)
+            except AtWork as error:
+                print("taken over" if "Nothing was written" in str(error) else "at work", flush=True)
 
 
 if __name__ == "__main__":

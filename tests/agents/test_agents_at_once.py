@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 
 from foveate import AsyncChatAgent, AtWork, ChatAgent, StoreError, TipMoved, open_store, tool
+from foveate.agents import claims
 from foveate.agents.owners import ended, new_owner
 from foveate.ports import Store
 from foveate.stores.memory import MemoryStore
@@ -366,6 +368,14 @@ class Child:
         self._process.stdin.write("\n")
         self._process.stdin.flush()
 
+    def stands_still(self) -> bool:
+        """Wait until it stands still, or has ended. Whether it stands still."""
+        _, status = os.waitpid(self._process.pid, os.WUNTRACED)
+        return os.WIFSTOPPED(status)
+
+    def wake(self) -> None:
+        self._process.send_signal(signal.SIGCONT)
+
     def end(self) -> str:
         """The last line it said; "" if it was killed before."""
         said, _ = self._process.communicate(timeout=120)
@@ -402,6 +412,36 @@ def test_a_process_that_is_killed_in_a_tool_leaves_its_work_to_the_others(url: s
         said = together(url, tmp_path, [("tool", "1"), ()])
         assert said[1] == "All done."
         check_whole(store, tmp_path, is_quiet=False)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="Here no process can be made to stand still.")
+@pytest.mark.parametrize("where", ["model 1", "model 2", "tool 2", "tool 4"])
+def test_a_process_that_stood_still_and_wakes_when_it_was_taken_over_says_and_does_nothing_any_more(
+    url: str, tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
+):
+    with open_store(url) as store:
+        begun(store, tmp_path)
+        child = Child(url, tmp_path, "still", *where.split())
+        assert child.is_ready()
+        child.go()
+        try:
+            assert child.stands_still()
+            with monkeypatch.context() as patched:  # Nobody waits a minute here.
+                patched.setattr(claims, "_SILENCE", {"unknown": 0.0, "lives": 0.0})
+                with agent(store, tmp_path, together=False) as second:
+                    assert second.resume().text == "All done."
+                    history = second.conversation.history()
+            done, asked = lines(tmp_path / "done"), lines(tmp_path / "asked")
+        finally:
+            child.wake()
+        assert child.end() == "taken over"
+        assert (lines(tmp_path / "done"), lines(tmp_path / "asked")) == (done, asked)
+        with agent(store, tmp_path) as last:
+            assert last.conversation.history() == history
+        check_whole(store, tmp_path, is_quiet=False)
+    assert done == ONCE + Counter(["look a", "look b"])
+    asked_twice = {"model 1": "3", "model 2": "5"}.get(where)  # What it had asked when it stood still.
+    assert asked == Counter(["3", "5", *([asked_twice] if asked_twice else [])])
 
 
 @pytest.mark.slow

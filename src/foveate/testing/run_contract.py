@@ -14,6 +14,7 @@ from ..errors import AtWork, BadSetting, NoSuchConversation, StoreError
 from ..ports import Head, Store
 from .base_contract import BaseContract
 from .rows import chain
+from .turn_contract import saying
 
 __all__ = ["RunContract", "run_of", "step_of"]
 
@@ -238,7 +239,7 @@ class RunContract(BaseContract):
 
         def say(head: Head, text: str, owner: str) -> Head:
             if text.startswith("in turn"):
-                return store.extend(head, lambda tail: chain([user(text)], tail.head), owner=owner).head
+                return store.extend(head, saying(text), owner=owner).head
             return store.append(head, chain([user(text)], head), owner=owner)
 
         def check_refused(match: str, owner: str) -> None:
@@ -272,9 +273,8 @@ class RunContract(BaseContract):
     def test_once_it_is_taken_over_not_one_more_message_of_the_former_owner_is_there(self, store: Store) -> None:
         def work(head: Head, kept: list[str]) -> None:
             for number in range(1, 31):
-                said = [user(f"message {number}")]
                 try:
-                    head = store.extend(head, lambda tail, said=said: chain(said, tail.head), owner="a").head
+                    head = store.extend(head, saying(f"message {number}"), owner="a").head
                 except AtWork:
                     return
                 kept.append(head.tip)
