@@ -112,6 +112,14 @@ def test_replayed_conversations_can_be_kept_and_shown(run, recording, tmp_path):
     assert (code, out.splitlines()[0]) == (0, "fix-login / keep-last-1  call 8 of 8")
 
 
+def test_more_is_kept_in_a_database_that_is_there(run, recording, tmp_path):
+    db = tmp_path / "kept.db"
+    for policy in ("none", "keep-last-1"):
+        assert run("replay", recording, "--policy", policy, "--db", db)[0] == 0
+    names = ["  fix-login / keep-last-1", "  fix-login / none"]
+    assert run("show", db)[1].splitlines()[:3] == [f"{db}: 2 conversations", *names]
+
+
 def test_last_takes_the_newest_recording_on_this_computer(run, recording, tmp_path, monkeypatch):
     home = tmp_path / "home"
     folder = home / ".codex" / "sessions" / "2026" / "05" / "01"

@@ -19,7 +19,7 @@ from ._options import settings_of
 
 if TYPE_CHECKING:
     from ._chat_screen import Screen
-    from ._chat_talk import Talk
+    from ._chat_talk import Opening, Talk
 
 __all__ = ["chat"]
 
@@ -89,7 +89,7 @@ def chat(
     from ..agents.limits import Limits
     from ..wiring import open_store
     from ._chat_opening import default_store, found, listed, screen_of, system_prompt, tools_named
-    from ._chat_talk import DEMO, Opening, Talk
+    from ._chat_talk import DEMO, Opening
 
     if name is not None and not name.strip():
         raise BadSetting("The conversation has an empty name. Give it one, or none, and it gets one.")
@@ -125,11 +125,18 @@ def chat(
             approves=yes,
             pace=_PACE if is_person and who == DEMO else 0.0,
         )
-        with closing(Talk(opening, screen, goes_on=goes_on)) as talk:
-            _greet(talk, without_password(place), is_new=is_new)
-            while not _is_over(talk, screen, goes_on=goes_on):
-                pass
-            return 1 if talk.has_failed and not goes_on else 0
+        return _talked(opening, screen, without_password(place), is_new=is_new, goes_on=goes_on)
+
+
+def _talked(opening: Opening, screen: Screen, place: str, *, is_new: bool, goes_on: bool) -> int:
+    """Talk to the end, and return the exit code."""
+    from ._chat_talk import Talk
+
+    with closing(Talk(opening, screen, goes_on=goes_on)) as talk:
+        _greet(talk, place, is_new=is_new)
+        while not _is_over(talk, screen, goes_on=goes_on):
+            pass
+        return 1 if talk.has_failed and not goes_on else 0
 
 
 def _is_over(talk: Talk, screen: Screen, *, goes_on: bool) -> bool:

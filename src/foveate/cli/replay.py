@@ -83,7 +83,6 @@ def replay(
         How many processes share the work (as many as there are processors).
     """
     from ..replay.corpus import newest_recording, replay_files
-    from ..wiring import open_store
     from ._print import progress
 
     paths = [*files, newest_recording()] if last else list(files)
@@ -93,12 +92,7 @@ def replay(
     billed = prices_of(prices)
     if window < 1 or (jobs is not None and jobs < 1):
         raise BadSetting("--window and --jobs are whole numbers above 0.")
-    for written in (html, db):
-        if written is not None:
-            folder_of(written)
-    if db is not None and db.exists():
-        open_store(f"sqlite:///{db}").close()  # Says what is wrong with it before anything is done.
-    is_new = db is not None and not db.exists()
+    is_new = _check_places(html, db)
     with progress("Replaying", len(paths)) as tell:
         corpus = replay_files(
             paths,
@@ -116,17 +110,33 @@ def replay(
     if db is not None and is_new and not corpus.replayed:
         remove_database(db)
     totals = _totals(corpus.rows, names)
-    if html and corpus.replayed:
-        write_whole(html, _page(corpus, totals, billed).encode())
+    report = html if corpus.replayed else None
+    if report:
+        write_whole(report, _page(corpus, totals, billed).encode())
     if as_json:
         for row in corpus.rows:
             print(msgspec.json.encode(row).decode())
     else:
         _show(corpus.replayed, totals, wide)
-        if html and corpus.replayed:
-            print(f"The report is in {html}.")
+        if report:
+            print(f"The report is in {report}.")
     _complain(corpus.failures)
     return _exit_code(corpus)
+
+
+def _check_places(html: Path | None, db: Path | None) -> bool:
+    """Whether the database is still to be made. What is wrong with it, or with a folder, is said before any work."""
+    from ..wiring import open_store
+
+    if html is not None:
+        folder_of(html)
+    if db is None:
+        return False
+    if db.exists():
+        open_store(f"sqlite:///{db}").close()
+        return False
+    folder_of(db)
+    return True
 
 
 def second_opinion(provider: str, body: bytes) -> Sequence[object]:
