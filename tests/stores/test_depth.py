@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,6 +85,19 @@ def opened(store: SqlStore, name: str) -> Conversation:
     return open_conversation(name, store=store, policy="none", window=1_000_000)
 
 
+def resume(store: SqlStore, name: str) -> None:
+    with opened(store, name) as chat:
+        assert len(chat.view) == SHOWN + 1  # The summary.
+
+
+def turn(chat: Conversation) -> None:
+    begin, answer, found, _ = exchange(99_999)
+    chat.append(begin)
+    chat.record(answer)
+    chat.append(found)
+    chat.settle()
+
+
 def lead(chat: Conversation, moves: int) -> None:
     """A history whose summary moved on so often, with a result behind it that was shortened each time."""
     ids: list[str] = []
@@ -116,26 +130,14 @@ def test_a_history_that_is_ten_times_as_long_asks_no_more_of_its_database(
     count = counted(store, monkeypatch)
     asked: dict[str, dict[str, Asked]] = {}
     for name in names:
-        kept: list[Conversation] = []
-        asked[name] = {"resume": count(lambda name=name, kept=kept: kept.append(opened(store, name)))}
-        (chat,) = kept
-        assert len(chat.view) == SHOWN + 1  # The summary.
-        rows = chat.history(len(chat) - SHOWN + 1, len(chat))
-        old = next(row for row in rows if row.message.role == "tool")
-
-        def turn(chat: Conversation = chat) -> None:
-            begin, *others = exchange(99_999)
-            chat.append(begin)
-            chat.record(others[0])
-            chat.append(others[1])
-            chat.settle()
-
-        asked[name]["turn"] = count(turn)
-        asked[name]["edit"] = count(
-            lambda chat=chat, old=old: chat.edit(Replace(Target(old.id, (0,)), (Text("[gone]"),)))
-        )
-        asked[name]["refresh"] = count(chat.refresh)
-        chat.close()
+        asked[name] = {"resume": count(partial(resume, store, name))}
+        with opened(store, name) as chat:
+            rows = chat.history(len(chat) - SHOWN + 1, len(chat))
+            old = next(row for row in rows if row.message.role == "tool")
+            shorter = Replace(Target(old.id, (0,)), (Text("[gone]"),))
+            asked[name]["turn"] = count(partial(turn, chat))
+            asked[name]["edit"] = count(partial(chat.edit, shorter))
+            asked[name]["refresh"] = count(chat.refresh)
     assert {name: {what: one[:2] for what, one in done.items()} for name, done in asked.items()} == {
         name: {what: one[:2] for what, one in asked["near"].items()} for name in names
     }
@@ -143,9 +145,7 @@ def test_a_history_that_is_ten_times_as_long_asks_no_more_of_its_database(
         assert far.bytes <= GROWS * asked["near"][what].bytes, (what, asked)
 
 
-def test_a_history_that_is_ten_times_as_long_has_no_more_pages_looked_at(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_history_that_is_ten_times_as_long_has_no_more_pages_looked_at(postgres_url: str) -> None:
     from foveate.stores.postgres import PostgresStore
 
     pages: dict[str, dict[str, int]] = {}
