@@ -25,7 +25,7 @@ def test_a_thousand_edits_are_undone_at_once():
     one.append(agent_run(1_800, seed=3, result_chars=(50, 100)))
     results = [row for row in one.history() if row.message.role == "tool"][:1_000]
     receipt = one.edit(*(Replace(Target(row.id), (Text("short"),)) for row in results))
-    assert seconds(lambda: one.undo(receipt)) < 0.5
+    assert seconds(lambda: one.undo(receipt)) < 2  # 0.03 on a computer of its own
     assert all(entry.shrunk == () for entry in one.view)
 
 
@@ -41,7 +41,7 @@ def test_a_list_of_two_thousand_messages_is_recognised_quickly(provider):
         one.record(assistant(f"{n}."))
         mine.append({"role": "assistant", "content": f"{n}."})
 
-    assert min(seconds(lambda n=n: turn(n)) for n in range(8)) < 0.06  # 10 ms on a computer of its own
+    assert min(seconds(lambda n=n: turn(n)) for n in range(8)) < 0.1  # 10 ms on a computer of its own
     assert len(one) == len([message for item in mine for message in one.format.parse(item)])
 
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from waiting import with_time
 
 from foveate import BrokenStream, Message, Reasoning, Text, ToolCall, open_model
 from foveate.core.stamps import Stop
@@ -106,15 +107,19 @@ def test_an_async_stream_that_is_cut_is_told_too(provider: str, politely: bool):
 
 @BOTH
 def test_a_stream_that_halts_in_the_middle_is_given_up(provider: str):
-    with serving([Slow("one two three four", 30)], provider, timeout=0.2) as (_, model):
-        pieces = model.stream(BODY)
-        with pytest.raises(BrokenStream, match=r"ReadTimeout|Timeout"):
-            list(pieces)
+    def story(seconds: float) -> None:
+        """It begins in time, and then halts for longer."""
+        with serving([Slow("one two three four", 600)], provider, timeout=seconds) as (_, model):
+            pieces = model.stream(BODY)
+            with pytest.raises(BrokenStream, match=r"ReadTimeout|Timeout"):
+                list(pieces)
+
+    with_time(story, 0.2, 2, 30)
 
 
 @BOTH
 def test_closing_a_stream_ends_the_request_and_the_model_goes_on(provider: str):
-    with serving([Slow("one two three four", 30), "whole"], provider) as (_, model):
+    with serving([Slow("one two three four", 600), "whole"], provider) as (_, model):
         pieces = model.stream(BODY)
         assert next(pieces).text == "one "
         pieces.close()
@@ -124,7 +129,7 @@ def test_closing_a_stream_ends_the_request_and_the_model_goes_on(provider: str):
 @BOTH
 def test_closing_an_async_stream_ends_the_request_too(provider: str):
     async def run() -> str:
-        with StubServer(ScriptedModel([Slow("one two three four", 30), "whole"], provider)) as server:
+        with StubServer(ScriptedModel([Slow("one two three four", 600), "whole"], provider)) as server:
             model = model_at(server, provider, asynchronous=True)
             async with model._handed:
                 pieces = model.stream(BODY)

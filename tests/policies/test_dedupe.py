@@ -118,4 +118,4 @@ def test_hostile_texts_take_bounded_time():
     for text in [*texts, *(text[:LONGEST] for text in texts)]:
         likeness(answer("a", text))
         made(text, text + "b")
-    assert time.process_time() - began < 8
+    assert time.process_time() - began < 15

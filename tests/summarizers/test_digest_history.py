@@ -105,7 +105,7 @@ def test_a_history_of_any_size_is_told_in_bounded_time():
     assert 0 < len(told(user(names), assistant(names), *step(1, "read", names, path="src/mod_1"))) <= 2_000
     for hostile in ("x" * 5_000_000, "[" * 5_000_000, "a_b.c/" * 900_000, " " * 5_000_000, "\n" * 2_000_000):
         assert len(told(user("Go."), assistant(hostile), *step(2, "read", hostile, path="x"))) <= 2_000
-    assert time.process_time() - begun < 15
+    assert time.process_time() - begun < 30
 
 
 def test_what_is_required_is_in_it():
