@@ -148,7 +148,7 @@ def small_disk() -> Iterator[Path]:
         yield Path(folder)
     finally:
         if mounted:
-            subprocess.run(["umount", folder], check=True)
+            subprocess.run(["umount", "-l", folder], check=True)
         os.rmdir(folder)
 
 

@@ -162,7 +162,7 @@ def test_a_file_system_that_is_mounted_read_only_says_so(everyones: Path) -> Non
         with pytest.raises(StoreError, match=r"its file system is mounted read-only\. Copy it to a disk that can be"):
             SqliteStore(path)
     finally:
-        subprocess.run(["umount", folder], check=True)
+        subprocess.run(["umount", "-l", folder], check=True)
     with SqliteStore(path) as store:
         assert append(store, "hi").position == 2
 
