@@ -30,14 +30,18 @@ from urllib.parse import quote
 
 __all__ = ["NoServer", "Server"]
 
-_START_SECONDS = 60.0
+_START_SECONDS = 180.0
+_PORT_TRIES, _PORT_PAUSE = 20, 0.5
+"""How often, and how many seconds apart, a server is started whose port somebody else has: for a moment any client's
+end of a connection may.
+"""
 _USERS = ("postgres", "nobody")
 """Who runs the server where this process is root, which PostgreSQL refuses to be run by."""
 _SETTINGS = {
     "fsync": "on",
     "full_page_writes": "on",
     "listen_addresses": "127.0.0.1",
-    "max_connections": "100",
+    "max_connections": "200",
     "max_prepared_transactions": "0",
     "shared_buffers": "64MB",
     "timezone": "UTC",
@@ -117,11 +121,16 @@ class Server:
 
     def start(self) -> None:
         """Returns when it takes connections. Raises NoServer."""
-        began = self._control("start", "-l", str(self._data / "log"), "-o", self._options())
-        if began.returncode:
-            log = self._data / "log"
+        log = self._data / "log"
+        for _ in range(_PORT_TRIES):
+            began = self._control("start", "-l", str(log), "-o", self._options())
+            if not began.returncode:
+                return
             said = log.read_text("utf-8", "replace")[-800:] if log.exists() else ""
-            raise NoServer(f"the server did not start: {began.stderr.strip()} {said}")
+            if "Address already in use" not in said:
+                break
+            time.sleep(_PORT_PAUSE)
+        raise NoServer(f"the server did not start: {began.stderr.strip()} {said}")
 
     def stop(self) -> None:
         """End it in an orderly way; clients are cut off."""
