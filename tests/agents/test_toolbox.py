@@ -6,16 +6,18 @@ import json
 import os
 import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from waiting import with_time
 
-from foveate.agents.toolbox import ToolFailed, files, search, shell, sqlite
+from foveate.agents.toolbox import ToolFailed, files, search, shell, shells, sqlite
 from foveate.agents.tools import Tool
 from foveate.errors import BadInput, BadSetting
 
@@ -310,6 +312,29 @@ def test_what_a_command_leaves_behind_does_not_go_on_and_is_not_waited_for(home:
     begun = time.monotonic()
     assert answer("run_command", command="sleep 600 & echo begun").startswith("begun\n[exit code 0, ")
     assert time.monotonic() - begun < 300
+
+
+def test_what_left_the_group_of_a_command_and_writes_on_is_not_waited_for(home: Path):
+    writes = "import os; os.setsid(); open('left', 'w').close()\nwhile True: os.write(1, b'x' * 1000)"
+    (home / "writes.py").write_text(writes)
+    said = answering(shell(home))(
+        "run_command", command=f"{sys.executable} writes.py & while [ ! -e left ]; do sleep 0.01; done; exit 3"
+    )
+    assert said.partition("\n")[0].strip("x") == ""
+    assert "\n[exit code 3, " in said
+
+
+@pytest.mark.slow
+def test_what_a_command_printed_is_there_where_this_program_stood_still_when_it_ended(home: Path, monkeypatch):
+    """Its output was lost once where the machine was so busy that nobody came to read it for two seconds."""
+    keep = shells._Output._keep
+
+    def late(*given: Any) -> None:
+        threading.Event().wait(2.5)
+        keep(*given)
+
+    monkeypatch.setattr(shells._Output, "_keep", late)
+    assert answering(shell(home))("run_command", command="echo begun").startswith("begun\n[exit code 0, ")
 
 
 def test_of_a_long_output_both_ends_are_shown(home: Path):

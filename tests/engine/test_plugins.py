@@ -35,10 +35,10 @@ from foveate import (
     pin_newest,
     plugin,
     retain_blocks,
-    shell,
 )
 from foveate.core.enrich import own_message, retained_parts
 from foveate.errors import StoreError
+from foveate.shell import turning
 from foveate.stores.memory import MemoryStore
 from foveate.testing import answer, call, calls, say, user
 from foveate.testing.bodies import check_body
@@ -369,8 +369,8 @@ def play(chat: Conversation, script: Iterable[str], own: list[dict[str, Any]]) -
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_a_list_of_the_users_own_is_followed_without_what_plugins_added(provider: str, monkeypatch):
     made: list[object] = []
-    mirror = shell.Mirror
-    monkeypatch.setattr(shell, "Mirror", lambda *given: made.append(given) or mirror(*given))
+    mirror = turning.Mirror
+    monkeypatch.setattr(turning, "Mirror", lambda *given: made.append(given) or mirror(*given))
     store = MemoryStore()
     chat = opened(Screen(), provider=provider, store=store)
     own = chat.format.render([user("Begin.")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import signal
 import subprocess
 import threading
@@ -23,6 +24,14 @@ _LONGEST_TIMEOUT = 3_600
 _PIECE = 65_536
 _TAIL = 64
 """Pieces at the end of an output that are held while it comes: what is between the first and these is dropped."""
+_LOOK = 0.1
+"""Seconds that are waited for output that a command left in its pipe."""
+_LOOKS = 20
+"""How often, at most, where somebody who left the command's group holds the pipe open. Looks are counted, not seconds:
+time in which this program stood still is none in which nothing came.
+"""
+_PIPE_MAX = 4_194_304
+"""Bytes that are read at most once a command has ended: more than a pipe holds."""
 _going_on: set[subprocess.Popen[bytes]] = set()
 """Commands that run now, in this program."""
 _SECRET = ("API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY")
@@ -112,21 +121,36 @@ class _Output:
         self._head = b""
         self._tail: deque[bytes] = deque(maxlen=_TAIL)
         self._size = 0
+        self._has_ended = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
-        with contextlib.suppress(OSError, ValueError), self._pipe:
-            while piece := os.read(self._pipe.fileno(), _PIECE):
-                self._size += len(piece)
-                if len(self._head) < _PIECE:
-                    self._head += piece
+        looks, room = _LOOKS, _PIPE_MAX
+        with contextlib.suppress(OSError, ValueError), self._pipe, selectors.DefaultSelector() as selector:
+            selector.register(self._pipe, selectors.EVENT_READ)
+            # What left the group may hold the pipe open when all has ended, and write on; its output is nobody's.
+            while looks > 0 and room > 0:
+                has_ended = self._has_ended.is_set()  # Before it is looked: what is there by then is all there is.
+                if selector.select(_LOOK):
+                    if not (piece := os.read(self._pipe.fileno(), _PIECE)):
+                        return
+                    self._keep(piece)
+                    room -= len(piece) * has_ended
                 else:
-                    self._tail.append(piece)
+                    looks -= has_ended
+
+    def _keep(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if len(self._head) < _PIECE:
+            self._head += piece
+        else:
+            self._tail.append(piece)
 
     def text(self) -> str:
         """All of it, or its two ends. Asked once the process has ended, and what it started."""
-        self._reader.join(2)  # A process that left the group may hold the pipe still; its output is nobody's.
+        self._has_ended.set()
+        self._reader.join()
         tail = b"".join(list(self._tail))
         missing = self._size - len(self._head) - len(tail)
         between = f"\n[... {missing:,} bytes were dropped ...]\n".encode() if missing > 0 else b""
