@@ -94,12 +94,12 @@ class Wire:
             client.close()
             return
         with client, server:
-            for one in (client, server):
-                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self._lock:
                 self._open |= {client, server}
                 self._clients.add(client)
             try:
+                for one in (client, server):
+                    one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 if not self.is_down:  # Else it began before that, and `cut_all` may have come too early for it.
                     self._hand_on(client, server)
             except OSError:
