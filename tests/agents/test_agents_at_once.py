@@ -135,7 +135,7 @@ def test_whichever_operation_one_of_two_dies_with_the_other_goes_on_and_does_not
     second one before it took effect, the others after it.
     """
     died = [survived(n, tmp_path / str(n), after=after) for n in range(1 + after, 46, 2)]
-    assert sum(died) > 3  # More where it is the one that works
+    assert sum(died) > 1  # Where it always comes second; more where it is the one that works
 
 
 def test_agents_with_asyncio_wait_for_each_other_too():
