@@ -1,15 +1,20 @@
 """Writes conversations, and what belongs to them, to an archive: a piece at a time, whatever their size.
 
 Reads a store through its port alone, and while others write to it: where each conversation of a tree ends is looked up
-once, and what comes later is left out. Messages and records are read through the store's own checks, so what is damaged
-stops the export. Snapshots and the index of words are not exported: they are made again.
+once, and what comes later is left out. What is erased in a tree while it is written would be there in one place and
+gone in another, so its lines are put aside until it is known that nothing was; else they are dropped and written anew.
+Messages and records are read through the store's own checks, so what is damaged stops the export. Snapshots and the
+index of words are not exported: they are made again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from tempfile import SpooledTemporaryFile
+from typing import BinaryIO, cast
 
 import msgspec
 from msgspec import Raw
@@ -17,8 +22,8 @@ from msgspec.structs import replace
 
 from ..core import wire
 from ..core.journal import Record
-from ..errors import Damaged
-from ..ports import IMPORTING, Appended, Branch, Database, Head, Store
+from ..errors import Damaged, StalePlan
+from ..ports import IMPORTING, Appended, Branch, Database, Erased, Head, Store
 from . import lines
 from .files import writing
 from .large import LARGE, Large
@@ -30,6 +35,10 @@ _MESSAGES, _EDITS = 100, 500
 """Read at a time."""
 _BYTES = 4_000_000
 """Of messages read at a time, about."""
+_ASIDE = 1_000_000
+"""Bytes of a tree that are put aside in memory; more of them lie in a file of no name until they are written."""
+_ATTEMPTS = 8
+"""How often a tree is written in which something was erased meanwhile."""
 
 
 def export_archive(
@@ -48,14 +57,17 @@ def export_archive(
     bytes. `catalog`: the tenant's actions, bindings and prompts too. `overwrite`: a file that there is. `on_progress`
     is called now and then with what was written so far.
 
-    Raises NoSuchConversation, Damaged where something that was to be exported is, and BadSetting where the file cannot
-    be written; then there is no new file.
+    A tree of forks in which something is erased meanwhile is written anew, so that an archive never says in one place
+    what it says in another to be erased; until it is whole, its lines are put aside, in the folder of `target`.
+
+    Raises NoSuchConversation, Damaged where something that was to be exported is, StalePlan where something is erased
+    in the same tree again and again, and BadSetting where the file cannot be written; then there is no new file.
     """
-    found = _lines(store, tenant, conversation, catalog)
     if isinstance(target, str | Path):
-        with writing(Path(target).expanduser(), overwrite=overwrite) as file:
-            return _write(found, file, on_progress)
-    return _write(found, target, on_progress)
+        path = Path(target).expanduser()
+        with writing(path, overwrite=overwrite) as file:
+            return _written(_Output(file, on_progress, path.parent), store, tenant, conversation, catalog)
+    return _written(_Output(target, on_progress), store, tenant, conversation, catalog)
 
 
 def records_of(store: Store, head: Head, after: int) -> Iterator[tuple[str, Record]]:
@@ -68,48 +80,94 @@ def records_of(store: Store, head: Head, after: int) -> Iterator[tuple[str, Reco
         after = some[-1][1].last
 
 
-def _write(found: Iterator[Line], file: BinaryIO, on_progress: Callable[[Count], object] | None) -> Count:
-    tally = Tally()
-    for line in found:
-        raw = lines.encode(line)
-        file.write(raw)
-        tally.add(line, raw)
-        if on_progress and tally.lines % 1000 == 0:
-            on_progress(tally.count)
-    file.write(lines.encode(tally.ending()))
-    return tally.count
+class _Output:
+    """Lines on their way to a file, counted."""
+
+    def __init__(
+        self,
+        file: BinaryIO,
+        on_progress: Callable[[Count], object] | None,
+        folder: Path | None = None,
+        tally: Tally | None = None,
+    ) -> None:
+        """`folder`: where lines are put aside; None: where the system has room for such. `tally`: of what came before
+        in the archive.
+        """
+        self._file, self._on_progress, self._folder = file, on_progress, folder
+        self._tally = tally or Tally()
+
+    def put(self, found: Iterable[Line]) -> None:
+        for line in found:
+            raw = lines.encode(line)
+            self._file.write(raw)
+            self._tally.add(line, raw)
+            if self._on_progress and self._tally.lines % 1000 == 0:
+                self._on_progress(self._tally.count)
+
+    def put_if(self, found: Iterable[Line], is_wanted: Callable[[], bool]) -> bool:
+        """Put them aside, and then in their place, all or none: if they still are wanted once they are there."""
+        with SpooledTemporaryFile(_ASIDE, dir=str(self._folder) if self._folder else None) as aside:
+            trial = _Output(cast("BinaryIO", aside), self._on_progress, tally=self._tally.copy())
+            trial.put(found)
+            if not is_wanted():
+                return False
+            aside.seek(0)
+            shutil.copyfileobj(aside, self._file, _ASIDE)
+        self._tally = trial._tally
+        return True
+
+    def end(self) -> Count:
+        self._file.write(lines.encode(self._tally.ending()))
+        return self._tally.count
 
 
-def _lines(store: Database, tenant: str, conversation: str | None, catalog: bool) -> Iterator[Line]:
-    yield lines.Opening(lines.FORMAT, lines.VERSION, tenant, conversation, catalog)
+def _written(output: _Output, store: Database, tenant: str, conversation: str | None, catalog: bool) -> Count:
+    output.put([lines.Opening(lines.FORMAT, lines.VERSION, tenant, conversation, catalog)])
     if catalog:
-        yield from map(lines.PromptLine, store.prompts(tenant))
-        yield from map(lines.ActionLine, store.actions(tenant))
-        yield from map(lines.BindingLine, store.bindings(tenant))
+        output.put(map(lines.PromptLine, store.prompts(tenant)))
+        output.put(map(lines.ActionLine, store.actions(tenant)))
+        output.put(map(lines.BindingLine, store.bindings(tenant)))
     done: set[str] = set()
-    names = store.names(tenant) if conversation is None else [conversation]
-    for name in names:
-        if name in done or (conversation is None and name.startswith(IMPORTING)):
-            continue
+    for name in store.names(tenant) if conversation is None else [conversation]:
+        if name not in done and not (conversation is None and name.startswith(IMPORTING)):
+            done.update(_with_tree_of(store, tenant, name, output))
+    return output.end()
+
+
+def _with_tree_of(store: Database, tenant: str, name: str, output: _Output) -> list[str]:
+    """Write the conversation with this name and its forks, as they are at one moment. The names of them all; of
+    one without forks none.
+    """
+    for _ in range(_ATTEMPTS):
         head = store.open(tenant, name, create=False)
-        whole = store.branches(head)
-        tree = _related(whole, head.branch)
-        if len(tree) > 1:
-            done.update(branch.head.name for branch in tree)
-        yield from _tree(store, tree)
-        if tree[0] == whole[0]:
-            yield from _beside(store, tree[0].head)
+        erased = store.erasures(head)
+        tree, is_all = _related(store.branches(head), head.branch)
+        if output.put_if(_tree(store, tree, erased if is_all else None), partial(_is_still, store, head, erased)):
+            return [branch.head.name for branch in tree if len(tree) > 1]  # Few names are kept: most have no forks.
+    raise StalePlan(
+        f"{_ATTEMPTS} times something was erased in {name!r}, or in a fork of it, before it was written to its end. "
+        "Nothing was exported. Export it when that is done."
+    )
 
 
-def _related(branches: list[Branch], wanted: int) -> list[Branch]:
-    """Those that have a past in common with the wanted branch: what was begun anew under an erased name lies beside."""
+def _is_still(store: Database, head: Head, erased: list[Erased]) -> bool:
+    """Whether nothing else was erased in the tree of a conversation."""
+    return store.erasures(head) == erased
+
+
+def _related(whole: list[Branch], wanted: int) -> tuple[list[Branch], bool]:
+    """Those that have a past in common with the wanted branch: what was begun anew under an erased name lies beside.
+    And whether what the tree has as a whole goes with them.
+    """
     origin: dict[int, int] = {}
-    for branch in branches:
+    for branch in whole:
         origin[branch.head.branch] = origin[branch.parent] if branch.parent else branch.head.branch
-    return [branch for branch in branches if origin[branch.head.branch] == origin[wanted]]
+    tree = [branch for branch in whole if origin[branch.head.branch] == origin[wanted]]
+    return tree, tree[0] == whole[0]
 
 
-def _tree(store: Database, tree: list[Branch]) -> Iterator[Line]:
+def _tree(store: Database, tree: list[Branch], erased: Sequence[Erased] | None) -> Iterator[Line]:
+    """`erased`: what was erased in the tree, with which its runs are written; None: neither is."""
     # Numbered anew, so that an archive is the same wherever the tree lies.
     numbers = {branch.head.branch: number for number, branch in enumerate(tree, 1)}
     yield lines.TreeLine(tuple(_fork(branch, numbers) for branch in tree))
@@ -123,14 +181,11 @@ def _tree(store: Database, tree: list[Branch]) -> Iterator[Line]:
                 large.keep(row.body_hash, (number, row.position))
         for id, record in records_of(store, branch.head, branch.number):
             yield lines.RecordLine(id, Raw(wire.encode_record(record)))
-
-
-def _beside(store: Database, head: Head) -> Iterator[Line]:
-    """What a tree has as a whole."""
-    for run in store.runs(head):
-        yield lines.RunLine(run)
-        yield from map(lines.StepLine, store.steps(head, run.id))
-    yield from map(lines.ErasureLine, store.erasures(head))
+    if erased is not None:
+        for run in store.runs(tree[0].head):
+            yield lines.RunLine(run)
+            yield from map(lines.StepLine, store.steps(tree[0].head, run.id))
+        yield from map(lines.ErasureLine, erased)
 
 
 def _fork(branch: Branch, numbers: dict[int, int]) -> Fork:

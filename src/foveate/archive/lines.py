@@ -226,6 +226,12 @@ class Tally:
             case ErasureLine():
                 self._counts["erasures"] += 1
 
+    def copy(self) -> Tally:
+        """The same, which counts on by itself."""
+        twin = Tally()
+        twin._hash, twin._counts = self._hash.copy(), self._counts.copy()
+        return twin
+
     @property
     def lines(self) -> int:
         """How many."""

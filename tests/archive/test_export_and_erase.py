@@ -1,0 +1,155 @@
+"""What is erased while it is exported: an archive says the same of it everywhere."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from worlds import TENANT, contents
+
+from foveate import StalePlan
+from foveate.archive import export_archive, import_archive
+from foveate.core.messages import user
+from foveate.core.runs import AgentRun, AgentRunStep
+from foveate.ports import Database
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing.rows import chain
+
+SECRET = "my number is 4929 1234"
+
+
+class Disturbed:
+    """A store to which something is done before, or after, its n-th reading; 0: never."""
+
+    def __init__(self, store: Database, n: int, do: Callable[[], object], *, after: bool = False) -> None:
+        self._store, self._n, self._do, self._after = store, n, do, after
+        self.readings = 0
+
+    def __getattr__(self, name: str) -> Any:
+        read = getattr(self._store, name)
+
+        def reading(*arguments: Any, **keywords: Any) -> Any:
+            self.readings += 1
+            is_now = self.readings == self._n
+            if is_now and not self._after:
+                self._do()
+            found = read(*arguments, **keywords)
+            if is_now and self._after:
+                self._do()
+            return found
+
+        return reading
+
+
+def furnished(store: Any) -> Any:
+    """A conversation with a fork of each half, with runs, and another one before and behind it."""
+    for name in ("a before", "middle", "z behind"):
+        head = store.open(TENANT, name)
+        head = store.append(head, chain([user(text) for text in ("hello", SECRET, "so long " * 900, "bye")], head))
+        fork = store.fork(head, f"{name}, fork", 3, 0)
+        store.append(fork, chain([user("another end")], fork))
+        store.put_run(head, AgentRun(f"run of {name}", "me", name, task=SECRET))
+        store.put_step(head, AgentRunStep(f"run of {name}", 1, "action", output=SECRET))
+    return store
+
+
+def erasing(store: Any, position: int = 2) -> None:
+    store.erase(store.open(TENANT, "middle"), [(position, position)], runs=True, reason="a number")
+
+
+def check_same_everywhere(path: Path) -> bool:
+    """Whether the archive tells of the erasure; then it is one in every place, else in none."""
+    with MemoryStore() as other:
+        import_archive(other, path)
+        for name in ("middle", "middle, fork"):
+            head = other.open(TENANT, name, create=False)
+            gone, left = other.leftovers(head)
+            assert left == []
+            is_told = other.erasures(head) != []
+            assert (gone, other.messages(head, 2, 2)[0].body == b"") == (is_told, is_told)
+            assert [SECRET in run.task for run in other.runs(head)] == [not is_told]
+            assert other.verify(head) == []
+        assert len(contents(other)) == 6
+    assert (path.read_text("utf-8").count(SECRET) - 6) / 3 == (0 if is_told else 1)  # Of each tree: message, run, step.
+    return is_told
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Any]]:
+    """Makes stores; they are closed at the end."""
+    stores: list[Any] = []
+
+    def make() -> Any:
+        name = tmp_path / f"{len(stores)}.db"
+        is_file = request.param == "sqlite"
+        stores.append(SqliteStore(name, synchronous="normal", search=False) if is_file else MemoryStore())
+        return furnished(stores[-1])
+
+    yield make
+    for store in stores:
+        store.close()
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_whenever_something_is_erased_an_archive_says_the_same_of_it_everywhere(
+    made: Callable[[], Any], tmp_path: Path, after: bool
+) -> None:
+    """F35: at each reading of an export, and between each two of them."""
+    calm = Disturbed(made(), 0, lambda: None)
+    export_archive(calm, tmp_path / "calm.jsonl", tenant=TENANT)  # type: ignore[arg-type]
+    told = [check_same_everywhere(tmp_path / "calm.jsonl")]
+    for n in range(1, calm.readings + 1):
+        store = made()
+        disturbed, path = Disturbed(store, n, lambda store=store: erasing(store), after=after), tmp_path / f"{n}.jsonl"
+        export_archive(disturbed, path, tenant=TENANT)  # type: ignore[arg-type]
+        told.append(check_same_everywhere(path))
+    behind = told.index(False, 1)  # From then on the tree was written before.
+    assert set(told[1:behind]) == {True}
+    assert set(told[behind:]) == {False}
+    assert behind > calm.readings // 2
+
+
+def test_an_export_that_never_gets_through_says_so_and_leaves_no_file(tmp_path: Path) -> None:
+    store = MemoryStore()
+    head = store.open(TENANT, "middle")
+    store.append(head, chain([user(f"{n}") for n in range(50)], head))
+
+    class Eager(Disturbed):
+        """Erases one more message each time that the tree was read."""
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "runs":
+                self._do()
+            return getattr(self._store, name)
+
+    positions = iter(range(1, 50))
+    eager = Eager(store, 0, lambda: erasing(store, next(positions)))
+    with pytest.raises(StalePlan, match="8 times something was erased in 'middle'"):
+        export_archive(eager, tmp_path / "a.jsonl", tenant=TENANT)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+    stream = io.BytesIO()
+    with pytest.raises(StalePlan):
+        export_archive(eager, stream, tenant=TENANT)  # type: ignore[arg-type]
+    assert (
+        stream.getvalue().count(b"\n") == 1
+    )  # How an archive begins; that it does not end is told by whoever reads it.
+
+
+def test_lines_that_are_put_aside_lie_beside_the_archive_and_leave_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A tree of gigabytes needs the room of its archive there, and not that of the system's own folder."""
+    store = MemoryStore()
+    head = store.open(TENANT, "long")
+    store.append(head, chain([user(f"{n} " * 5000) for n in range(200)], head))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    (tmp_path / "here").mkdir()
+    export_archive(store, tmp_path / "here" / "a.jsonl", tenant=TENANT)
+    assert [path.name for path in (tmp_path / "here").iterdir()] == ["a.jsonl"]
+    with MemoryStore() as other:
+        import_archive(other, tmp_path / "here" / "a.jsonl")
+        assert contents(other) == contents(store)
