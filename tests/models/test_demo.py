@@ -93,6 +93,11 @@ def test_a_tour_overflows_a_small_window_and_has_back_what_was_shrunk(folder, fo
     assert context.saved > 0
 
 
+def test_a_tour_of_one_file_counts_to_one(tmp_path):
+    (tmp_path / "only.md").write_text("# Alone\n\nhere\n")
+    assert Talk(tmp_path).ask("tour").startswith("That was the tour: one file, read and searched for. ")
+
+
 def test_the_tour_of_a_folder_without_files_ends_with_a_word(tmp_path):
     assert Talk(tmp_path).ask("tour").startswith("There are no files here that I could read.")
 

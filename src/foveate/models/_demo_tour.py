@@ -60,7 +60,8 @@ def _end(past: Past, files: Sequence[str]) -> tuple[str, Sequence[Want]]:
 
 
 def _told(files: Sequence[str]) -> str:
-    looked = f"{len(files)} files, each read and searched for. " if files else ""
+    count = f"{len(files)} files, each" if len(files) > 1 else "one file,"
+    looked = f"{count} read and searched for. " if files else ""
     return (
         f"That was the tour: {looked}`/context` tells what the window holds, `/why m4` what became of the fourth "
         "message, `/cost` what all this cost and saved."
