@@ -21,7 +21,7 @@ from foveate.testing.rows import chain
 def write(file: str, name: str) -> None:
     asked = Thread(target=sys.stdin.read, daemon=True)
     asked.start()
-    with SqliteStore(file, synchronous="normal") as store:
+    with SqliteStore(file, synchronous="normal", wait=120) as store:
         head = store.open("acme", name)
         print("ready", flush=True)
         while asked.is_alive():

@@ -19,7 +19,7 @@ def text(position: int, name: str) -> str:
 
 
 def main(path: str, name: str, count: int) -> None:
-    with SqliteStore(path) as store:
+    with SqliteStore(path, wait=120) as store:
         head = store.open("acme", name)
         for turn in range(count):
             said = [user(text(head.position + n, name)) for n in range(1, 2 + turn % 3)]

@@ -18,7 +18,7 @@ def output(number: int) -> str:
 
 
 def main(path: str, run: str, first: int, count: int) -> None:
-    with SqliteStore(path) as store:
+    with SqliteStore(path, wait=120) as store:
         head = store.open("acme", "one")
         store.put_run(head, AgentRun(run, "me", "one"))
         for number in range(first, first + count):

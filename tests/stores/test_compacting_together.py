@@ -22,8 +22,8 @@ SIZE: dict[str, Any] = {"window": 11_000, "reserve": 1_000}
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/c.db"
-    return str(request.getfixturevalue("postgres_url"))
+        return f"sqlite:///{tmp_path}/c.db?wait=120"
+    return str(request.getfixturevalue("postgres_url")) + "&wait=120"
 
 
 def opened(url: str, **more: Any) -> Conversation:

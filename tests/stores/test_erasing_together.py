@@ -25,13 +25,13 @@ LONG = " ".join(f"{n * n % 7919:x}" for n in range(3000))
 @pytest.fixture(params=["sqlite", "postgres"])
 def store(request: Any, tmp_path: Path) -> Iterator[Store]:
     if request.param == "sqlite":
-        with SqliteStore(tmp_path / "chat.db", synchronous="normal") as sqlite:
+        with SqliteStore(tmp_path / "chat.db", synchronous="normal", wait=120) as sqlite:
             yield sqlite
     else:
         pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
         from foveate.stores.postgres import PostgresStore
 
-        with PostgresStore(request.getfixturevalue("postgres_url")) as postgres:
+        with PostgresStore(request.getfixturevalue("postgres_url") + "&wait=120") as postgres:
             yield postgres
 
 

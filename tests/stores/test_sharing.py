@@ -18,8 +18,9 @@ from foveate.testing.rows import chain
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
-    at = f"sqlite:///{tmp_path}/c.db"
-    with open_store(at if request.param == "sqlite" else request.getfixturevalue("postgres_url")) as store:  # type: ignore[attr-defined]
+    is_sqlite = request.param == "sqlite"
+    at = f"sqlite:///{tmp_path}/c.db?" if is_sqlite else request.getfixturevalue("postgres_url") + "&"
+    with open_store(at + "wait=120") as store:  # type: ignore[attr-defined]
         yield store
 
 
@@ -113,7 +114,7 @@ def test_writers_of_one_conversation_get_equal_parts_of_what_the_database_can_wr
     while by something else has it later, and one that the others keep out has it never.
     """
     is_sqlite = "sqlite" in request.node.name
-    at = f"sqlite:///{tmp_path}/c.db" if is_sqlite else request.getfixturevalue("postgres_url")
+    at = f"sqlite:///{tmp_path}/c.db?wait=120" if is_sqlite else request.getfixturevalue("postgres_url") + "&wait=120"
     counts, start = [0] * 6, threading.Barrier(6)
     part, most = 10, 1000
 
@@ -173,7 +174,7 @@ def test_of_a_hundred_conversations_at_once_none_stops_the_loop(
         await asyncio.gather(*(work(store, n) for n in range(100)))
         return threading.get_ident()
 
-    with open_store(postgres_url) as store:  # type: ignore[attr-defined]
+    with open_store(postgres_url + "&wait=120") as store:  # type: ignore[attr-defined]
         monkeypatch.setattr(Connections, "borrow", noted)
         loop = asyncio.run(main(store))
     assert len(borrowers) >= 500  # Of each conversation: opened, and four times written to.
