@@ -335,7 +335,7 @@ class Aging:
 
 def shows_again(row: Stamped) -> bool:
     """Whether the conversation showed others again in this message, and it still says so."""
-    return _form(row) not in (None, "view", "refused") and row.size > 0
+    return row.stamp.expanded is not None and row.stamp.expanded.is_copy and row.size > 0
 
 
 def over_age_runs(runs: Iterable[AgentRun], ages: Sequence[Age], now: int) -> list[AgentRun]:

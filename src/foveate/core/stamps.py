@@ -116,6 +116,11 @@ class Expanded(Struct, frozen=True, gc=False, array_like=True):
     message: str = ""
     """Id of the message that was asked for; of the first one of a span."""
 
+    @property
+    def is_copy(self) -> bool:
+        """Whether something that was said before stands here once more."""
+        return self.form not in ("view", "refused")
+
 
 class Stamp(Struct, frozen=True, gc=False, array_like=True):
     """What the conversation knows about one appended message. Fields are only ever added at the end."""

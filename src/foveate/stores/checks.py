@@ -187,7 +187,7 @@ def check_journal(head: Head, now: Head) -> None:
 
 def check_not_shown_again(head: Head, since: Iterable[Stamp]) -> None:
     """Raises StalePlan where one of the messages that came since `head` was read shows others again."""
-    if any(stamp.expanded for stamp in since):
+    if any(stamp.expanded and stamp.expanded.is_copy for stamp in since):
         raise StalePlan(
             f"Something was shown again in {head.name!r} since it was read up to message {head.position}. Look again."
         )

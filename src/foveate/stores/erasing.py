@@ -313,8 +313,8 @@ class _Reaching:
 
     def _tells(self, copy: _Copy, ids: set[str]) -> bool:
         shown = copy.seen.stamp.expanded
-        if shown is None or shown.form in ("view", "refused"):
-            return False  # These only say that something is shown elsewhere, or why it is not.
+        if shown is None or not shown.is_copy:
+            return False
         if shown.message in ids:
             return True
         erased = self._erased_before(copy.place)

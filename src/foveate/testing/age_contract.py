@@ -6,12 +6,14 @@ of.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import pytest
 from msgspec import structs
 
 from ..core import wire
 from ..core.edits import Hide, Restore, Span, Summarize, Target
-from ..core.messages import user
+from ..core.messages import tool_result, user
 from ..core.outlines import ERASED
 from ..core.runs import AgentRun, AgentRunStep
 from ..core.snapshots import VERSION, Cover, Facts, Snapshot
@@ -195,6 +197,15 @@ class AgeContract:
             store.erase(head, [(1, 1)], keep_shown=True, seen=[head])
         assert store.erasures(now) == []
         assert store.erase(now, [(1, 1)], keep_shown=True).messages == 2
+
+    @pytest.mark.parametrize("form", ["view", "refused"])
+    def test_a_word_on_what_is_not_shown_there_makes_nobody_look_again(
+        self, store: Store, form: Literal["view", "refused"]
+    ) -> None:
+        head, ids = summed_up(store)
+        word = tool_result("c", "m1 is shown in full again above.")
+        said_at(store, head, word, origin="derived", expanded=Expanded(form, "m1", ids[0]))
+        assert store.erase(head, [(1, 1)], keep_shown=True, seen=[head]).messages == 1
 
     def test_a_fork_that_nobody_looked_at_is_looked_at_first(self, store: Store) -> None:
         head, _ = summed_up(store)

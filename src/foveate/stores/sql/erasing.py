@@ -334,7 +334,8 @@ def _holds_still(session: Session, head: Head, found: _Found) -> bool:
         if position == before:
             continue
         if found.is_still or any(
-            seen.id in found.reach.ids or seen.stamp.expanded for seen in tree.rows(branch, before + 1)
+            seen.id in found.reach.ids or (seen.stamp.expanded and seen.stamp.expanded.is_copy)
+            for seen in tree.rows(branch, before + 1)
         ):
             return False
         if any(hash in found.large for _, hash in tree.large_of(branch, before)):
