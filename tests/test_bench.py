@@ -16,7 +16,7 @@ NAMES = (*FIRST, "long", "sizes", "databases", "many", "archives", "depth")
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, RUN, *arguments], capture_output=True, text=True, timeout=300)
+    return subprocess.run([sys.executable, RUN, *arguments], capture_output=True, text=True, timeout=600)
 
 
 def test_a_benchmark_that_is_not_there_is_refused_and_those_there_are_are_told():

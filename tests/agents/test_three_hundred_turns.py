@@ -29,7 +29,7 @@ def killed(folder: Path, provider: str, turns: int, kill: int, where: str) -> No
     """Run the worker in a process of its own until it kills itself."""
     command = [sys.executable, "-m", "agents.worker", provider, str(folder), str(turns), str(kill), where]
     path = os.pathsep.join([str(TESTS), str(TESTS.parent / "src")])
-    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, timeout=300, capture_output=True, text=True)
+    done = subprocess.run(command, env=os.environ | {"PYTHONPATH": path}, timeout=600, capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr[-2_000:]
 
 

@@ -22,7 +22,7 @@ def found(do: str, folder: Path, *how: str) -> tuple[int, list[str]]:
     """In a process of its own: how much held the erased word before it was erased, and what did after."""
     command = [sys.executable, str(CHILD), do, str(folder), *how]
     environment = {**os.environ, "PYTHONPATH": str(SRC)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     before, after = json.loads(done.stdout)
     return before, after
