@@ -22,6 +22,7 @@ from ..shell import Historic
 from .acting import carry_out
 from .acts import Act, Do
 from .claims import Hold
+from .earlier import goes_on, newest_run
 from .events import Ended, Outcome
 from .handing import Handing, Opener
 from .limits import BY_LIMIT, Limits
@@ -74,8 +75,8 @@ class Looper:
     def _begin(self, task: str, streams: bool, limits: Limits | None, parent: str) -> Act[Outcome]:
         yield Do(self._chat.refresh)
         is_clean = len(self._chat) == self._clean and not self._hold.took_over
-        earlier = None if is_clean else (yield from self._last_run())
-        if earlier is not None and (yield from self._is_unfinished(earlier)):
+        earlier = None if is_clean else (yield from newest_run(self._chat, self._looping.name))
+        if earlier is not None and (yield from goes_on(self._chat, earlier)):
             broken = self._made(earlier, streams=False, limits=None)
             yield from broken.take_up()
             yield from broken.give_up()
@@ -95,7 +96,7 @@ class Looper:
 
     def _resume(self, streams: bool, limits: Limits | None) -> Act[Outcome]:
         yield Do(self._chat.refresh)
-        run = yield from self._last_run()
+        run = yield from newest_run(self._chat, self._looping.name)
         if run is None:
             raise BadInput(f"There is nothing to resume: {self._looping.name} has not run in {self._chat.name!r}.")
         if run.state in ("done", "waiting"):
@@ -114,17 +115,6 @@ class Looper:
         outcome = yield from running.performed(act)
         self._clean = len(self._chat)
         return outcome
-
-    def _is_unfinished(self, run: AgentRun) -> Act[bool]:
-        """Whether a run, or a step of it, is said to go on: it broke off, or its end could not be written down."""
-        if run.state in ("done", "waiting"):
-            return False
-        steps: list[AgentRunStep] = [] if run.state == "running" else (yield Do(partial(self._chat.steps, run.id)))
-        return run.state == "running" or any(step.state == "running" for step in steps)
-
-    def _last_run(self) -> Act[AgentRun | None]:
-        runs: list[AgentRun] = yield Do(self._chat.runs)
-        return next((run for run in reversed(runs) if run.agent == self._looping.name), None)
 
     def _begun(self, task: str, parent: str) -> AgentRun:
         now = self._looping.clock()

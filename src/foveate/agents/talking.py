@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..core.messages import Message
-from ..core.runs import AgentRun, AgentRunStep, step_of
+from ..core.runs import AgentRun, step_of
 from ..errors import BadInput, BadSetting
 from ..ports import Clock, Cost, Model
 from ..shell import Historic
@@ -23,6 +23,7 @@ from .acts import Act, Do
 from .answers import Wanted, Wrong, with_instruction
 from .calling import Calling, answer_calls
 from .claims import WAITS, Hold
+from .earlier import goes_on, newest_run
 from .events import Ended, Outcome
 from .limits import BY_LIMIT, Limits
 from .running import Running, begun
@@ -109,7 +110,7 @@ class Talker:
 
     def _resume(self, streams: bool) -> Act[Outcome]:
         yield Do(self._chat.refresh)
-        run = yield from self._last_run()
+        run = yield from newest_run(self._chat, self._talking.name)
         newest = yield from self._newest()
         if newest is None or (run is None and _is_answer(newest)):
             raise BadInput("There is nothing to resume: the agent has not begun anything here. Send something.")
@@ -189,9 +190,9 @@ class Talker:
         is_open = bool((yield from open_calls(self._chat, calling)))
         if not is_open and (yield from self._is_clean()):
             return
-        run = yield from self._last_run()
+        run = yield from newest_run(self._chat, self._talking.name)
         has_ended = run is not None and (yield from self._has_ended(run))
-        if not is_open and not has_ended and (run is None or not (yield from self._is_unfinished(run))):
+        if not is_open and not has_ended and (run is None or not (yield from goes_on(self._chat, run))):
             return
         running = self._running(run or self._begun(""), streams=False)
         if run is None:
@@ -224,17 +225,6 @@ class Talker:
         if is_told or newest is None or refusal(newest.stamp.stop):
             return False
         return _is_answer(newest) and _is_of(newest, run)
-
-    def _is_unfinished(self, run: AgentRun) -> Act[bool]:
-        """Whether a run, or a step of it, is said to go on: it broke off, or its end could not be written down."""
-        if run.state in ("done", "waiting"):
-            return False
-        steps: list[AgentRunStep] = [] if run.state == "running" else (yield Do(partial(self._chat.steps, run.id)))
-        return run.state == "running" or any(step.state == "running" for step in steps)
-
-    def _last_run(self) -> Act[AgentRun | None]:
-        runs: list[AgentRun] = yield Do(self._chat.runs)
-        return next((run for run in reversed(runs) if run.agent == self._talking.name), None)
 
     def _newest(self) -> Act[Historic | None]:
         """The newest message that is a part of the talk: originals that a program had shown again are none."""
