@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from contextlib import aclosing
 from itertools import cycle
 from pathlib import Path
 from threading import Barrier, Event, Thread
@@ -23,7 +24,7 @@ from foveate.agents import claims
 from foveate.agents.owners import ended, new_owner
 from foveate.ports import Store
 from foveate.stores.memory import MemoryStore
-from foveate.testing import ScriptedModel, call
+from foveate.testing import ScriptedModel, call, calls
 
 from .acting import dying
 from .claiming_child import agent
@@ -255,6 +256,54 @@ def test_what_a_tool_did_for_one_that_was_taken_over_is_told_to_people(caplog: p
         results = [row.message.text for row in first.conversation.history() if row.message.result]
         assert [text.partition(":")[0] for text in results] == ["It is not known whether send was carried out"]
     assert "send was carried out (c1), and what it came to could not be kept" in caplog.text
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_calls_that_wait_for_their_turn_are_not_made_any_more_by_one_that_was_taken_over(is_async: bool):
+    """More calls than may go on at once: whoever took over has told the model of them that nobody knows."""
+    store, sent, owner, is_told = MemoryStore(), list[str](), list[str](), Event()
+    shared: dict[str, Any] = {"store": store, "conversation": "chat", "window": 50_000}
+    script = [calls(*(call(f"c{n}", "send", to=f"{n}") for n in range(1, 6)))]
+
+    def listen(event: object, agent: Any) -> None:
+        owner[:] = [agent._talker._hold.owner]
+        if type(event).__name__ == "Answered":
+            is_told.set()
+
+    def send(to: str) -> str:
+        sent.append(to)
+        if to == "2":
+            assert is_told.wait(60)
+            ended(owner[0])
+            with ChatAgent(ScriptedModel(["I do not know."]), tools=[tool(send)], **shared) as other:
+                assert other.resume().text == "I do not know."
+        return "sent"
+
+    async def send_later(to: str) -> str:
+        async with asyncio.timeout(60):
+            while to == "2" and not is_told.is_set():
+                await asyncio.sleep(0)
+        return send(to)
+
+    async def play() -> None:
+        tools = [tool(send_later, name="send")]
+        model = ScriptedModel(script, asynchronous=True)
+        agent = AsyncChatAgent(model, tools=tools, at_most=1, **shared)
+        async with agent, aclosing(agent.stream("Go.")) as events:
+            async for event in events:
+                listen(event, agent)
+
+    def play_without() -> None:
+        with ChatAgent(ScriptedModel(script), tools=[tool(send)], at_most=1, **shared) as agent:
+            for event in agent.stream("Go."):
+                listen(event, agent)
+
+    with pytest.raises(AtWork):
+        asyncio.run(play()) if is_async else play_without()
+    assert sent == ["1", "2"]
+    with ChatAgent(ScriptedModel([]), **shared) as last:
+        results = [row.message.result for row in last.conversation.history() if row.message.result]
+        assert ["not known" in result.text for result in results] == [False, True, True, True, True]
 
 
 def test_a_reply_that_comes_when_another_has_answered_in_its_place_is_not_added():

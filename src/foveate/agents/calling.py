@@ -20,6 +20,7 @@ from ..core.runs import AgentRunStep, step_name
 from ..core.stamps import Lease
 from ..errors import BadInput, BadSetting, StoreError
 from .acts import Act, Begin, Do, Finished, Next, TookTooLong
+from .batches import threaded
 from .events import Answered, Called
 from .results import content_of, failure, kept, read, sendable, sized, trace
 from .running import Running
@@ -117,8 +118,10 @@ def _carry_out(running: Running, calling: Calling, batch: Sequence[_Open], opene
     waiting = [one for one in batch if not one.is_known]
     if not waiting:
         return
+    called = [partial(one.its_tool.call, **one.arguments) for one in waiting]
+    free = calling.at_most
     yield Begin(
-        tuple(partial(one.its_tool.call, **one.arguments) for one in waiting),
+        (*called[:free], *(_in_turn(running, call) for call in called[free:])),
         calling.at_most,
         timeouts=tuple(one.its_tool.timeout for one in waiting),
     )
@@ -126,18 +129,44 @@ def _carry_out(running: Running, calling: Calling, batch: Sequence[_Open], opene
     for _ in waiting:
         finished = yield Next()
         one = waiting[finished.index]
-        _finish(one, finished)
         try:
+            if isinstance(finished.error, _NotBegun):
+                yield from running.keep()  # Which says what has become of the claim.
+                continue
+            _finish(one, finished)
             yield from _end(running, one)
             if trouble is None:
                 yield from _append(running, calling, opened)
         except StoreError as error:  # What the others come to is kept, if it can be.
-            if not one.is_kept:
+            if one.is_known and not one.is_kept:
                 who = running.run.id, one.call.name, one.call.call_id
                 _log.warning("%s: %s was carried out (%s), and what it came to could not be kept: %s", *who, error)
             trouble = trouble or error
     if trouble is not None:
         raise trouble
+
+
+class _NotBegun(Exception):
+    """A call's turn came when somebody had taken the work over."""
+
+
+def _in_turn(running: Running, call: Callable[[], object]) -> Callable[[], object]:
+    """A call that waits for others to end: it is made only if the work is still this agent's when its turn comes."""
+    if not inspect.iscoroutinefunction(call):
+
+        def made() -> object:
+            if not running.goes_on():
+                raise _NotBegun
+            return call()
+
+        return made
+
+    async def awaited() -> object:
+        if not await threaded(running.goes_on):
+            raise _NotBegun
+        return await call()
+
+    return awaited
 
 
 class _Open:

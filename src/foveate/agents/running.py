@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ..core.messages import Message
 from ..core.runs import AgentRun, AgentRunStep, RunState, StepKind, step_name
 from ..core.stamps import Lease, Origin, Stop, Usage
-from ..errors import BadSetting
+from ..errors import BadSetting, StoreError
 from ..ports import Clock, Cost, Model, StreamingModel
 from .acts import Act, Do, Hear, Left
 from .events import Changed, Ended, Outcome, Replied, Said
@@ -92,6 +92,15 @@ class Running:
         self._since += min(0, now - self._looked)
         self._looked = now
         return (now - self._since) / 1000
+
+    def goes_on(self) -> bool:
+        """Whether the work is still this agent's, as far as can be told. For any thread."""
+        if not self._owner:
+            return True
+        try:
+            return self.conversation.pulse(self._owner)[1]()
+        except StoreError:  # The next write tells.
+            return True
 
     @property
     def number(self) -> int:
