@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from foveate import AsyncChatAgent, AtWork, ChatAgent, StoreError, TipMoved, open_store, tool
+from foveate import AsyncChatAgent, AtWork, ChatAgent, StoreError, TipMoved, open_store, plugin, tool
 from foveate.agents import claims
 from foveate.agents.owners import ended, new_owner
 from foveate.ports import Store
@@ -221,6 +221,35 @@ def test_one_that_was_taken_for_dead_and_is_not_does_nothing_any_more(tmp_path: 
         assert text == wanted or (place in begun_before and "not known" in text)
     check_whole(store, tmp_path, is_quiet=False)
     assert lines(tmp_path / "asked") == Counter({"3": 1, "5": 1})
+
+
+def test_what_plugins_say_is_not_said_once_more_by_one_that_was_taken_over():
+    """It stood still between the result of a tool and the prompt that shows it, to which a plugin adds."""
+    store = MemoryStore()
+
+    @plugin(after_tools=True, save=True)
+    def note(content: Any) -> str:
+        return "" if content else "Mind the gap."
+
+    @tool
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    def made(*script: Any) -> ChatAgent:
+        shared: dict[str, Any] = {"store": store, "conversation": "chat", "window": 50_000}
+        return ChatAgent(ScriptedModel(list(script)), tools=[look], plugins=[note], **shared)
+
+    with made(call("c1", "look"), "Never asked.") as first, made("Done.") as second:
+        working = first.stream("Go.")
+        next(event for event in working if type(event).__name__ == "Answered")
+        ended(first._talker._hold.owner)
+        assert second.resume().text == "Done."
+        with pytest.raises(AtWork):
+            list(working)
+        texts = [row.message.text for row in second.conversation.history()]
+        assert [text for text in texts if "Mind the gap." in text] == texts[3:4]
+        assert len(texts) == 5
 
 
 class Late:
