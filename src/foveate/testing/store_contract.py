@@ -19,6 +19,7 @@ from .age_contract import AgeContract
 from .append_contract import AppendContract
 from .base_contract import talk
 from .census_contract import CensusContract
+from .claim_contract import ClaimContract
 from .erase_contract import EraseContract
 from .fork_contract import ForkContract
 from .race_contract import RaceContract
@@ -37,6 +38,7 @@ class StoreContract(
     ForkContract,
     SearchContract,
     RunContract,
+    ClaimContract,
     TreeContract,
     EraseContract,
     AgeContract,
