@@ -1,205 +1,36 @@
-"""What an erasure has to reach: everything in a tree of forks that was made of the messages that are erased.
+"""What is reached: rows that show a message again, edits and snapshots made of it, runs and steps that repeat it.
 
-A pure function of what is stored: it names what still tells of these messages, and what each is to be replaced by. A
-store then writes all of that in one transaction; asked again for what is erased already, it names what was left over,
-which is how an erasure is proven. It knows no table and no list; `Tree` is what it reads.
+Looks at a whole tree of forks, and changes nothing.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.edits import Edit, Hide, Replace, Restore, Summarize, named_by
-from ..core.handles import Handle, parse_handle, places_quoted
-from ..core.journal import Record
-from ..core.messages import Message
-from ..core.outlines import erased_edit, erased_stamp, is_erased
-from ..core.runs import AgentRun, AgentRunStep, step_name
-from ..core.snapshots import Cover, Snapshot, topmost
-from ..core.stamps import Stamp
-from ..core.standing import Standing
-from ..errors import StalePlan, UnknownHandle
-from ..ports import Erased, Finding, Head
-from . import erasing_texts as texts
-from .checks import check_not_shown_again, stale_plan
-from .lineage import Lineage, Range, position_ranges, record_ranges, shares
+from ...core.edits import Edit, Hide, Replace, Restore, Summarize, named_by
+from ...core.handles import parse_handle, places_quoted
+from ...core.journal import Record
+from ...core.outlines import erased_edit, erased_stamp, is_erased
+from ...core.runs import AgentRun, AgentRunStep, step_name
+from ...core.snapshots import Cover, Snapshot, topmost
+from ...core.standing import Standing
+from ...errors import UnknownHandle
+from ..lineage import Range, position_ranges, record_ranges
+from . import texts
+from .found import Reach
+from .tree import Place, Seen, Tree
 
-__all__ = [
-    "Ends",
-    "Place",
-    "Reach",
-    "Seen",
-    "Tree",
-    "check_seen",
-    "counted",
-    "left_over",
-    "named",
-    "reach",
-    "whole_runs",
-]
-
-Ends = Mapping[int, tuple[int, int, int]]
-"""By branch: its newest message, its newest edit, the newest erasure that it knows of."""
+__all__ = ["reach"]
 
 _END = 2**62
 """Behind every position."""
 
 _Redact = Callable[[int, Edit, int], Edit]
 """An edit as it is to be, by its number, as it is, and the newest position that it could see."""
-
-
-class Place(NamedTuple):
-    """Where a message's own row lies."""
-
-    branch: int
-    position: int
-
-
-class Seen(NamedTuple):
-    """A message's row, without what was said."""
-
-    position: int
-    id: str
-    stamp: Stamp
-    has_body: bool
-
-
-class Tree(Protocol):
-    """One tree of forks, as it is stored. Rows and records are those of a branch itself, not those it shares."""
-
-    def branches(self) -> Mapping[int, Lineage]:
-        """All branches, and where each came from."""
-        ...
-
-    def rows(self, branch: int, first: int = 1) -> Iterable[Seen]:
-        """In order, from this position on."""
-        ...
-
-    def said(self, place: Place) -> Message | None:
-        """What a row says; None where it was erased or is damaged."""
-        ...
-
-    def records(self, branch: int) -> Iterable[Record]:
-        """In order."""
-        ...
-
-    def snapshots(self) -> Iterable[tuple[int, bytes]]:
-        """By branch."""
-        ...
-
-    def runs(self) -> Sequence[AgentRun]:
-        """All runs of the tree."""
-        ...
-
-    def steps(self, run: str) -> Sequence[AgentRunStep]:
-        """The steps of one of them."""
-        ...
-
-
-class Reach(Struct):
-    """What tells of the messages, and what is to stand in its place."""
-
-    ids: dict[str, int]
-    """All messages concerned, those that showed them again included: id to position."""
-    places: dict[Place, str]
-    """Where their rows lie, and the id of each."""
-    bodies: list[Place]
-    """Rows of them that still say something."""
-    stamps: dict[Place, Stamp]
-    """Rows of them whose stamp still holds facts of an application."""
-    records: list[tuple[int, Record]]
-    """By branch: records of which some edit still tells of them, as they are to be."""
-    edits: int
-    """How many edits these records change."""
-    snapshots: dict[int, bytes]
-    """By branch: snapshots that do, as they are to be; b"" where one is better made anew."""
-    runs: list[AgentRun]
-    steps: list[AgentRunStep]
-
-    @property
-    def is_done(self) -> bool:
-        """Whether there is nothing left to erase."""
-        return not (self.bodies or self.stamps or self.records or self.snapshots or self.runs or self.steps)
-
-
-def counted(found: Reach, done: Erased) -> Erased:
-    """The erasure with what it comes to."""
-    return replace(
-        done,
-        messages=len({*found.bodies, *found.stamps}),
-        edits=found.edits,
-        runs=len(found.runs),
-        steps=len(found.steps),
-    )
-
-
-def named(spans: Iterable[tuple[int, int]]) -> str:
-    """What was named, as handles."""
-    return " ".join(str(Handle(first, last)) for first, last in spans if last)
-
-
-def whole_runs(head: Head, runs: bool | Collection[str]) -> Callable[[AgentRun], bool]:
-    """Of which runs all texts go: see `Store.erase`."""
-    if isinstance(runs, bool):
-        return lambda run: runs and run.conversation == head.name
-    wanted = frozenset(runs)
-    return lambda run: run.id in wanted
-
-
-def check_seen(
-    tree: Tree, head: Head, spans: Sequence[tuple[int, int]], seen: Iterable[Head], ends: Ends, *, is_still: bool
-) -> None:
-    """Raises StalePlan where a branch that shares messages of these spans of `head` is not as it was `seen` any more:
-    see `Store.erase`.
-    """
-    families, first, last = tree.branches(), dict[int, int](), dict[int, int]()
-    for span in spans:
-        for part in position_ranges(families[head.branch], head.branch, *span):
-            first[part.branch] = min(part.first, first.get(part.branch, part.first))
-            last[part.branch] = max(part.last, last.get(part.branch, part.last))
-    reached = [Range(branch, first[branch], last[branch]) for branch in first]
-    known = {one.branch: one for one in seen}
-    for branch, (position, number, erased) in ends.items():
-        if not shares(families[branch], branch, position, reached):
-            continue
-        before = known.get(branch)
-        if before is None:
-            raise StalePlan(f"{head.name!r} was forked since its views were looked at. Nothing was erased. Look again.")
-        if (number, erased) != (before.number, before.erased):
-            raise stale_plan(before, replace(before, number=number, erased=erased))
-        if position != before.position and is_still:
-            raise StalePlan(
-                f"Something was said in {before.name!r} since it was looked at. Nothing was erased. Look again."
-            )
-        if position != before.position:
-            check_not_shown_again(before, (one.stamp for one in tree.rows(branch, before.position + 1)))
-
-
-def left_over(found: Reach) -> list[Finding]:
-    """What there still is of messages that are erased."""
-    return [
-        *(Finding(f"message {place.position}", "it shows again what was erased") for place in sorted(found.bodies)),
-        *(
-            Finding(f"message {place.position}", "its stamp holds facts of an application, and it was erased")
-            for place in sorted(found.stamps)
-        ),
-        *(Finding(f"record {one.first}", "it holds a text made of what was erased") for _, one in found.records),
-        *(Finding(f"snapshot of branch {n}", "it holds a text made of what was erased") for n in found.snapshots),
-        *(Finding(f"run {run.id}", "it repeats what was erased") for run in found.runs),
-        *(Finding(f"step {step.run}/{step.number}", "it tells of what was erased") for step in found.steps),
-    ]
-
-
-class _Copy(NamedTuple):
-    """A message in which the conversation showed others again."""
-
-    place: Place
-    seen: Seen
 
 
 def reach(
@@ -217,6 +48,13 @@ def reach(
     shown (while it is erased it may tell what was asked; one that is made afterwards cannot), and what was marked.
     """
     return _Reaching(tree, runs, keep_shown, proves).all(ids)
+
+
+class _Copy(NamedTuple):
+    """A message in which the conversation showed others again."""
+
+    place: Place
+    seen: Seen
 
 
 class _Reaching:
