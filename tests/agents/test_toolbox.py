@@ -315,13 +315,30 @@ def test_what_a_command_leaves_behind_does_not_go_on_and_is_not_waited_for(home:
 
 
 def test_what_left_the_group_of_a_command_and_writes_on_is_not_waited_for(home: Path):
-    writes = "import os; os.setsid(); open('left', 'w').close()\nwhile True: os.write(1, b'x' * 1000)"
+    writes = "import os; os.setsid(); open('left', 'w').close()\nwhile True: os.write(1, b'x' * 65_536)"
     (home / "writes.py").write_text(writes)
     said = answering(shell(home))(
         "run_command", command=f"{sys.executable} writes.py & while [ ! -e left ]; do sleep 0.01; done; exit 3"
     )
     assert said.partition("\n")[0].strip("x") == ""
     assert "\n[exit code 3, " in said
+
+
+def test_who_stops_all_commands_stops_one_too_that_begins_just_now(home: Path, monkeypatch):
+    """It ran on once, where Ctrl-C was pressed before the thread that had begun it could write that down."""
+    begun = shells._begun
+    stopping: list[threading.Thread] = []
+
+    def beginning(*given: Any) -> Any:
+        process = begun(*given)
+        stopping.append(threading.Thread(target=shells.stop_commands))
+        stopping[0].start()
+        stopping[0].join(0.05)
+        return process
+
+    monkeypatch.setattr(shells, "_begun", beginning)
+    assert answering(shell(home))("run_command", command="sleep 50").startswith("[exit code -9 (SIGKILL), ")
+    stopping[0].join(60)
 
 
 @pytest.mark.slow

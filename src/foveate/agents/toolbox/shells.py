@@ -34,6 +34,8 @@ _PIPE_MAX = 4_194_304
 """Bytes that are read at most once a command has ended: more than a pipe holds."""
 _going_on: set[subprocess.Popen[bytes]] = set()
 """Commands that run now, in this program."""
+_beginning = threading.RLock()
+"""Held while a command is begun, so that whoever stops them all finds it."""
 _SECRET = ("API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY")
 
 
@@ -74,28 +76,19 @@ def shell(
 
 def stop_commands() -> None:
     """Kill the commands that go on now in this program, with what they started: whoever waited for them is gone."""
-    for process in list(_going_on):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+    with _beginning:
+        for process in list(_going_on):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def _run(command: str, home: Folder, timeout: float, environment: Mapping[str, str]) -> str:
     if "\0" in command or not command.strip():
         raise ToolFailed("There is no command.")
     begun = time.monotonic()
-    try:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", command],
-            cwd=home.root,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # A group of its own, to be killed as one.
-        )
-    except (OSError, ValueError) as error:  # Too long a command, or the folder is gone.
-        raise ToolFailed(f"The command could not be started: {error}.") from error
-    _going_on.add(process)
+    with _beginning:
+        process = _begun(command, home, environment)
+        _going_on.add(process)
     output = _Output(process)
     try:
         code: int | None = process.wait(timeout)
@@ -110,6 +103,21 @@ def _run(command: str, home: Folder, timeout: float, environment: Mapping[str, s
     else:
         end = f"[exit code {code}{_name_of(code)}, {time.monotonic() - begun:.1f} s]"
     return f"{said.rstrip()}\n{end}" if said.strip() else end
+
+
+def _begun(command: str, home: Folder, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            ["/bin/sh", "-c", command],
+            cwd=home.root,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # A group of its own, to be killed as one.
+        )
+    except (OSError, ValueError) as error:  # Too long a command, or the folder is gone.
+        raise ToolFailed(f"The command could not be started: {error}.") from error
 
 
 class _Output:
