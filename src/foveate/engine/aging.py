@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from msgspec import Struct, structs
 
-from ..core.ages import Age, AgeKind, Aging, Shown, Wait, over_age_runs, shows_again
+from ..core.ages import Age, AgeKind
 from ..core.edits import Summarize
 from ..core.handles import places_quoted
 from ..core.outlines import ERASED
+from ..core.over_age import Aging, Shown, Wait, over_age_runs, shows_again
 from ..core.runs import AgentRun
 from ..core.stamps import Stamped
 from ..core.view import Entry

@@ -1,7 +1,8 @@
-"""Erasing on the SQL store: the tree as it is read from rows, and the one transaction that erases.
+"""Erasing on the SQL store: the one transaction that erases.
 
-What has to be reached is found in `erasing.py`. The tree is held while that is done, so that nobody adds to it in
-between; whoever read before it is told by the number of the newest erasure, which is kept with every branch.
+What has to be reached is found by `stores.erasing`, in the tree of `erasing_tree.py`. The tree is held while that is
+done, so that nobody adds to it in between; whoever read before it is told by the number of the newest erasure, which is
+kept with every branch.
 """
 
 from __future__ import annotations
@@ -13,32 +14,27 @@ from typing import NamedTuple
 from msgspec import structs
 
 from ...core import ids, wire
-from ...core.journal import Record
-from ...core.messages import Message
-from ...core.outlines import ERASED, outline_of_record, outline_of_stamp
+from ...core.outlines import ERASED
 from ...core.remembering import forget
 from ...core.runs import AgentRun, AgentRunStep
-from ...errors import Damaged, StoreError
+from ...errors import StoreError
 from ...ports import Erased, Finding, Head, Stamped
 from ..checks import check_journal, check_spans, check_words, too_early
-from ..codec import Codec, DamagedBody, pack, unpack
-from ..erasing import Ends, Place, Reach, Seen, check_seen, counted, left_over, named, reach, whole_runs
-from ..lineage import Lineage, decode, position_ranges
+from ..codec import Codec, DamagedBody, pack
+from ..erasing import Ends, Place, Reach, check_seen, counted, left_over, named, reach, whole_runs
+from ..lineage import position_ranges
 from ..words import Said, said
 from . import statements as sql
 from .driver import Driver, Row, Section, Session
-from .rows import UNREADABLE, are_bytes, body_of, key, link_at, read_branch, record_at, with_body
-from .runs import SqlRuns, read_runs, read_steps
+from .erasing_tree import SqlTree, damaged, hash_of
+from .rows import UNREADABLE, body_of, key, read_branch, with_body
+from .runs import SqlRuns
 from .search import Searching
 
 __all__ = ["SqlErasing"]
 
-_ROWS = 1000
-"""Rows read at a time."""
 _TREES = 50
 """Trees of forks that one transaction of a vacuum looks through; others write in between."""
-
-
 _ATTEMPTS = 3
 """How often what an erasure has to reach is looked for while others write, before they are made to wait."""
 
@@ -122,7 +118,7 @@ class SqlErasing(SqlRuns):
         try:
             return self._driver.read(work)
         except (AttributeError, TypeError, *UNREADABLE) as error:
-            raise _damaged(head, f"one of the messages {first} to {last}") from error
+            raise damaged(head, f"one of the messages {first} to {last}") from error
 
     def erasures(self, head: Head) -> list[Erased]:
         def work(session: Session) -> list[Erased]:
@@ -135,7 +131,7 @@ class SqlErasing(SqlRuns):
         def work(session: Session) -> tuple[int, list[Finding]]:
             now, family = read_branch(session, head, self._driver.place)
             gone: dict[str, Place] = {}
-            tree = _SqlTree(session, now)
+            tree = SqlTree(session, now)
             for part in position_ranges(family, now.branch, 1, now.position):
                 for seen in tree.rows(part.branch, part.first, part.last):
                     if not seen.has_body:
@@ -166,7 +162,7 @@ class SqlErasing(SqlRuns):
     ) -> _Found:
         """Look for all that has to be reached. Raises StoreError where the chains could not be verified any more."""
         now, family = read_branch(session, head, self._driver.place)
-        tree, heads = _SqlTree(session, now), _heads(session, now)
+        tree, heads = SqlTree(session, now), _heads(session, now)
         if keep_shown or seen:
             check_journal(head, now)
         if seen:
@@ -192,7 +188,7 @@ class SqlErasing(SqlRuns):
         large: set[bytes] = set()
         for place in found.bodies:
             (row,) = session.rows(sql.MESSAGES, (*with_body(now, place.branch), place.position, place.position))
-            hash = bytes.fromhex(_hash_of(now, row[0], row[4], row[5]))
+            hash = bytes.fromhex(hash_of(now, row[0], row[4], row[5]))
             stamp = wire.encode_stamp(found.stamps[place]) if place in found.stamps else row[3]
             tombstones[place] = (*key(now, place.branch), *row[:3], stamp, hash, b"")
             if row[4] is not None:
@@ -326,7 +322,7 @@ def _heads(session: Session, head: Head) -> Ends:
 
 def _holds_still(session: Session, head: Head, found: _Found) -> bool:
     """Whether all that was found is as it was, and nothing came since that would have to be reached too."""
-    tree, now = _SqlTree(session, head), _heads(session, head)
+    tree, now = SqlTree(session, head), _heads(session, head)
     if {branch: ends[1:] for branch, ends in now.items()} != {branch: ends[1:] for branch, ends in found.heads.items()}:
         return False  # A fork, an edit, or something else that was erased.
     for branch, (position, *_) in now.items():
@@ -359,101 +355,3 @@ def _marked(session: Session, head: Head, places: Collection[Place]) -> list[tup
             marks[branch] = position, Section(*key(head, branch), place)
     reached = [(marks[where.branch], where) for where in places if where.branch in marks]
     return [(section, where) for (position, section), where in reached if where.position <= position]
-
-
-class _SqlTree:
-    """The Tree of one transaction. Raises Damaged where a row cannot be read."""
-
-    def __init__(self, session: Session, head: Head) -> None:
-        self._session, self.head = session, head
-        tree = session.rows(sql.FAMILIES, (head.tenant, head.root))
-        self._families = {branch: decode(lineage) for branch, lineage in tree}
-
-    def branches(self) -> dict[int, Lineage]:
-        return self._families
-
-    def rows(self, branch: int, first: int = 1, last: int = 2**62) -> Iterator[Seen]:
-        before = first - 1
-        while rows := self._session.rows(sql.FACTS, (*key(self.head, branch), before, _ROWS)):
-            for position, id, stamp, has_body in rows:
-                if position > last:
-                    return
-                try:
-                    yield Seen(position, id.hex(), wire.decode_stamp(stamp), bool(has_body))
-                except (AttributeError, TypeError, *UNREADABLE) as error:
-                    raise _damaged(self.head, f"message {position}") from error
-            before = rows[-1][0]
-
-    def large(self) -> Iterator[tuple[Place, bytes]]:
-        """All rows of the tree whose bodies lie apart from them, with their hashes."""
-        for branch in self._families:
-            yield from self.large_of(branch, 0)
-
-    def large_of(self, branch: int, before: int) -> Iterator[tuple[Place, bytes]]:
-        while rows := self._session.rows(sql.LARGE_BODIES, (*key(self.head, branch), before, _ROWS)):
-            yield from ((Place(branch, position), hash) for position, hash in rows)
-            before = rows[-1][0]
-
-    def said(self, place: Place) -> Message | None:
-        where = *with_body(self.head, place.branch), place.position, place.position
-        for row in self._session.rows(sql.MESSAGES, where):
-            try:
-                body = body_of(row[4], row[5])[0]
-                return wire.decode_message(body) if body else None
-            except (DamagedBody, *UNREADABLE):
-                return None
-        return None
-
-    def records(self, branch: int) -> Iterator[Record]:
-        before = 0
-        while rows := self._session.rows(sql.ALL_RECORDS, (*key(self.head, branch), before, _ROWS)):
-            for first, stored in rows:
-                try:
-                    yield wire.decode_record(unpack(stored))
-                except (DamagedBody, TypeError, *UNREADABLE) as error:
-                    raise _damaged(self.head, f"record {first}") from error
-            before = rows[-1][0]
-
-    def snapshots(self) -> Iterator[tuple[int, bytes]]:
-        for branch, stored in self._session.rows(sql.SNAPSHOTS, (self.head.tenant, self.head.root)):
-            try:
-                yield branch, unpack(stored) if are_bytes(stored) else b""
-            except DamagedBody:
-                yield branch, b""
-
-    def runs(self) -> list[AgentRun]:
-        return read_runs(self._session, self.head)
-
-    def steps(self, run: str) -> list[AgentRunStep]:
-        return read_steps(self._session, self.head, run, 0)
-
-    def has_outline(self, place: Place) -> bool:
-        """Whether the seal of a row is made of its stamp's outline."""
-        family = self._families[place.branch]
-        branch = Head(self.head.tenant, self.head.name, self.head.root, place.branch)
-        _, parent = link_at(self._session, branch, family, place.position - 1)
-        (row,) = self._session.rows(sql.MESSAGES, (*with_body(branch), place.position, place.position))
-        seal: str = row[2].hex()
-        return ids.seal(parent, row[1].hex(), outline_of_stamp(wire.decode_stamp(row[3]))) == seal
-
-    def outlined_id(self, branch: int, record: Record) -> bytes | None:
-        """The id of this record, erased already, if it is made of its outline."""
-        family = self._families[branch]
-        own = Head(self.head.tenant, self.head.name, self.head.root, branch)
-        parent, _ = record_at(self._session, own, family, record.first - 1)
-        rows = self._session.rows(sql.RECORDS, (*key(own), record.first, record.first))
-        made = bytes.fromhex(ids.record_id(parent, outline_of_record(record)))
-        return made if [id for _, id, _ in rows] == [made] else None
-
-
-def _hash_of(head: Head, position: int, digest: object, stored: object) -> str:
-    try:
-        return body_of(digest, stored)[1]
-    except DamagedBody as error:
-        if isinstance(digest, bytes):
-            return digest.hex()
-        raise _damaged(head, f"message {position}") from error
-
-
-def _damaged(head: Head, what: str) -> Damaged:
-    return Damaged(f"{what.capitalize()} of {head.name!r}, or of a fork of it, is damaged. Run `verify`.")

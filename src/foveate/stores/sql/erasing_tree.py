@@ -1,0 +1,125 @@
+"""A tree of forks as an erasure reads it from rows, in one transaction. See `stores.erasing.Tree`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ...core import ids, wire
+from ...core.journal import Record
+from ...core.messages import Message
+from ...core.outlines import outline_of_record, outline_of_stamp
+from ...core.runs import AgentRun, AgentRunStep
+from ...errors import Damaged
+from ...ports import Head
+from ..codec import DamagedBody, unpack
+from ..erasing import Place, Seen
+from ..lineage import Lineage, decode
+from . import statements as sql
+from .driver import Session
+from .rows import UNREADABLE, are_bytes, body_of, key, link_at, record_at, with_body
+from .runs import read_runs, read_steps
+
+__all__ = ["SqlTree", "damaged", "hash_of"]
+
+_ROWS = 1000
+"""Rows read at a time."""
+
+
+class SqlTree:
+    """The Tree of one transaction. Raises Damaged where a row cannot be read."""
+
+    def __init__(self, session: Session, head: Head) -> None:
+        self._session, self.head = session, head
+        tree = session.rows(sql.FAMILIES, (head.tenant, head.root))
+        self._families = {branch: decode(lineage) for branch, lineage in tree}
+
+    def branches(self) -> dict[int, Lineage]:
+        return self._families
+
+    def rows(self, branch: int, first: int = 1, last: int = 2**62) -> Iterator[Seen]:
+        before = first - 1
+        while rows := self._session.rows(sql.FACTS, (*key(self.head, branch), before, _ROWS)):
+            for position, id, stamp, has_body in rows:
+                if position > last:
+                    return
+                try:
+                    yield Seen(position, id.hex(), wire.decode_stamp(stamp), bool(has_body))
+                except (AttributeError, TypeError, *UNREADABLE) as error:
+                    raise damaged(self.head, f"message {position}") from error
+            before = rows[-1][0]
+
+    def large(self) -> Iterator[tuple[Place, bytes]]:
+        """All rows of the tree whose bodies lie apart from them, with their hashes."""
+        for branch in self._families:
+            yield from self.large_of(branch, 0)
+
+    def large_of(self, branch: int, before: int) -> Iterator[tuple[Place, bytes]]:
+        while rows := self._session.rows(sql.LARGE_BODIES, (*key(self.head, branch), before, _ROWS)):
+            yield from ((Place(branch, position), hash) for position, hash in rows)
+            before = rows[-1][0]
+
+    def said(self, place: Place) -> Message | None:
+        where = *with_body(self.head, place.branch), place.position, place.position
+        for row in self._session.rows(sql.MESSAGES, where):
+            try:
+                body = body_of(row[4], row[5])[0]
+                return wire.decode_message(body) if body else None
+            except (DamagedBody, *UNREADABLE):
+                return None
+        return None
+
+    def records(self, branch: int) -> Iterator[Record]:
+        before = 0
+        while rows := self._session.rows(sql.ALL_RECORDS, (*key(self.head, branch), before, _ROWS)):
+            for first, stored in rows:
+                try:
+                    yield wire.decode_record(unpack(stored))
+                except (DamagedBody, TypeError, *UNREADABLE) as error:
+                    raise damaged(self.head, f"record {first}") from error
+            before = rows[-1][0]
+
+    def snapshots(self) -> Iterator[tuple[int, bytes]]:
+        for branch, stored in self._session.rows(sql.SNAPSHOTS, (self.head.tenant, self.head.root)):
+            try:
+                yield branch, unpack(stored) if are_bytes(stored) else b""
+            except DamagedBody:
+                yield branch, b""
+
+    def runs(self) -> list[AgentRun]:
+        return read_runs(self._session, self.head)
+
+    def steps(self, run: str) -> list[AgentRunStep]:
+        return read_steps(self._session, self.head, run, 0)
+
+    def has_outline(self, place: Place) -> bool:
+        """Whether the seal of a row is made of its stamp's outline."""
+        family = self._families[place.branch]
+        branch = Head(self.head.tenant, self.head.name, self.head.root, place.branch)
+        _, parent = link_at(self._session, branch, family, place.position - 1)
+        (row,) = self._session.rows(sql.MESSAGES, (*with_body(branch), place.position, place.position))
+        seal: str = row[2].hex()
+        return ids.seal(parent, row[1].hex(), outline_of_stamp(wire.decode_stamp(row[3]))) == seal
+
+    def outlined_id(self, branch: int, record: Record) -> bytes | None:
+        """The id of this record, erased already, if it is made of its outline."""
+        family = self._families[branch]
+        own = Head(self.head.tenant, self.head.name, self.head.root, branch)
+        parent, _ = record_at(self._session, own, family, record.first - 1)
+        rows = self._session.rows(sql.RECORDS, (*key(own), record.first, record.first))
+        made = bytes.fromhex(ids.record_id(parent, outline_of_record(record)))
+        return made if [id for _, id, _ in rows] == [made] else None
+
+
+def hash_of(head: Head, position: int, digest: object, stored: object) -> str:
+    """The hash of the body in a row, also where the body itself is damaged."""
+    try:
+        return body_of(digest, stored)[1]
+    except DamagedBody as error:
+        if isinstance(digest, bytes):
+            return digest.hex()
+        raise damaged(head, f"message {position}") from error
+
+
+def damaged(head: Head, what: str) -> Damaged:
+    """For a row that an erasure cannot read."""
+    return Damaged(f"{what.capitalize()} of {head.name!r}, or of a fork of it, is damaged. Run `verify`.")
