@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from .background.tasks import finished
+from .background.tasks import OneLoop, finished
 from .core.edits import Edit, Pin, Unpin
 from .core.events import Event
 from .core.journal import Record
@@ -54,7 +54,7 @@ class AsyncConversation(Shell):
         reopen: Callable[[str], Awaitable[AsyncConversation]] | None = None,
     ) -> None:
         super().__init__(engine, on_event, plugins, expanding)
-        self._lock = asyncio.Lock()
+        self._lock = OneLoop()
         self._owns_store = owns_store
         self._reopen = reopen
 

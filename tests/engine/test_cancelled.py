@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from foveate import open_async_conversation
+from foveate.errors import BadSetting
 from foveate.stores.memory import MemoryStore
 
 
@@ -20,10 +21,10 @@ class Slow(MemoryStore):
         self.begun, self.go = threading.Event(), threading.Event()
         self.go.set()
 
-    def extend(self, *given: Any) -> Any:
+    def extend(self, *given: Any, **named: Any) -> Any:
         self.begun.set()
         assert self.go.wait(60)
-        return super().extend(*given)
+        return super().extend(*given, **named)
 
 
 def test_a_cancelled_append_is_known_before_the_next_step_begins():
@@ -32,7 +33,7 @@ def test_a_cancelled_append_is_known_before_the_next_step_begins():
         one = await open_async_conversation("c", store=store, window=10_000)
         store.go.clear()
         task = asyncio.ensure_future(one.append("first"))
-        await asyncio.to_thread(store.begun.wait)
+        await asyncio.to_thread(store.begun.wait, 60)
         task.cancel()
         after = asyncio.ensure_future(one.append("second"))
         await asyncio.sleep(0)
@@ -49,8 +50,8 @@ def test_a_cancelled_append_is_known_before_the_next_step_begins():
 
 def test_a_step_that_fails_while_it_is_cancelled_is_cancelled():
     class Failing(Slow):
-        def extend(self, *given: Any) -> Any:
-            super().extend(*given)
+        def extend(self, *given: Any, **named: Any) -> Any:
+            super().extend(*given, **named)
             raise OSError("the disk is gone")
 
     async def story() -> None:
@@ -60,7 +61,7 @@ def test_a_step_that_fails_while_it_is_cancelled_is_cancelled():
         told: list[dict[str, Any]] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
         task = asyncio.ensure_future(one.append("first"))
-        await asyncio.to_thread(store.begun.wait)
+        await asyncio.to_thread(store.begun.wait, 60)
         task.cancel()
         store.go.set()
         with pytest.raises(asyncio.CancelledError):
@@ -84,3 +85,35 @@ def test_many_tasks_share_one_conversation():
         return sorted(row.message.text for row in await one.history())
 
     assert asyncio.run(story()) == sorted([f"{who}{n}" for who in "ua" for n in range(20)])
+
+
+def test_what_is_under_way_in_a_loop_that_was_closed_is_waited_for_by_nobody():
+    """Whoever used the conversation in another loop waited for ever."""
+    store = Slow()
+    ended, loop = asyncio.new_event_loop(), asyncio.new_event_loop()
+    try:
+        one = ended.run_until_complete(open_async_conversation("c", store=store, window=10_000))
+        store.go.clear()
+        task = ended.create_task(one.append("first"))
+        ended.run_until_complete(asyncio.to_thread(store.begun.wait, 60))
+        with pytest.raises(BadSetting, match="in another event loop"):
+            loop.run_until_complete(asyncio.wait_for(one.append("second"), 60))
+        store.go.set()
+        ended.run_until_complete(task)
+        loop.run_until_complete(asyncio.wait_for(one.append("second"), 60))
+        assert [entry.message.text for entry in one.view] == ["first", "second"]
+    finally:
+        store.go.set()
+        for each in (ended, loop):
+            each.run_until_complete(each.shutdown_default_executor())
+            each.close()
+
+
+def test_a_conversation_goes_on_in_another_loop_although_somebody_waited_for_it_in_the_one_before():
+    async def both(one: Any, *texts: str) -> None:
+        await asyncio.gather(*(one.append(text) for text in texts))
+
+    one = asyncio.run(open_async_conversation("c", store=MemoryStore(), window=10_000))
+    asyncio.run(both(one, "a", "b"))
+    asyncio.run(both(one, "c", "d"))
+    assert [entry.message.text for entry in one.view] == ["a", "b", "c", "d"]

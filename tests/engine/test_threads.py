@@ -19,10 +19,10 @@ class Waiting(MemoryStore):
         super().__init__()
         self.begun, self.go = threading.Event(), threading.Event()
 
-    def extend(self, *given: Any) -> Any:
+    def extend(self, *given: Any, **named: Any) -> Any:
         self.begun.set()
         assert self.go.wait(60)
-        return super().extend(*given)
+        return super().extend(*given, **named)
 
 
 def test_who_looks_while_another_thread_appends_sees_all_or_nothing_of_it():

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from ..errors import BadSetting
 from .threads import PATIENCE, ThreadJob
 
-__all__ = ["TaskJob", "Tasks", "finished"]
+__all__ = ["OneLoop", "TaskJob", "Tasks", "finished"]
 
 
 class Tasks:
@@ -78,6 +79,33 @@ class TaskJob:
         """Cancel the task, and return it: it has ended when what it awaits has."""
         self._task.cancel()
         return self._task
+
+
+class OneLoop:
+    """One thing after the other, by tasks of one event loop; when nothing is under way, another may come.
+
+    Raises BadSetting where something is under way in another loop: one that was closed never ends it, and of the end of
+    one that runs nobody would hear here.
+    """
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def __aenter__(self) -> None:
+        loop = asyncio.get_running_loop()
+        if self._lock.locked() and self._loop is not loop:
+            raise BadSetting(
+                "Something is under way with this conversation in another event loop, or was when that was closed, and "
+                "nobody can wait for it here. Use it in one loop, or open the conversation again in this one."
+            )
+        if self._loop is not loop:
+            self._lock = asyncio.Lock()  # It stays with the loop in which somebody waited for it first.
+        await self._lock.acquire()
+        self._loop = loop
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._lock.release()
 
 
 async def finished(work: asyncio.Future[Any]) -> asyncio.CancelledError | None:
