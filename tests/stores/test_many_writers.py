@@ -20,7 +20,7 @@ from foveate.testing.bodies import BodyChecker
 
 HERE = Path(__file__).resolve().parent
 SRC = HERE.parent.parent / "src"
-SHARE = 0.4
+SHARE = 0.75
 """Of all that is said, what the others say at most between two messages of one who lives. Counted, not timed: whatever
 holds all of them up counts for nothing.
 """
