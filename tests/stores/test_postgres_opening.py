@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import threading
 import uuid
+from collections.abc import Iterator
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -24,7 +27,8 @@ from foveate.core.messages import user
 from foveate.errors import BadSetting, MissingExtra, StoreError
 from foveate.stores import place_of, without_password
 from foveate.stores.postgres import PostgresDriver, PostgresStore
-from foveate.stores.postgres.pool import Connections
+from foveate.stores.postgres.errors import Unanswered
+from foveate.stores.postgres.pool import Connections, Patient
 from foveate.stores.postgres.sql import rewritten
 from foveate.stores.postgres.url import read_url
 from foveate.testing.rows import chain, record_after
@@ -346,6 +350,30 @@ def test_who_asks_while_an_attempt_is_given_up_is_served_by_the_next(postgres_ur
         connections.give_back(connection)
     connections.close()
     assert (len(used), len(tried)) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("looks", "is_given_up"), [([0.1] * 21, True), ([0.1] * 19, False), ([100, *[0.1] * 9], False)]
+)
+def test_a_server_is_silent_only_while_this_process_looks(
+    monkeypatch: pytest.MonkeyPatch, looks: list[float], is_given_up: bool
+) -> None:
+    """A process that stood still for a while has not heard the answer that came meanwhile."""
+    clock, finished = [0.0], list[bool]()
+    monkeypatch.setattr("foveate.stores.postgres.pool.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    connection: Any = SimpleNamespace(pgconn=SimpleNamespace(finish=lambda: finished.append(True)))
+
+    def asked() -> Iterator[str]:
+        while not (yield "wait"):
+            pass
+
+    waiting = Patient._bounded(connection, asked(), 2.0)
+    next(waiting)
+    with pytest.raises(Unanswered, match="has not answered for 2 s") if is_given_up else nullcontext():
+        for seconds in looks:
+            clock[0] += seconds
+            waiting.send(0)
+    assert finished == [True] * is_given_up
 
 
 def test_reading_cannot_write(postgres_url: str) -> None:
