@@ -5,17 +5,19 @@ from __future__ import annotations
 import sqlite3
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec import structs
 
 import foveate
-from foveate import Hide, Replace, Target, Text, ToolCall, assistant, tool_result
+from foveate import Hide, Replace, Summarize, Target, Text, ToolCall, assistant, tool_result
 from foveate.archive import Verified, verify_all, verify_view
 from foveate.core import ids
 from foveate.core.messages import user
 from foveate.core.snapshots import Snapshot
 from foveate.errors import Damaged
-from foveate.ports import Finding
+from foveate.ports import Finding, Head
 from foveate.stores.codec import pack
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sql import census
@@ -93,7 +95,9 @@ def test_a_view_that_a_conversation_saved_is_as_the_journal_says(tmp_path: Path)
 
 @pytest.mark.parametrize("policy", ["balanced", "keep-last-2", "prune-and-compact"])
 def test_a_view_that_policies_made_is_as_the_journal_says_before_and_after_an_age(policy: str) -> None:
-    """The journal has the sizes of their edits, which are measured once these are made; the saved view has not."""
+    """Their edits are measured once they are made. A view that was saved without their sizes, as it once was, is
+    taken for no other; one with other sizes is.
+    """
     store = MemoryStore()
     chat = foveate.open_conversation(
         "one", store=store, window=6_000, policy=policy, summarizer="digest", format="anthropic", background=False
@@ -112,7 +116,25 @@ def test_a_view_that_policies_made_is_as_the_journal_says_before_and_after_an_ag
         assert snapshot is not None
         edits = [edit for slot in snapshot.kept for _, edit in slot.edits] + [one.edit for one in snapshot.covers]
         assert len(edits) > 2
+        assert all(edit.tokens_before for edit in edits if isinstance(edit, Replace | Hide | Summarize))
         assert [one for one in verify_all(store) if one.findings] == []
+        save_with_sizes(store, chat.head, snapshot, 0)
+        assert verify_view(store, chat.head) == []
+        save_with_sizes(store, chat.head, snapshot, 7)
+        (finding,) = verify_view(store, chat.head)
+        assert "as another one than the journal does" in finding.problem
+
+
+def save_with_sizes(store: MemoryStore, head: Head, snapshot: Snapshot, size: int) -> None:
+    """Save a view as if all its edits had come to so many tokens."""
+
+    def sized(edit: Any) -> Any:
+        return structs.replace(edit, tokens_before=size, tokens_after=size)
+
+    kept = [structs.replace(one, edits=[(n, sized(edit)) for n, edit in one.edits]) for one in snapshot.kept]
+    covers = [structs.replace(one, edit=sized(one.edit)) for one in snapshot.covers]
+    body = structs.replace(snapshot, kept=kept, covers=covers).encode()
+    store.save_snapshot(head, snapshot.position, snapshot.number, body)
 
 
 def test_one_text_in_it_that_was_set_otherwise_is_found(tmp_path: Path) -> None:

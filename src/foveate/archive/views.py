@@ -17,6 +17,9 @@ from .exporting import records_of
 
 __all__ = ["verify_view"]
 
+_Sized = Replace | Hide | Summarize
+"""Edits that are measured."""
+
 
 def verify_view(store: Store, head: Head) -> list[Finding]:
     """Whether the saved view of a conversation tells its edits as the journal does: what is wrong, nothing if all is
@@ -33,7 +36,7 @@ def verify_view(store: Store, head: Head) -> list[Finding]:
         told = _edits_of(snapshot)
         for _, record in records_of(store, head, 0) if told else ():
             for number, edit in record.numbered():
-                if number in told and _said(told.pop(number)) != _said(edit):
+                if number in told and not _is_as_told(told.pop(number), edit):
                     return [Finding("snapshot", f"it tells edit {number} as another one than the journal does")]
     except Damaged as error:
         return [Finding("snapshot", f"it cannot be held against the journal: {error}")]
@@ -42,12 +45,14 @@ def verify_view(store: Store, head: Head) -> list[Finding]:
     return []
 
 
-def _said(edit: Edit) -> Edit:
-    """What of an edit decides what is shown. Its sizes do not: they are measured once it is made, and whoever made it
-    may have saved the view without them.
+def _is_as_told(told: Edit, edit: Edit) -> bool:
+    """Whether an edit of a saved view is that of the journal. One without sizes may be it though that has them: once
+    views were saved before their edits were measured.
     """
-    bare = erased_edit(edit)
-    return replace(bare, tokens_before=0, tokens_after=0) if isinstance(bare, Replace | Hide | Summarize) else bare
+    bare, proven = erased_edit(told), erased_edit(edit)
+    if isinstance(bare, _Sized) and isinstance(proven, _Sized) and not (bare.tokens_before or bare.tokens_after):
+        proven = replace(proven, tokens_before=0, tokens_after=0)
+    return bare == proven
 
 
 def _edits_of(snapshot: Snapshot) -> dict[int, Edit]:

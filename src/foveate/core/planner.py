@@ -108,7 +108,7 @@ def draw_up(
         wanted = [edit for edit in asked_for if _is_allowed(edit, draft, was)]
         while wanted:
             trial = draft.copy()
-            record = Record(draft.number + 1, tuple(wanted), view.turn, view.moment.now, "", draft.position)
+            record = Record(draft.number + 1, tuple(wanted), before.turn, before.moment.now, "", draft.position)
             shown_again = draft.needs(record)
             trial.apply(record)
             if any(trial.missing(*run) for run in shown_again):  # Hidden and restored at once: only the store has it.

@@ -14,7 +14,6 @@ from inspect import iscoroutine
 from msgspec.structs import replace
 
 from ..core.edits import Task
-from ..core.journal import Record
 from ..core.planner import Plan, Question
 from ..core.summaries import Answer, Summary, SummaryRequest, mended, read_answer
 from ..errors import NoSummary
@@ -42,9 +41,8 @@ class Asking(Appending):
         became of it.
         """
         if tasks:
-            before, draft = self.view(), self.projection.copy()
-            draft.apply(Record(self.head.number + 1, tuple(tasks), before.turn, before.moment.now, "", draft.position))
-            yield from self._commit(tasks, "plan", draft, before, before)
+            before = self.view()
+            yield from self._commit(tasks, "plan", before, before)
 
     def _ask(self, requests: Sequence[SummaryRequest], answers: dict[str, Answer], begun: Begun) -> Step[None]:
         """Ask all these, one after the other. `answers` and `begun` are added to."""

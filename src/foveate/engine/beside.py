@@ -12,7 +12,6 @@ from functools import partial
 from ..core.edits import Summarize, Task
 from ..core.journal import Record
 from ..core.planner import Plan, Policy, draw_up
-from ..core.projection import Projection
 from ..core.summaries import Answer
 from ..errors import NoSummary, StalePlan
 from .asking import ROUNDS, answer_in
@@ -51,29 +50,27 @@ class Beside(Compacting):
 
     def _relieved(self, is_wanted: bool, focus: str, answers: dict[str, Answer]) -> Step[Record | None]:
         policies: Sequence[Policy] = () if focus else self.policies
-        plan, draft, is_asked = yield from self._drawn_with(policies, answers)
+        plan, is_asked = yield from self._drawn_with(policies, answers)
         if is_asked:
-            return (yield from self._commit(plan.edits, "plan", draft, plan.before, plan.after)) if plan else None
+            return (yield from self._commit(plan.edits, "plan", plan.before, plan.after)) if plan else None
         if not (is_wanted or focus):
             return None
-        plan, draft, is_asked = yield from self._drawn_with([self._by_hand(focus)], answers)
+        plan, is_asked = yield from self._drawn_with([self._by_hand(focus)], answers)
         if any(isinstance(edit, Summarize) for edit in plan.edits):
-            return (yield from self._commit(plan.edits, "compact", draft, plan.before, plan.after))
+            return (yield from self._commit(plan.edits, "compact", plan.before, plan.after))
         if failures := [edit.reason for edit in plan.edits if isinstance(edit, Task) and edit.state == "failed"]:
             raise NoSummary(failures)
         return None
 
-    def _drawn_with(
-        self, policies: Sequence[Policy], answers: dict[str, Answer]
-    ) -> Step[tuple[Plan, Projection, bool]]:
+    def _drawn_with(self, policies: Sequence[Policy], answers: dict[str, Answer]) -> Step[tuple[Plan, bool]]:
         """A plan whose questions are answered, and whether it had any. `answers` are added to."""
         first, _ = draw_up(self.projection, self.frame, policies)
         is_asked = bool(self._not_needless(first.questions))  # Answers may be there already, from another attempt.
         for _ in range(ROUNDS):
-            plan, draft = draw_up(self.projection, self.frame, policies, (), answers)
+            plan, _ = draw_up(self.projection, self.frame, policies, (), answers)
             for question in (wanted := self._not_needless(plan.questions)):
                 answers[question.needs.request.key] = answer_in((yield self._call(question.needs.request)))
             if not wanted:
                 break
-        plan, draft = draw_up(self.projection, self.frame, policies, (), answers)
-        return plan, draft, is_asked
+        plan, _ = draw_up(self.projection, self.frame, policies, (), answers)
+        return plan, is_asked

@@ -58,7 +58,7 @@ class Compacting(Planning):
         for _ in range(ROUNDS + 1):
             frame = partial(self._framed, tasks=self._tasks_without(begun))
             try:
-                plan, draft = draw_up(self.projection, frame, [policy], (), answers)
+                plan, _ = draw_up(self.projection, frame, [policy], (), answers)
             except CompactionFailed as failed:
                 if isinstance(failed.task, Task):
                     yield from self._begin([failed.task])
@@ -67,7 +67,7 @@ class Compacting(Planning):
             if not plan.requests:
                 break
         if any(isinstance(edit, Summarize) for edit in plan.edits):
-            return (yield from self._commit(plan.edits, "compact", draft, plan.before, plan.after))
+            return (yield from self._commit(plan.edits, "compact", plan.before, plan.after))
         failures = [edit for edit in plan.edits if isinstance(edit, Task) and edit.state == "failed"]
         if failures:
             yield from self._begin(failures)

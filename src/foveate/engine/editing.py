@@ -45,7 +45,7 @@ class Editing(Planning):
             trial = Record(self.head.number + 1, tuple(edits), self._begun() + 1, now, "", draft.position)
             yield from self._fold(draft, trial)
             try:
-                return (yield from self._commit(edits, author, draft, before, self.frame(draft.entries())))
+                return (yield from self._commit(edits, author, before, self.frame(draft.entries()), draft))
             except StalePlan:
                 yield from self.refresh()
         raise StalePlan(f"Other writers kept changing the view of {self.head.name!r}; try again later.")

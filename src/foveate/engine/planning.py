@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from ..core.budget import occupied
 from ..core.edits import Task
 from ..core.planner import Plan, Policy, Question, Rung, draw_up
-from ..core.projection import Projection
 from ..core.summaries import Answer
 from ..core.view import View
 from ..errors import BadInput, CompactionFailed, IllegalView, StalePlan
@@ -26,7 +25,6 @@ class _Drawn(NamedTuple):
     """A plan without questions that must be answered now."""
 
     plan: Plan
-    draft: Projection
     prepared: list[Asked]
     """What was written in the background and is a part of the plan."""
 
@@ -96,7 +94,7 @@ class Planning(Asking):
         """Commit a plan, and put what it leaves open into the background."""
         plan = drawn.plan
         if plan:
-            yield from self._commit(plan.edits, "plan", drawn.draft, plan.before, plan.after)
+            yield from self._commit(plan.edits, "plan", plan.before, plan.after)
         yield from self._end_needless(begun, plan)
         for asked in drawn.prepared:
             self.ahead.used(asked)
@@ -146,7 +144,7 @@ class Planning(Asking):
             frame = partial(self._framed, tasks=self._tasks_without(begun))
             try:
                 first = [asked.apply for asked in prepared]
-                plan, draft = draw_up(self.projection, frame, [*first, *policies], floor, answers)
+                plan, _ = draw_up(self.projection, frame, [*first, *policies], floor, answers)
             except CompactionFailed as failed:
                 if isinstance(failed.task, Task):
                     yield from self._begin([failed.task])  # What was tried is known, though no plan comes of it.
@@ -159,6 +157,6 @@ class Planning(Asking):
             else:
                 requests = self.ahead.urgent(plan, is_forced=is_forced)
                 if not requests or round == ROUNDS:
-                    return _Drawn(plan, draft, prepared)
+                    return _Drawn(plan, prepared)
                 round += 1
                 yield from self._ask(requests, answers, begun)

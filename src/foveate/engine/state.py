@@ -24,7 +24,7 @@ from ..core.snapshots import Row, Snapshot
 from ..core.view import Entry, Moment, Prices, View
 from ..errors import NoSuchConversation, StoreError, WentBack
 from ..limits import Limits
-from ..ports import Background, Clock, Elsewhere, Format, Head, Store, Summarizer, Tail, TokenCounter
+from ..ports import Appended, Background, Clock, Elsewhere, Format, Head, Store, Summarizer, Tail, TokenCounter
 from .ahead import Ahead
 from .folding import Folding, in_order, row_of
 from .going_back import goes_on
@@ -115,9 +115,14 @@ class State(Folding):
                 yield from self._fold(projection, one)
             else:
                 projection.append(row_of(one))
-        if any(row.stamp.origin == "assistant" for row in rows):
-            self._asked = None  # somebody has answered
+        self._answered_by(rows, projection)
         return projection
+
+    def _answered_by(self, rows: Sequence[Appended], projection: Projection) -> None:
+        """Note what it means where somebody, maybe another writer, has answered with one of these."""
+        if any(row.stamp.origin == "assistant" for row in rows):
+            self._asked = None
+            self.limits.measured(projection.facts.measured, projection.facts.estimated)
 
     def refresh(self) -> Step[None]:
         """Take in what other writers did."""
@@ -148,8 +153,7 @@ class State(Folding):
                 message = own[one.position - first - 1] if one.position > first else None
                 row = Row(one.position, one.id, message, one.stamp, len(one.body)) if message else row_of(one)
                 projection.append(row)
-        if any(row.stamp.origin == "assistant" for row in rows):
-            self._asked = None  # somebody has answered
+        self._answered_by(rows, projection)
         self.projection, self._seen = projection, structs.replace(self.head, erased=0)
 
     def _shows_head(self) -> bool:
@@ -219,7 +223,15 @@ class State(Folding):
 
     # ------------------------------------------------------------------------------------------------- committing
 
-    def _commit(self, edits: Sequence[Edit], author: str, draft: Projection, before: View, after: View) -> Step[Record]:
+    def _commit(
+        self, edits: Sequence[Edit], author: str, before: View, after: View, draft: Projection | None = None
+    ) -> Step[Record]:
+        """Write edits down as one record, and show what comes of it. `draft`: the projection with them, where folding
+        them in took the store.
+
+        Otherwise what is folded in is the record itself, as whoever opens the conversation anew would do, not what a
+        plan tried out: edits are measured, and a plan's come in parts, only while it is made.
+        """
         if self.head.erased and author in ("plan", "compact"):
             # Made by a policy, without what was erased before: else the store refuses the commit.
             edits = [structs.replace(edit, outlives=True) if isinstance(edit, Summarize) else edit for edit in edits]
@@ -236,10 +248,12 @@ class State(Folding):
             after.bytes,
             author,
         )
+        if draft is None:
+            draft = self.projection.copy()
+            draft.apply(record)
         record_id = ids.record_id(self.head.record, outline_of_record(record))
         self.head = yield partial(self.store.commit, self.head, record, record_id)
         self.projection = draft
-        draft.number = record.last
         self._seen = structs.replace(self._seen, number=record.last, record=record_id)
         yield from self._follow_head()
         if any(isinstance(edit, Restore) for edit in edits) and record.last > _SNAPSHOT_EVERY:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from functools import partial
+from itertools import accumulate
 
 from ..core.journal import Record
 from ..core.projection import Projection
@@ -33,25 +34,43 @@ class Summing(State):
         folded, self._folded = self._folded, None  # Begun anew if anything below fails.
         if folded is None or not folded.is_of(self):
             folded = _Folded(self)
+        left = yield from self._sum_up(folded)
+        if left is None:
+            folded = _Folded(self)
+            left = yield from self._sum_up(folded)
+        assert left is not None  # Nothing is late for what was just begun.
+        folded.past.forget()
+        self._folded = folded.copy()
+        yield from self._take_in(folded, *left)
+        return folded.tally.totals()
+
+    def _sum_up(self, folded: _Folded) -> Step[tuple[list[Appended], list[Record]] | None]:
+        """Take in all that the newest call was shown, and return what came since. None where something came that
+        belongs to a call that was summed up before, so that all must be begun anew: of two writers one may be late.
+        """
+        before = folded.turn
         found = yield partial(self.store.records, self.head, folded.number)
         records = [record for _, record in found]
+        if before and any(record.turn <= before for record in records):
+            return None
+        made = list(accumulate((record.turn for record in records), max))  # What came behind others was not there yet.
         rows: list[Appended] = []
         read, told = folded.position, 0
         while read < self.head.position:
             end = min(read + _ROWS, self.head.position)
             rows += yield partial(self.store.messages, self.head, read + 1, end)
             read, seen = end, 0
-            for turn in sorted({row.stamp.turn for row in rows if row.stamp.origin == "assistant"} - {folded.turn}):
-                until = bisect_left(rows, turn, seen, key=_turn_of_row)
-                last = bisect_right(records, turn, told, key=_turn_of_record)
+            said = list(accumulate((row.stamp.turn for row in rows), max))
+            turns = {row.stamp.turn for row in rows if row.stamp.origin == "assistant"} - {folded.turn}
+            if before and any(turn < before for turn in turns):
+                return None
+            for turn in sorted(turns):
+                until, last = bisect_left(said, turn, seen), bisect_right(made, turn, told)
                 yield from self._take_in(folded, rows[seen:until], records[told:last])
                 folded.tally.called(folded.past.entries())
                 folded.turn, seen, told = turn, until, last
             rows = rows[seen:]
-        folded.past.forget()
-        self._folded = folded.copy()
-        yield from self._take_in(folded, rows, records[told:])
-        return folded.tally.totals()
+        return rows, records[told:]
 
     def _take_in(self, folded: _Folded, rows: Sequence[Appended], records: Sequence[Record]) -> Step[None]:
         for one in in_order(rows, records):
@@ -88,11 +107,3 @@ class _Folded:
 
 def _place(engine: State) -> tuple[int, int, int]:
     return engine.head.root, engine.head.branch, engine.head.erased
-
-
-def _turn_of_row(row: Appended) -> int:
-    return row.stamp.turn
-
-
-def _turn_of_record(record: Record) -> int:
-    return record.turn

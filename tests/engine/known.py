@@ -1,0 +1,135 @@
+"""All that an open conversation knows and shows, as values: so that two that stand at the same place can be compared.
+
+One is live, and came there step by step; another was opened anew from the same store. Left out is what only the live
+one can know: which call it has begun that nobody has answered, when that was, and what is written in the background.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import structs
+
+from foveate import BadInput, Conversation, FoveateError
+from foveate.core.projection import Projection
+from foveate.core.slots import Slot
+from foveate.core.view import Entry, View
+from foveate.ports import Head
+
+__all__ = ["Unsaved", "beside", "differences", "known", "projected"]
+
+_MEMOS = ("_base", "_forms")
+"""What a place shows, kept once it was worked out."""
+
+
+class Unsaved:
+    """A store as it is, but for its saved views, which it does not hand out: all is folded from the beginning."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def snapshot(self, head: Head) -> None:
+        return None
+
+
+def known(chat: Conversation) -> dict[str, Any]:
+    """What a conversation knows, and what it answers when it is asked."""
+    projection, view = chat._engine.projection, chat.view
+    return {
+        **projected(projection),
+        "head": chat.head,
+        "budget": chat.budget,
+        "view": _seen(view),
+        "shown": [_entry(entry) for entry in view],
+        "explained": {entry.handle: chat.explain(entry.handle) for entry in view if entry.position},
+        "context": chat.context().kinds,
+        "totals": structs.asdict(chat.totals()),
+        "mends": chat.mends(),
+        "plan": _planned(chat),
+    }
+
+
+def projected(projection: Projection) -> dict[str, Any]:
+    """All that a projection holds. What it has forgotten depends on when it was saved last, so both forget as much as
+    they may before they are compared.
+    """
+    twin = projection.copy()
+    twin.forget()
+    return {
+        "entries": [_entry(entry) for entry in projection.entries()],
+        "withheld": [_entry(entry) for entry in projection.withheld()],
+        "slots": [_slot(slot) for slot in twin._slots],
+        "held": sorted(twin._by_id),
+        "by id": [id for id, slot in twin._by_id.items() if slot not in twin._slots or slot.id != id],
+        "retained": list(twin._retained),
+        "covers": twin._covers,
+        "gone": twin._gone,
+        "forgotten": twin._forgotten,
+        "edited": twin._edited,
+        "void": twin._void,
+        "facts": twin.facts,
+        "tasks": list(twin.tasks.items()),
+        "position": twin.position,
+        "number": twin.number,
+    }
+
+
+def beside(chat: Conversation) -> tuple[str, ...]:
+    """What nobody else can know of it: what depends on a call that it has begun, where that is not the newest one that
+    was answered, and on a measured prompt that lies behind the point to which it departed.
+    """
+    engine, facts = chat._engine, chat._engine.projection.facts
+    is_alone = engine._turn > facts.turn or engine._requested not in (None, facts.replied)
+    has_measured = engine.limits.budget().scale != 1.0 and not facts.measured
+    called, measured = ("explained", "plan", "view"), ("budget", "context", "explained", "plan", "view")
+    return (*(called if is_alone else ()), *(measured if has_measured else ()))
+
+
+def differences(
+    one: dict[str, Any], other: dict[str, Any], *, without: tuple[str, ...] = ()
+) -> dict[str, tuple[Any, Any]]:
+    """What of it is not the same, by name; of lists and tables only what is not the same in them."""
+    return {name: _apart(one[name], other[name]) for name in one if name not in without and one[name] != other[name]}
+
+
+def _apart(mine: Any, theirs: Any) -> tuple[Any, Any]:
+    match mine, theirs:
+        case dict(), dict():
+            same = {key for key in mine.keys() & theirs.keys() if mine[key] == theirs[key]}
+            return {k: v for k, v in mine.items() if k not in same}, {k: v for k, v in theirs.items() if k not in same}
+        case list(), list() if len(mine) == len(theirs):
+            pairs = [pair for pair in zip(mine, theirs, strict=True) if pair[0] != pair[1]]
+            return [one for one, _ in pairs], [other for _, other in pairs]
+        case _:
+            return mine, theirs
+
+
+def _planned(chat: Conversation) -> Any:
+    try:
+        plan = chat.plan()
+    except (FoveateError, BadInput) as error:
+        return str(error)
+    return plan.edits, _seen(plan.before), _seen(plan.after), plan.is_tight, len(plan.questions)
+
+
+def _seen(view: View) -> dict[str, Any]:
+    return {
+        "entries": [_entry(entry) for entry in view],
+        "withheld": [_entry(entry) for entry in view.withheld],
+        "budget": view.budget,
+        "tasks": view.tasks,
+        "retained": view.retained,
+        "turn": view.turn,
+        "sizes": (view.tokens, view.bytes, view.images),
+    }
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    return structs.asdict(entry)
+
+
+def _slot(slot: Slot) -> dict[str, Any]:
+    return {name: getattr(slot, name) for name in Slot.__slots__ if name not in _MEMOS}

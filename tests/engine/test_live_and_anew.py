@@ -1,0 +1,132 @@
+"""What a conversation knows after a turn under a policy is what whoever opens it then knows: sizes, times and marks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from foveate import Conversation, Usage, open_conversation
+from foveate.core.edits import Hide, Replace, Summarize, Target
+from foveate.ports import Store
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing import say, user
+from tests.together.mechanisms import MECHANISMS, story, summarizer, told
+
+from .known import Unsaved, differences, known, projected
+
+POLICIES: dict[str, Any] = {
+    **{name: name for name in ("balanced", "frugal", "prune-and-compact", "recap", "expire")},
+    "all": tuple(MECHANISMS),
+}
+
+
+class World:
+    """One store, and whoever opens a conversation in it. The clock ticks at each look, as clocks do."""
+
+    def __init__(self, policy: str, store: Store | None = None) -> None:
+        self.store, self.policy, self.now = store or MemoryStore(), POLICIES[policy], 0
+
+    def clock(self) -> int:
+        self.now += 1
+        return self.now
+
+    def opened(self, store: Any = None) -> Conversation:
+        policy = self.policy if isinstance(self.policy, str) else tuple(MECHANISMS[name]() for name in self.policy)
+        return open_conversation(
+            "c",
+            store=store or self.store,
+            window=2_000,
+            policy=policy,
+            summarizer=summarizer,
+            background=False,
+            clock=self.clock,
+        )
+
+    def apart(self, chat: Conversation) -> list[dict[str, Any]]:
+        """What is not known alike by who opens it from the newest saved view, and by who folds it anew. What is
+        planned, and seen in the view beside its entries, tells of the moment, which is not the same.
+        """
+        live = known(chat)
+        anew = [known(self.opened(store)) for store in (self.store, Unsaved(self.store))]
+        return [differences(live, one, without=("plan", "view")) for one in anew]
+
+
+def made(chat: Conversation) -> list[Any]:
+    """The edits of a projection that have sizes."""
+    found = projected(chat._engine.projection)
+    edits = [edit for slot in found["slots"] for _, edit in slot["edits"]] + [one.edit for one in found["covers"]]
+    return [edit for edit in edits if isinstance(edit, Replace | Hide | Summarize)]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_after_each_turn_under_a_policy_a_conversation_knows_what_one_that_is_opened_anew_knows(policy: str) -> None:
+    """Edits were kept without their sizes, and summaries with the moment at which the plan had tried them out."""
+    world = World(policy)
+    chat = world.opened()
+    for message in story(16):
+        told(chat, [message])
+        if message.role == "assistant":
+            anew = [projected(world.opened(store)._engine.projection) for store in (world.store, Unsaved(world.store))]
+            assert [differences(projected(chat._engine.projection), one) for one in anew] == [{}, {}]
+    assert world.apart(chat) == [{}, {}]
+    assert all(edit.tokens_before for edit in made(chat))
+    assert made(chat)
+
+
+def test_it_is_so_in_a_file_too(tmp_path: Path) -> None:
+    with SqliteStore(tmp_path / "chat.db", synchronous="normal") as store:
+        world = World("all", store)
+        chat = told(world.opened(), story(8))
+        chat._do(chat._engine.save_snapshot())
+        told(chat, [user("Go on."), say("Done.")])
+        assert world.apart(chat) == [{}, {}]
+
+
+def test_summaries_of_a_policy_after_an_erasure_are_marked_in_the_open_conversation_as_in_the_journal() -> None:
+    world = World("prune-and-compact")
+    chat = told(world.opened(), story(4))
+    chat.erase("m4")
+    told(chat, story(16))
+    summaries = [edit for edit in made(chat) if isinstance(edit, Summarize)]
+    assert summaries
+    assert all(edit.outlives for edit in summaries)
+    assert world.apart(chat) == [{}, {}]
+
+
+def test_a_summary_by_hand_right_after_a_call_is_of_the_call_that_is_the_first_to_see_it() -> None:
+    world = World("prune-and-compact")
+    chat = told(world.opened(), story(6))
+    chat.append(user("And now?"))
+    chat.settle()
+    chat.compact()
+    record = chat.records()[-1]
+    assert (record.author, record.turn) == ("compact", chat._engine._turn + 1)
+    assert projected(chat._engine.projection)["covers"][-1].turn == record.turn
+    assert world.apart(chat) == [{}, {}]
+
+
+def test_what_another_writer_had_measured_corrects_the_estimates_of_all_who_have_it_open() -> None:
+    world = World("prune-and-compact")
+    one, other = world.opened(), world.opened()
+    one.append(user("How is the weather in Oslo, and in Bergen?"))
+    one.settle()
+    one.record(say("Wet."), usage=Usage(40, 0, 0, 5))
+    other.refresh()
+    assert other.budget == one.budget == world.opened().budget
+    assert other.budget.scale > 1
+
+
+def test_sums_count_what_a_writer_adds_who_is_a_call_behind_as_who_sums_up_anew() -> None:
+    world = World("prune-and-compact")
+    one, other = world.opened(), world.opened()
+    one.append([user("How is the weather in Oslo? " * 9), say("Wet. " * 9), user("And in Bergen?")])
+    other.refresh()
+    one.settle()
+    one.record(say("Wetter."))
+    one.totals()
+    other.edit(Hide(Target(other.history(2, 2)[0].id)))
+    one.refresh()
+    assert one.totals() == other.totals() == world.opened().totals()

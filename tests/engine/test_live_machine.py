@@ -1,0 +1,225 @@
+"""A conversation that is open knows what one that is opened anew knows: after each step, in any order of them.
+
+Two writers have the same conversation open and act in turns; whoever stands where the store stands is compared, value
+by value, with one opened from the newest saved view and with one folded from the beginning.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from foveate import (
+    BadEdit,
+    BadInput,
+    BadMessage,
+    Conversation,
+    DoesNotFit,
+    IllegalView,
+    Kept,
+    Message,
+    NoSummary,
+    NotExpandable,
+    StalePlan,
+    Text,
+    TipMoved,
+    Usage,
+    open_conversation,
+)
+from foveate.archive.whole import verify_all
+from foveate.core.edits import Hide, Span, Summarize
+from foveate.ports import Store
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing import answer, calls, say
+from foveate.testing.strategies import edits, histories
+from tests.together.mechanisms import MECHANISMS, summarizer
+
+from .known import Unsaved, beside, differences, known
+
+REFUSED = (BadEdit, BadInput, BadMessage, DoesNotFit, IllegalView, NoSummary, NotExpandable, StalePlan, TipMoved)
+POLICIES: dict[str, tuple[Any, int]] = {
+    "none": ("none", 1_500),
+    "balanced": ("balanced", 2_000),
+    "prune": ("prune", 3_000),
+    "prune-and-compact": ("prune-and-compact", 2_000),
+    "checkpoint": (("checkpoint", "filter"), 2_000),
+    "compact": (("compact",), 20_000),
+    "all": (tuple(MECHANISMS), 3_000),
+}
+
+
+AGES = ("", ", even short", ", even shown")
+
+
+class Live(RuleBasedStateMachine):
+    """Every rule is one act of one of two writers."""
+
+    def made_store(self) -> Store:
+        return MemoryStore()
+
+    def let_go(self) -> None:
+        self.store.close()
+
+    @initialize(policy=st.sampled_from(sorted(POLICIES)), provider=st.sampled_from(["openai", "anthropic"]))
+    def begin(self, policy: str, provider: str) -> None:
+        self.store = self.made_store()
+        self.policy, self.provider, self.names = policy, provider, ["c"]
+        self.now = self.count = 0
+        self.chats = [self.opened("c"), self.opened("c")]
+
+    def opened(self, name: str, store: Any = None) -> Conversation:
+        told, window = POLICIES[self.policy]
+        return open_conversation(
+            name,
+            store=store or self.store,
+            format=self.provider,
+            window=window,
+            policy=told if isinstance(told, str) else tuple(MECHANISMS[one]() for one in told),
+            summarizer=summarizer,
+            background=False,
+            clock=lambda: self.now,
+        )
+
+    def does(self, who: int, act: str, *given: Any, **named: Any) -> Any:
+        self.now += 50  # At each act, not whenever somebody asks.
+        with suppress(*REFUSED):
+            return getattr(self.chats[who], act)(*given, **named)
+
+    def some(self, data: st.DataObject) -> str:
+        return f"m{data.draw(st.integers(1, max(1, len(self.chats[0]))))}"
+
+    # ---------------------------------------------------------------------------------------------------- what is said
+
+    @rule(who=st.integers(0, 1), history=histories(max_size=5))
+    def says(self, who: int, history: list[Message]) -> None:
+        self.does(who, "append", history)
+
+    @rule(who=st.integers(0, 1), kept=st.booleans())
+    def asks(self, who: int, kept: bool) -> None:
+        self.count += 1
+        said = (Text(f"Part {self.count}."), Text("It is noon."), Text("The tests were red."))
+        self.does(who, "append", Message("user", said), kept=[Kept(), Kept(True, 0), Kept(False, 2)] if kept else None)
+
+    @rule(who=st.integers(0, 1), size=st.sampled_from([5, 80, 400]), is_measured=st.booleans())
+    def answers_and_calls(self, who: int, size: int, is_measured: bool) -> None:
+        self.count += 1
+        name = f"a{self.count}"
+        self.does(who, "settle")
+        usage = Usage(100 + 7 * self.count, 0, 0, 20) if is_measured else None
+        self.does(who, "record", calls(name, f"b{self.count}", text=f"recap - looked at {name}"), usage=usage)
+        found = [answer(name, f"{name} has a line.\n" * size), answer(f"b{self.count}", "Nothing. " * 9)]
+        self.does(who, "append", found)
+
+    @rule(who=st.integers(0, 1))
+    def answers(self, who: int) -> None:
+        self.does(who, "settle")
+        self.does(who, "record", say("recap - done\n" + "At length. " * 20))
+
+    @rule(who=st.integers(0, 1))
+    def settles(self, who: int) -> None:
+        self.does(who, "settle")
+
+    # ----------------------------------------------------------------------------------------------------- what is done
+
+    @rule(who=st.integers(0, 1), data=st.data())
+    def edits(self, who: int, data: st.DataObject) -> None:
+        ids = [row.id for row in self.chats[who].history()]
+        for edit in data.draw(edits(ids, max_size=2)):
+            self.does(who, "edit", edit)
+
+    @precondition(lambda self: len(self.chats[0]) > 2)
+    @rule(who=st.integers(0, 1), data=st.data(), is_summary=st.booleans())
+    def covers(self, who: int, data: st.DataObject, is_summary: bool) -> None:
+        ids = [row.id for row in self.chats[0].history()]
+        first = data.draw(st.integers(0, len(ids) - 2))
+        span = Span(ids[first], ids[data.draw(st.integers(first, len(ids) - 2))])
+        self.does(who, "edit", Summarize(span, "earlier") if is_summary else Hide(span))
+
+    @precondition(lambda self: len(self.chats[0]) > 0)
+    @rule(who=st.integers(0, 1), data=st.data(), act=st.sampled_from(["pin", "unpin", "expand", "expand", "erase"]))
+    def does_to_a_message(self, who: int, data: st.DataObject, act: str) -> None:
+        self.does(who, act, self.some(data))
+
+    @precondition(lambda self: self.chats[0].head.number > 0)
+    @rule(who=st.integers(0, 1), data=st.data())
+    def undoes(self, who: int, data: st.DataObject) -> None:
+        self.does(who, "undo", data.draw(st.integers(1, self.chats[0].head.number)))
+
+    @rule(who=st.integers(0, 1))
+    def compacts(self, who: int) -> None:
+        self.does(who, "compact")
+
+    @rule(who=st.integers(0, 1), even=st.sampled_from(AGES))
+    def lets_go(self, who: int, even: str) -> None:
+        self.does(who, "age", {"all": f"2 turns{even}"})
+
+    @rule(who=st.integers(0, 1))
+    def takes_in(self, who: int) -> None:
+        self.does(who, "refresh")
+
+    @rule(who=st.integers(0, 1))
+    def is_saved(self, who: int) -> None:
+        self.chats[who]._do(self.chats[who]._engine.save_snapshot())
+
+    @precondition(lambda self: len(self.chats[0]) > 1)
+    @rule(who=st.integers(0, 1), data=st.data())
+    def departs(self, who: int, data: st.DataObject) -> None:
+        chat = self.chats[who]
+        chat.refresh()
+        chat._do(chat._engine.depart(data.draw(st.integers(1, len(chat)))))
+
+    @rule(data=st.data())
+    def is_forked(self, data: st.DataObject) -> None:
+        name = f"fork{len(self.names)}"
+        self.chats[0].fork(name, at=data.draw(st.integers(0, len(self.chats[0]))))
+        self.names.append(name)
+        self.chats = [self.opened(name), self.opened(name)]
+
+    @rule(data=st.data())
+    def another_is_gone_on_with(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(self.names))
+        self.chats = [self.opened(name), self.opened(name)]
+
+    # ------------------------------------------------------------------------------------------------------- what holds
+
+    @invariant()
+    def whoever_is_there_knows_what_is_known_anew(self) -> None:
+        if not hasattr(self, "chats"):
+            return
+        anew, folded = (known(self.opened(self.chats[0].name, store)) for store in (self.store, Unsaved(self.store)))
+        assert differences(anew, folded) == {}
+        for chat in self.chats:
+            if chat.head == anew["head"]:
+                assert differences(known(chat), anew, without=beside(chat)) == {}
+
+    def teardown(self) -> None:
+        if hasattr(self, "store"):
+            assert self.chats[0].verify() == []
+            assert [finding for one in verify_all(self.store) for finding in one.findings] == []
+            self.let_go()
+
+
+class LiveOnSqlite(Live):
+    """The same, where everything is written down."""
+
+    def made_store(self) -> Store:
+        self.folder = tempfile.TemporaryDirectory()
+        return SqliteStore(Path(self.folder.name) / "chat.db", synchronous="normal")
+
+    def let_go(self) -> None:
+        super().let_go()
+        self.folder.cleanup()
+
+
+SETTINGS = settings(max_examples=max(6, settings.default.max_examples // 8), stateful_step_count=20, deadline=None)
+Live.TestCase.settings = LiveOnSqlite.TestCase.settings = SETTINGS
+TestLive = Live.TestCase
+TestLiveOnSqlite = pytest.mark.slow(LiveOnSqlite.TestCase)
