@@ -1,7 +1,7 @@
 """Ages: what of the history was kept long enough is erased, a piece at a time; what the view still shows waits.
 
-Which messages these are is worked out in `core/over_age.py`, from their stamps. Here stamps, views of forks and, where a
-rule asks for them, bodies are fetched for it, and the store is told to erase.
+Which messages these are is worked out in `core/over_age.py`, from their stamps. Here stamps, views of forks and, where
+a rule asks for them, bodies are fetched for it, and the store is told to erase.
 """
 
 from __future__ import annotations
