@@ -209,6 +209,15 @@ def test_a_database_that_cannot_hold_every_character_is_refused(postgres: Any) -
         PostgresStore(postgres.url(database=name))
 
 
+def test_who_may_not_vacuum_is_told(other_user: str) -> None:
+    """The server passes over each table with a warning, so it was taken for done."""
+    with (
+        PostgresStore(other_user) as store,
+        pytest.raises(StoreError, match=r"only the owner .* is still in its files\. Vacuum as that user"),
+    ):
+        store.vacuum()
+
+
 def test_a_user_who_may_only_read_reads(postgres_url: str, other_user: str) -> None:
     with PostgresStore(postgres_url) as store:
         head = store.open("acme", "one")

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import uuid
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -453,6 +454,26 @@ def mark(url: str, words: str | None) -> str:
             connection.execute(f"COMMENT ON TABLE procrastinate_jobs IS '{words}'".encode())
         found = connection.execute("SELECT obj_description('procrastinate_jobs'::regclass, 'pg_class')").fetchone()
     return str(found and found[0])
+
+
+def test_a_user_who_may_only_read_and_write_rows_puts_jobs_in_and_works_them_off(postgres_url: str) -> None:
+    """The tables were marked anew by each who came, which only their owner may do."""
+    set_up(filled(postgres_url))
+    user, rows = f"clerk_{uuid.uuid4().hex[:8]}", "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA"
+    schema = postgres_url.partition("?schema=")[2]
+    with inside(postgres_url) as connection:
+        try:
+            connection.execute(f"CREATE ROLE {user} LOGIN PASSWORD 'secret'".encode())
+            connection.execute(f"GRANT USAGE ON SCHEMA {schema} TO {user}".encode())
+            connection.execute(f"GRANT {rows} {schema} TO {user}".encode())
+            connection.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO {user}".encode())
+            url = f"postgresql://{user}:secret@{postgres_url.rpartition('@')[2]}"
+            assert enqueue(url, "c", now=True) is not None
+            work_off(url)
+            assert stand(url) == [("done", 1, "")]
+        finally:
+            connection.execute(f"DROP OWNED BY {user}".encode())
+            connection.execute(f"DROP ROLE {user}".encode())
 
 
 def test_tables_are_made_once_by_whoever_comes_first(postgres_url: str) -> None:

@@ -25,7 +25,11 @@ __all__ = ["Tables", "set_up", "told_of"]
 
 _ALONE = "SELECT pg_advisory_xact_lock(hashtextextended('foveate ' || current_schema(), 0))"
 _PATIENT = "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)"
-_KNOWN = "SELECT to_regclass('procrastinate_jobs'), obj_description(to_regclass('procrastinate_jobs'), 'pg_class')"
+_KNOWN = """
+SELECT bool_or(relname = 'procrastinate_jobs'), bool_or(relname = 'job_failure'),
+       max(obj_description(oid, 'pg_class')) FILTER (WHERE relname = 'procrastinate_jobs')
+FROM pg_class WHERE relname IN ('procrastinate_jobs', 'job_failure') AND pg_table_is_visible(oid)"""
+"""Not by to_regclass: who looked before waiting for whoever makes them is told by it that there still are none."""
 _REASONS = """
 CREATE TABLE IF NOT EXISTS job_failure (
     job bigint NOT NULL REFERENCES procrastinate_jobs (id) ON DELETE CASCADE,
@@ -75,6 +79,10 @@ class Tables:
         """Make what is missing, and bring procrastinate's tables up to what is installed. Done once, then nothing."""
         if self._is_ready:
             return
+        with self.connection() as connection:
+            self._is_ready = _is_up_to_date(connection)
+        if self._is_ready:  # Whoever made them may have rights that this user lacks.
+            return
         with self.connection() as connection, connection.transaction():
             connection.execute(_PATIENT)
             connection.execute(_ALONE)
@@ -85,8 +93,7 @@ class Tables:
     def are_there(self) -> bool:
         """Whether there is a queue."""
         with self.connection() as connection:
-            found = connection.execute("SELECT to_regclass('job_failure')").fetchone()
-            return bool(found and found[0])
+            return _known(connection)[1]
 
     def add_reason(self, job: int, attempt: int, reason: str, held: Patient | None = None) -> None:
         """Keep why an attempt failed. `held`: a connection that was borrowed already; there may be no second one."""
@@ -143,18 +150,34 @@ def told_of(url: str) -> Told:
     return read_url(url)
 
 
+def _is_up_to_date(connection: psycopg.Connection[Any]) -> bool:
+    """Whether nothing is to be made or changed."""
+    jobs, reasons, comment = _known(connection)
+    return jobs and reasons and (not comment.startswith(_MARK) or comment == _MARK + _files()[-1].name)
+
+
+def _known(connection: psycopg.Connection[Any]) -> tuple[bool, bool, str]:
+    """Whether there are jobs, whether there are reasons, and what is noted with the jobs."""
+    jobs, reasons, comment = connection.execute(_KNOWN).fetchone() or (None, None, None)
+    return bool(jobs), bool(reasons), str(comment or "")
+
+
+def _files() -> list[Path]:
+    """procrastinate's migrations, oldest first."""
+    return sorted(Path(SchemaManager.get_migrations_path()).glob("*.sql"))
+
+
 def _bring_up_to_date(connection: psycopg.Connection[Any], place: str) -> None:
     """Run procrastinate's schema, or its migrations that came since it was run here."""
-    files = sorted(Path(SchemaManager.get_migrations_path()).glob("*.sql"))
+    files = _files()
     newest = files[-1].name
-    found = connection.execute(_KNOWN).fetchone()
-    table, comment = found if found else (None, None)
-    if table is None:
+    jobs, _, comment = _known(connection)
+    if not jobs:
         connection.execute(SchemaManager.get_schema().encode())
-    elif not (comment or "").startswith(_MARK):
+    elif not comment.startswith(_MARK):
         return  # Another program's, who brings them up to date: a queue of ours in them is one among others.
     else:
-        at = str(comment).removeprefix(_MARK)
+        at = comment.removeprefix(_MARK)
         if at > newest:
             raise StoreError(
                 f"The queue in {place} was made by a newer procrastinate ({at}) than the one installed here "
