@@ -15,6 +15,7 @@ from waiting import until
 from worlds import build, contents
 
 from foveate.archive import backup, export_archive, verify_all
+from foveate.archive.files import placed
 from foveate.core.messages import user
 from foveate.errors import BadSetting, Damaged, StoreError
 from foveate.stores.sqlite import SqliteStore
@@ -115,6 +116,15 @@ def test_where_there_is_no_room_no_half_of_a_copy_is_left(path: Path, tmp_path: 
         told = child(what, path, precious, most).communicate(timeout=300)[0]
         assert re.match(r"(StoreError|BadSetting|Damaged): .*(could not be copied|cannot be written)", told), told
         assert list(precious.parent.iterdir()) == []
+
+
+def test_the_journal_of_a_copy_for_which_there_was_no_room_is_taken_away(tmp_path: Path) -> None:
+    """SQLite cannot play it back there, and left it beside the copy."""
+    with placed(tmp_path / "copy.db", database=True) as beside:
+        for suffix in ("-journal", "-wal", "-shm"):
+            beside.with_name(beside.name + suffix).write_bytes(b"half")
+    (tmp_path / "copy.db").unlink()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_copy_that_is_interrupted_leaves_nothing(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -84,6 +84,22 @@ def test_a_reader_who_goes_away_is_no_error(recording):
     assert (process.wait(), complaint) == (141, b"")
 
 
+@pytest.mark.parametrize(
+    ("closed", "arguments", "code", "complaint"),
+    [
+        (">&-", ("policy", "list"), 0, b""),
+        ("<&- >&- 2>&-", ("policy", "list"), 0, b""),
+        ("2>&-", ("policy", "show", "none-such"), 2, b""),
+        ("<&-", ("db", "verify", "--head", "-"), 2, b"There is no head here."),
+    ],
+)
+def test_streams_that_are_closed_are_no_error(closed, arguments, code, complaint):
+    """Python has no `sys.stdout` then, and each command ended with a traceback."""
+    command = ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-m", "foveate", *arguments]
+    done = subprocess.run(command, capture_output=True, env=environment(), timeout=300)
+    assert (done.returncode, b"Traceback" in done.stderr, complaint in done.stderr) == (code, False, True)
+
+
 def test_output_survives_an_encoding_of_ascii_alone(recording):
     command = [sys.executable, "-m", "foveate", "replay", str(recording)]
     done = subprocess.run(

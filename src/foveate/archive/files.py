@@ -78,8 +78,9 @@ def placed(path: Path, *, overwrite: bool = False, database: bool = False) -> It
         raise BadSetting(f"{path} cannot be written: {error.strerror or error}.") from error
     finally:
         if beside is not None:
-            with suppress(OSError):
-                beside.unlink()
+            for suffix in ("", *_BESIDE):  # SQLite leaves its journal where the disk was full.
+                with suppress(OSError):
+                    beside.with_name(beside.name + suffix).unlink()
 
 
 @contextmanager

@@ -57,6 +57,7 @@ app.command(worker)
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; `argv` without the program's name, default `sys.argv`. Returns the exit code."""
+    _open_streams()
     try:
         code = app(
             None if argv is None else list(argv), print_error=False, exit_on_error=False, result_action="return_value"
@@ -74,10 +75,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except FoveateError as error:
         return _refuse(str(error))
     except OSError as error:
-        return _refuse(f"{error.filename}: {error.strerror}." if error.filename and error.strerror else str(error))
+        return _refuse(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}.")
     except KeyboardInterrupt:
         print("Stopped.", file=sys.stderr)
         return 130
+
+
+def _open_streams() -> None:
+    """Python has none of the streams that were closed when it began (`foveate ... >&-`): what is said there goes
+    nowhere then, and nothing comes from there.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for as long as it runs.
 
 
 def _refuse(message: str) -> int:
