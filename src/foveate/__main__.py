@@ -18,13 +18,19 @@ PACKAGES = ("cyclopts", "rich", "jinja2")
 
 
 def main() -> int:
-    """Run the command line on `sys.argv`. Returns the exit code: 2 where the extra `cli` is not installed."""
+    """Run the command line on `sys.argv`. Returns the exit code: 2 where the extra `cli` is not installed, 130
+    where it was stopped by the keyboard.
+    """
     if any(find_spec(package) is None for package in PACKAGES):
         print(MissingExtra("The command line", "cli"), file=sys.stderr)
         return 2
-    from foveate.cli.app import main as run
+    try:
+        from foveate.cli.app import main as run
 
-    return run()
+        return run()
+    except KeyboardInterrupt:  # While all of that is imported, which takes its time where much else runs.
+        print("Stopped.", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 from costing import is_cheap, processor_seconds
 
 import foveate
+from foveate.__main__ import main as start
 from foveate.cli import app as module
 from foveate.errors import BadSetting
 from foveate.policies import DEFAULT, KNOWN
@@ -70,6 +72,15 @@ def test_how_a_run_ends_that_is_stopped(run, monkeypatch, raised, code, said):
 
     monkeypatch.setattr(module, "app", stop)
     assert run("check", "x") == (code, "", said)
+
+
+def test_who_stops_it_while_it_is_still_being_loaded_sees_no_traceback(monkeypatch, capsys):
+    class Loading(ModuleType):
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "foveate.cli.app", Loading("foveate.cli.app"))
+    assert (start(), capsys.readouterr()) == (130, ("", "Stopped.\n"))
 
 
 def test_a_reader_who_goes_away_is_no_error(recording):
