@@ -171,7 +171,7 @@ def test_a_server_without_a_connection_to_spare_says_so_and_goes_on_when_there_i
     """PostgreSQL's code 53300, as it comes: by a limit of the user's."""
     emptied(url)
     schema = url.partition("?schema=")[2]
-    role = f"only_{schema}"
+    role = f"only_{uuid.uuid4().hex[:8]}"
     execute(url, f"CREATE ROLE {role} LOGIN PASSWORD 'one' SUPERUSER CONNECTION LIMIT 1")
     execute(url, f"ALTER ROLE {role} NOSUPERUSER")
     execute(url, f"GRANT ALL ON SCHEMA {schema} TO {role}")

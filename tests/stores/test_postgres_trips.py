@@ -31,9 +31,14 @@ class Proxy:
         self._to = port
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.port = self._listening.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._is_over = False
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def close(self) -> None:
+        self._is_over = True
+        socket.create_connection(("127.0.0.1", self.port)).close()  # Else it would be waited at for ever.
+        self._accepting.join(60)
         self._listening.close()
 
     def _accept(self) -> None:
@@ -41,6 +46,9 @@ class Proxy:
             try:
                 client = self._listening.accept()[0]
             except OSError:
+                return
+            if self._is_over:
+                client.close()
                 return
             threading.Thread(target=self._carry, args=(client,), daemon=True).start()
 

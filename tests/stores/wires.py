@@ -37,7 +37,9 @@ class Wire:
         """Whether every byte comes alone."""
         self.is_down = False
         """Whether new connections are refused."""
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._is_over = False
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def url(self, url: str, port: str) -> str:
         """The same URL through this wire."""
@@ -72,6 +74,11 @@ class Wire:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        # Not by closing it: who waits at a closed socket goes on waiting, and where the process is stopped and goes on,
+        # at whatever has the same number by then, such as the next wire.
+        self._is_over = True
+        socket.create_connection(("127.0.0.1", self.port)).close()
+        self._accepting.join(60)
         self._listening.close()
         self.cut_all()
 
@@ -80,6 +87,9 @@ class Wire:
             try:
                 client = self._listening.accept()[0]
             except OSError:
+                return
+            if self._is_over:
+                client.close()
                 return
             threading.Thread(target=self._carry, args=(client,), daemon=True).start()
 
