@@ -389,6 +389,19 @@ def test_a_job_is_put_in_by_the_transaction_of_the_caller_or_not_at_all(postgres
         assert stand(postgres_url) == [("waiting", 0, "")]
 
 
+def test_a_connection_that_was_cut_while_it_was_at_rest_is_replaced(postgres_url: str) -> None:
+    """As by a restart of the server; each that was at rest made one job fail."""
+    set_up(postgres_url)
+    name = f"rest_{uuid.uuid4().hex[:8]}"
+    with Queue(f"{postgres_url}&application_name={name}") as queue, inside(postgres_url) as connection:
+        assert enqueue(queue, "a") is not None
+        ours = "FROM pg_stat_activity WHERE application_name = %s"
+        assert connection.execute(f"SELECT pg_terminate_backend(pid) {ours}".encode(), (name,)).fetchall()
+        until(lambda: not connection.execute(f"SELECT 1 {ours}".encode(), (name,)).fetchall())
+        assert enqueue(queue, "b") is not None
+    assert [job.conversation for job in job_states(postgres_url)] == ["a", "b"]
+
+
 def test_so_it_is_by_a_connection_that_is_awaited(postgres_url: str) -> None:
     async def main() -> list[int | None]:
         async with await psycopg.AsyncConnection.connect(postgres_url.partition("?")[0]) as connection:

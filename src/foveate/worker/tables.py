@@ -61,7 +61,7 @@ class Tables:
         """A connection that commits each statement: `held`, where the caller has one. What the database refuses is
         raised as StoreError.
         """
-        connection = held or self._connections.borrow()
+        connection = held or self._alive()
         try:
             yield connection
         except psycopg.Error as error:
@@ -69,6 +69,20 @@ class Tables:
         finally:
             if not held:
                 self._connections.give_back(connection)
+
+    def _alive(self) -> Patient:
+        """A connection that works. One at rest may have been cut meanwhile; then all others are given up too."""
+        connection = self._connections.borrow()
+        try:
+            connection.execute(b"")
+            return connection
+        except BaseException as error:
+            connection.close()
+            self._connections.give_back(connection)
+            if not isinstance(error, psycopg.OperationalError):
+                raise
+        self._connections.give_up()
+        return self._connections.borrow()
 
     def failure(self, error: Exception) -> StoreError:
         """What procrastinate raised where the database refused something, as what it means."""
@@ -104,7 +118,7 @@ class Tables:
         """The connection by which one alone looks for dead workers, to be handed to `let_go`; none where another one
         looks.
         """
-        connection, held = self._connections.borrow(), list[Patient]()
+        connection, held = self._alive(), list[Patient]()
         try:
             if (connection.execute(_HOLD.encode()).fetchone() or (False,))[0]:
                 held.append(connection)
