@@ -10,6 +10,7 @@ import pytest
 
 from foveate.core.catalog import Prompt
 from foveate.core.messages import user
+from foveate.errors import StalePlan, TipMoved
 from foveate.replay.numbers import count
 from foveate.stores.sql.migrate import migrations
 from foveate.stores.sqlite import SqliteStore
@@ -248,6 +249,20 @@ def test_an_import_that_stops_keeps_what_it_wrote(db, run, here, monkeypatch):
     monkeypatch.chdir(here)
     again = db("import", "all.jsonl", "--store", "sqlite:///new.db")
     assert again == "1 new conversation, 0 messages written. 2 conversations had been there.\n"
+
+
+@pytest.mark.parametrize("error", [StalePlan, TipMoved])
+def test_two_imports_of_one_file_at_once_are_told_in_words_of_theirs(db, run, monkeypatch, error):
+    """It said of a name that nobody knows: "Another writer changed the view ... Plan again."."""
+
+    def beaten(*given, **named):
+        raise error("Another writer was first. Plan again.")
+
+    db("export", "all.jsonl")
+    monkeypatch.setattr(SqliteStore, "rename", beaten)
+    code, out, err = run("db", "import", "all.jsonl", "--store", "sqlite:///new.db")
+    assert (code, out) == (2, "")
+    assert err.startswith("foveate: Somebody else imports the same file at this moment, or wrote to what is being")
 
 
 def stopping(method, at):
