@@ -67,6 +67,8 @@ class Conversation(Shell):
                         effect = step.send(answer)
             except StopIteration as done:
                 return done.value  # type: ignore[no-any-return]
+            finally:
+                step.close()  # At once, also after Ctrl-C: what it still holds must not be found held by the next step.
 
     @property
     def view(self) -> View:

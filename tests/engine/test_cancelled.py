@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 import pytest
 
-from foveate import open_async_conversation
+from foveate import open_async_conversation, open_conversation
+from foveate.core.edits import Hide, Target
 from foveate.errors import BadSetting
 from foveate.stores.memory import MemoryStore
 
@@ -117,3 +122,37 @@ def test_a_conversation_goes_on_in_another_loop_although_somebody_waited_for_it_
     asyncio.run(both(one, "a", "b"))
     asyncio.run(both(one, "c", "d"))
     assert [entry.message.text for entry in one.view] == ["a", "b", "c", "d"]
+
+
+def test_a_step_that_ctrl_c_stops_between_two_effects_holds_nothing_for_the_next():
+    one = open_conversation("c", window=10_000, clock=lambda: 0)
+    one.append(["a first word", "a second one"])
+    one.edit(Hide(Target(one.history(1)[0].id)))
+    one.claim("agent")
+    with pytest.raises(KeyboardInterrupt) as kept, _interrupted("_do"):
+        one.append("never said", owner="agent")
+    one.release("agent")
+    one.claim("another")
+    one.expand("m1", where="tail")
+    assert len(one) == 3
+    assert kept.tb is not None  # As long as a traceback is there, so is what was under way.
+
+
+@contextmanager
+def _interrupted(name: str) -> Iterator[None]:
+    """Ctrl-C comes just before the next function of this name performs its first effect."""
+
+    def look(frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code.co_name != name:
+            return None
+        if event == "line" and "effect" in frame.f_locals:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return look
+
+    before = sys.gettrace()
+    sys.settrace(look)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
