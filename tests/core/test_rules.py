@@ -204,6 +204,13 @@ def test_system_prompts_and_the_last_user_input_are_shown_as_they_were_said():
     assert violation == Violation("PromptsAreIntact", 5, "the last user input, m4, is not shown as it was said")
 
 
+def test_an_input_that_was_erased_was_still_the_last_one():
+    view = entries(user("old"), say("ok"))
+    shown = View((replace(view[0], shrunk=((0,),)), view[1]), 2, Budget(9, 0, 9, 9), newest_input=3)
+    assert check(shown, ANTHROPIC) == []
+    assert check(replace(shown, newest_input=1), ANTHROPIC) == check(shown.entries, ANTHROPIC) != []
+
+
 def test_a_result_or_a_summary_is_no_user_input():
     view = entries(user("go"), call("a"), answer("a"))
     note = replace(view[2], message=user("note"), kind="note", shrunk=((0,),))

@@ -68,6 +68,18 @@ def test_whatever_is_erased_the_view_is_legal(provider: str, handle: str) -> Non
     assert (chat.verify(), chat.leftovers()[1]) == ([], [])
 
 
+@pytest.mark.parametrize("provider", PROVIDERS)
+def test_where_the_last_input_is_erased_an_older_one_may_stay_as_short_as_it_was(provider: str) -> None:
+    store = MemoryStore()
+    chat = talked(provider, store=store)
+    chat.edit(Replace(Target(chat.view.entries[1].id, (0,)), (Text("The weather?"),)))
+    chat.erase("m7")
+    for one in (chat, opened(provider=provider, store=store)):
+        assert (texts(one.settle())[1], check(one.view, one.profile)) == ("The weather?", [])
+    chat.append(user("And tomorrow?"))
+    assert texts(chat.settle())[-1] == "And tomorrow?"
+
+
 def test_erasing_again_changes_nothing() -> None:
     chat = talked()
     chat.erase("m4")

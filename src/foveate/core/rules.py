@@ -45,15 +45,17 @@ class Rule(Protocol):
         """What is wrong with this entry after those before it."""
         ...
 
-    def end(self) -> Iterator[str]:
-        """What is wrong if the view ends here. Changes nothing: more entries may follow."""
+    def end(self, newest_input: int) -> Iterator[str]:
+        """What is wrong if the view ends here. Changes nothing: more entries may follow. `newest_input`: position of
+        the last user input, also of one that was erased; 0: it is the last that is shown.
+        """
         ...
 
 
 class _Alone:
     """A rule about each entry by itself."""
 
-    def end(self) -> Iterator[str]:
+    def end(self, newest_input: int) -> Iterator[str]:
         yield from ()
 
 
@@ -75,10 +77,13 @@ class CallsAreAnswered:
                 yield f"answers call {result.call_id!r}, which is not open here"
             self._open.discard(result.call_id)
             return
-        yield from self.end()
+        yield from self._unanswered()
         self._open = {call.call_id for call in entry.message.calls}
 
-    def end(self) -> Iterator[str]:
+    def end(self, newest_input: int) -> Iterator[str]:
+        return self._unanswered()
+
+    def _unanswered(self) -> Iterator[str]:
         if self._open:
             yield f"leaves calls unanswered before it: {', '.join(sorted(self._open))}"
 
@@ -150,7 +155,7 @@ class UserSpeaksFirst:
             yield "speaks before any user"
         self._spoken = self._spoken or entry.message.role != "system"
 
-    def end(self) -> Iterator[str]:
+    def end(self, newest_input: int) -> Iterator[str]:
         if not self._spoken:
             yield "nobody speaks: there is nothing but system prompts"
 
@@ -192,25 +197,30 @@ class ForeignBlocksStayAway(_Alone):
 
 
 class PromptsAreIntact:
-    """System prompts and the last user input are shown as they were said."""
+    """System prompts and the last user input are shown as they were said.
+
+    Of an input that was erased there is nothing to show, and those before it are still not the last one.
+    """
 
     provider = "nobody refuses; the agent forgets its rules or its task"
     breaks = "a rule or the pending request is lost"
 
     def __init__(self) -> None:
         self._problem = ""
+        self._position = 0
 
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
         if entry.source is None or entry.is_result:
             return
         if entry.stamp.origin == "user" and entry.source.says_something:
             is_intact = all(entry.stamp.is_added(path) for path in entry.shrunk)
+            self._position = entry.position
             self._problem = "" if is_intact else f"the last user input, {entry.handle}, is not shown as it was said"
         if entry.message.role == "system" and entry.shrunk:
             yield "is a system prompt that is not shown as it was said"
 
-    def end(self) -> Iterator[str]:
-        if self._problem:
+    def end(self, newest_input: int) -> Iterator[str]:
+        if self._problem and self._position >= newest_input:
             yield self._problem
 
 
@@ -251,8 +261,8 @@ class Checker:
         self._found: list[Violation] = []
         self._marks: list[_Mark] = []
 
-    def check(self, entries: Sequence[Entry]) -> list[Violation]:
-        """All violations in these entries, in their order."""
+    def check(self, entries: Sequence[Entry], newest_input: int = 0) -> list[Violation]:
+        """All violations in these entries, in their order. `newest_input`: as for `Rule.end`."""
         view = tuple(entries)
         known = self._return_to(view)
         for index in range(known, len(view)):
@@ -264,7 +274,7 @@ class Checker:
                     self._found.append(Violation(type(rule).__name__, view[index].position, says))
         self._read = view
         last = view[-1].position if view else 0
-        at_end = [Violation(type(rule).__name__, last, says) for rule in self._rules for says in rule.end()]
+        at_end = [Violation(type(rule).__name__, last, says) for rule in self._rules for says in rule.end(newest_input)]
         return self._found + at_end
 
     def _return_to(self, view: tuple[Entry, ...]) -> int:
@@ -303,7 +313,9 @@ def _copies(rules: Sequence[Rule]) -> list[Rule]:
 
 def check(view: View | Sequence[Entry], profile: Profile) -> list[Violation]:
     """What is wrong with this view for this provider; nothing wrong: an empty list."""
-    return Checker(profile).check(view.entries if isinstance(view, View) else view)
+    if isinstance(view, View):
+        return Checker(profile).check(view.entries, view.newest_input)
+    return Checker(profile).check(view)
 
 
 def cut_points(view: View | Sequence[Entry]) -> list[int]:

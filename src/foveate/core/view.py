@@ -168,6 +168,8 @@ class View(Struct, frozen=True, eq=False):
     """Policies for which a summary is being written in the background, or lies ready: they need not ask ahead."""
     withheld: tuple[Entry, ...] = ()
     """Messages with retention of which nothing is shown: they may hold what is only for later calls."""
+    newest_input: int = 0
+    """Position of the last user input, also where nothing is shown of it because it was erased; 0: not told."""
     is_trial: bool = False
     """Whether what is planned for it is only looked at: nothing is to be told of it, to a log for example."""
     _sizes: tuple[int, int, int] | None = None

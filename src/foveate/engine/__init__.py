@@ -101,4 +101,4 @@ class Engine(Beside, Erasing, Summing):
         records = [record for _, record in found if record.turn <= turn]
         past = Projection(self.profile, self.counter)
         yield from self._fold_all(past, self.head.position, records, before_turn=turn)
-        return View(past.entries(), turn, self.limits.budget())
+        return View(past.entries(), turn, self.limits.budget(), newest_input=past.facts.last_input)

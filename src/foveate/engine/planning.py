@@ -67,7 +67,7 @@ class Planning(Asking):
         view = self.view() if plan else plan.before
         if all(entry.message.role == "system" for entry in view.entries):
             raise BadInput("There is nothing to send: append a message first.")
-        violations = self._checker.check(view.entries)
+        violations = self._checker.check(view.entries, view.newest_input)
         if violations:
             raise IllegalView(violations)
         self._turn, self._asked, self._requested = view.turn, (self.head.tip, self.head.number), view.moment.now

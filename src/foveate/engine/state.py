@@ -215,7 +215,16 @@ class State(Folding):
         last = self._requested or facts.replied
         # A clock that was set back tells nothing of how long it was: no time has gone by, as far as one can know.
         moment = Moment(now, max(now - last, 0) / 1000 if last else None, self.prices)
-        return View(entries, turn, self.limits.budget(), moment, tasks, facts.retained(turn), self.ahead.policies)
+        return View(
+            entries,
+            turn,
+            self.limits.budget(),
+            moment,
+            tasks,
+            facts.retained(turn),
+            self.ahead.policies,
+            newest_input=facts.last_input,
+        )
 
     def view(self) -> View:
         """What the model would see without any new edit."""
