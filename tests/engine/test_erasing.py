@@ -12,12 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import BadInput, UnknownHandle, open_async_conversation, open_conversation, shrink_to_digest
-from foveate.core.edits import Replace, Span, Summarize, Target
-from foveate.core.messages import Text, ToolCall, assistant, system, tool_result, user
+from foveate.core.edits import Hide, Replace, Span, Summarize, Target
+from foveate.core.messages import Reasoning, Text, ToolCall, assistant, system, tool_result, user
 from foveate.core.rules import check
 from foveate.errors import BadEdit, BadMessage, DoesNotFit
 from foveate.ports import Erased
 from foveate.stores.memory import MemoryStore
+from foveate.testing import thought
 from foveate.testing.bodies import check_body
 from foveate.testing.strategies import edits, histories
 
@@ -78,6 +79,30 @@ def test_where_the_last_input_is_erased_an_older_one_may_stay_as_short_as_it_was
         assert (texts(one.settle())[1], check(one.view, one.profile)) == ("The weather?", [])
     chat.append(user("And tomorrow?"))
     assert texts(chat.settle())[-1] == "And tomorrow?"
+
+
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_reasoning_that_is_bound_to_what_was_shown_of_an_erased_message_is_not_shown_any_more(is_shown: bool) -> None:
+    """Of a provider that takes back reasoning only behind the past it followed."""
+
+    def thoughts(chat: Any) -> list[str]:
+        return [part.text for entry in chat.settle() for part in entry.message.parts if isinstance(part, Reasoning)]
+
+    store = MemoryStore()
+    chat = talked("anthropic", store=store, model="claude-opus-5-5")
+    if not is_shown:
+        chat.edit(Hide(Target(chat.view.entries[1].id)))
+    chat.prompt()
+    chat.record(thought("before", assistant("Welcome.")))
+    chat.append(user("Tell me more."))
+    chat.erase("m2")
+    assert thoughts(chat) == ([] if is_shown else ["before"])
+    chat.prompt()
+    chat.record(thought("after", assistant("That is all.")))
+    chat.append(user("Good bye."))
+    kept = ["after"] if is_shown else ["before", "after"]
+    for one in (chat, opened(provider="anthropic", store=store, model="claude-opus-5-5")):
+        assert (thoughts(one), check(one.view, one.profile)) == (kept, [])
 
 
 def test_erasing_again_changes_nothing() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from together.mechanisms import MECHANISMS, story, summarizer, told
 
 from foveate import Conversation, Usage, open_conversation
 from foveate.core.edits import Hide, Replace, Summarize, Target
@@ -13,7 +14,6 @@ from foveate.ports import Store
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import say, user
-from tests.together.mechanisms import MECHANISMS, story, summarizer, told
 
 from .known import Unsaved, differences, known, projected
 

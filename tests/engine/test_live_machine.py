@@ -16,6 +16,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from together.mechanisms import MECHANISMS, summarizer
 
 from foveate import Conversation, FoveateError, Kept, Message, Text, Usage, open_conversation
 from foveate.archive.whole import verify_all
@@ -25,7 +26,6 @@ from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import answer, calls, say
 from foveate.testing.strategies import edits, histories
-from tests.together.mechanisms import MECHANISMS, summarizer
 
 from .known import Unsaved, beside, differences, known
 

@@ -292,14 +292,31 @@ class Projection:
         if self._void is None:
             return
         for i in range(bisect_right(self._slots, self._void, key=_order), len(self._slots)):
-            slot = self._slots[i]
-            if slot.stamp.turn < turn and not slot.stale and slot.thinks:
-                binds = self._profile.binds_reasoning
-                self._slots[i] = self._by_id[slot.id] = twin = slot.copy(changes=binds)
-                twin.stale = True
-                if binds:
-                    self._touched(i)
+            if self._slots[i].stamp.turn < turn:
+                self._void_at(i)
         self._void, self._edited = None, max(self._edited, turn)
+
+    def void_erased(self, until: int) -> None:
+        """Mark the reasoning of replies up to this time, in milliseconds since 1970, as bound to another past where
+        something before them is shown no more, or as a note, because it was erased.
+
+        By time: an erasure is no edit, and its record does not tell the call that came after it.
+        """
+        places = [slot.position for slot in self._slots if slot.span is None and not slot.size]
+        places += [cover.first for cover in self.erased_summaries()]
+        first = min(places, default=self.position)
+        for i, slot in enumerate(self._slots):
+            if slot.position > first and slot.stamp.time <= until:
+                self._void_at(i)
+
+    def _void_at(self, index: int) -> None:
+        slot = self._slots[index]
+        if slot.thinks and not slot.stale:
+            binds = self._profile.binds_reasoning
+            self._slots[index] = self._by_id[slot.id] = twin = slot.copy(changes=binds)
+            twin.stale = True
+            if binds:
+                self._touched(index)
 
     def _index(self, order: tuple[int, int]) -> int | None:
         index = bisect_left(self._slots, order, key=_order)

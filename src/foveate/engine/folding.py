@@ -88,7 +88,14 @@ class Folding:
         """Let a projection know again what it forgot: everything up to where it stands is folded once more."""
         fresh = Projection(self.profile, self.counter)
         yield from self._fold_up_to(fresh, projection.position, projection.number)
+        yield from self._void_erased(fresh)
         projection.take(fresh)
+
+    def _void_erased(self, projection: Projection) -> Step[None]:
+        """Let a projection that was folded from the beginning know what erasures did to reasoning."""
+        if self.head.erased:
+            erasures = yield partial(self.store.erasures, self.head)
+            projection.void_erased(max((one.time for one in erasures), default=0))
 
     def _hid_whole(self, numbers: Sequence[int]) -> Step[bool]:
         """Whether any of these edits, which are numbered upwards, hid a message or a span, or summed one up."""

@@ -93,8 +93,12 @@ class State(Folding):
             self._saved = snapshot.position + snapshot.number
         if self.head.position - projection.position > _FAR:
             yield from self._fold_up_to(projection, self.head.position, self.head.number)
+            if not snapshot:
+                yield from self._void_erased(projection)
             yield from self._keep(projection)
         self.projection = yield from self._caught_up(projection)
+        if not snapshot:
+            yield from self._void_erased(self.projection)
         self._seen = structs.replace(self.head, erased=0)
         self._measure()
 
