@@ -21,6 +21,7 @@ from .core.journal import Record
 from .core.messages import Message
 from .core.stamps import Kept, Origin
 from .errors import BadEdit, BadInput, BadMessage, BadSetting
+from .ports import IMPORTING
 
 __all__ = [
     "callable_",
@@ -31,6 +32,7 @@ __all__ = [
     "like",
     "message",
     "metadata",
+    "name",
     "origin",
     "retention",
     "text",
@@ -53,6 +55,17 @@ def whole(what: str, value: object, least: int = 0) -> int:
 def text(what: str, value: object) -> str:
     """A string."""
     return instance(what, value, str, "a string")
+
+
+def name(what: str, value: object) -> str:
+    """A string that may name a conversation."""
+    told = text(what, value)
+    if told.startswith(IMPORTING):
+        raise BadSetting(
+            f"{what} begins with {IMPORTING!r}, as the names do of what an import has not finished: it would not be "
+            f"exported, and `foveate db unfinished --drop` would take it away. Give it another name."
+        )
+    return told
 
 
 def instance(what: str, value: object, kind: type[T], wanted: str) -> T:

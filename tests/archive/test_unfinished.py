@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from worlds import TENANT, build, contents, furnish
 
+from foveate import open_async_conversation, open_conversation
 from foveate.archive import Unfinished, drop_unfinished, export_archive, import_archive, unfinished
 from foveate.errors import BadSetting, StoreError
 from foveate.ports import Database
@@ -130,6 +132,21 @@ def test_what_somebody_gave_a_name_is_not_taken_away(path: Path) -> None:
     with pytest.raises(BadSetting, match="'mine' lies in that tree"):
         drop_unfinished(store)
     assert contents(store) == before
+
+
+def test_no_conversation_can_be_named_as_what_is_unfinished() -> None:
+    """It would not be exported, and be taken away with what imports left."""
+    store = MemoryStore()
+    refused = "begins with '~importing '.*db unfinished --drop.*Give it another name"
+    with pytest.raises(BadSetting, match=f"The name of a conversation {refused}"):
+        open_conversation("~importing my notes", store=store, window=9_000)
+    with pytest.raises(BadSetting, match=f"The name of a conversation {refused}"):
+        asyncio.run(open_async_conversation("~importing my notes", store=store, window=9_000))
+    with open_conversation("notes", store=store, window=9_000) as chat:
+        with pytest.raises(BadSetting, match=f"The name of a fork {refused}"):
+            chat.fork("~importing my notes")
+        chat.fork("importing my notes").close()
+    assert store.names("") == ["importing my notes", "notes"]
 
 
 def test_a_store_in_which_nothing_is_unfinished_says_so(first: MemoryStore) -> None:

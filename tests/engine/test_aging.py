@@ -356,7 +356,7 @@ def test_all_conversations_of_a_tenant_and_of_a_database() -> None:
     for tenant, name in (("acme", "one"), ("acme", "two"), ("zeta", "one")):
         summed_up(name=name, store=store, tenant=tenant).close()
     store.open("acme", "empty")
-    summed_up(name="~importing one", store=store, tenant="acme").close()
+    store.open("acme", "~importing one")
     rule = {"tool results": "2 turns"}
     dry = {one.conversation: one.messages for one in age_tenant(store, rule, "acme", dry_run=True)}
     assert dry == {"empty": 0, "one": 4, "two": 4}

@@ -105,7 +105,7 @@ class Editing(Held):
         raise BadInput(f"The newest reply has no call {wanted!r:.80} that waits for an answer; see open_calls().")
 
     def _fork(self, name: str, at: int | None) -> Step[Head]:
-        given.text("The name of a fork", name)
+        given.name("The name of a fork", name)
         if at is not None:
             given.whole("at= (the number of a message)", at)
         return (yield from self._engine.fork(name, at))

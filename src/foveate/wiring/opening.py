@@ -185,7 +185,7 @@ async def _open_async(
 
 
 def _check_opening(name: object, tenant: object, on_event: object) -> None:
-    given.text("The name of a conversation", name)
+    given.name("The name of a conversation", name)
     given.text("tenant=", tenant)
     if on_event is not None:
         given.callable_("on_event=", on_event)
