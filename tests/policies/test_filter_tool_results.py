@@ -38,7 +38,7 @@ def rounds(count: int) -> list[Message]:
 
 def filtered(story: Story, policy: object) -> list[str]:
     """The texts of all results after this policy, its edits applied."""
-    plan, _ = draw_up(story.projection, story.frame(PLENTY), [policy], ())
+    plan = draw_up(story.projection, story.frame(PLENTY), [policy], ())
     if plan.edits:
         story.edit(*plan.edits)
     return [entry.message.text for entry in story.projection.entries() if entry.is_result]

@@ -25,7 +25,7 @@ AT_ONCE = fold(protect=0, stretch=1)
 
 
 def plan_of(story: Story, policy: Policy) -> Plan:
-    return draw_up(story.projection, story.frame(PLENTY), [policy])[0]
+    return draw_up(story.projection, story.frame(PLENTY), [policy])
 
 
 def run_of(steps: int, tokens: int = 300, first: int = 0) -> list[Message]:

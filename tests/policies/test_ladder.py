@@ -353,7 +353,7 @@ def test_arguments_of_many_small_values_are_cut_as_a_whole():
 
 def test_at_last_even_the_newest_unit_is_hidden_and_the_request_stays():
     story = Story(user("go"), thought("hm " * 4_000, call("a")), answer("a", "ok"), profile=ANTHROPIC)
-    plan, _ = draw_up(story.projection, story.frame(tokens(900)), [], FLOOR)
+    plan = draw_up(story.projection, story.frame(tokens(900)), [], FLOOR)
     assert [entry.message.text for entry in plan.after] == [
         '[Messages m1 to m3 are hidden to fit the window. expand("m1-m3") brings them back, expand("m3") one of them.]',
         "go",
@@ -363,7 +363,7 @@ def test_at_last_even_the_newest_unit_is_hidden_and_the_request_stays():
 def test_the_newest_unit_is_left_alone_once_the_view_fits_though_it_is_above_its_target():
     story = worker(4)
     story.say(calls("x", "y"), answer("x", text_of(1_000)), answer("y", text_of(1_000)))
-    plan, _ = draw_up(story.projection, story.frame(tokens(2_200)), [], FLOOR)
+    plan = draw_up(story.projection, story.frame(tokens(2_200)), [], FLOOR)
     assert 0.9 * 2_200 < plan.after.tokens <= 2_200
     assert [entry.message for entry in plan.after.entries[-3:]] == [row.message for row in story.rows[-3:]]
     assert [rung.drastic for rung in FLOOR] == [False] * 6 + [True] * 3
@@ -378,7 +378,7 @@ def test_what_is_pinned_survives_the_whole_floor():
     for position in (3, 4, 6, 28):
         story.edit(Pin(Target(story.id(position))))
     before = {entry.position: entry for entry in story.projection.entries()}
-    plan, _ = draw_up(story.projection, story.frame(tokens(1_600)), [], FLOOR)
+    plan = draw_up(story.projection, story.frame(tokens(1_600)), [], FLOOR)
     after = {entry.position: entry for entry in plan.after if entry.kind != "summary"}
     assert [after[n].message for n in (1, 3, 4, 28, 29)] == [before[n].message for n in (1, 3, 4, 28, 29)]
     assert (after[6].kind, after[6].message.parts[1:]) == ("note", (Text(text_of(400, 1)),))  # its call is gone
@@ -398,7 +398,7 @@ def test_every_handle_that_the_floor_leaves_names_what_it_stands_for():
         arguments = json.dumps({"n": n, "text": "y" * 3_000})
         story.say(assistant("x" * 900, ToolCall(f"c{n}", "t", arguments)), answer(f"c{n}", text_of(300, n), PNG))
     story.say(user("on"))
-    plan, _ = draw_up(story.projection, story.frame(Budget(6_000, 0, 100_000, 4)), [], FLOOR)
+    plan = draw_up(story.projection, story.frame(Budget(6_000, 0, 100_000, 4)), [], FLOOR)
     assert is_over(plan.after) == Excess()
     for entry in plan.after:
         shown = entry.message.text + "".join(one.arguments.replace('\\"', '"') for one in entry.message.calls)
@@ -428,7 +428,7 @@ def test_the_floor_fits_whatever_can_be_fitted_and_the_error_is_true(history, pr
     needs = [sum(getattr(e, unit) for e in kept) for unit in ("tokens", "bytes", "images")]
     budget = Budget(window, 0, limit, pictures)
     try:
-        plan, _ = draw_up(story.projection, story.frame(budget), [], FLOOR)
+        plan = draw_up(story.projection, story.frame(budget), [], FLOOR)
     except DoesNotFit:
         can_fit = needs[0] + 60 <= window and needs[1] + 350 <= limit and needs[2] <= pictures
         assert not can_fit

@@ -41,7 +41,7 @@ def todo(n: int, state: str = "ok") -> list[Message]:
 
 def pinned(story: Story, policy: Policy = TODO) -> list[tuple[int, tuple[Pinned, ...]]]:
     """What is pinned once this policy has acted, by position."""
-    plan, _ = draw_up(story.projection, story.frame(PLENTY), [policy], ())
+    plan = draw_up(story.projection, story.frame(PLENTY), [policy], ())
     if plan.edits:
         story.edit(*plan.edits)
     return [(entry.position, entry.pins) for entry in story.projection.entries() if entry.pins]
@@ -214,7 +214,7 @@ def test_the_floor_spares_a_pinned_part_and_shrinks_the_others():
     few = Budget(10**6, 0, 10**9, 1)
     story = Story(Message("user", (Text("two"), picture, picture)), say("ok"), user("go"))
     story.edit(Pin(Target(story.id(1), (2,))))
-    plan, _ = draw_up(story.projection, story.frame(few), [], FLOOR)
+    plan = draw_up(story.projection, story.frame(few), [], FLOOR)
     assert plan.after.entries[0].message.parts[2] == picture
     assert plan.after.images == 1
 

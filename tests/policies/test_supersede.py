@@ -53,7 +53,7 @@ class Run:
 
 
 def plan_of(story: Story, policy: Policy) -> Plan:
-    return draw_up(story.projection, story.frame(PLENTY), [policy])[0]
+    return draw_up(story.projection, story.frame(PLENTY), [policy])
 
 
 def made(run: Run | list[Message], policy: Policy = AT_ONCE) -> dict[str, str]:

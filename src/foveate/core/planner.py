@@ -86,8 +86,8 @@ def draw_up(
     policies: Sequence[Policy],
     floor: Sequence[Rung] = (),
     answers: Mapping[str, Answer] = {},
-) -> tuple[Plan, Projection]:
-    """The plan for the view that `projection` shows now, and the projection as the plan would leave it.
+) -> Plan:
+    """The plan for the view that `projection` shows now.
 
     `frame` puts entries into a view with its turn, budget and moment. `answers`: to earlier requests, by their keys.
     Raises DoesNotFit if no rung of a non-empty floor brings the view within its budget, and BadSetting for a policy
@@ -139,7 +139,7 @@ def draw_up(
             edits += made
     if floor and (over := is_over(view)):
         raise _does_not_fit(view, "tokens" if over.tokens else "bytes" if over.bytes else "images")
-    return Plan(tuple(edits), before, view, tuple(questions), is_tight), draft
+    return Plan(tuple(edits), before, view, tuple(questions), is_tight)
 
 
 def resolved(question: NeedsSummary, answers: Mapping[str, Answer]) -> tuple[list[Edit], list[NeedsSummary]]:

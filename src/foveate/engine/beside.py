@@ -64,13 +64,13 @@ class Beside(Compacting):
 
     def _drawn_with(self, policies: Sequence[Policy], answers: dict[str, Answer]) -> Step[tuple[Plan, bool]]:
         """A plan whose questions are answered, and whether it had any. `answers` are added to."""
-        first, _ = draw_up(self.projection, self.frame, policies)
+        first = draw_up(self.projection, self.frame, policies)
         is_asked = bool(self._not_needless(first.questions))  # Answers may be there already, from another attempt.
         for _ in range(ROUNDS):
-            plan, _ = draw_up(self.projection, self.frame, policies, (), answers)
+            plan = draw_up(self.projection, self.frame, policies, (), answers)
             for question in (wanted := self._not_needless(plan.questions)):
                 answers[question.needs.request.key] = answer_in((yield self._call(question.needs.request)))
             if not wanted:
                 break
-        plan, _ = draw_up(self.projection, self.frame, policies, (), answers)
+        plan = draw_up(self.projection, self.frame, policies, (), answers)
         return plan, is_asked

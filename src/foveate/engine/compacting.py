@@ -58,7 +58,7 @@ class Compacting(Planning):
         for _ in range(ROUNDS + 1):
             frame = partial(self._framed, tasks=self._tasks_without(begun))
             try:
-                plan, _ = draw_up(self.projection, frame, [policy], (), answers)
+                plan = draw_up(self.projection, frame, [policy], (), answers)
             except CompactionFailed as failed:
                 if isinstance(failed.task, Task):
                     yield from self._begin([failed.task])

@@ -39,9 +39,9 @@ class Planning(Asking):
     def plan(self) -> Plan:
         """A dry run: what `settle` would commit now, and what the model would see. Changes nothing."""
         self._require_window()
-        plan = draw_up(self.projection, self.trial, self.policies, self.floor)[0]
+        plan = draw_up(self.projection, self.trial, self.policies, self.floor)
         ready = [asked.apply for asked in self.ahead.ready(plan, is_forced=plan.is_tight)]
-        return draw_up(self.projection, self.trial, [*ready, *self.policies], self.floor)[0] if ready else plan
+        return draw_up(self.projection, self.trial, [*ready, *self.policies], self.floor) if ready else plan
 
     def settle(self) -> Step[View]:
         """Plan, commit and check: the view for the next model call, which begins with it."""
@@ -120,7 +120,7 @@ class Planning(Asking):
         now = self.view()
         full = replace(now.budget, window=min(now.tokens, occupied(now)) - 1, reserve=0, overhead=0, scale=1.0)
         try:
-            plan, _ = draw_up(self.projection, lambda shown: replace(self.frame(shown), budget=full), self.policies)
+            plan = draw_up(self.projection, lambda shown: replace(self.frame(shown), budget=full), self.policies)
         except CompactionFailed:
             return frozenset()
         return frozenset(question.needs.request.policy for question in plan.questions)
@@ -144,7 +144,7 @@ class Planning(Asking):
             frame = partial(self._framed, tasks=self._tasks_without(begun))
             try:
                 first = [asked.apply for asked in prepared]
-                plan, _ = draw_up(self.projection, frame, [*first, *policies], floor, answers)
+                plan = draw_up(self.projection, frame, [*first, *policies], floor, answers)
             except CompactionFailed as failed:
                 if isinstance(failed.task, Task):
                     yield from self._begin([failed.task])  # What was tried is known, though no plan comes of it.

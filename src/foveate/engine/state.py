@@ -91,14 +91,14 @@ class State(Folding):
             rows = yield partial(self.store.pick, self.head, snapshot.positions())
             projection = Projection.resume(snapshot, map(row_of, rows), self.profile, self.counter)
             self._saved = snapshot.position + snapshot.number
-        if self.head.position - projection.position > _FAR:
+        is_far = self.head.position - projection.position > _FAR
+        if is_far:
             yield from self._fold_up_to(projection, self.head.position, self.head.number)
-            if not snapshot:
-                yield from self._void_erased(projection)
-            yield from self._keep(projection)
         self.projection = yield from self._caught_up(projection)
         if not snapshot:
             yield from self._void_erased(self.projection)
+        if is_far:
+            yield from self._keep(self.projection)
         self._seen = structs.replace(self.head, erased=0)
         self._measure()
 
