@@ -26,7 +26,7 @@ from corpus import messages
 from postgres_server import NoServer, Server
 
 from foveate import open_store
-from foveate.errors import StoreError, TipMoved
+from foveate.errors import ConflictError, StoreError
 from foveate.testing.rows import chain
 
 Measured = tuple[str, float, str, float | None, None, str]
@@ -145,7 +145,7 @@ def write(store_url: str, name: str, seconds: float) -> int:
             try:  # As a conversation does it: behind whatever others have said by then.
                 head = store.extend(head, lambda tail, message=message: chain([message], tail.head)).head
                 count += 1
-            except TipMoved:  # Others were hundreds of messages ahead.
+            except ConflictError:  # Others were hundreds of messages ahead.
                 head = store.open("bench", name)
             except StoreError as error:
                 print(error, file=sys.stderr)

@@ -155,7 +155,7 @@ def turn(chat: Conversation, exchange: tuple[Message, Message]) -> None:
     call, result = exchange
     chat.record(call)
     chat.append(result)
-    chat.format.body(chat.settle(), profile=chat.profile)
+    chat.format.body(chat.prepare(), profile=chat.profile)
 
 
 def turning(stores: dict[int, str], policy: str, count: int) -> dict[int, Took]:
@@ -239,7 +239,7 @@ def _resume(store: str) -> None:
         for warm in 2 * [f"sqlite:///{folder}/warm-up.db"]:  # What is imported on demand is imported now.
             with opened(warm) as chat:
                 chat.append("hi")
-                chat.settle()
+                chat.prepare()
                 chat._do(chat._engine.save_snapshot())
     if not store.startswith("sqlite"):
         open_store(store).close()  # type: ignore[attr-defined]

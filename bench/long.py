@@ -59,7 +59,7 @@ def main(store: str, count: int) -> None:
         for n, (call, result) in enumerate(said, 1):
             chat.record(call)
             chat.append(result)
-            chat.format.body(chat.settle(), profile=chat.profile)
+            chat.format.body(chat.prepare(), profile=chat.profile)
             if n in (count // 10, count):
                 held = _held()
                 _empty_caches()

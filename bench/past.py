@@ -22,9 +22,9 @@ from corpus import cut, messages
 from foveate import Edit, Replace, Span, Summarize, Target, Text
 from foveate.core.ids import record_id
 from foveate.core.journal import Record
-from foveate.core.outlines import outline_of_record
 from foveate.core.profiles import profile_for
 from foveate.core.projection import Projection
+from foveate.core.redacted_form import redacted_record
 from foveate.counters.estimate import EstimatingCounter
 from foveate.engine.state import row_of
 from foveate.formats import get_format
@@ -63,7 +63,7 @@ def build(stores: Sequence[Database], name: str, size: int) -> None:
             record = _record(heads[0], first, recent)
             shown.apply(record, {first: 1})
             shown.forget()  # As a program does before it saves a snapshot: else all that was ever hidden is in it.
-            id = record_id(heads[0].record, outline_of_record(record))
+            id = record_id(heads[0].record, redacted_record(record))
             heads = [store.commit(head, record, id) for store, head in zip(stores, heads, strict=True)]
     shot = shown.snapshot()
     for store, head in zip(stores, heads, strict=True):

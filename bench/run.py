@@ -75,7 +75,7 @@ def take_turns(chat: Conversation, count: int) -> list[float]:
         began = process_time()
         chat.record(call)
         chat.append(result)
-        view = chat.settle()
+        view = chat.prepare()
         chat.format.body(view, profile=chat.profile)
         took.append((process_time() - began) * 1000)
     return took
@@ -104,13 +104,13 @@ def turn(folder: Path, quick: bool) -> Iterator[Figure]:
         for store, aim in (("memory:", 2.0), (f"sqlite:///{folder}/turn-{policy}.db", 4.0)):
             kind = store.partition(":")[0]
             with filled(opened(store, policy), 1_000) as chat:
-                chat.settle()
+                chat.prepare()
                 took = take_turns(chat, count)
             middle = percentile(took, 0.5)
             yield Figure(f"turn, 1,000 live, {policy}, {kind}, p50", middle, "ms", low, aim)
             yield Figure(f"turn, 1,000 live, {policy}, {kind}, p99", percentile(took, 0.99), "ms", high)
     with filled(opened("memory:"), 10_000) as chat:
-        chat.settle()
+        chat.prepare()
         yield Figure("turn, 10,000 live, memory, p50", percentile(take_turns(chat, count), 0.5), "ms")
 
 

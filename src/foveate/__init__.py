@@ -37,12 +37,11 @@ from .core.planner import Plan, Policy
 from .core.profiles import Profile
 from .core.receipts import Receipt
 from .core.rules import Violation, check, cut_points
-from .core.stamps import Kept, Lease, Stamp, Usage
+from .core.stamps import Lease, PartRetention, Stamp, Usage
 from .core.summaries import Answer, NeedsSummary, Summary, SummaryRequest
 from .core.totals import Totals
-from .core.view import Budget, Entry, Moment, Prices, View
+from .core.view import Budget, CallContext, Entry, Prices, View
 from .errors import (
-    AtWork,
     BadEdit,
     BadInput,
     BadMessage,
@@ -50,6 +49,8 @@ from .errors import (
     BadTranscript,
     BrokenStream,
     CompactionFailed,
+    ConflictError,
+    ConversationBusy,
     Damaged,
     DoesNotFit,
     FoveateError,
@@ -59,15 +60,13 @@ from .errors import (
     NoSummary,
     NotExpandable,
     Refused,
-    StalePlan,
     StoreError,
-    TipMoved,
+    StoreRolledBack,
     UnknownFormat,
     UnknownHandle,
-    WentBack,
 )
 from .plugins import Plugin, plugin
-from .shell import Historic, Mend, Repaired
+from .shell import Fix, HistoryEntry, RepairReport
 from .wiring import open_async_conversation, open_conversation, open_model, open_store
 
 if _typing.TYPE_CHECKING:
@@ -98,7 +97,7 @@ if _typing.TYPE_CHECKING:
     from .policies.prune_tool_outputs import prune_tool_outputs
     from .policies.recap_batches import recap_batches
     from .policies.recap_settings import recap_settings
-    from .policies.retain_blocks import KeptPlugin, retain_blocks
+    from .policies.retain_blocks import PluginRetention, retain_blocks
     from .policies.shrink_to_digest import shrink_to_digest
     from .policies.supersede import supersede
 
@@ -118,7 +117,6 @@ __all__ = [
     "AsyncConversation",
     "AsyncLoopAgent",
     "AsyncReActAgent",
-    "AtWork",
     "BadEdit",
     "BadInput",
     "BadMessage",
@@ -126,10 +124,13 @@ __all__ = [
     "BadTranscript",
     "BrokenStream",
     "Budget",
+    "CallContext",
     "ChatAgent",
     "CompactionFailed",
+    "ConflictError",
     "Context",
     "Conversation",
+    "ConversationBusy",
     "Damaged",
     "DoesNotFit",
     "Edit",
@@ -138,22 +139,19 @@ __all__ = [
     "Event",
     "Excerpt",
     "Extra",
+    "Fix",
     "FoveateError",
     "Hide",
-    "Historic",
+    "HistoryEntry",
     "Hit",
     "IllegalView",
-    "Kept",
-    "KeptPlugin",
     "Lease",
     "Limits",
     "LoopAgent",
     "Media",
-    "Mend",
     "Message",
     "MessageLifecycleEvent",
     "MissingExtra",
-    "Moment",
     "NeedsSummary",
     "NoSuchConversation",
     "NoSummary",
@@ -161,9 +159,11 @@ __all__ = [
     "Opaque",
     "Outcome",
     "Part",
+    "PartRetention",
     "Pin",
     "Plan",
     "Plugin",
+    "PluginRetention",
     "Policy",
     "Prices",
     "Profile",
@@ -171,20 +171,19 @@ __all__ = [
     "Reasoning",
     "Receipt",
     "Refused",
-    "Repaired",
+    "RepairReport",
     "Replace",
     "Restore",
     "Span",
-    "StalePlan",
     "Stamp",
     "StoreError",
+    "StoreRolledBack",
     "Summarize",
     "Summary",
     "SummaryRequest",
     "Target",
     "Task",
     "Text",
-    "TipMoved",
     "Tool",
     "ToolCall",
     "ToolResult",
@@ -195,7 +194,6 @@ __all__ = [
     "Usage",
     "View",
     "Violation",
-    "WentBack",
     "age_conversation",
     "age_database",
     "age_tenant",
@@ -252,7 +250,7 @@ _LATER = {
     "EXPAND_INSTRUCTION": ".expansion",
     "Excerpt": ".expansion",
     "Hit": ".expansion",
-    "KeptPlugin": ".policies.retain_blocks",
+    "PluginRetention": ".policies.retain_blocks",
     "Limits": ".agents.limits",
     "LoopAgent": ".agents.loop",
     "MessageLifecycleEvent": ".agents.lifecycle",

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .core.ages import Age, Ages, read_ages
-from .errors import StalePlan
+from .errors import ConflictError
 from .ports import IMPORTING, Clock, Database, Store
 from .wiring import open_conversation
 
@@ -62,7 +62,8 @@ def age_tenant(
     """The same for all conversations of a tenant, or those with these names, one after the other, each told of when it
     is done. What an import has not finished waits.
 
-    Where others kept changing the view of one, StalePlan is raised when all others are done. Where there is none of one
+    Where others kept changing the view of one, ConflictError is raised when all others are done. Where there is none
+    of one
     of these names, NoSuchConversation is raised before any of them is touched.
     """
     rules, late = read_ages(ages), None
@@ -73,7 +74,7 @@ def age_tenant(
             done = age_conversation(
                 store, name, rules, tenant=tenant, reason=reason, who=who, dry_run=dry_run, clock=clock
             )
-        except StalePlan as error:
+        except ConflictError as error:
             late = error
         else:
             yield done
@@ -96,7 +97,7 @@ def age_database(
         try:
             for done in age_tenant(store, rules, tenant, reason=reason, who=who, dry_run=dry_run, clock=clock):
                 yield tenant, done
-        except StalePlan as error:
+        except ConflictError as error:
             late = error
     if late:
         raise late

@@ -15,7 +15,7 @@ from .core.messages import Message, ToolCall, ToolResult
 from .core.planner import Plan
 from .core.receipts import Receipt
 from .core.runs import AgentRun, AgentRunStep, Claim
-from .core.stamps import Kept, Lease, Origin, Usage
+from .core.stamps import Lease, Origin, PartRetention, Usage
 from .core.totals import Totals
 from .core.view import View
 from .engine import Engine, Step
@@ -26,7 +26,7 @@ from .expansion.hits import Hit
 from .expansion.placing import Where
 from .plugins import Plugin
 from .ports import Cost, Erased, Finding
-from .shell import NOT_EXPANDING, Historic, Mend, Repaired, Shell
+from .shell import NOT_EXPANDING, Fix, HistoryEntry, RepairReport, Shell
 
 if TYPE_CHECKING:
     from .core.ages import Ages
@@ -99,7 +99,7 @@ class AsyncConversation(Shell):
         time: int | None = None,
         origin: Origin | None = None,
         lease: Lease | None = None,
-        kept: Sequence[Kept] = (),
+        kept: Sequence[PartRetention] = (),
         metadata: Mapping[str, Any] | None = None,
         step: str = "",
         owner: str = "",
@@ -114,11 +114,11 @@ class AsyncConversation(Shell):
             self._weigh(system, tools)
             return self._engine.plan()
 
-    async def settle(
+    async def prepare(
         self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = (), messages: object = None
     ) -> View:
-        """See `Conversation.settle`."""
-        return await self._do(self._settle(system, tools, messages))
+        """See `Conversation.prepare`."""
+        return await self._do(self._prepare(system, tools, messages))
 
     async def prompt(
         self,
@@ -130,12 +130,12 @@ class AsyncConversation(Shell):
     ) -> dict[str, Any]:
         """See `Conversation.prompt`."""
         async with self._lock:
-            return self._prompted(await self._perform(self._for(owner, self._settle(system, tools, messages))))
+            return self._prompted(await self._perform(self._for(owner, self._prepare(system, tools, messages))))
 
     async def body(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> bytes:
         """See `Conversation.body`."""
         async with self._lock:
-            return self._bodied(await self._perform(self._settle(system, tools, None)))
+            return self._bodied(await self._perform(self._prepare(system, tools, None)))
 
     async def record(
         self, reply: object, *, usage: Usage | None = None, step: str = "", call: int = 0, owner: str = ""
@@ -219,7 +219,7 @@ class AsyncConversation(Shell):
             raise BadSetting("This conversation was put together by hand; open the fork by its name.")
         return await self._reopen(name)
 
-    async def history(self, first: int = 1, last: int | None = None) -> list[Historic]:
+    async def history(self, first: int = 1, last: int | None = None) -> list[HistoryEntry]:
         """See `Conversation.history`."""
         return await self._do(self._history(first, last))
 
@@ -275,12 +275,12 @@ class AsyncConversation(Shell):
         """See `Conversation.explain`."""
         return await self._do(self._explain(handle))
 
-    async def mends(self) -> list[Mend]:
+    async def mends(self) -> list[Fix]:
         """See `Conversation.mends`."""
         async with self._lock:
             return self._mends()
 
-    async def repair(self) -> Repaired:
+    async def repair(self) -> RepairReport:
         """See `Conversation.repair`."""
         return await self._do(self._repair())
 

@@ -13,7 +13,7 @@ from .core.messages import Message, ToolCall, ToolResult
 from .core.planner import Plan
 from .core.receipts import Receipt
 from .core.runs import AgentRun, AgentRunStep, Claim
-from .core.stamps import Kept, Lease, Origin, Usage
+from .core.stamps import Lease, Origin, PartRetention, Usage
 from .core.totals import Totals
 from .core.view import View
 from .engine import Engine, Step
@@ -24,7 +24,7 @@ from .expansion.hits import Hit
 from .expansion.placing import Where
 from .plugins import Plugin
 from .ports import Cost, Erased, Finding
-from .shell import NOT_EXPANDING, Historic, Mend, Repaired, Shell
+from .shell import NOT_EXPANDING, Fix, HistoryEntry, RepairReport, Shell
 
 if TYPE_CHECKING:
     from .core.ages import Ages
@@ -84,7 +84,7 @@ class Conversation(Shell):
         time: int | None = None,
         origin: Origin | None = None,
         lease: Lease | None = None,
-        kept: Sequence[Kept] = (),
+        kept: Sequence[PartRetention] = (),
         metadata: Mapping[str, Any] | None = None,
         step: str = "",
         owner: str = "",
@@ -98,7 +98,8 @@ class Conversation(Shell):
         of its parts is shown, for `retain_blocks`; without these policies both are recorded and nothing else.
         `metadata`: facts of your own, a JSON object that is kept and never read. `step`: of an agent's run, that it
         came from (`core.runs.step_name`). `owner`: who has to have the claim on this conversation (`claim`); where that
-        one has lost it, nothing is added and AtWork is raised. Raises BadMessage, BadSetting, and TipMoved if something
+        one has lost it, nothing is added and ConversationBusy is raised. Raises BadMessage, BadSetting, and
+        ConflictError if something
         else follows `after`.
         """
         about = self._about(time, origin, lease, kept, metadata, step)
@@ -110,11 +111,11 @@ class Conversation(Shell):
             self._weigh(system, tools)
             return self._engine.plan()
 
-    def settle(
+    def prepare(
         self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = (), messages: object = None
     ) -> View:
         """Plan, commit and check, and return the view: `prompt` without writing it down."""
-        return self._do(self._settle(system, tools, messages))
+        return self._do(self._prepare(system, tools, messages))
 
     def prompt(
         self,
@@ -134,12 +135,12 @@ class Conversation(Shell):
         says so.
         """
         with self._lock:
-            return self._prompted(self._do(self._for(owner, self._settle(system, tools, messages))))
+            return self._prompted(self._do(self._for(owner, self._prepare(system, tools, messages))))
 
     def body(self, *, system: object = None, tools: Sequence[Mapping[str, Any]] = ()) -> bytes:
         """Like `prompt`, as the JSON bytes of the request body, without cache marks."""
         with self._lock:
-            return self._bodied(self._do(self._settle(system, tools, None)))
+            return self._bodied(self._do(self._prepare(system, tools, None)))
 
     def record(
         self, reply: object, *, usage: Usage | None = None, step: str = "", call: int = 0, owner: str = ""
@@ -148,7 +149,7 @@ class Conversation(Shell):
 
         `reply`: the SDK's response, its dict form, or a core `Message`. What the provider measured calibrates later
         estimates. `step`: of an agent's run, that asked for it. `call`: the number of the model call that it answers
-        (`view.turn`, as the prompt was made): where somebody else has answered that first, TipMoved is raised and
+        (`view.turn`, as the prompt was made): where somebody else has answered that first, ConflictError is raised and
         nothing is added. `owner`: as for `append`.
         """
         return self._do(self._for(owner, self._record(reply, usage, step, call)))
@@ -257,7 +258,7 @@ class Conversation(Shell):
             raise BadSetting("This conversation was put together by hand; open the fork by its name.")
         return self._reopen(name)
 
-    def history(self, first: int = 1, last: int | None = None) -> list[Historic]:
+    def history(self, first: int = 1, last: int | None = None) -> list[HistoryEntry]:
         """Everything that was appended, from message number `first` to `last`, whatever the view shows."""
         return self._do(self._history(first, last))
 
@@ -276,7 +277,7 @@ class Conversation(Shell):
     def keep_run(self, run: AgentRun, *, owner: str = "") -> None:
         """Keep a run of an agent with this conversation, for good, instead of what was kept under its id.
 
-        With `owner`, only while that one has the claim on this conversation; else AtWork is raised.
+        With `owner`, only while that one has the claim on this conversation; else ConversationBusy is raised.
         """
         self._do(self._keep_run(run, owner))
 
@@ -325,12 +326,12 @@ class Conversation(Shell):
         """Why the message behind a handle looks as it does in the view, in sentences."""
         return self._do(self._explain(handle))
 
-    def mends(self) -> list[Mend]:
+    def mends(self) -> list[Fix]:
         """What differs in the view from what was appended only because the provider would refuse it."""
         with self._lock:
             return self._mends()
 
-    def repair(self) -> Repaired:
+    def repair(self) -> RepairReport:
         """A legal copy of the view as a request body, and each change that it took. Nothing of the history is lost."""
         return self._do(self._repair())
 
@@ -358,7 +359,7 @@ class Conversation(Shell):
         `ages`: `{"tool results": "90 days and 200 turns", "media": "30 days"}`, or values of `Age`. What the view shows
         waits until it shows it no more, and so does what is pinned, a system prompt and the last input of the user,
         unless a rule says otherwise (`"90 days, even pinned"`); summaries stay. So not a byte of the view changes.
-        `dry_run`: tell only. May be interrupted anywhere; called again it goes on. Raises BadSetting, and StalePlan
+        `dry_run`: tell only. May be interrupted anywhere; called again it goes on. Raises BadSetting, and ConflictError
         where others keep changing the view.
         """
         return self._do(self._age(ages, reason, who, dry_run))

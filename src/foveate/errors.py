@@ -16,10 +16,9 @@
     ├── BrokenStream         an answer broke off before it was whole; nothing of it was recorded
     ├── StoreError           the store could not do it; the conversation is as it was
     │   ├── NoSuchConversation   there is no conversation, or branch, of that name
-    │   ├── TipMoved         another writer extended this conversation first
-    │   ├── StalePlan        another writer changed the view first
-    │   ├── AtWork           another agent is at work in this conversation, or has taken it over
-    │   ├── WentBack         the store lacks what it had acknowledged: a failover, or an old backup
+    │   ├── ConflictError    another writer extended this conversation, or changed its view, first
+    │   ├── ConversationBusy another agent is at work in this conversation, or has taken it over
+    │   ├── StoreRolledBack the store lacks what it had acknowledged: a failover, or an old backup
     │   └── Damaged          stored bytes do not match their recorded hash
     ├── IllegalView          a view breaks a rule of its provider: a bug of foveate
     └── MissingExtra         an optional package is not installed; names the extra
@@ -32,7 +31,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 __all__ = [
-    "AtWork",
     "BadEdit",
     "BadInput",
     "BadMessage",
@@ -40,6 +38,8 @@ __all__ = [
     "BadTranscript",
     "BrokenStream",
     "CompactionFailed",
+    "ConflictError",
+    "ConversationBusy",
     "Damaged",
     "DoesNotFit",
     "FoveateError",
@@ -49,12 +49,10 @@ __all__ = [
     "NoSummary",
     "NotExpandable",
     "Refused",
-    "StalePlan",
     "StoreError",
-    "TipMoved",
+    "StoreRolledBack",
     "UnknownFormat",
     "UnknownHandle",
-    "WentBack",
 ]
 
 
@@ -172,15 +170,11 @@ class NoSuchConversation(StoreError):
         super().__init__(f"There is no conversation {name!r} in {store}.")
 
 
-class TipMoved(StoreError):
-    """Another writer extended this conversation first. Read it again, then retry."""
+class ConflictError(StoreError):
+    """Another writer extended this conversation, or changed its view, first. Read it again, then retry."""
 
 
-class StalePlan(StoreError):
-    """Another writer changed the view of this conversation first. Plan again."""
-
-
-class WentBack(StoreError):
+class StoreRolledBack(StoreError):
     """The store does not hold any more what it had acknowledged: it failed over to a server that was behind, or an
     older backup took its place. No message was written.
 
@@ -198,7 +192,7 @@ class WentBack(StoreError):
         )
 
 
-class AtWork(StoreError):
+class ConversationBusy(StoreError):
     """Another agent is at work in this conversation. Wait until it is done, or resume later. `owner` is whose claim it
     is; "" where nobody has one any more.
     """

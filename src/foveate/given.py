@@ -19,7 +19,7 @@ from .core.edits import Edit
 from .core.enrich import retained_parts
 from .core.journal import Record
 from .core.messages import Message
-from .core.stamps import Kept, Origin
+from .core.stamps import Origin, PartRetention
 from .errors import BadEdit, BadInput, BadMessage, BadSetting
 from .ports import IMPORTING
 
@@ -100,12 +100,12 @@ def lease(value: object) -> None:
     check_lease("lease=", value)
 
 
-def kept(values: object) -> tuple[Kept, ...]:
+def kept(values: object) -> tuple[PartRetention, ...]:
     """For how long each part of a message is shown."""
     if not isinstance(values, list | tuple):
         raise BadSetting(f"kept= is a list with a Kept for each part, not {reprlib.repr(values)}.")
     for value in values:
-        one = instance("What kept= holds", value, Kept, "a Kept")
+        one = instance("What kept= holds", value, PartRetention, "a Kept")
         instance("Kept(shown=...)", one.shown, bool, "True or False")
         text("Kept(plugin=...)", one.plugin)
         if one.calls is not None:
@@ -113,7 +113,7 @@ def kept(values: object) -> tuple[Kept, ...]:
     return tuple(values)
 
 
-def retention(values: Sequence[Kept], messages: Sequence[Message]) -> None:
+def retention(values: Sequence[PartRetention], messages: Sequence[Message]) -> None:
     """Whether there is a Kept for each part of the one message. Raises BadMessage: a guess drops the wrong part."""
     if not values:
         return

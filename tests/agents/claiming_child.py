@@ -17,7 +17,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
-from foveate import AtWork, ChatAgent, open_store, tool
+from foveate import ChatAgent, ConversationBusy, open_store, tool
 from foveate.agents.pulse import Pulse
 from foveate.core.messages import Message
 from foveate.ports import Store
@@ -146,7 +146,7 @@ def main(url: str, folder: Path, kind: str, *how: str) -> None:
             sys.stdin.readline()
             try:
                 print(one.resume().text, flush=True)
-            except AtWork as error:
+            except ConversationBusy as error:
                 print("taken over" if "Nothing was written" in str(error) else "at work", flush=True)
 
 

@@ -105,7 +105,7 @@ def test_kept_for_some_calls_the_model_sees_it_exactly_once_at_every_call(home: 
     chat = open_conversation("c", window=100_000, policy="none", plugins=[WorkingDirectory(home, save=save)])
     for n in range(12):
         chat.append(f"Question {n}")
-        view = chat.settle()
+        view = chat.prepare()
         assert sum(entry.message.text.count("README.md 7") for entry in view) == 1, n
         chat.record(say("Yes."))
 
@@ -117,7 +117,7 @@ def test_for_good_nothing_that_was_sent_is_ever_changed(home: Path):
         if n % 3 == 1:
             (home / f"{n}.txt").write_text("x" * n)
         chat.append(f"Question {n}")
-        now = [one.body for one in chat.format.rendered(chat.settle(), profile=chat.profile)]
+        now = [one.body for one in chat.format.rendered(chat.prepare(), profile=chat.profile)]
         assert now[: len(before)] == before
         before = now
         chat.record(say("Yes."))
@@ -156,7 +156,7 @@ def test_the_store_of_the_conversation_in_the_folder_is_no_news(home: Path):
     with open_conversation("c", store=f"sqlite:///{home / 'chat.db'}", window=9_000, plugins=[plugin]) as chat:
         for n in range(3):
             chat.append([user(f"Question {n}"), call(f"c{n}", "look"), answer(f"c{n}", "x" * 5_000)])
-            chat.settle()
+            chat.prepare()
             chat.record(say("Yes."))
         assert [row.stamp.origin for row in chat.history()].count("plugin") == 1
 
@@ -256,7 +256,7 @@ def worked(chat: Conversation, plugin: TodoList, turns: int, since: int = 0) -> 
         else:
             chat.record(call(f"r{n}", "run", n=n))
             chat.append(answer(f"r{n}", f"{n}: " + "tests/test_parser.py: . . F . " * 30))
-        view = chat.settle()
+        view = chat.prepare()
         assert check_body(chat.format.name, chat.format.body(view, profile=chat.profile)) == []
 
 
@@ -276,7 +276,7 @@ def test_f22_the_newest_list_is_in_sight_whatever_else_shrinks_also_after_a_rest
     plugin = TodoList()
     with open_conversation("c", plugins=[plugin], **options) as chat:
         worked(chat, plugin, 40, 18)
-        view = chat.settle()
+        view = chat.prepare()
         assert len(chat.history()) == 81
         assert view.tokens < 6_000
         shown = [part for entry in view for part in entry.message.calls if part.name == "update_todos"]
@@ -296,7 +296,7 @@ def test_a_list_that_was_refused_or_not_answered_is_not_in_force():
     chat.append([call("b", "update_todos", todos=todos("open two")), answer("b", "not taken", state="error")])
     chat.append(call("c", "update_todos", todos=todos("open three")))
     assert plugin.newest(chat.history()) == (Todo("one"),)
-    assert [entry.handle for entry in chat.settle() if entry.pinned] == ["m2", "m3"]
+    assert [entry.handle for entry in chat.prepare() if entry.pinned] == ["m2", "m3"]
 
 
 def test_a_list_and_pins_of_a_preset_leave_each_other_alone():
@@ -305,5 +305,5 @@ def test_a_list_and_pins_of_a_preset_leave_each_other_alone():
     chat.append([call("a", "update_todos", todos=todos("open one")), answer("a", "0 of 1 done. Now: one")])
     chat.append([call("b", "plan"), answer("b", "first this, then that")])
     for _ in range(3):
-        assert [entry.handle for entry in chat.settle() if entry.pinned] == ["m2", "m3", "m4", "m5"]
+        assert [entry.handle for entry in chat.prepare() if entry.pinned] == ["m2", "m3", "m4", "m5"]
     assert len(chat.receipts()) == 1

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from foveate import AsyncChatAgent, AtWork, ChatAgent, StoreError, TipMoved, open_store, plugin, tool
+from foveate import AsyncChatAgent, ChatAgent, ConflictError, ConversationBusy, StoreError, open_store, plugin, tool
 from foveate.agents import claims
 from foveate.agents.owners import ended, new_owner
 from foveate.ports import Store
@@ -181,7 +181,9 @@ def test_an_agent_says_nothing_where_another_is_at_work(tmp_path: Path):
         working = one.stream("Go.")
         next(working)
         for use in (lambda: two.send("And?"), two.resume):
-            with pytest.raises(AtWork, match="Another agent is at work in 'one', and 0 seconds were not enough"):
+            with pytest.raises(
+                ConversationBusy, match="Another agent is at work in 'one', and 0 seconds were not enough"
+            ):
                 use()
         assert list(working)[-1].outcome.text == "All done."
         assert two.send("And?").text == "All done."
@@ -213,7 +215,7 @@ def test_one_that_was_taken_for_dead_and_is_not_does_nothing_any_more(tmp_path: 
     store = MemoryStore()
     begun(store, tmp_path)
     error, said = taken_over(store, tmp_path, when)
-    assert isinstance(error, AtWork), error
+    assert isinstance(error, ConversationBusy), error
     # What was begun and had not ended, nobody knows of; what was not begun is done by the one that took over.
     begun_before = {"Called": [], "Answered": [1, 2], "Replied": []}[when]
     expected = ["seen a", "sent x", "sent y", "sent z", "seen b"]
@@ -245,7 +247,7 @@ def test_what_plugins_say_is_not_said_once_more_by_one_that_was_taken_over():
         next(event for event in working if type(event).__name__ == "Answered")
         ended(first._talker._hold.owner)
         assert second.resume().text == "Done."
-        with pytest.raises(AtWork):
+        with pytest.raises(ConversationBusy):
             list(working)
         texts = [row.message.text for row in second.conversation.history()]
         assert [text for text in texts if "Mind the gap." in text] == texts[3:4]
@@ -279,7 +281,7 @@ def test_what_a_tool_did_for_one_that_was_taken_over_is_told_to_people(caplog: p
         return "sent"
 
     with ChatAgent(ScriptedModel([call("c1", "send")]), tools=[send], **shared) as first:
-        with pytest.raises(AtWork):
+        with pytest.raises(ConversationBusy):
             first.send("Go.")
         first.conversation.refresh()
         results = [row.message.text for row in first.conversation.history() if row.message.result]
@@ -327,7 +329,7 @@ def test_calls_that_wait_for_their_turn_are_not_made_any_more_by_one_that_was_ta
             for event in agent.stream("Go."):
                 listen(event, agent)
 
-    with pytest.raises(AtWork):
+    with pytest.raises(ConversationBusy):
         asyncio.run(play()) if is_async else play_without()
     assert sent == ["1", "2"]
     with ChatAgent(ScriptedModel([]), **shared) as last:
@@ -346,7 +348,7 @@ def test_a_reply_that_comes_when_another_has_answered_in_its_place_is_not_added(
             assert second.resume().text == "From the second."
 
     with ChatAgent(Late(meanwhile, "From the first."), **shared) as first:
-        with pytest.raises(AtWork, match=r"no claim on 'chat' any more.*Nothing was written"):
+        with pytest.raises(ConversationBusy, match=r"no claim on 'chat' any more.*Nothing was written"):
             first.send("Who is there?")
         first.conversation.refresh()
         assert [row.message.text for row in first.conversation.history()] == ["Who is there?", "From the second."]
@@ -369,7 +371,7 @@ def test_a_late_reply_of_one_that_was_taken_over_counts_for_nothing_although_it_
     def play() -> None:
         try:
             first.send("Who is there?")
-        except AtWork as error:
+        except ConversationBusy as error:
             raised.append(error)
 
     def meanwhile() -> None:
@@ -385,7 +387,7 @@ def test_a_late_reply_of_one_that_was_taken_over_counts_for_nothing_although_it_
         assert second.resume().text == "From the second."
         (error,) = raised
         assert "Another agent has taken over the work in 'chat'" in str(error)
-        assert isinstance(error, AtWork)
+        assert isinstance(error, ConversationBusy)
         assert error.owner not in ("", owner)
         chat = second.conversation
         assert [row.message.text for row in chat.history()] == ["Who is there?", "From the second."]
@@ -401,11 +403,11 @@ def test_a_reply_that_comes_after_anothers_is_not_a_part_of_the_conversation(tmp
         chat, other = one.conversation, two.conversation
         chat.append("Hello.")
         other.refresh()
-        turns = [(each, each.settle().turn) for each in (chat, other)]
+        turns = [(each, each.prepare().turn) for each in (chat, other)]
         chat.append("I say something more meanwhile.")
         assert [turn for _, turn in turns] == [1, 1]
         other.record({"role": "assistant", "content": "Hello from two."}, call=1)
-        with pytest.raises(TipMoved, match="Somebody else has answered call 1 of 'one' first"):
+        with pytest.raises(ConflictError, match="Somebody else has answered call 1 of 'one' first"):
             chat.record({"role": "assistant", "content": "Hello from one."}, call=1)
         assert [row.message.text for row in other.history()] == [
             "Hello.",

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from foveate import AtWork, BadSetting, ChatAgent, LoopAgent, StoreError, open_conversation
+from foveate import BadSetting, ChatAgent, ConversationBusy, LoopAgent, StoreError, open_conversation
 from foveate.agents import owners
 from foveate.agents.acts import Do, Pause, perform, perform_async
 from foveate.agents.claims import Hold
@@ -83,7 +83,7 @@ def test_what_another_does_is_waited_for():
 
 def test_one_that_gives_signs_of_life_is_not_taken_for_dead_however_long_it_works():
     world = World()
-    with pytest.raises(AtWork, match="30 seconds were not enough") as told:
+    with pytest.raises(ConversationBusy, match="30 seconds were not enough") as told:
         world.waited(world.hold(), beats=tuple(range(5, 100, 5)))
     assert told.value.owner == ELSEWHERE
     assert 30 <= world.now < 31
@@ -105,7 +105,7 @@ def test_who_does_not_want_to_wait_finds_out_all_the_same_whether_another_machin
     world = World()
     assert 20 <= world.waited(world.hold(waits=0)) < 20.6
     world = World()
-    with pytest.raises(AtWork):
+    with pytest.raises(ConversationBusy):
         world.waited(world.hold(waits=0), beats=(1,))
     assert world.now < 2
 
@@ -115,7 +115,7 @@ def test_a_clock_that_goes_back_frees_nothing():
     world, times = World(), iter(range(10**9, 0, -(10**6)))
     world.chat = open_conversation("one", window=10_000, clock=lambda: next(times))
     world.chat.claim(ELSEWHERE)
-    with pytest.raises(AtWork):
+    with pytest.raises(ConversationBusy):
         world.waited(world.hold(waits=30), beats=(1, 15, 29))
     assert world.chat.claim("me").owner == ELSEWHERE
 
@@ -125,7 +125,7 @@ def test_one_whose_process_is_there_is_given_a_minute():
     world = World(owner)
     assert 60 <= world.waited(world.hold(waits=100)) < 60.6
     world = World(owner)
-    with pytest.raises(AtWork, match="0 seconds"):
+    with pytest.raises(ConversationBusy, match="0 seconds"):
         world.waited(world.hold(waits=0))
     assert world.now == 0
     ended(owner)
@@ -146,7 +146,7 @@ def test_a_sign_of_life_in_the_last_moment_counts():
         return real(owner, instead_of)
 
     world.chat.claim = claim  # type: ignore[method-assign]
-    with pytest.raises(AtWork):
+    with pytest.raises(ConversationBusy):
         world.waited(hold)
     assert is_late
     assert not hold.took_over
@@ -266,14 +266,14 @@ def test_a_pulse_beats_for_everybody_until_they_end():
     told: list[str] = []
     heard = threading.Event()
 
-    def beat(name: str, goes_on: bool = True) -> bool:
+    def beat(name: str, follows: bool = True) -> bool:
         told.append(name)
         if told.count("a") == 2:
             heard.set()
-        return goes_on
+        return follows
 
     pulse = Pulse(every=0.001)
-    pulse.begin("b", lambda: beat("b", goes_on=False))
+    pulse.begin("b", lambda: beat("b", follows=False))
     pulse.begin("a", lambda: beat("a"))
     assert heard.wait(60)
     thread = pulse._thread
@@ -348,12 +348,12 @@ def test_a_store_that_hangs_keeps_nobody_from_giving_signs_of_life_to_another():
     pulses = pulse_of(hung), pulse_of(other)
     for pulse in pulses:
         pulse._every = 0.001
-    goes_on, hangs, is_told = threading.Event(), threading.Event(), threading.Event()
-    pulses[0].begin("a", lambda: bool(hangs.set()) or goes_on.wait(120))
+    follows, hangs, is_told = threading.Event(), threading.Event(), threading.Event()
+    pulses[0].begin("a", lambda: bool(hangs.set()) or follows.wait(120))
     assert hangs.wait(60)
     pulses[1].begin("b", lambda: is_told.set() is None)
     assert is_told.wait(60)
-    goes_on.set()
+    follows.set()
     for pulse, owner in zip(pulses, "ab", strict=True):
         pulse.end(owner)
     assert (pulse_of(hung), pulse_of(other)) == pulses

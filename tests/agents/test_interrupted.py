@@ -459,8 +459,8 @@ def test_a_call_of_the_model_that_was_stopped_while_its_step_was_written_is_not_
 
 
 @pytest.mark.parametrize("after", [False, True])
-@pytest.mark.parametrize("goes_on", ["send", "resume"])
-def test_whatever_could_not_be_written_down_is_told_when_the_agent_goes_on(after: bool, goes_on: str):
+@pytest.mark.parametrize("follows", ["send", "resume"])
+def test_whatever_could_not_be_written_down_is_told_when_the_agent_goes_on(after: bool, follows: str):
     """Of a call of the model that had ended, say, when the store failed at just that: it once stayed as going on."""
     n, failed = 1, True
     while failed:
@@ -472,7 +472,7 @@ def test_whatever_could_not_be_written_down_is_told_when_the_agent_goes_on(after
                 one.send("Go.")
             failed = countdown.is_used_up
             countdown.start(0)
-            if goes_on == "resume" and len(one.conversation):
+            if follows == "resume" and len(one.conversation):
                 one.resume()
             else:
                 one.send("Go on.")

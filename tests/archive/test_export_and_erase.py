@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from worlds import TENANT, contents
 
-from foveate import StalePlan
+from foveate import ConflictError
 from foveate.archive import export_archive, import_archive
 from foveate.core.messages import user
 from foveate.core.runs import AgentRun, AgentRunStep
@@ -128,11 +128,11 @@ def test_an_export_that_never_gets_through_says_so_and_leaves_no_file(tmp_path: 
 
     positions = iter(range(1, 50))
     eager = Eager(store, 0, lambda: erasing(store, next(positions)))
-    with pytest.raises(StalePlan, match="8 times something was erased in 'middle'"):
+    with pytest.raises(ConflictError, match="8 times something was erased in 'middle'"):
         export_archive(eager, tmp_path / "a.jsonl", tenant=TENANT)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
     stream = io.BytesIO()
-    with pytest.raises(StalePlan):
+    with pytest.raises(ConflictError):
         export_archive(eager, stream, tenant=TENANT)  # type: ignore[arg-type]
     assert (
         stream.getvalue().count(b"\n") == 1

@@ -106,7 +106,7 @@ def test_a_view_that_policies_made_is_as_the_journal_says_before_and_after_an_ag
         chat.append(user(f"Find {n}."))
         chat.record(assistant("Looking.", ToolCall(f"c{n}", "look", "{}")))
         chat.append(tool_result(f"c{n}", f"def found_{n}(): return {n}\n" * 60))
-        chat.settle()
+        chat.prepare()
         chat.record(assistant(f"It is {n}."))
     for ages in ((), {"tool results": "5 turns"}):
         if ages:

@@ -12,9 +12,9 @@ from foveate.core import ids
 from foveate.core.catalog import Action, Binding, Prompt
 from foveate.core.edits import Replace, Span, Target, Task
 from foveate.core.messages import Text, user
-from foveate.core.outlines import erased_edit, erased_stamp, outline_of_stamp
+from foveate.core.redacted_form import erased_edit, erased_stamp, redacted_stamp
 from foveate.core.runs import AgentRun, AgentRunStep
-from foveate.core.stamps import Expanded, Kept, Lease, Retention, Stamp, Stop, Usage
+from foveate.core.stamps import Expanded, Lease, PartRetention, Retention, Stamp, Stop, Usage
 from foveate.ports import Appended, Database, Head
 from foveate.testing.moves import TEXTS, edit_of, history_of
 from foveate.testing.rows import chain, erased, record_after
@@ -26,7 +26,7 @@ STAMPS = (
     Stamp(1, 2, 3, "user"),
     Stamp(1, 2**40, 3, "tool", "bash", lease=Lease(3, "compact", "first_chars", 80, "short", message_type="result")),
     Stamp(2, 9, 1, "assistant", usage=Usage(1, 2, None, 4, 0), estimate=5, step="run 1/1", stop=Stop("length", "why")),
-    Stamp(3, 1, 0, "plugin", retention=Retention(4, (Kept(), Kept(False, 2, "todo")))),
+    Stamp(3, 1, 0, "plugin", retention=Retention(4, (PartRetention(), PartRetention(False, 2, "todo")))),
     Stamp(4, 5, 6, "derived", expanded=Expanded("lines", "m3", "ab" * 20)),
 )
 """Facts of each kind."""
@@ -108,5 +108,5 @@ def _long(head: Head, count: int) -> list[Appended]:
 def _stamped(head: Head, stamp: Stamp, *, gone: bool) -> list[Appended]:
     """A message with these facts, of which what the application noted may have been erased."""
     (row,) = chain([user("noted")], head)
-    seal = ids.seal(head.seal, row.id, outline_of_stamp(stamp))
+    seal = ids.seal(head.seal, row.id, redacted_stamp(stamp))
     return [replace(row, stamp=erased_stamp(stamp) if gone else stamp, seal=seal)]

@@ -10,7 +10,7 @@ import pytest
 
 from foveate.core.catalog import Prompt
 from foveate.core.messages import user
-from foveate.errors import StalePlan, TipMoved
+from foveate.errors import ConflictError
 from foveate.replay.numbers import count
 from foveate.stores.sql.migrate import migrations
 from foveate.stores.sqlite import SqliteStore
@@ -251,7 +251,7 @@ def test_an_import_that_stops_keeps_what_it_wrote(db, run, here, monkeypatch):
     assert again == "1 new conversation, 0 messages written. 2 conversations had been there.\n"
 
 
-@pytest.mark.parametrize("error", [StalePlan, TipMoved])
+@pytest.mark.parametrize("error", [ConflictError])
 def test_two_imports_of_one_file_at_once_are_told_in_words_of_theirs(db, run, monkeypatch, error):
     """It said of a name that nobody knows: "Another writer changed the view ... Plan again."."""
 

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from foveate.core import ids, wire
-from foveate.core.counting import estimate, tokens_of
 from foveate.core.edits import Edit, Restore, named_by
 from foveate.core.journal import Record
 from foveate.core.messages import Message
 from foveate.core.profiles import PROFILES, Profile
 from foveate.core.projection import Projection
+from foveate.core.sizes import estimate, tokens_of
 from foveate.core.snapshots import Row, Snapshot
 from foveate.core.stamps import Stamp
-from foveate.core.view import Budget, Entry, Moment, View
+from foveate.core.view import Budget, CallContext, Entry, View
 
 OPENAI = PROFILES["openai"]
 ANTHROPIC = PROFILES["anthropic"]
@@ -87,10 +87,10 @@ class Story:
         return {row.id: row.position for row in self.rows if row.id in wanted}
 
     def view(self, budget: Budget = PLENTY, turn: int | None = None) -> View:
-        return View(self.projection.entries(), self.turn + 1 if turn is None else turn, budget, Moment(NOW))
+        return View(self.projection.entries(), self.turn + 1 if turn is None else turn, budget, CallContext(NOW))
 
     def frame(self, budget: Budget) -> Callable[[tuple[Entry, ...]], View]:
-        return lambda entries: View(entries, self.turn + 1, budget, Moment(NOW))
+        return lambda entries: View(entries, self.turn + 1, budget, CallContext(NOW))
 
     # ------------------------------------------------------------------------------------------------ folding again
 

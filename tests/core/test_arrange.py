@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from foveate.core.arrange import MAX_CALL_ID, NO_ANSWER, OPENING
-from foveate.core.counting import images_of, tokens_of
 from foveate.core.edits import Hide, Replace, Span, Target
+from foveate.core.legalize import MAX_CALL_ID, NO_ANSWER, OPENING
 from foveate.core.messages import Extra, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, assistant
+from foveate.core.rendering import NO_ERROR_TEXT
 from foveate.core.rules import check
-from foveate.core.showing import NO_ERROR_TEXT
+from foveate.core.sizes import images_of, tokens_of
 from foveate.core.view import Entry
 from foveate.core.wire import encode_message
 from foveate.testing import answer, call, calls, say, system, thought, user

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from foveate.core.budget import NEAR, TARGET, Excess, aimed, default_reserve, is_over
-from foveate.core.counting import IMAGE_TOKENS, estimate, images_of, tokens_of
 from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
 from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, assistant
-from foveate.core.planner import Plan, Rung, draw_up
+from foveate.core.planner import Plan, Stage, draw_up
 from foveate.core.rules import check
+from foveate.core.sizes import IMAGE_TOKENS, estimate, images_of, tokens_of
 from foveate.core.view import Budget, View
 from foveate.errors import DoesNotFit
 from foveate.policies import FLOOR
@@ -292,7 +292,7 @@ def test_the_floor_is_not_climbed_where_nothing_is_over():
         raise AssertionError("not needed")
         yield
 
-    assert not plan_of(results(3), floor=[Rung(never)], budget=Budget(10_000, 0, 10**9, 9))
+    assert not plan_of(results(3), floor=[Stage(never)], budget=Budget(10_000, 0, 10**9, 9))
 
 
 def test_a_rung_sees_the_target_as_its_budget_and_a_drastic_one_the_whole_budget():
@@ -305,7 +305,7 @@ def test_a_rung_sees_the_target_as_its_budget_and_a_drastic_one_the_whole_budget
 
     budget = Budget(1_100, 100, 10**6, 8)
     with pytest.raises(DoesNotFit):
-        plan_of(story, floor=[Rung(watches), Rung(watches, drastic=True)], budget=budget)
+        plan_of(story, floor=[Stage(watches), Stage(watches, is_last_resort=True)], budget=budget)
     assert seen == [(750, 10**6, 8), (1_000, 10**6, 8)]
 
 
@@ -320,8 +320,8 @@ def test_rungs_are_climbed_until_the_target_and_drastic_ones_only_until_it_fits(
         return policy
 
     budget = Budget(950, 0, 10**9, 9)  # the view holds 9 x (104 + 6) + 5 = 995, the target is 712
-    rungs = [Rung(clears(3)), Rung(clears(5), drastic=True), *(Rung(clears(n)) for n in (7, 9, 11, 13))]
-    plan = plan_of(story, floor=rungs, budget=budget)
+    stages = [Stage(clears(3)), Stage(clears(5), is_last_resort=True), *(Stage(clears(n)) for n in (7, 9, 11, 13))]
+    plan = plan_of(story, floor=stages, budget=budget)
     assert climbed == [3, 7, 9]
     assert plan.after.tokens == 995 - 3 * 98 == 701
 
@@ -331,7 +331,7 @@ def test_a_rung_that_does_not_shrink_is_passed_over():
     budget = Budget(1_000, 0, 10**9, 9)
     grows = shortens(3, "longer " * 900)
     same = shortens(3, text_of(400, 0))
-    plan = plan_of(story, floor=[Rung(grows), Rung(same), Rung(shortens(5)), Rung(shortens(7))], budget=budget)
+    plan = plan_of(story, floor=[Stage(grows), Stage(same), Stage(shortens(5)), Stage(shortens(7))], budget=budget)
     assert [edit.target for edit in plan.edits] == [Target(story.id(5)), Target(story.id(7))]
 
 
@@ -344,8 +344,8 @@ def test_a_rung_that_frees_one_unit_at_the_cost_of_another_that_is_over_is_passe
         yield Replace(Target(story.id(2)), (PIXEL, PIXEL))
 
     with pytest.raises(DoesNotFit):
-        plan_of(story, floor=[Rung(swaps)], budget=budget)
-    plan = plan_of(story, floor=[Rung(swaps), *FLOOR], budget=budget)
+        plan_of(story, floor=[Stage(swaps)], budget=budget)
+    plan = plan_of(story, floor=[Stage(swaps), *FLOOR], budget=budget)
     assert is_over(plan.after) == Excess()
     assert Target(story.id(2)) not in [edit.target for edit in plan.edits if edit.content == (PIXEL, PIXEL)]
 

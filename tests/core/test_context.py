@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import Kept, Media, Prices, Reasoning, ToolCall, Totals, Usage, assistant, open_conversation, user
+from foveate import Media, PartRetention, Prices, Reasoning, ToolCall, Totals, Usage, assistant, open_conversation, user
 from foveate import tool_result as result
 from foveate.core.context import Context, context_of, kinds_of
-from foveate.core.view import Budget, Moment, View
+from foveate.core.view import Budget, CallContext, View
 from foveate.testing import agent_run
 from foveate.testing.strategies import histories
 from foveate.testing.usage import Meter
@@ -38,7 +38,7 @@ def test_a_conversation_that_nobody_spoke_in_holds_nothing():
 def test_each_token_of_a_request_belongs_to_one_kind():
     chat = opened(format="anthropic")
     chat.append(user("a" * 400, Media("image/png", "base64", "AAAA")))
-    chat.settle(system="s" * 40, tools=TOOLS)
+    chat.prepare(system="s" * 40, tools=TOOLS)
     chat.record(
         assistant("b" * 80, ToolCall("c1", "read", "{}"), reasoning=Reasoning("c" * 120, "signed", "", "anthropic"))
     )
@@ -54,10 +54,10 @@ def test_what_was_shrunk_and_what_is_shown_again_is_told_apart_from_what_is_whol
     chat = opened(policy="keep-last-1")
     chat.append("Read them.")
     for name in ("a", "b", "c"):
-        chat.settle()
+        chat.prepare()
         chat.record(assistant("", ToolCall(name, "read", "{}")))
         chat.append(result(name, f"{name}\n" * 400))
-    chat.settle()
+    chat.prepare()
     assert {"shrunk", "results"} < told(chat).keys()
     assert "expanded" not in told(chat)
     chat.expand("m3")
@@ -69,10 +69,10 @@ def test_a_copy_at_the_end_is_shown_again_and_was_not_said_again():
     chat = opened(policy="keep-last-1")
     chat.append("Read them.")
     for name in ("a", "b"):
-        chat.settle()
+        chat.prepare()
         chat.record(assistant("", ToolCall(name, "read", "{}")))
         chat.append(result(name, f"{name}\n" * 400))
-    chat.settle()
+    chat.prepare()
     before = chat.context().tokens_whole
     chat.expand("m3", where="tail")
     assert told(chat)["expanded"] > 200
@@ -82,7 +82,7 @@ def test_a_copy_at_the_end_is_shown_again_and_was_not_said_again():
 def test_what_could_not_be_shown_again_is_a_result_as_any_other():
     chat = opened(expand=True)
     chat.append("Have it back.")
-    chat.settle()
+    chat.prepare()
     chat.record(assistant("", ToolCall("x", "expand", '{"handle":"m99"}')))
     assert "expanded" not in told(chat)
     assert told(chat)["results"] > 10
@@ -103,7 +103,7 @@ def test_what_plugins_add_is_told_apart_from_what_the_user_said():
     chat = opened(policy="retain")
     chat.append(
         {"role": "user", "content": [{"type": "text", "text": "Why?"}, {"type": "text", "text": "page: " + "p" * 94}]},
-        kept=[Kept(), Kept(calls=3, plugin="page")],
+        kept=[PartRetention(), PartRetention(calls=3, plugin="page")],
     )
     assert told(chat) == {"user": 1, "plugins": 29}
 
@@ -124,7 +124,7 @@ def test_the_share_of_the_cache_is_that_of_the_newest_call_and_of_all():
     chat = opened()
     for usage in (Usage(100, 0, 100, 10), Usage(50, 150, 0, 10)):
         chat.append("Hello.")
-        chat.settle()
+        chat.prepare()
         chat.record(assistant("Hi."), usage=usage)
     context = chat.context()
     assert (context.cached, context.cached_overall) == (0.75, 150 / 400)
@@ -135,7 +135,7 @@ def test_the_share_of_the_cache_is_that_of_the_newest_call_and_of_all():
 def test_a_call_that_did_not_tell_of_its_cache_has_no_share():
     chat = opened()
     chat.append("Hello.")
-    chat.settle()
+    chat.prepare()
     chat.record(assistant("Hi."), usage=Usage(100))
     assert chat.context().cached is None
 
@@ -144,7 +144,7 @@ TOTALS = Totals(tokens_whole=50_000, tokens_sent=20_000, tokens_rebilled=1_000, 
 
 
 def view(scale: float = 1.0) -> View:
-    return View((), 1, Budget(10_000, 1_000, 10**6, 10, scale=scale), Moment(prices=Prices(0.1, 1.25)))
+    return View((), 1, Budget(10_000, 1_000, 10**6, 10, scale=scale), CallContext(prices=Prices(0.1, 1.25)))
 
 
 def test_saved_is_what_was_not_read_less_what_was_written_again():

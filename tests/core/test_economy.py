@@ -15,7 +15,7 @@ from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summariz
 from foveate.core.messages import Media, Message, Text
 from foveate.core.planner import Policy
 from foveate.core.summaries import NeedsSummary, SummaryRequest
-from foveate.core.view import Budget, Moment, Prices, View
+from foveate.core.view import Budget, CallContext, Prices, View
 from foveate.errors import BadSetting
 from foveate.policies.filter_tool_results import filter_tool_results
 from foveate.policies.prune_tool_outputs import prune_tool_outputs
@@ -26,7 +26,7 @@ from foveate.testing import agent_run, answer, call, chat, say, text_of, user
 from .story import PLENTY, Story
 
 PRICES = Prices()
-WARM = Moment(0, 1.0)
+WARM = CallContext(0, 1.0)
 PIXEL = Media("image/png", "base64", "AAAA")
 
 
@@ -43,8 +43,8 @@ def steps(*sizes: int) -> list[Message]:
     return said
 
 
-def warm(story: Story, budget: Budget = PLENTY, moment: Moment = WARM) -> View:
-    return replace(story.view(budget), moment=moment)
+def warm(story: Story, budget: Budget = PLENTY, call: CallContext = WARM) -> View:
+    return replace(story.view(budget), call=call)
 
 
 def clears(*positions: int, after: int = 0) -> Policy:
@@ -87,8 +87,8 @@ def test_where_writing_costs_no_more_than_reading_every_edit_is_free():
 def test_a_cache_is_cold_once_it_is_older_than_it_lives_and_before_the_first_request():
     view = Story(user("u")).view()
     ages = (None, 0.0, 300.0, 300.1)
-    assert [is_cold(replace(view, moment=Moment(0, age)), PRICES) for age in ages] == [True, False, False, True]
-    assert not is_cold(replace(view, moment=Moment(0, 300.1)), Prices(cache_seconds=3_600))
+    assert [is_cold(replace(view, call=CallContext(0, age)), PRICES) for age in ages] == [True, False, False, True]
+    assert not is_cold(replace(view, call=CallContext(0, 300.1)), Prices(cache_seconds=3_600))
 
 
 # -------------------------------------------------------------------------------------------------- when edits are made
@@ -115,16 +115,16 @@ def test_what_was_just_said_costs_nothing_to_take_away():
 def test_an_edit_that_saves_nothing_waits_until_it_costs_nothing():
     view = warm(Story(*steps(5, 9_000, 10)))
     assert when_it_pays(clears(3))(view) == []
-    assert len(when_it_pays(clears(3))(replace(view, moment=Moment(0, 301.0)))) == 1
+    assert len(when_it_pays(clears(3))(replace(view, call=CallContext(0, 301.0)))) == 1
 
 
 def test_f26_a_warm_prefix_is_not_rewritten_for_little():
     """Elsewhere 219,000 cached tokens were written anew to save a few thousand."""
     story = Story(*steps(3_000, *[10_000] * 20))
-    view = warm(story, moment=Moment(0, 20.0))
+    view = warm(story, call=CallContext(0, 20.0))
     assert len(list(clears(3)(view))) == 1
     assert when_it_pays(clears(3))(view) == []
-    assert handles(view, when_it_pays(clears(3))(replace(view, moment=Moment(0, 301.0)))) == ["m3"]
+    assert handles(view, when_it_pays(clears(3))(replace(view, call=CallContext(0, 301.0)))) == ["m3"]
     assert handles(view, when_it_pays(clears(3), prices=Prices(cache_seconds=19))(view)) == ["m3"]
 
 
@@ -311,7 +311,7 @@ def test_recaps_wait_too():
 def test_several_policies_wait_together_and_the_first_to_want_a_message_has_it():
     story = Story(*steps(1_000, 1_000, 100))
     other = lambda view: [Replace(Target(story.id(p)), (Text("[y]"),), "other") for p in (3, 5)]  # noqa: E731
-    view = replace(warm(story), moment=Moment(0, None))
+    view = replace(warm(story), call=CallContext(0, None))
     edits = when_it_pays([clears(3), other])(view)
     assert [(edit.policy, edit.target.message) for edit in edits] == [("clears", story.id(3)), ("other", story.id(5))]
 

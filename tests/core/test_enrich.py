@@ -11,9 +11,9 @@ from foveate import (
     BadMessage,
     BadSetting,
     Enriched,
-    Kept,
     Media,
     Message,
+    PartRetention,
     Text,
     ToolResult,
     display_parts,
@@ -52,7 +52,7 @@ def one(text: str, save: bool | int = False, display: bool = True) -> Additional
 @pytest.mark.parametrize("plugins", [[], [("screen", [])]])
 def test_3_4_01_without_plugins_what_is_shown_and_saved_is_what_was_said(plugins: list):
     made = enrich(SAID, plugins)
-    assert made == Enriched(SAID, (Kept(),))
+    assert made == Enriched(SAID, (PartRetention(),))
     assert shown(made) == SAID.parts
     assert saved(made) == (SAID.parts, (None,))
 
@@ -74,8 +74,8 @@ def test_3_4_03_one_content_that_is_shown_and_saved_is_the_same_now_and_later():
 def test_3_4_04_a_header_stays_as_long_as_the_longest_of_its_contents():
     made = added(one("a", 2), one("b", 5))
     assert saved(made)[1] == (None, 5, 2, 2, 5, 5)
-    assert added(one("a", 2), one("b", True)).kept[1] == Kept(True, None, "screen")
-    assert added(one("a", 2, display=False), one("b")).kept[1] == Kept(True, 2, "screen")
+    assert added(one("a", 2), one("b", True)).kept[1] == PartRetention(True, None, "screen")
+    assert added(one("a", 2, display=False), one("b")).kept[1] == PartRetention(True, 2, "screen")
 
 
 def test_3_4_05_what_is_only_shown_is_not_saved_and_what_is_only_saved_is_not_shown():
@@ -89,7 +89,7 @@ def test_3_4_05_what_is_only_shown_is_not_saved_and_what_is_only_saved_is_not_sh
 @pytest.mark.parametrize("save", [False, 0, -1, -(10**30)])
 def test_3_4_06_what_is_saved_for_no_call_is_not_saved_and_has_no_header_for_good(save: int):
     assert saved(added(one("a", save))) == (SAID.parts, (None,))
-    assert added(one("a", save, display=False)) == Enriched(SAID, (Kept(),))
+    assert added(one("a", save, display=False)) == Enriched(SAID, (PartRetention(),))
     assert saved(added(one("a", save), one("b", 2)))[1] == (None, 2, 2, 2)
 
 
@@ -112,13 +112,13 @@ def test_other_fields_of_the_wrong_kind_are_refused(field: str, value: object):
 def test_3_4_12_blank_blocks_are_dropped_before_times_are_given_so_each_block_has_its_own(blank: str):
     made = added(one("a", 2), AdditionalContent((Text("b"), Text(blank), Text("c")), True, 5), one(blank, True))
     assert list(zip(made.message.parts, made.kept, strict=True)) == [
-        (SAID.parts[0], Kept()),
-        (HEADER, Kept(True, 5, "screen")),
-        (Text("a"), Kept(True, 2, "screen")),
-        (SPACE, Kept(True, 2, "screen")),
-        (Text("b"), Kept(True, 5, "screen")),
-        (Text("c"), Kept(True, 5, "screen")),
-        (SPACE, Kept(True, 5, "screen")),
+        (SAID.parts[0], PartRetention()),
+        (HEADER, PartRetention(True, 5, "screen")),
+        (Text("a"), PartRetention(True, 2, "screen")),
+        (SPACE, PartRetention(True, 2, "screen")),
+        (Text("b"), PartRetention(True, 5, "screen")),
+        (Text("c"), PartRetention(True, 5, "screen")),
+        (SPACE, PartRetention(True, 5, "screen")),
     ]
 
 
@@ -130,7 +130,7 @@ def test_3_4_13_texts_are_never_joined():
 
 def test_3_4_18_a_part_without_a_time_is_an_error_and_never_a_guess():
     made = added(one("a", 2))
-    for kept in (made.kept[:-1], (*made.kept, Kept()), ()):
+    for kept in (made.kept[:-1], (*made.kept, PartRetention()), ()):
         with pytest.raises(BadMessage, match=f"{len(kept)} times for 4 parts"):
             display_parts(made.message, kept)
         with pytest.raises(BadMessage, match=f"{len(kept)} times for 4 parts"):
@@ -141,7 +141,7 @@ def test_3_4_18_a_part_without_a_time_is_an_error_and_never_a_guess():
 
 
 def test_a_content_without_blocks_has_neither_header_nor_spacing():
-    assert added(one("", 3), AdditionalContent((), True, True)) == Enriched(SAID, (Kept(),))
+    assert added(one("", 3), AdditionalContent((), True, True)) == Enriched(SAID, (PartRetention(),))
 
 
 def test_each_plugin_has_its_header_in_the_order_they_were_asked():
@@ -187,7 +187,7 @@ def test_what_was_said_comes_first_for_good_and_is_found_again(contents: list, i
     made = enrich(into, [("p", contents), ("q", contents)])
     own = len(retained_parts(into))
     assert len(made.kept) == len(retained_parts(made.message))
-    assert made.kept[:own] == (Kept(),) * own
+    assert made.kept[:own] == (PartRetention(),) * own
     assert shown(made)[:own] == saved(made)[0][:own] == retained_parts(into)
     stamp = Stamp(0, 0, 0, "user", retention=Retention(1, made.kept) if made.kept else None)
     assert own_message(made.message, stamp) == into

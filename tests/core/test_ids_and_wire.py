@@ -14,7 +14,7 @@ from foveate.core import ids, wire
 from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
 from foveate.core.journal import Record
 from foveate.core.messages import Extra, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, user
-from foveate.core.stamps import Expanded, Kept, Lease, Retention, Stamp, Stop, Usage
+from foveate.core.stamps import Expanded, Lease, PartRetention, Retention, Stamp, Stop, Usage
 from foveate.errors import BadEdit, BadMessage
 from foveate.testing import say
 from foveate.testing.strategies import edits, messages
@@ -97,7 +97,12 @@ def test_a_chain_of_stamps_is_called_what_it_has_always_been_called():
     first = ids.seal(ids.NOTHING, ONE, stamp)
     assert first == "200c3a62c56471bc556c158464f9611b17b54c8f"
     assert ids.seal(first, TWO, stamp) == "044957abe4c43204c9205b4f757c28fa23f768b8"
-    said = replace(STAMP, lease=Lease(2, "compact"), retention=Retention(4, (Kept(), Kept(False, 2))), metadata="{}")
+    said = replace(
+        STAMP,
+        lease=Lease(2, "compact"),
+        retention=Retention(4, (PartRetention(), PartRetention(False, 2))),
+        metadata="{}",
+    )
     longer = wire.encode_stamp(said)
     assert longer[1:].startswith(stamp[1:])
     assert (wire.decode_stamp(longer), wire.decode_stamp(stamp)) == (said, STAMP)

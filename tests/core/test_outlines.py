@@ -9,7 +9,7 @@ from foveate.core import ids, wire
 from foveate.core.edits import Edit, Hide, Replace, Restore, Span, Summarize, Target
 from foveate.core.journal import Record
 from foveate.core.messages import Text
-from foveate.core.outlines import ERASED, erased_edit, erased_stamp, is_erased, outline_of_record, outline_of_stamp
+from foveate.core.redacted_form import ERASED, erased_edit, erased_stamp, is_erased, redacted_record, redacted_stamp
 from foveate.core.stamps import Stamp
 
 ONE, TWO = "1" * 40, "2" * 40
@@ -26,7 +26,7 @@ def record(*edits: Edit) -> Record:
 def test_erased_texts_are_gone_and_the_outline_is_as_before():
     before = record(REPLACED, Hide(Target(TWO)), SUMMED_UP)
     after = replace(before, edits=tuple(map(erased_edit, before.edits)))
-    assert outline_of_record(after) == outline_of_record(before)
+    assert redacted_record(after) == redacted_record(before)
     assert (b"secret" in wire.encode_record(before), b"secret" in wire.encode_record(after)) == (True, False)
     assert [is_erased(edit) for edit in after.edits] == [True, False, True]
     assert after.edits[2] == replace(SUMMED_UP, text=ERASED, reason="", erased=after.edits[2].erased)
@@ -47,18 +47,18 @@ def test_erased_texts_are_gone_and_the_outline_is_as_before():
     ],
 )
 def test_any_other_record_has_another_outline(other: Record):
-    assert outline_of_record(other) != outline_of_record(record(REPLACED))
+    assert redacted_record(other) != redacted_record(record(REPLACED))
 
 
 def test_an_applications_own_facts_leave_a_stamp_without_breaking_its_seal():
     stamp = Stamp(1, 2, 3, "user", metadata='{"name": "Ada"}', step="run/1")
     erased = erased_stamp(stamp)
     assert (b"Ada" in wire.encode_stamp(erased), erased_stamp(erased)) == (False, erased)
-    assert outline_of_stamp(erased) == outline_of_stamp(stamp)
-    assert outline_of_stamp(replace(stamp, metadata='{"name": "Bob"}')) != outline_of_stamp(stamp)
-    assert outline_of_stamp(replace(stamp, metadata="")) == wire.encode_stamp(replace(stamp, metadata=""))
+    assert redacted_stamp(erased) == redacted_stamp(stamp)
+    assert redacted_stamp(replace(stamp, metadata='{"name": "Bob"}')) != redacted_stamp(stamp)
+    assert redacted_stamp(replace(stamp, metadata="")) == wire.encode_stamp(replace(stamp, metadata=""))
 
 
 def test_a_record_of_an_earlier_version_has_another_id_which_is_still_known():
     body = wire.encode_record(record(REPLACED))
-    assert ids.early_record_id("", body) != ids.record_id("", outline_of_record(record(REPLACED)))
+    assert ids.early_record_id("", body) != ids.record_id("", redacted_record(record(REPLACED)))

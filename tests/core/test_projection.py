@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin, meet
+from foveate.core.effective_edits import EffectiveEdits, gaps, inverse_edits
 from foveate.core.journal import Record
 from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, assistant
 from foveate.core.projection import Projection
 from foveate.core.snapshots import Cover, Facts, Row, Snapshot, topmost
 from foveate.core.stamps import Stamp, Usage
-from foveate.core.standing import Standing, gaps, way_back
 from foveate.testing import answer, call, calls, say, system, thought, user
 from foveate.testing.strategies import edits, histories
 
@@ -720,8 +720,8 @@ def test_taking_edits_back_shows_what_is_shown_without_them(data):
     first = data.draw(st.integers(1, max(1, len(made))))
     undone = range(first, data.draw(st.integers(first, max(first, len(made)))) + 1)
     where = story.where(row.id for row in story.rows)
-    now, then = Standing(made, where), Standing(made, where, without=undone)
-    back = way_back(now, then, gaps(now, then), {row.position: row.id for row in story.rows})
+    now, then = EffectiveEdits(made, where), EffectiveEdits(made, where, without=undone)
+    back = inverse_edits(now, then, gaps(now, then), {row.position: row.id for row in story.rows})
     if back:
         story.edit(*back)
     assert told(story) == told_plainly(story, undone)

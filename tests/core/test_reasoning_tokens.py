@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from foveate import Conversation, Reasoning, ToolCall, open_conversation
-from foveate.core.counting import MESSAGE_TOKENS, tokens_of
 from foveate.core.messages import assistant
 from foveate.core.profiles import PROFILES, Profile
-from foveate.core.showing import mended
+from foveate.core.rendering import mended
+from foveate.core.sizes import MESSAGE_TOKENS, tokens_of
 from foveate.testing import answer, user
 
 THOUGHT = "I should look at the parser first. " * 40
@@ -36,7 +36,7 @@ def asked(format: str, reasoning: Reasoning) -> Conversation:
 def test_old_reasoning_counts_where_it_is_sent_and_nowhere_else(case: str):
     format, reasoning, is_sent = CASES[case]
     chat = asked(format, reasoning)
-    view = chat.settle()
+    view = chat.prepare()
     body = chat.format.body(view, profile=chat.profile).decode()
     assert (THOUGHT in body) == is_sent
     assert view.entries[1].tokens == REST + (len(THOUGHT) // 4 if is_sent else 0)

@@ -217,7 +217,7 @@ def worked(store: str, **options: object):
     views = []
     chat.append("Look at the files.")
     for n in (1, 2, 3, 4, 1):
-        views.append(chat.settle())
+        views.append(chat.prepare())
         chat.record(reads(f"c{len(chat)}", f"{n}.py"), usage=Usage(100, 10, 0, 5))
         chat.append(tool_result(f"c{len(chat) - 1}", f"line of {n}\n" * 400))
     return chat, views
@@ -253,7 +253,7 @@ def test_a_fork_counts_the_past_it_shares():
 def test_a_message_that_came_while_a_call_was_under_way_was_not_sent_with_it():
     chat = open_conversation("c", window=100_000, policy="none")
     chat.append("one")
-    view = chat.settle()
+    view = chat.prepare()
     chat.append("two, meanwhile")
     chat.record(assistant("answer"))
     assert chat.totals().tokens_sent == view.tokens
@@ -268,7 +268,7 @@ def test_an_async_conversation_tells_the_same():
     async def talk() -> Totals:
         async with await open_async_conversation("c", window=100_000, policy="none") as chat:
             await chat.append("hello")
-            await chat.settle()
+            await chat.prepare()
             await chat.record(assistant("hi"))
             return await chat.totals()
 
@@ -288,7 +288,7 @@ def test_sent_and_rebilled_are_what_the_bytes_of_each_request_come_to(policy):
             continue
         if number % 17 == 0 and (shrunk := [entry.handle for entry in chat.view if entry.shrunk and entry.expandable]):
             chat.expand(shrunk[0])
-        view = chat.settle()
+        view = chat.prepare()
         request = chat.format.rendered(view, profile=chat.profile)
         bodies = [one.body for one in request]
         same = next((i for i, (old, new) in enumerate(zip(before, bodies, strict=False)) if old != new), len(before))
@@ -319,7 +319,7 @@ def test_what_was_summed_up_along_the_way_is_what_is_summed_up_anew(data: st.Dat
         match data.draw(st.sampled_from(["", "", "settle", "edit", "erase", "expand"])):
             case "settle":
                 with suppress(BadInput, DoesNotFit):
-                    chat.settle()
+                    chat.prepare()
             case "edit":
                 with suppress(BadInput, BadEdit):
                     chat.edit(*data.draw(edits([row.id for row in chat.history()], max_size=2)))

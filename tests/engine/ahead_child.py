@@ -27,7 +27,7 @@ def main(path: str) -> None:
             if number > 1:
                 chat.record(say(f"a{number - 1} " + text_of(490, number)))
             chat.append(user(f"q{number} " + text_of(490, number)))
-            chat.settle()
+            chat.prepare()
             print("message", len(chat), flush=True)
         begun.wait()
         print("asked", flush=True)

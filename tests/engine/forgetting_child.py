@@ -58,11 +58,11 @@ def talk(chat: Conversation, turns: int = 20) -> None:
         chat.append(assistant("Looking.", ToolCall(f"c{n}", "read_file", f'{{"path":"src/{word}.py"}}')))
         chat.append(tool_result(f"c{n}", f"def {word}(): return '{word}'\n" * 150))
         chat.append(assistant(f"It is in {word}."))
-        chat.settle()
+        chat.prepare()
         chat.prompt()
     chat.search("part7")
     chat.compact()
-    chat.settle()
+    chat.prepare()
 
 
 def opened(path: Path, policy: str, summarizer: Any) -> Conversation:
@@ -79,7 +79,7 @@ def erased_here(path: Path, policy: str) -> tuple[int, list[str]]:
         before = len(holding(secret()))
         for handle in ("m13", "m14", "m15", "m16"):
             chat.erase(handle)
-        chat.settle()
+        chat.prepare()
         after = holding(secret())
         assert chat.leftovers() == (4, [])
         return before, after
@@ -94,7 +94,7 @@ def erased_elsewhere(path: Path) -> tuple[int, list[str]]:
         before = len(holding(secret()))
         chat.append("And now?")
         chat.refresh()
-        chat.settle()
+        chat.prepare()
         chat.prompt()
         return before, holding(secret())
 

@@ -26,7 +26,7 @@ def texts(view: View) -> list[str]:
 
 def refusals(chat: Conversation, view: View | None = None) -> list[str]:
     """What the second checker says of the body that shows this view."""
-    body = chat.format.body(view or chat.settle(), profile=chat.profile)
+    body = chat.format.body(view or chat.prepare(), profile=chat.profile)
     return [str(refusal) for refusal in BodyChecker(chat.format.name).check(body)]
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from foveate import (
     Aged,
+    ConflictError,
     Media,
     NotExpandable,
-    StalePlan,
     StoreError,
     age_conversation,
     age_database,
@@ -25,7 +25,7 @@ from foveate import (
 from foveate.core.ages import Age
 from foveate.core.edits import Hide, Replace, Span, Summarize, Target
 from foveate.core.messages import Message, Text, ToolCall, assistant, system, tool_result, user
-from foveate.core.outlines import ERASED
+from foveate.core.redacted_form import ERASED
 from foveate.core.rules import check
 from foveate.core.runs import AgentRun
 from foveate.core.stamps import Usage
@@ -116,9 +116,9 @@ def test_what_went_cannot_be_had_back_and_its_summary_stays() -> None:
     chat.age({"all": "2 turns"})
     with pytest.raises(NotExpandable, match="erased"):
         chat.expand("m4")
-    assert "Half of it was seen." in texts(chat.settle())
+    assert "Half of it was seen." in texts(chat.prepare())
     chat.undo(1)
-    assert "Look 1." not in texts(chat.settle())
+    assert "Look 1." not in texts(chat.prepare())
     assert refusals(chat) == []
 
 
@@ -143,7 +143,7 @@ def test_a_short_form_waits_unless_told_and_then_a_note_stands_there() -> None:
     assert chat.age({"tool results": "1 turn"}).waiting == (("short", 1), ("shown", 1))
     chat.age({"tool results": "1 turn, even short"})
     assert gone(chat) == [4]
-    assert texts(chat.settle())[2:4] == ["Look 1.", "[erased]"]
+    assert texts(chat.prepare())[2:4] == ["Look 1.", "[erased]"]
     assert refusals(chat) == []
     assert chat.leftovers() == (1, [])
 
@@ -169,18 +169,18 @@ def test_summaries_go_too_where_a_rule_says_even_shown() -> None:
     chat = summed_up()
     done = chat.age({"tool results": "6 turns, even shown"})
     assert ([one.handles for one in done.erased], gone(chat)) == (["m4 m6"], [4, 6])
-    assert "Half of it was seen." not in texts(chat.settle())
-    assert texts(chat.settle())[2:5] == ["Look 1.", "[erased]", "Look 2."]
+    assert "Half of it was seen." not in texts(chat.prepare())
+    assert texts(chat.prepare())[2:5] == ["Look 1.", "[erased]", "Look 2."]
     assert (refusals(chat), chat.leftovers()) == ([], (2, []))
 
 
 def test_a_summary_that_outlived_what_it_tells_of_goes_when_a_stricter_rule_reaches_that() -> None:
     chat = summed_up()
     chat.age({"tool results": "2 turns"})
-    assert "Half of it was seen." in texts(chat.settle())
+    assert "Half of it was seen." in texts(chat.prepare())
     strict = {"tool results": ["2 turns", "5 turns, even shown"]}
     chat.age(strict)
-    assert "Half of it was seen." not in texts(chat.settle())
+    assert "Half of it was seen." not in texts(chat.prepare())
     assert [edit.text for record in chat.records() for edit in record.edits if isinstance(edit, Summarize)] == [ERASED]
     assert (chat.verify(), chat.leftovers()[1]) == ([], [])
 
@@ -255,14 +255,14 @@ def test_a_search_that_is_shown_again_keeps_what_it_quotes() -> None:
     rows = chat.history()
     chat.edit(Hide(Span(rows[1].id, rows[2].id)))
     chat.record(assistant("", ToolCall("s1", "expand", '{"search":"swordfish"}')))
-    chat.settle()
+    chat.prepare()
     rows = chat.history()
     chat.edit(Summarize(Span(rows[4].id, rows[5].id), "It was looked up."))
     chat.expand("m6", where="tail")
     chat.record(assistant("Swordfish."))
-    before = texts(chat.settle())
+    before = texts(chat.prepare())
     chat.age({"all": "1 turn"})
-    assert (gone(chat), texts(chat.settle()) == before) == ([3, 5], True)
+    assert (gone(chat), texts(chat.prepare()) == before) == ([3, 5], True)
 
 
 def test_runs_that_ended_long_ago_lose_their_texts() -> None:
@@ -301,11 +301,11 @@ def test_what_a_fork_shows_again_in_a_message_of_its_own_waits(ask: str) -> None
     chat = summed_up(expand=True)
     fork = chat.fork("fork")
     fork.record(assistant("", ToolCall("e1", "expand", ask)))
-    before = texts(fork.settle())
+    before = texts(fork.prepare())
     assert "seen 1: 1 1" in before[-1]
     assert dict(chat.age({"tool results": "2 turns"}).waiting)["forked"] >= 1
     fork.refresh()
-    assert texts(fork.settle()) == before
+    assert texts(fork.prepare()) == before
     assert 4 not in gone(chat)
 
 
@@ -421,7 +421,7 @@ def test_who_shows_a_message_again_meanwhile_keeps_it(where: Any) -> None:
     chat, other = summed_up(store=store), opened(store=store)
     assert chat.age({"tool results": "2 turns"}).messages == 3
     assert gone(chat) == [6, 8, 10]
-    assert "seen 1" in "".join(texts(chat.settle()))
+    assert "seen 1" in "".join(texts(chat.prepare()))
 
 
 @pytest.mark.parametrize("even", ["", ", even shown"])
@@ -488,7 +488,7 @@ def test_one_that_is_never_left_alone_does_not_keep_the_others_from_letting_go()
         for tenant, one in age_database(store, {"tool results": "2 turns"}):
             done.append((tenant, one.conversation, one.messages))
 
-    with pytest.raises(StalePlan, match="'a'"):
+    with pytest.raises(ConflictError, match="'a'"):
         let_go()
     assert done == [("acme", "b", 4), ("zeta", "a2", 4)]
 
@@ -558,7 +558,7 @@ def test_others_that_never_stop_changing_the_view_are_told_of() -> None:
 
     store = Pinning()
     chat, other = summed_up(store=store), opened(store=store)
-    with pytest.raises(StalePlan, match="Others kept changing 'c'"):
+    with pytest.raises(ConflictError, match="Others kept changing 'c'"):
         chat.age({"tool results": "2 turns"})
     assert gone(chat) == []
 

@@ -60,7 +60,7 @@ def ask(one: Conversation, number: int) -> View:
     if number > 1:
         one.record(say(f"a{number - 1} " + text_of(490, number)))
     one.append(user(f"q{number} " + text_of(490, number)))
-    return one.settle()
+    return one.prepare()
 
 
 def talk(one: Conversation, first: int, last: int) -> View:
@@ -178,7 +178,7 @@ def test_a_leap_over_the_share_is_answered_as_without_a_background():
     background = HandCranked()
     one, asked = story(background)
     one.append([user("Go."), say(text_of(2_000)), user("And?"), say(text_of(8_000)), user("So?")])
-    assert texts(one.settle())[0] == "In short."
+    assert texts(one.prepare())[0] == "In short."
     assert (background.jobs, len(asked.requests)) == ([], 1)
     assert tasks(one) == [("pending", 1, ""), ("done", 1, "")]
 
@@ -216,9 +216,9 @@ def test_a_dry_run_shows_what_lies_ready_and_changes_nothing():
     background.crank()
     one.append(user("q11 " + text_of(990)))
     ask_now = one.plan()
-    assert [request.policy for request in ask_now.requests] == ["compact"]  # It is taken in by the next `settle`.
+    assert [request.policy for request in ask_now.requests] == ["compact"]  # It is taken in by the next `prepare`.
     assert len(asked.requests) == 1
-    assert begins(one.settle())[0] == "In short."
+    assert begins(one.prepare())[0] == "In short."
 
 
 def test_the_next_one_carries_the_last_one_on():
@@ -259,10 +259,10 @@ def test_one_that_fails_is_dropped_noted_and_counted(answers: list[Any], why: st
 def run(one: Conversation, first: int, last: int) -> View:
     """Calls of a tool and their results, 500 tokens each, in an agent's run without any input of the user."""
     for number in range(first, last + 1):
-        one.settle()
+        one.prepare()
         one.record(call(f"c{number}", "read", n=number))
         one.append(answer(f"c{number}", text_of(480, number)))
-    return one.settle()
+    return one.prepare()
 
 
 def test_f16_a_failing_model_is_asked_so_often_and_the_last_attempt_is_one_that_is_due():
@@ -344,7 +344,7 @@ def test_a_strict_policy_that_has_waited_in_vain_tells_so_once():
         run(one, 1, 30)
     assert tasks(one) == [("failed", 1, "the summarizer raised OSError: down")]
     with pytest.raises(CompactionFailed) as second:
-        one.settle()
+        one.prepare()
     assert second.value.attempt == 2
 
 
@@ -384,7 +384,7 @@ def test_f35_one_whose_span_was_edited_meanwhile_is_dropped_whole(act: Callable[
     background.crank()
     before = texts(one.view)
     number = one.head.number
-    assert texts(one.settle()) == before
+    assert texts(one.prepare()) == before
     ((state, attempt, why),) = tasks(one)
     assert (state, attempt) == ("skipped", 1)
     assert "was changed meanwhile" in why
@@ -401,7 +401,7 @@ def test_one_over_what_was_expanded_meanwhile_is_dropped():
     talk(one, 1, 8)
     background.crank()
     one.expand("m2")
-    assert begins(one.settle()) == said(1, 8)
+    assert begins(one.prepare()) == said(1, 8)
     assert tasks(one) == [("skipped", 1, "m2 was changed meanwhile")]
 
 
@@ -468,7 +468,7 @@ def test_after_each_one_in_a_row_that_came_too_late_the_next_is_asked_for_later(
     begun = []
     for number in range(40):
         one.append("And?")
-        one.settle()
+        one.prepare()
         if background.waiting:
             begun.append(number)
             background.crank()
@@ -486,7 +486,7 @@ def test_one_of_the_past_that_the_conversation_departed_from_is_dropped(is_writt
         background.crank()
     kept = [row.message for row in one.history()][:6]
     wire = one.format.render([*kept, user("Otherwise.")])
-    view = one.settle(messages=wire)
+    view = one.prepare(messages=wire)
     assert begins(view) == [*said(1, 3), "a3", "Otherwise."]
     assert (view.preparing, background.waiting) == ((), [])
     assert tasks(one) == [("skipped", 1, "the conversation departed from the past that it was made of")]
@@ -509,7 +509,7 @@ def test_f35_two_processes_prepare_and_the_second_one_is_dropped(tmp_path):
     two, _ = story(backgrounds[1], store=SqliteStore(tmp_path / "c.db"), answers=("Two.",))
     talk(one, 1, 7)
     two.refresh()
-    two.settle()
+    two.prepare()
     assert [len(background.jobs) for background in backgrounds] == [1, 1]
     for background in backgrounds:
         background.crank()
@@ -517,11 +517,11 @@ def test_f35_two_processes_prepare_and_the_second_one_is_dropped(tmp_path):
     two.refresh()
     two.append(user(text_of(2_000)))
     one.refresh()
-    assert texts(one.settle())[0] == "One."
-    view = two.settle()
+    assert texts(one.prepare())[0] == "One."
+    view = two.prepare()
     assert texts(view)[0] == "One."
     two.refresh()
-    assert texts(two.settle())[0] == "One."
+    assert texts(two.prepare())[0] == "One."
     assert [entry.kind for entry in two.view].count("summary") == 1
     assert [state for state, _, _ in tasks(two)] == ["done", "skipped"]
     assert two.verify() == []
@@ -545,7 +545,7 @@ def test_f35_a_plan_that_another_process_made_stale_is_made_anew_and_keeps_what_
     other.refresh()
     store.hook = lambda: other.edit(Pin(Target(other.history()[-1].id))) and None
     one.append(user(text_of(1_200)))
-    assert texts(one.settle())[0] == "In short."
+    assert texts(one.prepare())[0] == "In short."
     assert (len(asked.requests), background.waits) == (1, 0)
     assert tasks(one) == [("done", 1, "")]
 
@@ -575,10 +575,10 @@ def test_checkpoints_ahead_roll_on():
     )
     for number in range(1, 40):
         one.append(f"q{number}")
-        one.settle()
+        one.prepare()
         one.record(call(f"c{number}", "read", n=number))
         one.append(answer(f"c{number}", text_of(100, number)))
-        one.settle()
+        one.prepare()
         one.record(say(f"a{number}"))
         background.crank()
         assert refusals(one) == []
@@ -618,7 +618,7 @@ def test_behind_a_reply_nothing_is_waited_for_however_full_the_window_is():
     one.record(say(text_of(9_500)))
     assert (bool(is_over(one.view)), len(background.waiting), background.waits) == (True, 1, 0)
     one.append("And?")
-    assert texts(one.settle())[0] == "In short."
+    assert texts(one.prepare())[0] == "In short."
     assert background.waits == 1
 
 
@@ -643,19 +643,19 @@ def test_leases_that_end_together_are_answered_a_few_at_a_time():
     one, asked = story(background, expire_results(), window=100_000)
     one.append(user("Go."))
     for number in range(6):
-        one.settle()
+        one.prepare()
         one.record(call(f"c{number}", "read", n=number))
         lease = Lease(
             expiration_turns=6 - number, expiration_mode="compact", compact_mode="summary", compact_length=100
         )
         one.append(answer(f"c{number}", text_of(400, number)), lease=lease)
     for _ in range(6):
-        one.settle()
+        one.prepare()
         assert len(background.waiting) <= 4
         background.crank()
         one.record(say("Hm."))
         one.append("And?")
-    one.settle()
+    one.prepare()
     assert len(asked.requests) == 6
     assert sum("In short." in text for text in texts(one.view)) == 6
 
@@ -677,11 +677,11 @@ def test_an_answer_may_lead_to_a_further_question_in_the_background():
     background = HandCranked()
     one, asked = story(background, twice, answers=("in short", "en bref"))
     one.append("Hi.")
-    one.settle()
+    one.prepare()
     background.crank()
-    one.settle()
+    one.prepare()
     background.crank()
-    one.settle()
+    one.prepare()
     assert [request.prompt for request in asked.requests] == ["", "translate"]
     assert [edit.reason for receipt in one.receipts() for edit in receipt.edits] == ["en bref"]
     assert background.waits == 0

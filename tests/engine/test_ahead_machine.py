@@ -93,10 +93,10 @@ class Prepares(RuleBasedStateMachine):
             self.count += 1
             id = f"c{self.count}"
             self.add("append", user(f"q{self.count} " + text_of(tokens, self.count)))
-            self.settle()
+            self.prepare()
             self.add("record", call(id, "read", n=self.count))
             self.add("append", answer(id, text_of(tokens, self.count)))
-            self.settle()
+            self.prepare()
             self.add("record", say(f"a{self.count}"))
 
     @rule()
@@ -110,7 +110,7 @@ class Prepares(RuleBasedStateMachine):
     @rule()
     def settle(self) -> None:
         try:
-            view = self.chat.settle()
+            view = self.chat.prepare()
         except (BadInput, DoesNotFit):  # Nothing to send; or what was pinned by hand fills the window.
             return
         assert not is_over(view)
@@ -143,7 +143,7 @@ class Prepares(RuleBasedStateMachine):
         names = set(self.store.names(""))
         old = self.said[self.chat.name]
         with suppress(DoesNotFit):
-            self.chat.settle(messages=kept)
+            self.chat.prepare(messages=kept)
         for name in set(self.store.names("")) - names:
             self.said[name] = old
         self.said[self.chat.name] = kept

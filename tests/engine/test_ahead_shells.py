@@ -54,7 +54,7 @@ def ask(one: Conversation, number: int) -> View:
     if number > 1:
         one.record(say(f"a{number - 1} " + text_of(490, number)))
     one.append(user(f"q{number} " + text_of(490, number)))
-    return one.settle()
+    return one.prepare()
 
 
 def talk(one: Conversation, first: int, last: int) -> View:
@@ -197,7 +197,7 @@ async def async_talk(one: AsyncConversation, first: int, last: int) -> View:
         if number > 1:
             await one.record(say(f"a{number - 1} " + text_of(490, number)))
         await one.append(user(f"q{number} " + text_of(490, number)))
-        view = await one.settle()
+        view = await one.prepare()
     return view
 
 
@@ -288,14 +288,14 @@ def test_who_waits_may_be_cancelled_and_what_is_written_meanwhile_is_taken_by_th
         one = await open_async_conversation("c", policy=(COMPACT,), summarizer=later, **SIZE)
         await async_talk(one, 1, 10)
         await one.append(user(text_of(990)))
-        waiting = asyncio.ensure_future(one.settle())
+        waiting = asyncio.ensure_future(one.prepare())
         for _ in range(50):
             await asyncio.sleep(0.001)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
         let_go.set()
-        assert texts(await one.settle())[0] == "In short."
+        assert texts(await one.prepare())[0] == "In short."
         assert await one.verify() == []
         await one.close()
 

@@ -65,7 +65,7 @@ def talked(store: Any, policy: str, clock: Callable[[], int], turns: int = 8) ->
     with opened as chat:
         for message in agent_run(turns, 3, result_chars=(200, 3_000)):
             if message.role == "assistant":
-                assert chat.view.moment.idle is None or chat.view.moment.idle >= 0
+                assert chat.view.call.idle is None or chat.view.call.idle >= 0
                 shown.append(chat.prompt())
             chat.append(message)
         assert chat.verify() == []
@@ -136,7 +136,7 @@ def test_a_cache_is_not_taken_for_cold_because_the_clock_was_set_back() -> None:
         told = []
         for then in (NOW + 1000, NOW - HOUR, 1, NOW + 299_000, NOW + 301_000):
             now[0] = then
-            told.append((chat.view.moment.idle, is_cold(chat.view, prices)))
+            told.append((chat.view.call.idle, is_cold(chat.view, prices)))
     assert told == [(1.0, False), (0.0, False), (0.0, False), (299.0, False), (301.0, True)]
 
 

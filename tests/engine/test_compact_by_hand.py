@@ -123,7 +123,7 @@ def test_the_next_compaction_on_overflow_asks_again_as_if_nothing_had_been():
     for n in range(12):
         one.append([user(f"R{n} " + text_of(500, n)), say(text_of(500, n + 90))])
     one.append("So?")
-    one.settle()
+    one.prepare()
     assert texts(one.view)[0] == "All is well."
     assert asked.requests[1].previous.startswith("## Goal\nQ1 ")
 

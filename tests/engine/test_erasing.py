@@ -48,7 +48,7 @@ def test_an_answer_that_is_erased_stands_as_a_note_behind_its_call(provider: str
     chat = talked(provider)
     done = chat.erase("m4", reason="asked for", who="ann")
     assert (done.number, done.handles, done.messages, done.who, done.reason) == (1, "m4", 1, "ann", "asked for")
-    view = chat.settle()
+    view = chat.prepare()
     assert texts(view)[2:6] == ["I look.", "sun in Rome", "[erased]", "Rain and sun."]
     assert refusals(chat) == []
     assert b"rain in Paris" not in chat.body()
@@ -60,9 +60,9 @@ def test_an_answer_that_is_erased_stands_as_a_note_behind_its_call(provider: str
 def test_whatever_is_erased_the_view_is_legal(provider: str, handle: str) -> None:
     chat = talked(provider)
     gone = [message.text for message in chat.originals(handle)]
-    chat.settle()
+    chat.prepare()
     chat.erase(handle)
-    view = chat.settle()
+    view = chat.prepare()
     assert check(view, chat.profile) == []
     assert refusals(chat, view) == []
     assert not {*gone} & {*texts(view)}
@@ -76,9 +76,9 @@ def test_where_the_last_input_is_erased_an_older_one_may_stay_as_short_as_it_was
     chat.edit(Replace(Target(chat.view.entries[1].id, (0,)), (Text("The weather?"),)))
     chat.erase("m7")
     for one in (chat, opened(provider=provider, store=store)):
-        assert (texts(one.settle())[1], check(one.view, one.profile)) == ("The weather?", [])
+        assert (texts(one.prepare())[1], check(one.view, one.profile)) == ("The weather?", [])
     chat.append(user("And tomorrow?"))
-    assert texts(chat.settle())[-1] == "And tomorrow?"
+    assert texts(chat.prepare())[-1] == "And tomorrow?"
 
 
 @pytest.mark.parametrize("is_shown", [True, False])
@@ -86,7 +86,7 @@ def test_reasoning_that_is_bound_to_what_was_shown_of_an_erased_message_is_not_s
     """Of a provider that takes back reasoning only behind the past it followed."""
 
     def thoughts(chat: Any) -> list[str]:
-        return [part.text for entry in chat.settle() for part in entry.message.parts if isinstance(part, Reasoning)]
+        return [part.text for entry in chat.prepare() for part in entry.message.parts if isinstance(part, Reasoning)]
 
     store = MemoryStore()
     chat = talked("anthropic", store=store, model="claude-opus-5-5")
@@ -108,27 +108,27 @@ def test_reasoning_that_is_bound_to_what_was_shown_of_an_erased_message_is_not_s
 def test_erasing_again_changes_nothing() -> None:
     chat = talked()
     chat.erase("m4")
-    before = (chat.head, shown(chat.settle()))
+    before = (chat.head, shown(chat.prepare()))
     assert chat.erase("m4") == Erased(0)
-    assert (chat.head, shown(chat.settle())) == before
+    assert (chat.head, shown(chat.prepare())) == before
 
 
 def test_what_cannot_be_erased_changes_nothing() -> None:
     chat = talked()
-    before = (chat.head, shown(chat.settle()))
+    before = (chat.head, shown(chat.prepare()))
     for handle in ("m8", "m0", "x", "m6-m8", "f" * 40):
         with pytest.raises(UnknownHandle):
             chat.erase(handle)
     with pytest.raises(BadInput, match="names a part; a message is erased as a whole: erase m4"):
         chat.erase("m4.1")
-    assert (chat.head, shown(chat.settle()), chat.erasures()) == (*before, [])
+    assert (chat.head, shown(chat.prepare()), chat.erasures()) == (*before, [])
 
 
 def test_a_message_is_also_named_by_its_id_and_by_its_place_in_the_view() -> None:
     chat = talked()
-    chat.settle()
+    chat.prepare()
     assert chat.erase(chat.history()[3].id).handles == "m4"
-    chat.settle()
+    chat.prepare()
     assert chat.erase(1).handles == "m2"
 
 
@@ -136,9 +136,9 @@ def test_a_summary_that_told_of_it_gives_way_to_the_other_originals() -> None:
     chat = talked()
     ids = [row.id for row in chat.history()]
     chat.edit(Summarize(Span(ids[1], ids[5]), "It rains in Paris; the sun shines in Rome."))
-    assert len(chat.settle()) == 3
+    assert len(chat.prepare()) == 3
     chat.erase("m4")
-    assert texts(chat.settle()) == [
+    assert texts(chat.prepare()) == [
         *("You help.", "What is the weather?", "I look.", "sun in Rome", "[erased]", "Rain and sun.", "Thank you.")
     ]
     assert chat.records()[-1].author == "erase"
@@ -151,7 +151,7 @@ def test_where_there_is_no_room_for_them_a_note_stands_for_them() -> None:
     ids = [row.id for row in chat.history()]
     chat.edit(Summarize(Span(ids[0], ids[2]), "Long ones."))
     chat.erase("m1")
-    view = chat.settle()
+    view = chat.prepare()
     assert texts(view)[0] == "[erased]"
     assert view.tokens <= view.budget.usable
     assert refusals(chat, view) == []
@@ -164,8 +164,8 @@ def test_of_summaries_in_summaries_all_give_way() -> None:
     chat.edit(Summarize(Span(ids[1], ids[3]), "It rains in Paris."))
     chat.edit(Summarize(Span(ids[1], ids[5]), "Paris: rain. Rome: sun."))
     chat.erase("m4")
-    assert "[erased]" not in texts(chat.settle())[:4]
-    assert len(texts(chat.settle())) == 7
+    assert "[erased]" not in texts(chat.prepare())[:4]
+    assert len(texts(chat.prepare())) == 7
 
 
 def test_a_placeholder_of_it_is_gone_too() -> None:
@@ -173,7 +173,7 @@ def test_a_placeholder_of_it_is_gone_too() -> None:
     four = chat.history()[3].id
     chat.edit(Replace(Target(four, (0,)), (Text("[it rains]"),)))
     chat.erase("m4")
-    assert "[it rains]" not in str(texts(chat.settle()))
+    assert "[it rains]" not in str(texts(chat.prepare()))
     assert "it rains" not in repr(chat.records())
 
 
@@ -185,11 +185,11 @@ def test_a_copy_that_was_asked_for_is_erased_with_it() -> None:
     three = chat.history()[2].id
     chat.edit(Replace(Target(three, (0,)), (Text("[plums]"),)))
     chat.append(assistant("", ToolCall("e", "expand", '{"handle":"m3","lines":"1-4"}')))
-    chat.settle()
+    chat.prepare()
     chat.expand("m3", where="tail")
     assert sum("plum 3" in text for text in texts(chat.view)) == 2
     chat.erase("m3")
-    assert "plum" not in repr(shown(chat.settle())) + repr(chat.history()) + repr(chat.records())
+    assert "plum" not in repr(shown(chat.prepare())) + repr(chat.history()) + repr(chat.records())
     assert refusals(chat) == []
     assert chat.leftovers() == (3, [])
 
@@ -208,13 +208,13 @@ def test_who_has_it_open_elsewhere_sees_it_go(tmp_path: Path) -> None:
     """The other one commits a plan, finds it stale, and shows what there is."""
     store = MemoryStore()
     one, other = talked(store=store), opened(store=store)
-    assert "rain in Paris" in texts(other.settle())
+    assert "rain in Paris" in texts(other.prepare())
     fork = one.fork("fork")
     one.erase("m4")
     other.pin("m6")
-    assert "rain in Paris" not in texts(other.settle())
+    assert "rain in Paris" not in texts(other.prepare())
     fork.refresh()
-    assert "rain in Paris" not in texts(fork.settle())
+    assert "rain in Paris" not in texts(fork.prepare())
     other.append(user("And now?"))
     assert other.verify() == []
 
@@ -233,7 +233,7 @@ def test_no_cache_of_a_function_holds_it(tmp_path: Path) -> None:
     chat.append(tool_result("c", "\n".join(f"quince {n}: {n * n}" for n in range(300))))
     for n in range(8):
         chat.append([assistant(f"Seen {n}."), user("more " * 80)])
-        chat.settle()
+        chat.prepare()
     assert remembered() > 0
     chat.erase("m3")
     assert remembered() == 0
@@ -246,7 +246,7 @@ def test_an_async_conversation_erases_too() -> None:
         async with await open_async_conversation("c", format="openai", window=9_000) as chat:
             await chat.append([user("a secret"), user("else")])
             done = await chat.erase("m1")
-            return [done.messages, await chat.leftovers(), await chat.erasures() == [done], texts(await chat.settle())]
+            return [done.messages, await chat.leftovers(), await chat.erasures() == [done], texts(await chat.prepare())]
 
     assert asyncio.run(run()) == [1, (1, []), True, ["else"]]
 
@@ -273,7 +273,7 @@ def test_whatever_was_said_and_edited_every_view_after_an_erasure_is_legal(provi
         last = data.draw(st.integers(first, len(ids)))
         chat.erase(f"m{first}-m{last}" if last > first else f"m{first}")
         try:
-            view = chat.settle()
+            view = chat.prepare()
         except (BadInput, DoesNotFit):
             continue
         assert check(view, chat.profile) == []

@@ -40,7 +40,7 @@ def opened(provider: str, policy: object, *, window: int = 100_000, store: objec
 def settled(chat: Conversation) -> list[bytes]:
     """The rendered messages of the next call, checked by both checkers; nothing where there is nothing to send."""
     try:
-        view = chat.settle()
+        view = chat.prepare()
     except BadInput:
         return []
     assert check(view, chat.profile) == []
@@ -139,7 +139,7 @@ def test_the_floor_keeps_any_view_within_any_budget_or_says_honestly_that_it_can
     for message in kept(history):
         chat.append(message)
         try:
-            view = chat.settle()
+            view = chat.prepare()
         except (BadInput, DoesNotFit):
             continue
         assert view.tokens <= view.budget.usable

@@ -55,13 +55,13 @@ def story(**options: object) -> Conversation:
         ]
     )
     chat.edit(Replace(Target(ids[2]), (Text("[short]"),)), Summarize(Span(ids[6], ids[7]), "They spoke of a password."))
-    chat.settle()
+    chat.prepare()
     return chat
 
 
 def refused(chat: Conversation, arguments: str) -> str:
     """What a call with these arguments is told, having changed nothing but for that."""
-    before, number = shown(chat.settle()), chat.head.number
+    before, number = shown(chat.prepare()), chat.head.number
     chat.record(assistant("", ToolCall("x", "expand", arguments)))
     assert shown(chat.view)[: len(before)] == before
     assert (chat.head.number, len(chat.view)) == (number, len(before) + 2)
@@ -152,7 +152,7 @@ def test_no_arguments_raise_and_on_an_error_the_view_stays_as_it_is(arguments, w
         assert row.stamp.expanded.form == "view"
     else:
         assert shown(chat.view)[: len(before)] == before
-    chat.settle()
+    chat.prepare()
 
 
 @given(arguments=st.text(max_size=30) | st.binary(max_size=30).map(lambda raw: raw.decode("latin-1")))
@@ -165,7 +165,7 @@ def test_an_original_that_does_not_fit_is_refused_with_how_to_ask_for_a_part():
     rows = json.dumps([{"id": n, "name": f"customer number {n}"} for n in range(600)], indent=1)
     ids = chat.append([user("go"), call("a", "look"), answer("a", "x"), call("b", "look"), answer("b", rows)], time=1)
     chat.edit(Replace(Target(ids[4]), (Text("[short]"),)))
-    chat.settle()
+    chat.prepare()
     chat.record(call("x", "expand", handle="m5"))
     told = chat.history()[-1].message.text
     assert re.fullmatch(
@@ -178,7 +178,7 @@ def test_an_original_that_does_not_fit_is_refused_with_how_to_ask_for_a_part():
     chat.record(call("z", "expand", handle="m5", items="1-191"))
     assert chat.history()[-1].message.text.startswith("That part of m5 has ")
     assert "Ask for less of its 600 elements." in chat.history()[-1].message.text
-    chat.settle()
+    chat.prepare()
 
 
 def test_programs_get_the_same_refusals_as_errors():
@@ -210,7 +210,7 @@ def test_what_a_policy_keeps_from_the_model_stays_so_when_it_is_hidden():
     ids = chat.append([user("go"), call("a"), answer("a", LOG), say("ok"), user("on")])
     chat.edit(Replace(Target(ids[2]), (Text("[short]"),), expandable=False))
     chat.edit(Hide(Span(ids[1], ids[3])))
-    chat.settle()
+    chat.prepare()
     kept = "its original is kept from the model; `original` reads it"
     for asked in ({"handle": "m3"}, {"handle": "m2-m4"}, {"handle": "m3", "lines": "1"}):
         assert kept in refused(chat, json.dumps(asked))
@@ -301,12 +301,12 @@ def test_an_expansion_is_told_as_an_event_about_the_original_and_counted():
 def test_a_copy_that_shrinks_leads_to_the_original_and_is_not_found_by_a_search():
     chat = story(policy="keep-last-1", expand_where="tail")
     chat.record(call("x", "expand", handle="m3"))
-    chat.settle()
+    chat.prepare()
     chat.record(call("y", "expand", handle="m3", lines="97"))
-    chat.settle()
+    chat.prepare()
     chat.record(call("z", "look"))
     chat.append(answer("z", SHORT))
-    results = [entry.message.text for entry in chat.settle() if entry.is_result]
+    results = [entry.message.text for entry in chat.prepare() if entry.is_result]
     assert [re.findall(r'expand\("(\w+)"\)', text) for text in results] == [[], ["m5"], ["m3"], ["m13"], []]
     assert [hit.handle for hit in chat.search("disk full")] == ["m3"]
     assert {hit.handle for hit in chat.search("swordfish")} == {"m7", "m8"}
@@ -319,13 +319,13 @@ def test_what_was_asked_for_is_whole_in_the_coming_call_whatever_the_policy(poli
     chat.record(calls(*asked))
     told = [row.message.text for row in chat.history()[10:]]
     assert all(text.startswith("[m3: lines ") for text in told)
-    assert texts(chat.settle())[-4:] == told
+    assert texts(chat.prepare())[-4:] == told
 
 
 def test_a_copy_that_stands_there_is_named_instead_of_made_again():
     chat = story(expand_where="tail")
     chat.record(call("x", "expand", handle="m3"))
-    chat.settle()
+    chat.prepare()
     for asked in ({"handle": "m3"}, {"handle": "m3", "lines": "1"}):
         told = refused(chat, json.dumps(asked))
         assert told == "m3 cannot be expanded: all of it stands in m11, where it was asked for."
@@ -339,10 +339,10 @@ def test_what_was_expanded_is_there_after_a_fork_an_undo_and_a_resume(where, tmp
     before = shown(chat.view)
     chat.record(call("x", "expand", handle="m3"))
     chat.record(call("y", "expand", handle="m7-m8", lines="1-2"))
-    view = shown(chat.settle())
+    view = shown(chat.prepare())
     assert LOG in texts(chat.view)
-    assert shown(chat.fork("other").settle()) == view
-    assert wire(chat, opened(store=store, policy="none", expand=True).settle()) == wire(chat, chat.view)
+    assert shown(chat.fork("other").prepare()) == view
+    assert wire(chat, opened(store=store, policy="none", expand=True).prepare()) == wire(chat, chat.view)
     assert chat.verify() == []
     if where == "view":
         chat.undo(chat.receipts()[-1])
@@ -416,7 +416,7 @@ def test_whatever_operation_fails_the_reply_is_kept_once_and_the_next_prompt_ans
         countdown.start(0)
         chat.refresh()
         if len(chat) > 9:  # Else not even the reply was taken.
-            view = chat.settle()
+            view = chat.prepare()
             assert LOG in texts(view)
             assert [row.message.role for row in chat.history()[9:]] == ["assistant", "tool"]
             assert chat.verify() == []
@@ -444,9 +444,9 @@ def test_plugins_are_asked_behind_an_expansion_as_behind_any_result():
 
     chat = story(plugins=[Clock()])
     chat.record(call("x", "expand", handle="m3", lines="1"))
-    assert "It is noon." in texts(chat.settle())[-1]
+    assert "It is noon." in texts(chat.prepare())[-1]
     chat.record(call("y", "expand", handle="m99"))
-    assert "It is noon." not in texts(chat.settle())[-1]
+    assert "It is noon." not in texts(chat.prepare())[-1]
 
 
 def test_a_reply_that_was_appended_rather_than_recorded_is_answered_with_the_next_prompt():
@@ -539,4 +539,4 @@ def test_what_could_not_be_shown_even_alone_is_not_expanded_by_a_program_either(
 def test_where_nothing_is_automatic_whatever_is_asked_for_is_expanded():
     chat = too_large("off")
     chat.expand("m3")
-    assert chat.settle().entries[2].message.text == "one line of many\n" * 2_000
+    assert chat.prepare().entries[2].message.text == "one line of many\n" * 2_000

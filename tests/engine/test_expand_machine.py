@@ -83,7 +83,7 @@ def test_any_course_with_expansions_is_legal_and_reads_back_the_same(data, provi
                         continue
             case "reopen":
                 chat = open_it()
-        chat.settle(tools=TOOLS)
+        chat.prepare(tools=TOOLS)
         assert BodyChecker(provider).check(json.loads(chat.body(tools=TOOLS))) == []
     assert chat.verify() == []
     assert shown(open_it().view) == shown(chat.view)

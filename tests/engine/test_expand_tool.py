@@ -114,7 +114,7 @@ def test_programs_expand_and_search_in_asyncio_too():
         (waiting,) = await chat.open_calls()
         said = await chat.answer(waiting)
         whole = await chat.expand("m3")
-        return part.text, [hit.handle for hit in hits], said.text, whole, (await chat.settle()).entries[2].message
+        return part.text, [hit.handle for hit in hits], said.text, whole, (await chat.prepare()).entries[2].message
 
     assert asyncio.run(talk()) == (
         "097 ERROR disk full\n",
@@ -134,9 +134,9 @@ def test_an_original_in_its_place_is_in_the_next_view_and_the_result_says_so(pro
     run(chat, provider, EARLIER, RESULTS)
     ids = [row.id for row in chat.history()]
     chat.edit(Replace(Target(ids[2]), (Text("[short]"),)), Replace(Target(ids[4]), (Text("[short]"),)))
-    turn = chat.settle().turn
+    turn = chat.prepare().turn
     run(chat, provider, [call("d", "expand", handle="m3")], {})
-    view = chat.settle()
+    view = chat.prepare()
     assert [entry.message.text for entry in view if entry.is_result] == [
         LOG,
         "[short]",
@@ -153,12 +153,12 @@ def test_an_expansion_at_the_tail_leaves_what_was_sent_before_as_it_was(provider
     chat = expander(provider, expand_where="tail", policy="none")
     run(chat, provider, EARLIER, RESULTS)
     chat.edit(Replace(Target(chat.history()[2].id), (Text("[short]"),)))
-    before = wire(chat, chat.settle())
+    before = wire(chat, chat.prepare())
     body = chat.body(tools=TOOLS)
     for number, (arguments, text) in enumerate(FORMS[:2]):
         chat.record(call(f"x{number}", "expand", **arguments))
-        assert chat.settle().entries[-1].message.text == (text if not number else chat.history()[-1].message.text)
-        assert wire(chat, chat.settle())[: len(before)] == before
+        assert chat.prepare().entries[-1].message.text == (text if not number else chat.history()[-1].message.text)
+        assert wire(chat, chat.prepare())[: len(before)] == before
         assert chat.body(tools=TOOLS).startswith(body[: -len(b"]}")])
 
 
@@ -189,10 +189,10 @@ def test_an_original_comes_back_where_it_costs_less(idle, behind, place):
     ids = chat.append([user("go"), call("a", "look"), answer("a", LOG)])
     chat.edit(Replace(Target(ids[2]), (Text("[It was a log, three hundred lines. " + "It said: " * 200 + "]"),)))
     chat.append([user(f"more {n} " + "of it " * 30) for n in range(behind)])
-    chat.settle()
+    chat.prepare()
     chat.record(say("Yes."))
     chat.append("And?")
-    chat.settle()
+    chat.prepare()
     now[0] += idle * 1_000
     chat.record(call("d", "expand", handle="m3"))
     at_tail = chat.history()[-1].message.text
@@ -205,7 +205,7 @@ def test_where_editing_the_past_voids_reasoning_the_tail_is_taken():
     chat = expander("anthropic", policy="none", profile=profile, prices=Prices(cache_seconds=0))
     run(chat, "anthropic", [call("a", "look"), thought("so", call("b", "look"))], RESULTS)
     chat.edit(Replace(Target(chat.history()[2].id), (Text("[short]"),)))
-    chat.settle()
+    chat.prepare()
     chat.record(thought("hm", call("d", "expand", handle="m3")))
     assert chat.history()[-1].message == answer("d", LOG)
 
@@ -228,7 +228,7 @@ def test_arguments_that_were_cut_come_back_by_the_handle_of_their_call(provider,
     written = call("a", "write", path="a.py", text="x = 1\n" * 90)
     ids = chat.append([written, answer("a", "ok")])
     chat.edit(Replace(Target(ids[0], (0,)), (Text('{"path":"a.py","text":"[cut]"}'),)))
-    chat.settle()
+    chat.prepare()
     chat.record(call("d", "expand", handle="m2.1"))
     (arguments,) = [part.arguments for part in written.calls]
     if where == "tail":
@@ -246,7 +246,7 @@ def test_whatever_comes_back_from_behind_a_summary_is_legal(provider, handle, wh
     run(chat, provider, EARLIER, RESULTS)
     ids = [row.id for row in chat.history()]
     chat.edit(Summarize(Span(ids[1], ids[4]), 'They looked; expand("m2-m5") shows it.'))
-    chat.settle()
+    chat.prepare()
     chat.record(call("d", "expand", handle=handle))
     assert chat.history()[-1].message.result.state == "ok"
     assert refusals(chat) == []
@@ -290,9 +290,9 @@ def test_a_program_may_have_an_original_at_the_tail_too():
     chat = opened(policy="none")
     ids = chat.append([user("go"), call("a"), answer("a", LOG), user("on")])
     chat.edit(Replace(Target(ids[2]), (Text("[short]"),)))
-    before = wire(chat, chat.settle())
+    before = wire(chat, chat.prepare())
     assert chat.expand("m3", where="tail", reason="to compare") == answer("a", LOG)
-    assert wire(chat, chat.settle())[: len(before)] == before
+    assert wire(chat, chat.prepare())[: len(before)] == before
     assert shown(chat.view)[-1] == ("m5", "user", f"[m3, as it was asked for: to compare]\n{LOG}")
     assert chat.view.last_input == 4
     assert chat.expand("m3", where="auto") == answer("a", LOG)
@@ -342,7 +342,7 @@ def test_two_calls_for_the_same_original_in_one_reply_show_it_once():
         chat = expander(expand_where=where, policy="none")
         ids = chat.append([call("a", "look"), answer("a", LOG), call("b", "look"), answer("b", SHORT)])
         chat.edit(Replace(Target(ids[1]), (Text("[short]"),)))
-        chat.settle()
+        chat.prepare()
         chat.record(calls(call("x", "expand", handle="m3"), call("y", "expand", handle="m3")))
         assert [row.message.text for row in chat.history()[-2:]] == told
 

@@ -37,20 +37,20 @@ def played(folder: Path, provider: str, source: str, number: int, **options: obj
     chat = opened(provider=provider, policy="keep-last-3", window=40_000, expand=True, store=store)
     for message in (message for row in rows for message in reader.format.parse(row)):
         if message.role == "assistant":
-            chat.settle(tools=TOOLS)
+            chat.prepare(tools=TOOLS)
             chat.record(message)
         else:
             chat.append(message)
     if chat.open_calls() or chat.view.entries[-1].message.role != "user":
         chat.append("Go on.")
-    chat.settle(tools=TOOLS)
+    chat.prepare(tools=TOOLS)
     return opened(provider=provider, policy="none", window=10**6, expand=True, store=store, **options)
 
 
 def ask(chat: Conversation, **arguments: object) -> Message:
     """What a call with these arguments is answered, in a request that its provider takes."""
     chat.record(call(f"x{len(chat)}", "expand", **arguments))
-    chat.settle(tools=TOOLS)
+    chat.prepare(tools=TOOLS)
     assert BodyChecker(chat.format.name).check(json.loads(chat.body(tools=TOOLS))) == []
     return chat.history()[-1].message
 
@@ -58,11 +58,11 @@ def ask(chat: Conversation, **arguments: object) -> Message:
 @pytest.mark.parametrize(("provider", "source", "number"), RECORDED)
 def test_every_form_brings_back_the_bytes_and_the_cached_prefix_stays(transcripts, provider, source, number):
     chat = played(transcripts, provider, source, number, expand_where="tail")
-    shrunk = [entry for entry in chat.settle(tools=TOOLS) if entry.is_result and entry.shrunk]
+    shrunk = [entry for entry in chat.prepare(tools=TOOLS) if entry.is_result and entry.shrunk]
     asked_for = [entry for entry in shrunk if len(entry.source.text) > 400][-3:] or shrunk[-3:]
     assert asked_for
     for entry in asked_for:
-        before, text, name = wire(chat, chat.settle(tools=TOOLS)), text_of(entry.source), entry.handle
+        before, text, name = wire(chat, chat.prepare(tools=TOOLS)), text_of(entry.source), entry.handle
         cut = ask(chat, handle=name, lines="1-").text
         assert cut.partition("\n")[2] == text
         items = ask(chat, handle=name, items="-1").text
@@ -70,13 +70,13 @@ def test_every_form_brings_back_the_bytes_and_the_cached_prefix_stays(transcript
         found = ask(chat, handle=name, pattern=r"[A-Za-z]{3,}").text.split("\n")[1:]
         assert all("…" in line or line == "--" or line.lstrip("0123456789")[1:] in text for line in found)
         assert ask(chat, handle=name).result.content == entry.source.result.content
-        assert wire(chat, chat.settle(tools=TOOLS))[: len(before)] == before
+        assert wire(chat, chat.prepare(tools=TOOLS))[: len(before)] == before
 
 
 @pytest.mark.parametrize(("provider", "source", "number"), RECORDED)
 def test_an_original_in_its_place_is_in_the_next_view(transcripts, provider, source, number):
     chat = played(transcripts, provider, source, number, expand_where="view")
-    shrunk = [entry for entry in chat.settle(tools=TOOLS) if entry.is_result and entry.shrunk]
+    shrunk = [entry for entry in chat.prepare(tools=TOOLS) if entry.is_result and entry.shrunk]
     for entry in shrunk[-3:]:
         assert ask(chat, handle=entry.handle).text == f"{entry.handle} is shown in full again above."
         (there,) = [one for one in chat.view if one.position == entry.position and one.source is not None]
@@ -90,7 +90,7 @@ def test_an_original_in_its_place_is_in_the_next_view(transcripts, provider, sou
 def test_what_is_not_shown_is_found_by_its_words(transcripts, provider, source, number):
     chat = played(transcripts, provider, source, number)
     looked = 0
-    for entry in chat.settle(tools=TOOLS).entries:
+    for entry in chat.prepare(tools=TOOLS).entries:
         words = re.findall(r"\w{4,}", entry.source.text[:2_000]) if entry.source and entry.shrunk else []
         if len(words) > 5 and looked < 5:
             query = f'"{words[0]}" {words[3]} {words[5]}'

@@ -12,10 +12,10 @@ from foveate import (
     BadMessage,
     BadSetting,
     Hide,
-    Kept,
     Lease,
     Message,
     NotExpandable,
+    PartRetention,
     Pin,
     Replace,
     Restore,
@@ -45,8 +45,8 @@ def test_what_is_said_of_a_message_is_stamped_and_survives_reopening(tmp_path):
     with open_conversation("c", store=url, policy="none", window=9_000) as one:
         one.append("Hi.", metadata={"ticket": "T-7", "tags": ["ä", 1]})
         one.append({"role": "user", "content": "18 degrees"}, lease=lease)
-        one.append(TWO_PARTS, kept=[Kept(), Kept(False, 3)])
-        one.append(TWO_PARTS, kept=[Kept(), Kept(True, 0)])
+        one.append(TWO_PARTS, kept=[PartRetention(), PartRetention(False, 3)])
+        one.append(TWO_PARTS, kept=[PartRetention(), PartRetention(True, 0)])
         one.append("Bye.")
     with open_conversation("c", store=url, policy="none", window=9_000) as again:
         stamps = [row.stamp for row in again.history()]
@@ -57,8 +57,8 @@ def test_what_is_said_of_a_message_is_stamped_and_survives_reopening(tmp_path):
     assert [stamp.retention and (stamp.retention.sequence, stamp.retention.parts) for stamp in stamps] == [
         None,
         None,
-        (1, (Kept(), Kept(False, 3))),
-        (2, (Kept(), Kept(True, 0))),
+        (1, (PartRetention(), PartRetention(False, 3))),
+        (2, (PartRetention(), PartRetention(True, 0))),
         None,
     ]
 
@@ -71,12 +71,12 @@ def test_what_is_said_of_a_message_is_stamped_and_survives_reopening(tmp_path):
         ({"lease": Lease(expiration_turns=True)}, BadSetting, "expiration_turns|wrong kind"),
         ({"lease": Lease(expiration_mode="vanish")}, BadSetting, "expiration_mode is 'vanish'; allowed: one of none"),  # type: ignore[arg-type]
         ({"lease": Lease(compact_length=0)}, BadSetting, "compact_length"),
-        ({"kept": [Kept()]}, BadMessage, "1 entries for 2 parts"),
-        ({"kept": [Kept(), 3]}, BadSetting, "is a Kept"),
-        ({"kept": [Kept(), Kept(calls=-1)]}, BadSetting, "0 or more"),
-        ({"kept": [Kept(), Kept(calls=True)]}, BadSetting, "0 or more"),
-        ({"kept": [Kept(), Kept(shown=1)]}, BadSetting, "True or False"),  # type: ignore[arg-type]
-        ({"kept": Kept()}, BadSetting, "a list with a Kept for each part"),
+        ({"kept": [PartRetention()]}, BadMessage, "1 entries for 2 parts"),
+        ({"kept": [PartRetention(), 3]}, BadSetting, "is a Kept"),
+        ({"kept": [PartRetention(), PartRetention(calls=-1)]}, BadSetting, "0 or more"),
+        ({"kept": [PartRetention(), PartRetention(calls=True)]}, BadSetting, "0 or more"),
+        ({"kept": [PartRetention(), PartRetention(shown=1)]}, BadSetting, "True or False"),  # type: ignore[arg-type]
+        ({"kept": PartRetention()}, BadSetting, "a list with a Kept for each part"),
         ({"metadata": ["a"]}, BadSetting, "a JSON object"),
         ({"metadata": {"a": {1, 2}}}, BadInput, "cannot be written as JSON"),
         ({"metadata": {"a": float("nan")}}, BadInput, "cannot be written as JSON"),
@@ -100,14 +100,14 @@ def test_a_type_of_message_that_nobody_knows_does_not_make_a_result_of_what_the_
 @pytest.mark.parametrize(("policy", "warned"), [("none", True), ("retain", False)])
 def test_for_how_long_parts_are_kept_needs_a_policy_that_sees_to_it(policy: str, warned: bool, caplog):
     one = opened(policy=policy)
-    one.append(TWO_PARTS, kept=[Kept(), Kept(True, 0)])
+    one.append(TWO_PARTS, kept=[PartRetention(), PartRetention(True, 0)])
     assert ("no policy here acts on it" in caplog.text) is warned
 
 
 def test_what_is_kept_is_about_one_message():
     one = opened()
     with pytest.raises(BadMessage, match="about one message; 2"):
-        one.append([user("a"), user("b")], kept=[Kept()])
+        one.append([user("a"), user("b")], kept=[PartRetention()])
 
 
 def test_a_view_knows_the_newest_message_with_retention_that_had_its_first_call():
@@ -119,8 +119,8 @@ def test_a_view_knows_the_newest_message_with_retention_that_had_its_first_call(
 
     one = opened(policy=(looks,))
     for _ in range(3):
-        one.append(TWO_PARTS, kept=[Kept(), Kept(True, 2)])
-        one.settle()
+        one.append(TWO_PARTS, kept=[PartRetention(), PartRetention(True, 2)])
+        one.prepare()
         one.record(say("Yes."))
     assert seen == [(1, 0), (2, 1), (2, 1), (3, 2), (3, 2), (4, 3)]
 
@@ -128,9 +128,9 @@ def test_a_view_knows_the_newest_message_with_retention_that_had_its_first_call(
 def test_what_a_plugin_added_to_the_last_input_may_be_hidden_and_the_users_own_words_may_not():
     """I5: the user's words are byte-identical; what stands beside them was never his."""
     one = opened()
-    (id,) = one.append(TWO_PARTS, kept=[Kept(), Kept(True, 0)])
+    (id,) = one.append(TWO_PARTS, kept=[PartRetention(), PartRetention(True, 0)])
     one.edit(Hide(Target(id, (1,))))
-    assert texts(one.settle()) == ["Mine."]
+    assert texts(one.prepare()) == ["Mine."]
     for target in (Target(id, (0,)), Target(id)):
         with pytest.raises(BadEdit, match="last user input"):
             one.edit(Hide(target))
@@ -153,10 +153,10 @@ def test_a_pin_on_a_part_keeps_that_part_and_the_message_but_not_its_other_parts
     one = opened(policy=(shrinks(path),))
     one.append([TWO_PARTS, say("Ok."), user("Go on.")])
     one.pin("m1.1")
-    assert texts(one.settle())[0] == (shown or "Mine.\nA plugin's.")
+    assert texts(one.prepare())[0] == (shown or "Mine.\nA plugin's.")
     assert one.view.entries[0].pins == (Pinned((0,)),)
     one.edit(Summarize(Span(one.history()[0].id, one.history()[1].id), "So far."))
-    assert texts(one.settle())[:2] == ["So far.", shown or "Mine.\nA plugin's."]
+    assert texts(one.prepare())[:2] == ["So far.", shown or "Mine.\nA plugin's."]
 
 
 def test_unpinning_a_message_takes_back_the_pins_on_its_parts_and_undo_brings_them_back():
@@ -201,7 +201,7 @@ def shrunk(**edit: object):
 def test_a_message_is_expanded_by_handle_by_id_and_by_its_index_in_the_last_view():
     for named in ("m3", "by id", 2):
         one, ids = shrunk()
-        one.settle()
+        one.prepare()
         assert one.expand(ids[2] if named == "by id" else named, reason="I need it").text == RESULT
         assert texts(one.view)[2] == RESULT
         assert one.records()[-1].edits == (Restore((Target(ids[2]),), reason="I need it"),)
@@ -210,7 +210,7 @@ def test_a_message_is_expanded_by_handle_by_id_and_by_its_index_in_the_last_view
 @pytest.mark.parametrize("named", [-1, 5, 99, None, True, 2.0, "m99", "", "0" * 40, "m3-m1"])
 def test_what_names_nothing_is_not_expanded(named: object):
     one, _ = shrunk()
-    one.settle()
+    one.prepare()
     with pytest.raises(UnknownHandle):
         one.expand(named)  # type: ignore[arg-type]
     assert one.head.number == 1
@@ -250,7 +250,7 @@ def clears(name: str, why: str):
 def test_explain_says_which_policy_acted_and_why_the_other_did_not():
     one = opened(policy=(clears("early", "it is old"), clears("late", "it is long")))
     one.append(chat(user("Go."), call("a"), answer("a", RESULT), say("Done."), user("And now?")))
-    one.settle()
+    one.prepare()
     assert texts(one.view)[2] == "[early]"
     assert one.view.entries[2].shrunk_by == ("early",)
     told = one.explain("m3")
@@ -262,6 +262,6 @@ def test_explain_says_what_a_pin_holds_back():
     one = opened(policy=(clears("early", "it is old"),))
     one.append(chat(user("Go."), call("a"), answer("a", RESULT), say("Done."), user("And now?")))
     one.pin("m3")
-    one.settle()
+    one.prepare()
     assert one.explain("m3").endswith("early would act on it too (it is old), but it is pinned.")
     assert "would act" not in one.explain("m2")

@@ -25,7 +25,7 @@ from foveate import (
     tool_result,
     user,
 )
-from foveate.core.arrange import NO_ANSWER
+from foveate.core.legalize import NO_ANSWER
 from foveate.core.profiles import PROFILES
 from foveate.stores.memory import MemoryStore
 from foveate.testing import StubAnthropic, agent_run, answer, call, calls, chat, say, text_of
@@ -68,7 +68,7 @@ def test_f02_parallel_answers_in_any_order_stand_behind_their_calls(provider):
     one.append(
         chat(user("go"), calls("a", "b", "c"), answer("c", "3"), user("hurry"), answer("a", "1"), answer("b", "2"))
     )
-    view = one.settle()
+    view = one.prepare()
     assert texts(view) == ["go", "", "3", "1", "2", "hurry"]
     assert refusals(one, view) == []
 
@@ -77,10 +77,10 @@ def test_f02_parallel_answers_in_any_order_stand_behind_their_calls(provider):
 def test_f02_a_missing_answer_reads_as_interrupted_and_a_late_one_names_its_call(provider):
     one = opened(provider=provider)
     one.append(chat(user("go"), call("a", "read_file", path="x.py")))
-    before = one.settle()
+    before = one.prepare()
     assert texts(before) == ["go", "", NO_ANSWER]
     one.append(answer("a", "print(1)"))
-    after = one.settle()
+    after = one.prepare()
     assert texts(after)[3:] == ["[Result for call a of read_file, which came late]\nprint(1)"]
     assert wire(one, after)[: len(wire(one, before))] == wire(one, before)
     assert refusals(one, after) == []
@@ -90,7 +90,7 @@ def test_f02_a_missing_answer_reads_as_interrupted_and_a_late_one_names_its_call
 def test_f02_an_answer_given_twice_is_told_as_a_note(provider):
     one = opened(provider=provider)
     one.append(chat(user("go"), call("a"), answer("a", "first"), answer("a", "second")))
-    assert texts(one.settle())[2:] == ["first", "[Result for call a of tool, which came late]\nsecond"]
+    assert texts(one.prepare())[2:] == ["first", "[Result for call a of tool, which came late]\nsecond"]
     assert refusals(one) == []
 
 
@@ -115,13 +115,13 @@ def test_f04_an_interrupted_plan_leaves_nothing_and_its_retry_commits_once():
         one.append(chat(user("go"), call("a"), answer("a", text_of(50)), call("b"), answer("b", text_of(50))))
         countdown.start(n)
         try:
-            one.settle()
+            one.prepare()
         except Exception:
             assert one.head.number == 0
             assert all(entry.shrunk == () for entry in one.view)
         countdown.start(0)
-        one.settle()
-        one.settle()
+        one.prepare()
+        one.prepare()
         assert [receipt.first for receipt in one.receipts()] == [1]
 
 
@@ -132,7 +132,7 @@ def test_f06_more_images_than_the_provider_takes_at_full_size_become_placeholder
     one.append(user("look at these"))
     for i in range(25):
         one.append([call(f"c{i}", "screenshot"), tool_result(f"c{i}", f"screen {i}", PIXEL)])
-        view = one.settle()
+        view = one.prepare()
         assert view.images <= 20
         assert refusals(one, view) == []
     assert 'expand("m3.1.2")' in texts(view)[2]
@@ -145,7 +145,7 @@ def test_f07_body_bytes_trigger_before_tokens_do(provider):
     one.append(user("go"))
     for i in range(20):
         one.append([call(f"c{i}"), answer(f"c{i}", "é" * 1_500)])
-        view = one.settle()
+        view = one.prepare()
         assert len(one.format.body(view, profile=one.profile)) <= 20_000
     assert view.tokens < 20_000
 
@@ -157,7 +157,7 @@ def test_f08_arguments_that_are_shrunk_stay_valid_json(provider):
     for i in range(6):
         arguments = json.dumps({"path": f"f{i}.py", "content": text_of(1_500, i), "mode": {"flags": [1, 2]}})
         one.append([assistant("", ToolCall(f"c{i}", "write_file", arguments)), answer(f"c{i}", "written")])
-        one.settle()
+        one.prepare()
     shrunk = [c for entry in one.view for c in entry.message.calls if (0,) in entry.shrunk]
     assert shrunk
     for c in shrunk:
@@ -171,7 +171,7 @@ def test_f08_arguments_that_are_shrunk_stay_valid_json(provider):
 def test_f08_arguments_that_came_broken_are_wrapped_and_nothing_of_them_is_lost(provider):
     one = opened(provider=provider)
     one.append(chat(user("go"), assistant("", ToolCall("a", "write", '{"path": "x", "text": "cut o')), answer("a")))
-    arguments = one.settle().entries[1].message.calls[0].arguments
+    arguments = one.prepare().entries[1].message.calls[0].arguments
     assert json.loads(arguments) == {"invalid_arguments": '{"path": "x", "text": "cut o'}
     assert refusals(one) == []
 
@@ -195,14 +195,14 @@ def test_f15_a_long_tool_loop_is_kept_within_its_window_before_every_call():
     one.append(user("one request, many calls"))
     for i in range(60):
         one.append([call(f"c{i}"), answer(f"c{i}", text_of(700, i))])
-        view = one.settle()
+        view = one.prepare()
         assert view.tokens <= view.budget.usable
 
 
 def test_f17_off_switches_off_everything_that_is_automatic():
     one = opened(policy="off", window=1_000)
     one.append(chat(user("go"), *(m for i in range(9) for m in (call(f"c{i}"), answer(f"c{i}", text_of(500, i))))))
-    view = one.settle()
+    view = one.prepare()
     one.record(say("done"))
     assert view.tokens > 4_000
     assert one.receipts() == []
@@ -217,8 +217,8 @@ def test_f27_a_prompt_asked_for_again_is_the_same_bytes_and_the_next_one_extends
     last: list[bytes] = []
     for message in agent_run(30, seed=3):
         if message.role == "assistant":
-            now = wire(one, one.settle())
-            assert wire(one, one.settle()) == now
+            now = wire(one, one.prepare())
+            assert wire(one, one.prepare()) == now
             assert now[: len(last)] == last
             last = now
         one.append(message)
@@ -229,7 +229,7 @@ def test_f34_a_frontier_moves_in_batches_not_with_every_turn():
         one = opened(policy=policy)
         for message in agent_run(80, seed=5, result_chars=(2_000, 4_000)):
             if message.role == "assistant":
-                one.settle()
+                one.prepare()
             one.append(message)
         return len(one.receipts()), len(one.history())
 
@@ -281,7 +281,7 @@ def test_f31_a_message_that_arrives_while_a_plan_is_made_is_not_covered_by_it():
     other.append(user("wait, also this"))
     one.edit(Summarize(Span(plan_for[0].id, plan_for[1].id), "earlier"))
     assert texts(one.view) == ["earlier", "b", "wait, also this"]
-    assert texts(one.settle()) == ["earlier", "b", "wait, also this"]
+    assert texts(one.prepare()) == ["earlier", "b", "wait, also this"]
 
 
 def test_f32_a_retry_that_names_the_tip_it_follows_adds_nothing_twice():
@@ -318,7 +318,7 @@ def test_f33_a_plan_is_a_dry_run_that_says_what_settle_then_does():
     plan = one.plan()
     assert one.head.number == 0
     assert shown(one.view) == shown(plan.before)
-    view = one.settle()
+    view = one.prepare()
     assert shown(view) == shown(plan.after)
     (receipt,) = one.receipts()
     assert (receipt.edits, receipt.policies, receipt.tokens_saved) == (plan.edits, ("keep-last-1",), plan.tokens_saved)
@@ -330,7 +330,7 @@ def test_f33_every_edit_can_be_undone_and_every_turn_looked_at():
     seen: list[View] = []
     for message in agent_run(12, seed=2):
         if message.role == "assistant":
-            seen.append(one.settle())
+            seen.append(one.prepare())
         one.append(message)
     for turn, view in enumerate(seen, 1):
         assert shown(one.as_of(turn)) == shown(view)
@@ -343,7 +343,7 @@ def test_f33_every_edit_can_be_undone_and_every_turn_looked_at():
 def test_f33_undoing_an_undo_or_an_expansion_brings_the_edit_back():
     one = opened(policy="keep-last-1")
     one.append(chat(user("go"), call("a"), answer("a", text_of(90)), call("b"), answer("b")))
-    shrunk = shown(one.settle())
+    shrunk = shown(one.prepare())
     one.expand("m3")
     whole = shown(one.view)
     assert whole != shrunk
@@ -367,7 +367,7 @@ def test_a_budget_too_small_for_the_request_alone_is_an_honest_error():
     one = opened(window=1_000)
     one.append(user(text_of(2_000)))
     with pytest.raises(DoesNotFit) as caught:
-        one.settle()
+        one.prepare()
     assert (caught.value.needed, caught.value.usable, caught.value.unit) == (2_004, 900, "tokens")
     assert one.receipts() == []
 

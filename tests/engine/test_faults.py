@@ -23,14 +23,14 @@ def play(chat: Conversation, *, refreshes: bool = True) -> None:
         for attempt in range(3):
             try:
                 if message.role == "assistant":
-                    chat.settle()
+                    chat.prepare()
                 tip = chat.append(message, after=tip)[-1]
                 break
             except StoreError:
                 assert attempt < 2
                 if refreshes:
                     chat.refresh()
-    chat.settle()
+    chat.prepare()
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
@@ -76,7 +76,7 @@ def test_events_tell_what_happened_in_order():
     chat = opened(policy="keep-last-1", on_event=heard.append)
     for message in agent_run(4, seed=1):
         chat.append(message)
-        chat.settle() if message.role != "assistant" else None
+        chat.prepare() if message.role != "assistant" else None
     chat.append(user("next"))
     chat.pin("m1")
     assert {(e.kind, e.message, e.edit) for e in heard} == {(e.kind, e.message, e.edit) for e in chat.events()}

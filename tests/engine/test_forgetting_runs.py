@@ -24,7 +24,7 @@ from foveate import (
     Target,
     open_conversation,
 )
-from foveate.core import forgetting_runs
+from foveate.core import hidden_runs
 from foveate.core.journal import Record
 from foveate.core.snapshots import Snapshot
 from foveate.engine import Step, folding, state, summing
@@ -37,7 +37,7 @@ from .test_state_machine import TwoStores
 
 def forget(chat: Conversation, kept: int) -> None:
     """Let go of all but so many hidden runs."""
-    with patch.object(forgetting_runs, "KEPT_MAX", kept), patch.object(forgetting_runs, "_SLACK", 1):
+    with patch.object(hidden_runs, "KEPT_MAX", kept), patch.object(hidden_runs, "_SLACK", 1):
         chat._engine.projection.forget()
 
 
@@ -147,7 +147,7 @@ def test_a_window_that_moved_on_hundreds_of_times_keeps_the_newest_runs_and_the_
     assert shot is not None
     first = shot.covers[0].number
     lost = 1, 2 * first - 3, first - 1
-    assert 281 <= first <= 600 - forgetting_runs.KEPT_MAX
+    assert 281 <= first <= 600 - hidden_runs.KEPT_MAX
     assert [cover.number for cover in shot.covers] == list(range(first, 601))
     assert (shot.covers[0].lost, shot.gone, shot.forgotten) == (lost, [], first - 1)
 
@@ -217,7 +217,7 @@ def test_a_name_for_a_former_course_is_found_without_asking_for_all_there_are():
     with patch.object(store, "names", side_effect=AssertionError("all names were asked for")):
         chat = open_conversation("c", store=store, policy="off")
         for n in range(6):
-            chat.settle(messages=[{"role": "user", "content": f"course {n}"}])
+            chat.prepare(messages=[{"role": "user", "content": f"course {n}"}])
     assert store.names("") == ["c", "c~1", "c~2", "c~3", "c~4", "c~5"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import Conversation, Hide, Target, WentBack, open_conversation
+from foveate import Conversation, Hide, StoreRolledBack, Target, open_conversation
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 
@@ -70,10 +70,10 @@ def test_whoever_saw_what_was_lost_is_told(others: tuple[str, ...], do: str) -> 
     is_short = len(before) < 4 or "-" not in others
     if do == "history" and not is_short:
         return  # It reads what the store has, up to where this conversation ends.
-    with pytest.raises(WentBack, match="'one', 4 messages and 1 edits were acknowledged") as told:
+    with pytest.raises(StoreRolledBack, match="'one', 4 messages and 1 edits were acknowledged") as told:
         work()
     assert told.value.known == (4, 1)
-    with pytest.raises(WentBack):
+    with pytest.raises(StoreRolledBack):
         chat.append("again")  # It goes on refusing until it is opened again.
     again = talking(store)
     assert ([row.body for row in everything(store.now)], again.verify()) == (before, [])
@@ -112,7 +112,7 @@ def test_where_edits_alone_were_lost_not_one_message_is_added(
     store.now = behind("a", "b", *there, store=server())
     before = store.now.open("", "one")
     assert before.tip == chat.tip
-    with pytest.raises(WentBack, match="'one', 2 messages and 1 edits were acknowledged"):
+    with pytest.raises(StoreRolledBack, match="'one', 2 messages and 1 edits were acknowledged"):
         chat.append("next", after=chat.tip if after else None)
     assert store.now.open("", "one") == before
 
@@ -125,7 +125,7 @@ def test_where_an_erasure_alone_was_lost_not_one_message_is_added(server: Callab
     chat.erase("m2")
     store.now = behind("a", "secret", "c", store=server())
     before = store.now.open("", "one")
-    with pytest.raises(WentBack):
+    with pytest.raises(StoreRolledBack):
         chat.append("next", after=chat.tip if after else None)
     assert store.now.open("", "one") == before
 
@@ -140,7 +140,7 @@ def test_where_messages_alone_were_lost_not_one_edit_is_added(
     said(chat, "a", "b", "-", "c")
     store.now = behind("a", "b", "-", *there, store=server())
     before = store.now.open("", "one")
-    with pytest.raises(WentBack, match="'one', 3 messages and 1 edits were acknowledged"):
+    with pytest.raises(StoreRolledBack, match="'one', 3 messages and 1 edits were acknowledged"):
         chat.pin("m2")
     assert store.now.open("", "one") == before
 
@@ -160,9 +160,9 @@ def test_whatever_was_lost_and_whatever_came_since_no_message_goes_behind_it(
     said(chat, *common, *(f"lost {n}" for n in range(lost)))
     store.now = behind(*common, *others)
     before = everything(store.now)
-    with pytest.raises(WentBack):
+    with pytest.raises(StoreRolledBack):
         {"append": lambda: chat.append("next"), "fork": lambda: chat.fork("two")}.get(do, chat.refresh)()
-    with pytest.raises(WentBack):
+    with pytest.raises(StoreRolledBack):
         chat.append("next")
     assert everything(store.now) == before
     assert talking(store).verify() == []
@@ -174,7 +174,7 @@ def test_an_edit_that_was_lost_is_told_even_where_others_made_another_one(others
     chat = talking(store)
     said(chat, "a", "b", "-")
     store.now = behind("a", "b", *others)
-    with pytest.raises(WentBack, match="what is there now are others"):
+    with pytest.raises(StoreRolledBack, match="what is there now are others"):
         chat.refresh()
 
 
@@ -196,9 +196,9 @@ def test_a_conversation_that_departed_on_what_is_lost_is_told() -> None:
     chat._do(chat._engine.depart(2))
     said(chat, "d")
     store.now = behind("a", "b", "c")
-    with pytest.raises(WentBack):
+    with pytest.raises(StoreRolledBack):
         chat.refresh()
-    with pytest.raises(WentBack):
+    with pytest.raises(StoreRolledBack):
         chat.append("e")
 
 
@@ -209,5 +209,5 @@ def test_an_erasure_that_was_lost_is_told() -> None:
     said(chat, "a", "secret", "c")
     chat.erase("m2")
     store.now = behind("a", "secret", "c")
-    with pytest.raises(WentBack, match="what is there now are others"):
+    with pytest.raises(StoreRolledBack, match="what is there now are others"):
         chat.refresh()

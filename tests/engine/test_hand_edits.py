@@ -230,7 +230,7 @@ def test_a_policy_that_restores_what_is_hidden_is_left_out_and_a_reopened_conver
     one = opened(store=store, policy=restores)
     ids += one.append([user("a"), say("b"), user("c")])
     one.edit(Hide(Target(ids[1])))
-    assert texts(one.settle()) == ["a", "c"]
+    assert texts(one.prepare()) == ["a", "c"]
     assert texts(opened(store=store, policy="off").view) == ["a", "c"]
     assert len(one.records()) == 1
 
@@ -251,11 +251,11 @@ def test_another_process_that_goes_back_and_on_is_followed_to_its_new_past():
 def test_f05_a_reply_to_a_view_that_was_edited_meanwhile_leaves_its_bound_reasoning_behind():
     one = opened(provider="anthropic", profile=BINDING)
     ids = one.append([user("go"), call("a"), answer("a", "long " * 9)])
-    one.settle()
+    one.prepare()
     one.edit(Replace(Target(ids[2]), (Text("[cleared]"),)))  # while the model is thinking
     one.record(thought("about the long one", say("done")))
     one.append(user("on"))
-    assert one.settle().entries[3].message == say("done")
+    assert one.prepare().entries[3].message == say("done")
     one.record(thought("about the cleared one", say("again")))
     assert one.view.entries[5].message == thought("about the cleared one", say("again"))
 
@@ -273,11 +273,11 @@ def test_f33_every_receipt_undone_in_reverse_brings_back_what_was_said():
     """An undo makes an edit again under a new number; undoing the old number takes it back too."""
     one = opened()
     ids = one.append(chat(user("go"), call("a"), answer("a", "long " * 9), user("on")))
-    before = shown(one.settle())
+    before = shown(one.prepare())
     one.edit(Replace(Target(ids[2]), (Text("[short]"),)))
     one.expand("m3")
     one.edit(Hide(Target(ids[1])), Restore((Target(ids[1]),)))
     for receipt in reversed(one.receipts()):
         with suppress(BadEdit):  # What another undo has taken back already.
             one.undo(receipt)
-    assert shown(one.settle()) == before
+    assert shown(one.prepare()) == before

@@ -11,7 +11,7 @@ import pytest
 from foveate import Conversation, SummaryRequest, View, compact_on_overflow
 from foveate.core.edits import Summarize, Task
 from foveate.core.journal import Record
-from foveate.errors import BadSetting, NoSummary, StalePlan
+from foveate.errors import BadSetting, ConflictError, NoSummary
 from foveate.ports import Handed
 from foveate.stores.memory import MemoryStore
 from foveate.testing import say, text_of
@@ -44,7 +44,7 @@ def ask(one: Conversation, number: int) -> View:
     if number > 1:
         one.record(say(f"a{number - 1} " + text_of(490, number)))
     one.append(f"q{number} " + text_of(490, number))
-    return one.settle()
+    return one.prepare()
 
 
 def talk(one: Conversation, first: int, last: int) -> View:
@@ -93,7 +93,7 @@ def test_it_is_in_the_view_of_a_call_that_is_made_again() -> None:
     one = opened(policy=(COMPACT,), summarizer=nobody, background=Desk(), **SIZE)
     talk(one, 1, 7)
     relieve(beside(one))
-    assert texts(one.settle())[0] == "In short."
+    assert texts(one.prepare())[0] == "In short."
 
 
 def test_it_is_wanted_again_some_calls_later() -> None:
@@ -134,7 +134,7 @@ def test_an_async_conversation_hands_on_too() -> None:
         one = await open_async_conversation("c", policy=(COMPACT,), summarizer=nobody, background=desk, **SIZE)
         for number in range(1, 8):
             await one.append(f"q{number} " + text_of(490, number))
-            await one.settle()
+            await one.prepare()
             await one.record(say(f"a{number} " + text_of(490, number)))
         await one.close()
 
@@ -214,7 +214,7 @@ def test_a_summary_of_what_was_changed_meanwhile_is_dropped_and_another_one_made
     asked: list[SummaryRequest] = []
     relieve(beside(one, meanwhile))
     assert (summaries(one), one.verify()) == (["Summary 2."], [])
-    assert "q2 " in "".join(texts(one.settle()))[:4_000]
+    assert "q2 " in "".join(texts(one.prepare()))[:4_000]
 
 
 def test_a_conversation_that_came_first_is_not_overtaken() -> None:
@@ -240,10 +240,10 @@ def test_others_who_are_always_first_are_given_way_to() -> None:
     real = other._engine.store.commit
 
     def refused(*arguments: Any) -> Any:
-        raise StalePlan("another was first")
+        raise ConflictError("another was first")
 
     other._engine.store.commit = refused  # type: ignore[method-assign]
-    with pytest.raises(StalePlan, match="kept changing"):
+    with pytest.raises(ConflictError, match="kept changing"):
         relieve(other)
     other._engine.store.commit = real  # type: ignore[method-assign]
     assert (asked[0], [edit for record in one.records() for edit in record.edits if isinstance(edit, Task)]) == (1, [])

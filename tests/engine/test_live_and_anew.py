@@ -100,7 +100,7 @@ def test_a_summary_by_hand_right_after_a_call_is_of_the_call_that_is_the_first_t
     world = World("prune-and-compact")
     chat = told(world.opened(), story(6))
     chat.append(user("And now?"))
-    chat.settle()
+    chat.prepare()
     chat.compact()
     record = chat.records()[-1]
     assert (record.author, record.turn) == ("compact", chat._engine._turn + 1)
@@ -112,7 +112,7 @@ def test_what_another_writer_had_measured_corrects_the_estimates_of_all_who_have
     world = World("prune-and-compact")
     one, other = world.opened(), world.opened()
     one.append(user("How is the weather in Oslo, and in Bergen?"))
-    one.settle()
+    one.prepare()
     one.record(say("Wet."), usage=Usage(40, 0, 0, 5))
     other.refresh()
     assert other.budget == one.budget == world.opened().budget
@@ -124,7 +124,7 @@ def test_sums_count_what_a_writer_adds_who_is_a_call_behind_as_who_sums_up_anew(
     one, other = world.opened(), world.opened()
     one.append([user("How is the weather in Oslo? " * 9), say("Wet. " * 9), user("And in Bergen?")])
     other.refresh()
-    one.settle()
+    one.prepare()
     one.record(say("Wetter."))
     one.totals()
     other.edit(Hide(Target(other.history(2, 2)[0].id)))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from together.mechanisms import MECHANISMS, summarizer
 
-from foveate import Conversation, FoveateError, Kept, Message, Text, Usage, open_conversation
+from foveate import Conversation, FoveateError, Message, PartRetention, Text, Usage, open_conversation
 from foveate.archive.whole import verify_all
 from foveate.core.edits import Hide, Span, Summarize
 from foveate.ports import Store
@@ -90,7 +90,12 @@ class Live(RuleBasedStateMachine):
     def asks(self, who: int, kept: bool) -> None:
         self.count += 1
         said = (Text(f"Part {self.count}."), Text("It is noon."), Text("The tests were red."))
-        self.does(who, "append", Message("user", said), kept=[Kept(), Kept(True, 0), Kept(False, 2)] if kept else None)
+        self.does(
+            who,
+            "append",
+            Message("user", said),
+            kept=[PartRetention(), PartRetention(True, 0), PartRetention(False, 2)] if kept else None,
+        )
 
     @rule(who=st.integers(0, 1), size=st.sampled_from([5, 80, 400]), is_measured=st.booleans())
     def answers_and_calls(self, who: int, size: int, is_measured: bool) -> None:

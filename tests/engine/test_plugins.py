@@ -19,15 +19,15 @@ from foveate import (
     BadInput,
     BadMessage,
     BadSetting,
+    ConflictError,
     Conversation,
     Event,
-    Kept,
-    KeptPlugin,
     Lease,
     Media,
     Message,
+    PartRetention,
+    PluginRetention,
     Text,
-    TipMoved,
     check,
     filter_tool_results,
     open_async_conversation,
@@ -98,7 +98,7 @@ def test_a_plugin_is_asked_with_what_the_user_said_and_what_it_adds_is_part_of_t
     assert row.message == Message("user", (Text("What is there?"), Text(HEADER), Text("shot 1"), Text("\n")))
     assert row.stamp.origin == "user"
     assert row.stamp.retention is not None
-    assert row.stamp.retention.parts == (Kept(), *[Kept(True, 1, "screen")] * 3)
+    assert row.stamp.retention.parts == (PartRetention(), *[PartRetention(True, 1, "screen")] * 3)
     assert sent(chat) == [
         {
             "role": "user",
@@ -137,7 +137,7 @@ def test_no_words_are_put_into_the_users_mouth():
     """A "please continue" was taken for a request, and answered."""
     chat = opened(Screen())
     chat.append([user("Go."), call("t1"), answer("t1", "one")])
-    said = [entry.message.text for entry in chat.settle() if entry.message.role == "user"]
+    said = [entry.message.text for entry in chat.prepare() if entry.message.role == "user"]
     assert said == ["Go.", f"{HEADER}\nshot 1"]
 
 
@@ -145,11 +145,11 @@ def test_plugins_are_not_asked_about_failed_tools_nor_about_what_the_user_spoke_
     screen = Screen()
     chat = opened(screen)
     chat.append([user("Go."), call("t1"), answer("t1", "no", state="error")])
-    chat.settle()
+    chat.prepare()
     assert screen.asked == []
     chat.record(call("t2"))
     chat.append([answer("t2", "ok"), user("Wait.")])
-    chat.settle()
+    chat.prepare()
     assert screen.asked == [["Wait."]]
 
 
@@ -159,14 +159,14 @@ def test_a_result_that_an_application_tells_as_a_user_message_is_a_result():
     chat.append([user("Go."), say("I act.")])
     chat.append(user("18 degrees"), lease=Lease(message_type="action-result"))
     assert screen.asked == []
-    chat.settle()
+    chat.prepare()
     assert screen.asked == [[]]
 
 
 def test_a_message_that_would_hold_nothing_is_not_appended():
     chat = opened(Screen(says=lambda content: [AdditionalContent("", True, True), AdditionalContent("a", False)]))
     chat.append([user("Go."), call("t1"), answer("t1", "ok")])
-    chat.settle()
+    chat.prepare()
     assert len(chat) == 3
 
 
@@ -182,7 +182,7 @@ def test_plugins_are_asked_once_for_a_call_however_often_its_prompt_is_made(adds
     assert screen.asked == [[]]
     chat.record(call("t2"))
     chat.append(answer("t2", "ok"))
-    chat.settle()
+    chat.prepare()
     assert screen.asked == [[], []]
 
 
@@ -206,7 +206,7 @@ def test_of_several_messages_only_the_last_unanswered_input_is_added_to():
     assert [bool(row.stamp.retention) for row in chat.history()] == [False, False, False, True]
 
 
-@pytest.mark.parametrize("options", [{"kept": [Kept(True, 2)]}, {"origin": "derived"}, {"origin": "plugin"}])
+@pytest.mark.parametrize("options", [{"kept": [PartRetention(True, 2)]}, {"origin": "derived"}, {"origin": "plugin"}])
 def test_what_is_appended_with_times_or_from_elsewhere_is_left_as_it_is(options: dict[str, Any]):
     screen = Screen()
     chat = opened(screen)
@@ -303,9 +303,9 @@ def test_when_the_store_fails_nothing_is_changed_and_the_plugin_is_asked_again()
     chat.append([user("Go."), call("t1"), answer("t1", "ok")])
     countdown.start(1)
     with pytest.raises(StoreError):
-        chat.settle()
+        chat.prepare()
     assert len(chat) == 3
-    chat.settle()
+    chat.prepare()
     assert told(chat)[3][0] == "plugin"
 
 
@@ -335,14 +335,14 @@ def test_a_retry_is_recognised_though_plugins_would_add_something_else_now():
     assert screen.asked == [["Go."]]
     more = chat.append([user("Go."), user("Now.")], after="")
     assert (more[0], len(chat), screen.asked) == (first[0], 2, [["Go."], ["Now."]])
-    with pytest.raises(TipMoved):
+    with pytest.raises(ConflictError):
         chat.append("Stop.", after="")
 
 
 def test_what_plugins_said_in_between_is_passed_over():
     chat = opened(Screen())
     ids = chat.append([user("Go."), call("t1"), answer("t1", "ok")])
-    chat.settle()
+    chat.prepare()
     later = chat.append("Wait.", after=ids[-1])
     assert [origin for origin, _ in told(chat)] == ["user", "assistant", "tool", "plugin", "user"]
     assert chat.append("Wait.", after=ids[-1]) == later
@@ -474,7 +474,7 @@ def test_every_view_of_any_history_with_any_plugins_is_legal_and_shows_the_users
                 with suppress(BadEdit):
                     chat.edit(edit)
             with suppress(BadInput):  # There may be nothing to send yet.
-                view = chat.settle()
+                view = chat.prepare()
                 assert check(view, chat.profile) == []
                 assert check_body(chat.format.name, chat.format.body(view, profile=chat.profile)) == []
     rows = chat.history()
@@ -495,9 +495,9 @@ def later_view(**options: Any) -> list[str]:
     """What the model sees of the first input at the second call; the plugin asked for one later call at the most."""
     chat = opened(Screen(save=0), **options)
     chat.append("One.")
-    chat.settle()
+    chat.prepare()
     chat.record(say("Yes."))
-    return parts(next(iter(chat.settle())).message)
+    return parts(next(iter(chat.prepare())).message)
 
 
 @pytest.mark.parametrize("policy", [None, "none", "prune", "retain", "keep-last-3", (), [lambda view: ()]])
@@ -510,7 +510,7 @@ def test_with_everything_automatic_switched_off_it_stays():
 
 
 def test_a_retention_of_the_programs_own_is_not_doubled():
-    assert later_view(policy=[retain_blocks(plugins={"screen": KeptPlugin(save=3)})]) == ["One.", HEADER, "shot 1"]
+    assert later_view(policy=[retain_blocks(plugins={"screen": PluginRetention(save=3)})]) == ["One.", HEADER, "shot 1"]
 
 
 def test_users_of_a_program_say_in_a_file_what_is_kept_of_a_plugin(tmp_path, monkeypatch):
@@ -614,7 +614,7 @@ def test_a_function_is_a_plugin_that_says_once_how_long_its_texts_are_shown():
 
     chat = opened(clock, page)
     chat.append([user("Go."), call("c", "look"), answer("c")])
-    chat.settle()
+    chat.prepare()
     assert times(chat) == [
         (HEADER, True, None),
         ("Prices", True, 2),
@@ -649,7 +649,7 @@ def test_policies_that_a_plugin_brings_run_before_the_others_unless_all_is_off()
     for policy in ("keep-last-1", [filter_tool_results(keep=1)], "off"):
         chat = opened(pinning, policy=policy)
         chat.append(said)
-        seen[str(policy)[:4]] = [(entry.handle, len(entry.message.text)) for entry in chat.settle() if entry.pinned]
+        seen[str(policy)[:4]] = [(entry.handle, len(entry.message.text)) for entry in chat.prepare() if entry.pinned]
     assert seen == {"keep": [("m2", 0), ("m3", 900)], "[_Fi": [("m2", 0), ("m3", 900)], "off": []}
 
 

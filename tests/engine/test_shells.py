@@ -10,8 +10,7 @@ import pytest
 from foveate import (
     BadMessage,
     BadSetting,
-    StalePlan,
-    TipMoved,
+    ConflictError,
     UnknownHandle,
     Usage,
     open_async_conversation,
@@ -33,7 +32,7 @@ def test_the_async_shell_does_what_the_sync_one_does(tmp_path):
         ) as one:
             for message in history:
                 if message.role == "assistant":
-                    await one.settle()
+                    await one.prepare()
                 await one.append(message)
             await one.expand("m3")
             await one.undo((await one.receipts())[0])
@@ -45,7 +44,7 @@ def test_the_async_shell_does_what_the_sync_one_does(tmp_path):
     one = opened(policy="keep-last-2", window=20_000)
     for message in history:
         if message.role == "assistant":
-            one.settle()
+            one.prepare()
         one.append(message)
     one.expand("m3")
     one.undo(one.receipts()[0])
@@ -86,7 +85,7 @@ def test_two_handles_on_one_conversation_both_get_through():
 def test_appending_after_another_tip_is_refused_and_says_where_the_tip_is():
     one = opened()
     first, _ = one.append(chat(user("a"), say("b")))
-    with pytest.raises(TipMoved, match="at position 2"):
+    with pytest.raises(ConflictError, match="at position 2"):
         one.append(say("something else"), after=first)
 
 
@@ -119,7 +118,7 @@ def test_wrong_settings_are_named_with_what_is_allowed():
         with pytest.raises(Exception, match=says):
             open_conversation("c", **{"window": 1_000, **options})
     with pytest.raises(BadSetting, match="window="):
-        open_conversation("c").append("x") and open_conversation("c").settle()
+        open_conversation("c").append("x") and open_conversation("c").prepare()
 
 
 def test_a_stale_commit_is_planned_anew():
@@ -127,17 +126,17 @@ def test_a_stale_commit_is_planned_anew():
     one, other = opened(policy="keep-last-1", store=store), opened(policy="keep-last-1", store=store)
     one.append(chat(user("go"), call("a"), answer("a", text_of(90)), call("b"), answer("b")))
     other.refresh()
-    one.settle()
-    view = other.settle()
+    one.prepare()
+    view = other.prepare()
     assert texts(view) == texts(one.view)
     assert len(one.receipts()) == 1
-    assert StalePlan is not TipMoved
+    assert ConflictError is not ConflictError
 
 
 def test_what_the_provider_measured_corrects_the_budget():
     one = opened(window=10_000, reserve=0)
     one.append(user(text_of(1_000)))
-    one.settle()
+    one.prepare()
     one.record(say("ok"), usage=Usage(1_500, 508, 0, 3))
     assert one.budget.scale == pytest.approx(2.0)
     assert one.budget.usable == 5_000
@@ -161,7 +160,7 @@ def test_a_reply_of_either_sdk_is_recorded_with_its_usage():
 def test_explain_tells_the_story_of_an_entry():
     one = opened(policy="keep-last-1")
     one.append(chat(user("go"), calls("a", "b"), answer("a", text_of(90)), answer("b"), call("x")))
-    one.settle()
+    one.prepare()
     assert one.explain("m3") == (
         "m3 is a message of role tool, 10 tokens, recorded in turn 1.\n"
         "Edit 1, turn 3: keep-last-1 replaced it (94 -> 10 tokens): older than the newest 1 results."

@@ -84,10 +84,10 @@ def test_the_engine_asks_writes_the_attempt_down_first_and_commits_the_answer():
     one.append(SAID)
     dry = one.plan()
     assert (dry.edits, [request.policy for request in dry.requests], len(one.records())) == ((), ["sums"], 0)
-    assert texts(one.settle()) == ["In short.", "Four.", "Five."]
+    assert texts(one.prepare()) == ["In short.", "Four.", "Five."]
     assert tasks(one) == [("pending", 1, ""), ("done", 1, "")]
     assert [message.text for message in asked[0].messages] == ["One.", "Two.", "Three."]
-    assert texts(one.settle()) == ["In short.", "Four.", "Five."]
+    assert texts(one.prepare()) == ["In short.", "Four.", "Five."]
     assert len(asked) == 1
     assert [(receipt.policies, len(receipt.edits)) for receipt in one.receipts()] == [(("sums",), 2)]
 
@@ -111,7 +111,7 @@ def test_a_failure_leaves_the_view_as_it_was_and_is_written_down(answer: object,
 
     one = opened(policy=(sums_up(),), summarizer=summarizer)
     one.append(SAID)
-    assert texts(one.settle()) == [message.text for message in SAID]
+    assert texts(one.prepare()) == [message.text for message in SAID]
     assert tasks(one) == [("pending", 1, ""), ("failed", 1, why)]
     assert one.receipts() == []
 
@@ -119,7 +119,7 @@ def test_a_failure_leaves_the_view_as_it_was_and_is_written_down(answer: object,
 def test_without_a_summarizer_the_policy_is_told_so():
     one = opened(policy=(sums_up(),))
     one.append(SAID)
-    one.settle()
+    one.prepare()
     assert tasks(one)[-1] == ("failed", 1, "there is no summarizer")
 
 
@@ -130,7 +130,7 @@ def test_a_summarizer_that_must_be_awaited_is_for_async_conversations():
 
     one = opened(policy=(sums_up(),), summarizer=summarizer)
     one.append(SAID)
-    one.settle()
+    one.prepare()
     assert "only an async conversation" in tasks(one)[-1][2]
 
     async def run() -> list[str]:
@@ -138,7 +138,7 @@ def test_a_summarizer_that_must_be_awaited_is_for_async_conversations():
             "c", policy=(sums_up(),), window=10_000, summarizer=summarizer
         ) as other:
             await other.append(SAID)
-            return texts(await other.settle())
+            return texts(await other.prepare())
 
     assert asyncio.run(run()) == ["In short.", "Four.", "Five."]
 
@@ -154,9 +154,9 @@ def test_an_attempt_counts_though_the_process_ended_in_it():
     one = opened(policy=(sums_up(),), store=store, summarizer=kills)
     one.append(SAID)
     with pytest.raises(Killed):
-        one.settle()
+        one.prepare()
     again = opened(policy=(sums_up(),), store=store, summarizer=lambda request: "In short.")
-    assert texts(again.settle()) == ["In short.", "Four.", "Five."]
+    assert texts(again.prepare()) == ["In short.", "Four.", "Five."]
     assert [task[:2] for task in tasks(again)] == [("pending", 1), ("pending", 2), ("done", 2)]
 
 
@@ -168,7 +168,7 @@ def test_what_is_known_of_an_attempt_survives_a_snapshot(tmp_path):
         "c", store=f"sqlite:///{tmp_path}/c.db", policy=(sums_up(),), window=9_000, summarizer=fails
     ) as one:
         one.append(SAID)
-        one.settle()
+        one.prepare()
         one._do(one._engine.save_snapshot())
         known = one.view.tasks
     with open_conversation("c", store=f"sqlite:///{tmp_path}/c.db", policy="none", window=9_000) as again:
@@ -186,11 +186,11 @@ def test_at_every_failing_operation_of_the_store_nothing_is_lost_and_the_next_ca
         one.append(SAID)
         countdown.start(n)
         with suppress(StoreError):
-            one.settle()
+            one.prepare()
         if not countdown.is_used_up:
             assert n > 2
             return
-        assert texts(one.settle()) == ["In short.", "Four.", "Five."]
+        assert texts(one.prepare()) == ["In short.", "Four.", "Five."]
         assert [row.message for row in one.history()] == list(SAID)
         assert one.verify() == []
     raise AssertionError("it never got through")
@@ -207,7 +207,7 @@ def test_what_another_process_says_while_a_model_writes_stays(tmp_path):
 
     one = opened(policy=(sums_up(),), store=store, summarizer=summarizer)
     one.append(SAID)
-    one.settle()
+    one.prepare()
     one.refresh()
     assert texts(one.view) == ["In short.", "Four.", "Five.", "Six."]
 
@@ -226,7 +226,7 @@ def test_when_another_process_edits_while_a_model_writes_the_plan_is_made_anew_a
 
     one = opened(policy=(sums_up(),), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer)
     one.append(SAID)
-    assert texts(one.settle()) == ["In short.", "Five."]
+    assert texts(one.prepare()) == ["In short.", "Five."]
     assert len(asked) == 1
 
 
@@ -253,7 +253,7 @@ def test_an_answer_may_lead_to_a_further_question_and_one_that_is_known_is_not_a
 
     one = opened(policy=(two_steps,), summarizer=summarizer)
     one.append("Hi.")
-    one.settle()
+    one.prepare()
     assert asked == ["", "translate"]
     assert [edit.reason for receipt in one.receipts() for edit in receipt.edits] == ["en bref"]
 
@@ -274,7 +274,7 @@ def test_questions_are_bounded():
 
     one = opened(policy=(curious,), summarizer=summarizer)
     one.append("Hi.")
-    assert texts(one.settle()) == ["Hi."]
+    assert texts(one.prepare()) == ["Hi."]
     assert len(asked) == 3
 
 
@@ -286,7 +286,7 @@ def test_a_policy_that_returns_no_edits_is_named(returned: object):
     one = opened(policy=(broken,))
     one.append("Hi.")
     with pytest.raises(BadSetting, match=r"broken returned .*A policy returns edits"):
-        one.settle()
+        one.prepare()
 
 
 def test_a_summarizer_that_cannot_be_called_and_one_of_an_unknown_name_are_refused():
@@ -300,7 +300,7 @@ def test_events_tell_how_a_compaction_stands():
     heard = []
     one = opened(policy=(sums_up(),), summarizer=lambda request: "In short.", on_event=heard.append)
     one.append(SAID)
-    one.settle()
+    one.prepare()
     assert [event.kind for event in heard[5:]] == ["compaction-pending", "messages-summarized", "compaction-done"]
     assert [event.index for event in heard] == [0, 1, 2, 3, 4, 0, 0, 0]
 
@@ -309,7 +309,7 @@ def test_a_summary_keeps_what_it_is_told_to_keep():
     """F23: a call that still runs is not summarised away."""
     one = opened()
     ids = one.append([user("Go."), call("a", "agent"), user("And now?"), say("Wait."), user("Well?")])
-    one.settle()
+    one.prepare()
     one.edit(Summarize(Span(ids[0], ids[3]), "So far.", keep=(ids[1],)))
     assert [(entry.handle, entry.kind) for entry in one.view] == [
         ("m1", "summary"),
@@ -367,10 +367,10 @@ def test_an_attempt_that_others_made_needless_is_not_left_open():
 
     one = opened(policy=(sums_up(), late), summarizer=ScriptedSummarizer(["Both.", "Late."]))
     one.append(chat("One.", say("Two."), "Three.", say("Four."), "Five."))
-    view = one.settle()
+    view = one.prepare()
     number = one.head.number
     tasks = [edit for record in one.records() for edit in record.edits if isinstance(edit, Task)]
     assert [(task.policy, task.state) for task in tasks] == [
         ("sums", "pending"), ("late", "pending"), ("sums", "done"), ("late", "skipped"),
     ]  # fmt: skip
-    assert (one.settle().entries, one.head.number) == (view.entries, number)
+    assert (one.prepare().entries, one.head.number) == (view.entries, number)

@@ -50,7 +50,7 @@ def test_threads_that_take_turns_in_one_conversation_lose_nothing():
         for n in range(30):
             one.append(user(f"{who}.{n}"))
             assert len(one.view) <= len(one)
-            one.settle()
+            one.prepare()
             one.record(say(f"re {who}.{n}"))
 
     threads = [threading.Thread(target=talk, args=(who,)) for who in range(4)]

@@ -50,7 +50,7 @@ def tell(chat: Conversation, messages: Iterable[Message]) -> None:
     """Say this; each message of the assistant answers a call that was planned before."""
     for message in messages:
         if message.role == "assistant":
-            chat.settle()
+            chat.prepare()
             chat.record(message)
         else:
             chat.append(message)
@@ -95,7 +95,7 @@ def test_5_4_01_at_99_messages_nothing_is_asked_and_all_are_shown():
     asked = counting()
     chat = begun(summarizer=asked)
     talk(chat, 99)
-    assert (memory(chat.settle()), asked.requests) == (run(1, 99), [])
+    assert (memory(chat.prepare()), asked.requests) == (run(1, 99), [])
 
 
 def test_5_4_02_at_100_one_checkpoint_covers_the_first_90_and_the_store_keeps_them():
@@ -110,7 +110,7 @@ def test_5_4_02_at_100_one_checkpoint_covers_the_first_90_and_the_store_keeps_th
 def test_5_4_03_at_105_there_is_still_one_and_15_messages_are_shown():
     chat = begun()
     talk(chat, 105)
-    assert (covered(chat), memory(chat.settle())) == ([("m1", "m90")], run(91, 105))
+    assert (covered(chat), memory(chat.prepare())) == ([("m1", "m90")], run(91, 105))
 
 
 def test_5_4_04_at_110_the_second_one_is_due():
@@ -133,7 +133,7 @@ def test_5_4_06_the_view_holds_one_summary_and_the_next_is_written_from_it_and_t
     chat = begun(summarizer=asked)
     chat.append(system("Be brief."))
     talk(chat, 105)
-    roles = [(entry.message.role, entry.handle) for entry in chat.settle()]
+    roles = [(entry.message.role, entry.handle) for entry in chat.prepare()]
     assert roles[:3] == [("system", "m1"), ("user", "m2"), ("user", "m92")]
     talk(chat, 110)
     assert summaries(chat.view) == ["[Conversation summary up to turn 99]: S2"]
@@ -154,20 +154,20 @@ def test_5_4_07_a_system_prompt_is_neither_counted_nor_covered_and_always_first(
         assert chat.view.entries[0].message == system("Be brief.")
         assert memory(chat.view) == run(until - 8, until + 1)
     chat.close()
-    assert begun(store=store).settle().entries[0].message == system("Be brief.")
+    assert begun(store=store).prepare().entries[0].message == system("Be brief.")
 
 
 def test_5_4_08_where_the_count_jumps_past_the_trigger_all_but_ten_are_covered_and_the_next_comes_ten_later():
     chat = begun()
     talk(chat, 98)
     chat.append([user(f"more {n}") for n in range(5)])
-    assert (memory(chat.settle()), covered(chat)) == (run(94, 103), [("m1", "m93")])
+    assert (memory(chat.prepare()), covered(chat)) == (run(94, 103), [("m1", "m93")])
     for n in range(104, 113):
         chat.append(user(f"more {n}"))
-        chat.settle()
+        chat.prepare()
     assert len(covered(chat)) == 1
     chat.append(user("more 113"))
-    assert (memory(chat.settle()), covered(chat)[1:]) == (run(104, 113), [("m1", "m103")])
+    assert (memory(chat.prepare()), covered(chat)[1:]) == (run(104, 113), [("m1", "m103")])
 
 
 def test_5_4_09_a_call_and_its_results_are_not_parted():
@@ -257,7 +257,7 @@ def test_5_4_19_a_checkpoint_made_by_hand_leaves_what_comes_after_it_and_the_pol
     chat.append(system("Be brief."))
     talk(chat, 6)
     chat.edit(checkpoint_edit(chat.view, 3, "What I think of it.", template=PLAIN))
-    assert memory(chat.settle()) == [6, 7]
+    assert memory(chat.prepare()) == [6, 7]
     assert summaries(chat.view) == ["[Conversation summary up to turn 3]: What I think of it."]
     talk(chat, 103)
     assert asked.requests == []  # 99 of them are not summarised
@@ -313,7 +313,7 @@ def test_results_that_are_filtered_are_filtered_for_the_summarizer_too(nested):
     first, second = "the first result " * 9, "the second result " * 9
     chat.append([user("question " * 20), call("a"), answer("a", first), call("b"), answer("b", second), say("so")])
     chat.append([user("and"), say("end"), user("now?")])
-    view = chat.settle()
+    view = chat.prepare()
     (request,) = asked.requests
     assert [message.text for message in request.messages] == ["question " * 20, "", '[Omitted: expand("m3")]']
     assert request.facts["messages"][2]["text"] == '[Omitted: expand("m3")]'
@@ -326,7 +326,7 @@ def test_the_short_form_alone_filters_what_is_shown():
     chat = begun(checkpoint(tool_results_keep=1), ScriptedSummarizer([OSError("down")]))
     for n in range(3):
         tell(chat, [user("q"), call(f"c{n}"), answer(f"c{n}", f"result {n} " * 9)])
-    assert [entry.position for entry in chat.settle() if entry.shrunk] == [3, 6]
+    assert [entry.position for entry in chat.prepare() if entry.shrunk] == [3, 6]
     talk(chat, 100)
     assert memory(chat.view) == run(1, 100)
     assert [entry.position for entry in chat.view if entry.shrunk] == [3, 6]
@@ -338,7 +338,7 @@ def test_results_are_filtered_although_a_summary_failed_and_while_it_is_waited_f
     chat.append([user("question " * 20), call("a"), answer("a", "long " * 20), call("b"), answer("b", "long " * 20)])
     chat.append([user(f"question {n}") for n in range(6)])
     whole = chat.view
-    assert [entry.position for entry in chat.settle() if entry.shrunk] == [3]
+    assert [entry.position for entry in chat.prepare() if entry.shrunk] == [3]
     waiting = replace(whole, tasks=(Task("checkpoint", "failed", turn=whole.turn),))
     assert [(type(edit).__name__, edit.target.message) for edit in policy(waiting)] == [
         ("Replace", whole.entries[2].id)
@@ -373,7 +373,7 @@ def test_pins_with_their_units_the_last_input_and_calls_without_an_answer_stay()
     chat.pin("m1")
     chat.pin("m6")
     chat.append([m for n in range(3) for m in (call(f"c{n}"), answer(f"c{n}", "C " * 60))])
-    view = chat.settle()
+    view = chat.prepare()
     # The rules are pinned, and a result, whose call and sibling stay with it; `go` is due; `task` still runs.
     assert memory(view) == [1, 3, 4, 5, 6, 7, *run(10, 15)]
     (request,) = asked.requests
@@ -388,7 +388,7 @@ def test_a_system_prompt_in_the_middle_stays_and_does_not_count():
     chat.append(
         [user("begin"), say("well begun"), system("Mode: read-only."), *(user(f"question {n}") for n in range(10))]
     )
-    view = chat.settle()
+    view = chat.prepare()
     assert [entry.handle for entry in view] == ["m1", "m3", *(f"m{n}" for n in run(9, 13))]
     facts = asked.requests[0].facts
     assert [facts[key] for key in ("from_turn", "to_turn", "original_message_count")] == [0, 6, 7]
@@ -412,7 +412,7 @@ def test_what_was_expanded_is_shown_for_the_coming_call_and_covered_again_later(
     talk(chat, 14)
     chat.expand("m2")
     talk(chat, 15)
-    assert memory(chat.settle()) == [2, *run(11, 15)]
+    assert memory(chat.prepare()) == [2, *run(11, 15)]
     assert len(covered(chat)) == 2
     talk(chat, 20)
     assert memory(chat.view) == run(16, 20)
@@ -426,7 +426,7 @@ def test_the_note_of_the_floor_is_not_swallowed():
     note = (
         '[Messages m1 to m7 are hidden to fit the window. expand("m1-m7") brings them back, expand("m7") one of them.]'
     )
-    assert (summaries(chat.settle()), memory(chat.view)) == ([note], run(8, 18))
+    assert (summaries(chat.prepare()), memory(chat.view)) == ([note], run(8, 18))
     tell(chat, (m for n in range(5) for m in (user(f"p{n} longer"), say(f"b{n} longer still"))))
     assert (summaries(chat.view), memory(chat.view)) == (
         [note, "[Conversation summary up to turn 21]: S1"],
@@ -443,7 +443,7 @@ def test_recaps_are_summarised_like_the_turns_they_stand_for():
         work = calls(f"c{n}", text=f"recap - did {n}\n" + "at length " * 40)
         tell(chat, [user(f"q{n}"), work, answer(f"c{n}", "found " * 20)])
     tell(chat, [user("q5"), say("recap - that is all"), user("thanks")])
-    view = chat.settle()
+    view = chat.prepare()
     (request,) = asked.requests
     assert [message.text for message in request.messages[:3]] == [
         '[Earlier: recap - did 0; expand("m2-m3")]',
@@ -490,7 +490,7 @@ def test_an_attempt_in_which_the_process_ended_counts(tmp_path):
         assert tasks(chat) == [("pending", 1, 51)]
     with begun(store=store) as chat:
         chat.append(user("question 101"))
-        assert memory(chat.settle()) == run(1, 101)
+        assert memory(chat.prepare()) == run(1, 101)
         chat.record(say("answer 102"))
         assert tasks(chat)[1:] == [("pending", 2, 52), ("done", 2, 52)]
         assert memory(chat.view) == run(93, 102)
@@ -502,7 +502,7 @@ def test_an_async_conversation_awaits_its_summarizer():
         policy = checkpoint(trigger_at=12, keep_recent=5, template=PLAIN)
         async with await open_async_conversation("c", window=9_000, policy=policy, summarizer=asked.later) as chat:
             await chat.append([user(f"question {n}, at some length") for n in range(12)])
-            view = await chat.settle()
+            view = await chat.prepare()
             return summaries(view), memory(view)
 
     assert asyncio.run(told()) == (["[Conversation summary up to turn 6]: S1"], run(8, 12))
@@ -523,7 +523,7 @@ def test_one_call_is_not_tried_twice_and_what_failed_is_not_asked_by_a_dry_run()
     talk(chat, 100)
     chat.append(user("and now?"))
     for _ in range(3):
-        chat.settle()
+        chat.prepare()
     assert len(asked.requests) == 1
     chat.record(say("well"))
     assert len(asked.requests) == 2
@@ -561,7 +561,7 @@ def test_undoing_a_checkpoint_shows_all_again_until_the_next_is_due():
     talk(chat, 100)
     chat.undo(chat.receipts()[-1])
     chat.append(user("and now?"))
-    assert memory(chat.settle()) == run(1, 101)
+    assert memory(chat.prepare()) == run(1, 101)
     chat.record(say("well"))
     assert (len(asked.requests), memory(chat.view)) == (1, run(1, 102))
     talk(chat, 114)
@@ -580,7 +580,7 @@ def test_messages_that_another_process_adds_meanwhile_stay(tmp_path):
 
     with begun(store=store, summarizer=slow) as chat:
         talk(chat, 100)
-        assert memory(chat.settle())[-2:] == [100, 101]
+        assert memory(chat.prepare())[-2:] == [100, 101]
         assert memory(chat.view) == run(91, 101)
         assert covered(chat) == [("m1", "m90")]
     other[0].refresh()
@@ -597,7 +597,7 @@ def test_two_processes_at_the_same_count_make_one_checkpoint(tmp_path):
         two.refresh()
         one.append(user("q"))
         two.refresh()
-        assert memory(one.settle()) == memory(two.settle()) == run(92, 101)
+        assert memory(one.prepare()) == memory(two.prepare()) == run(92, 101)
         assert covered(one) == [("m1", "m91")]
 
 
@@ -616,7 +616,7 @@ def test_a_checkpoint_by_hand_must_cover_something_and_parts_no_call_from_its_re
         with pytest.raises(BadSetting, match="nothing up to message number"):
             checkpoint_edit(chat.view, nothing, "S")
     chat.edit(checkpoint_edit(chat.view, 99, "S", template=PLAIN))
-    assert texts(chat.settle()) == ["[Conversation summary up to turn 2]: S", "then"]
+    assert texts(chat.prepare()) == ["[Conversation summary up to turn 2]: S", "then"]
 
 
 @pytest.mark.parametrize("frame", [BACKGROUND, PLAIN, "{summary} (up to {turn})"])
@@ -660,7 +660,7 @@ def test_i12_between_two_checkpoints_each_prompt_begins_with_the_bytes_of_the_la
             chat.record(say(f"answer {n}"))
             continue
         chat.append(user(f"question {n}"))
-        now = wire(chat, chat.settle())
+        now = wire(chat, chat.prepare())
         if now[: len(last)] != last:
             rewritten.append(n)
         last = now
@@ -683,7 +683,7 @@ def test_however_messages_arrive_the_counts_are_those_of_the_rule(groups, keep, 
     for group in groups:
         chat.append([user(f"message number {said + n} of many, said at some length") for n in range(group)])
         said, left = said + group, left + group
-        view = chat.settle()
+        view = chat.prepare()
         first = last is None or retrigger == "trigger_at"
         if left >= trigger if first else (said - last >= keep and left > keep):
             left, last = keep, said
@@ -711,12 +711,12 @@ def test_i16_i02_i12_views_are_legal_nothing_is_lost_between_them_and_twice_is_o
         if n % 3:
             continue
         was, number = chat.view, len(chat.records())
-        view = chat.settle()
+        view = chat.prepare()
         assert check(view.entries, profile) == []
         if len(chat.records()) == number:
             assert texts(view) == texts(was)
         number = len(chat.records())
-        assert texts(chat.settle()) == texts(view)
+        assert texts(chat.prepare()) == texts(view)
         assert len(chat.records()) == number
         shown = {entry.position: entry.message.text for entry in view if entry.source is not None}
         gone = {position: text for position, text in before.items() if position not in shown}
@@ -736,7 +736,7 @@ def test_i16_what_the_floor_hid_stays_named_by_its_note(history, window, keep):
     for message in history:
         chat.append(message)
         with suppress(DoesNotFit):
-            chat.settle()
+            chat.prepare()
         shown = {entry.position for entry in chat.view if entry.source is not None}
         notes = [entry for entry in chat.view if entry.kind == "summary" and entry.stamp.source == "floor"]
         now = {position for note in notes for position in run(note.position, note.last)} - shown
@@ -762,11 +762,11 @@ def test_recorded_agents_go_on_within_forty_messages_and_lose_none(name, transcr
     largest = 0
     for message in said:
         if message.role == "assistant" and memory(chat.view):
-            view = chat.settle()
+            view = chat.prepare()
             assert check(view.entries, chat.profile) == []
             largest = max(largest, len(memory(view)))
         chat.append(message)
-    view = chat.settle()
+    view = chat.prepare()
     assert refusals(chat, view) == []
     assert [row.message for row in chat.history()] == said
     # Forty, and what one more unit of parallel calls may add; a user's request may be older than all of it.
@@ -785,4 +785,4 @@ def test_a_checkpoint_by_hand_needs_a_summary_and_a_template_that_shows_it(summa
     one = opened()
     one.append(chat(user("One."), say("Two."), user("Three.")))
     with pytest.raises(BadSetting, match="A checkpoint needs a summary"):
-        checkpoint_edit(one.settle(), 1, summary, template=template)
+        checkpoint_edit(one.prepare(), 1, summary, template=template)

@@ -88,11 +88,11 @@ def test_2_4_01_a_full_window_is_no_overflow_and_one_token_more_is():
     for more, states in ((1_000, []), (1_001, ["pending", "done"])):
         one = opened(policy=(AS_DOCUMENTED,), summarizer=ScriptedSummarizer(), **LARGE)
         one.append(sized(user, 90_000))
-        one.settle()
+        one.prepare()
         one.record(say("Done."), usage=Usage(input=80_000, cache_read=10_000, output=5_000))
         one.append(sized(user, more))
         assert occupied(one.view) == 95_000 + more
-        one.settle()
+        one.prepare()
         assert [task[0] for task in tasks(one)] == states
 
 
@@ -111,7 +111,7 @@ def test_2_4_15_fifty_messages_become_one_summary_and_the_open_request_and_the_s
     one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
     said = [sized(user, 2_000), *talk(49, 2_000)]
     one.append(said)
-    assert texts(one.settle()) == ["Sales of Q1 to Q4 were analysed; 5 charts.", said[-1].text]
+    assert texts(one.prepare()) == ["Sales of Q1 to Q4 were analysed; 5 charts.", said[-1].text]
     assert tasks(one) == [("pending", 1, ""), ("done", 1, "")]
     assert [row.message for row in one.history()] == said
     read = summarizer.requests[0].messages
@@ -126,10 +126,10 @@ def test_2_4_16_the_second_compaction_carries_the_first_one_on_and_takes_its_pla
     summarizer = ScriptedSummarizer(["First.", "Second."])
     one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **LARGE)
     one.append(talk(49, 2_000))
-    one.settle()
+    one.prepare()
     one.record(say("#50"))
     one.append(talk(47, 2_100, first=51))
-    assert texts(one.settle())[0] == "Second."
+    assert texts(one.prepare())[0] == "Second."
     assert [entry.kind for entry in one.view] == ["summary", "message"]
     request = summarizer.requests[1]
     assert request.previous == "First."
@@ -144,7 +144,7 @@ def test_2_4_17_a_summarizer_that_fails_leaves_all_as_it_was_says_so_and_is_aske
     before = texts(one.view)
     for attempt in (1, 2, 3, 3, 3):
         with pytest.raises(CompactionFailed, match="RuntimeError: no quota") as caught:
-            one.settle()
+            one.prepare()
         error = caught.value
         assert (error.attempt, error.is_final, error.occupied, error.usable) == (attempt, attempt == 3, 98_000, 96_000)
         assert texts(one.view) == before
@@ -152,7 +152,7 @@ def test_2_4_17_a_summarizer_that_fails_leaves_all_as_it_was_says_so_and_is_aske
     assert len(summarizer.requests) == 3
     one.append("And now?")
     with pytest.raises(CompactionFailed, match="attempt 1"):
-        one.settle()
+        one.prepare()
 
 
 def test_2_4_18_a_summary_as_large_as_what_it_stands_for_is_no_progress_and_no_third_call_is_made():
@@ -161,7 +161,7 @@ def test_2_4_18_a_summary_as_large_as_what_it_stands_for_is_no_progress_and_no_t
     one.append(talk(49, 2_000))
     for final in (False, True, True):
         with pytest.raises(CompactionFailed, match="no progress") as caught:
-            one.settle()
+            one.prepare()
         assert caught.value.is_final == final
     assert len(summarizer.requests) == 2
     assert one.receipts() == []
@@ -173,12 +173,12 @@ def test_what_a_summary_carries_on_is_nothing_that_another_one_frees():
     summarizer = ScriptedSummarizer([lambda request: "s" * 400] * 3)
     one = opened(policy=(policy,), summarizer=summarizer, **LARGE)
     one.append([sized(user, 500), sized(say, 20, 1), sized(user, 300, 2)])
-    one.settle()
+    one.prepare()
     one.append([sized(say, 5, 3), sized(user, 300, 4)])
-    one.settle()
+    one.prepare()
     assert len(summarizer.requests) == 2
     one.append([sized(say, 5, 5), sized(user, 5, 6)])
-    one.settle()
+    one.prepare()
     assert len(summarizer.requests) == 2
 
 
@@ -205,7 +205,7 @@ def test_2_4_20_where_there_is_nothing_to_compact_this_is_noted_once_and_nobody_
     one.append([system("Be brief."), sized(user, 9_980)])
     for _ in range(3):
         one.append("Well?")
-        one.settle()
+        one.prepare()
     assert summarizer.requests == []
     assert tasks(one) == [("skipped", 1, "nothing that a summary could stand for is large enough")]
 
@@ -215,7 +215,7 @@ def test_that_nothing_is_left_needs_no_note_right_after_a_compaction():
     one = opened(policy=(policy,), summarizer=ScriptedSummarizer(), **SMALL)
     one.append([sized(system, 6_000), *talk(7, 500)])
     for _ in range(2):
-        assert one.settle().tokens > 5_000
+        assert one.prepare().tokens > 5_000
         assert [task[0] for task in tasks(one)] == ["pending", "done"]
 
 
@@ -226,12 +226,12 @@ def test_how_full_the_window_is_was_measured_and_what_came_since_is_estimated():
     one = opened(policy="none", **LARGE)
     one.append(sized(user, 1_000))
     assert occupied(one.view) == 1_000  # nothing was measured yet
-    one.settle()
+    one.prepare()
     one.record(sized(say, 500), usage=Usage(input=100, cache_read=1_700, cache_write=200, output=800, reasoning=700))
     assert occupied(one.view) == 2_000 + 800
     one.append(sized(user, 100))
     assert occupied(one.view) == 2_800 + 2 * 100
-    one.settle()
+    one.prepare()
     one.record(say("No usage."))
     assert occupied(one.view) == 2_800 + 2 * (100 + one.view.entries[-1].tokens)
 
@@ -239,7 +239,7 @@ def test_how_full_the_window_is_was_measured_and_what_came_since_is_estimated():
 def test_what_was_taken_away_counts_as_much_less_as_it_was_measured():
     one = opened(policy="none", **LARGE)
     first, _ = one.append([sized(user, 9_000), user("And?")])
-    one.settle()
+    one.prepare()
     one.record(say("Yes."), usage=Usage(input=90_500, output=50))
     one.edit(Hide(Target(first)))
     assert 0 < occupied(one.view) - 50 < 90_500 / 900
@@ -249,10 +249,10 @@ def test_f14_the_usage_of_nothing_but_replies_that_are_shown_is_looked_at():
     """A summary has no usage; that of the reply it took the place of is gone with it."""
     one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **LARGE)
     one.append(sized(user, 90_000))
-    one.settle()
+    one.prepare()
     one.record(sized(say, 4_000), usage=Usage(input=90_000, output=4_000))
     one.append(sized(user, 3_000))
-    view = one.settle()
+    view = one.prepare()
     assert kinds(view) == [("m1", "summary"), ("m3", "message")]
     assert occupied(view) == view.tokens
 
@@ -271,7 +271,7 @@ def test_f19_in_a_long_run_the_request_and_what_the_model_has_not_seen_stay_word
     one = opened(policy=(policy,), summarizer=summarizer, **SMALL)
     said = long_run(8, 1_200)
     one.append(said)
-    view = one.settle()
+    view = one.prepare()
     assert kinds(view) == [("m1", "message"), ("m2", "summary"), ("m16", "message"), ("m17", "message")]
     assert [entry.message for entry in view if entry.kind == "message"] == [said[0], *said[-2:]]
     assert summarizer.requests[0].messages == tuple(said[1:-2])
@@ -282,9 +282,9 @@ def test_f19_in_a_long_run_the_request_and_what_the_model_has_not_seen_stay_word
 def test_all_that_the_user_asked_for_since_the_model_ended_a_turn_stays():
     one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **SMALL)
     one.append([user("Old."), say("Done."), user("Mend the login."), *long_run(4, 1_500)[1:], user("And the logout.")])
-    one.settle()
+    one.prepare()
     one.append([call("x"), answer("x", text_of(5_000))])
-    assert texts(one.settle())[1:3] == ["Mend the login.", "And the logout."]
+    assert texts(one.prepare())[1:3] == ["Mend the login.", "And the logout."]
     assert "Old." not in texts(one.view)
 
 
@@ -292,11 +292,11 @@ def test_behind_its_own_answer_nothing_is_compacted_or_an_answered_request_would
     summarizer = ScriptedSummarizer()
     one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
     one.append(talk(9, 1_000))
-    one.settle()
+    one.prepare()
     one.record(sized(say, 2_000))
     assert (summarizer.requests, occupied(one.view)) == ([], 11_000)
     one.append("Thanks. And now?")
-    assert texts(one.settle()) == ["So far, so good.", "Thanks. And now?"]
+    assert texts(one.prepare()) == ["So far, so good.", "Thanks. And now?"]
 
 
 def test_the_newest_units_stay_as_far_as_they_fit_into_the_share_that_is_kept():
@@ -304,13 +304,13 @@ def test_the_newest_units_stay_as_far_as_they_fit_into_the_share_that_is_kept():
         policy = compact_on_overflow(keep_recent=keep, min_progress=0)
         one = opened(policy=(policy,), summarizer=ScriptedSummarizer(), **SMALL)
         one.append([sized(user, 1_000), *long_run(5, 2_000)[1:], sized(say, 1_000), sized(user, 100)])
-        assert (keep, [entry.position for entry in one.settle()][1]) == (keep, first)
+        assert (keep, [entry.position for entry in one.prepare()][1]) == (keep, first)
 
 
 def test_the_share_that_stays_is_one_of_what_it_acts_at_so_that_there_is_always_something_to_compact():
     one = opened(policy=(compact_on_overflow(threshold=0.2),), summarizer=ScriptedSummarizer(), **SMALL)
     one.append([*talk(20, 110), user("Well?")])
-    assert [entry.position for entry in one.settle()][1] == 17
+    assert [entry.position for entry in one.prepare()][1] == 17
 
 
 def test_f23_a_call_that_still_runs_stays_with_its_unit_until_it_is_answered():
@@ -318,12 +318,12 @@ def test_f23_a_call_that_still_runs_stays_with_its_unit_until_it_is_answered():
     one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
     one.append([user("Go."), calls(call("a", "agent"), "b"), answer("b", "ok"), *talk(10, 1_100)])
     one.append("Well?")
-    view = one.settle()
+    view = one.prepare()
     assert kinds(view)[:4] == [("m1", "summary"), ("m2", "message"), ("m3", "message"), ("m2", "stand-in")]
     assert texts(view)[-1] == "Well?"
     one.record(say("It still runs."))
     one.append([answer("a", "found"), *talk(10, 1_100), user("And?")])
-    view = one.settle()
+    view = one.prepare()
     assert [entry.kind for entry in view] == ["summary", "message"]
     assert any(message.text.endswith("found") for message in summarizer.requests[1].messages)
     assert refusals(one, view) == []
@@ -336,7 +336,7 @@ def test_pins_system_prompts_and_what_was_expanded_stay_and_are_not_summarised_t
     one.pin("m4")
     one.edit(Hide(Target(ids[5])))
     one.expand("m6")
-    view = one.settle()
+    view = one.prepare()
     assert kinds(view) == [
         ("m1", "message"),
         ("m2", "summary"),
@@ -351,20 +351,20 @@ def test_pins_system_prompts_and_what_was_expanded_stay_and_are_not_summarised_t
 def test_what_came_late_and_is_shown_behind_the_cut_stays_though_its_place_is_before_it():
     one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(), **SMALL)
     one.append([*talk(9, 1_000), user("Look."), call("a"), user("Wait."), answer("a", text_of(2_000))])
-    assert texts(one.settle())[0] == "So far, so good."
+    assert texts(one.prepare())[0] == "So far, so good."
     assert [entry.position for entry in one.view][1:] == [9, 10, 12]  # all that the user asked, none of it answered
 
 
 def test_the_frame_says_what_a_summary_is_and_how_to_see_what_it_stands_for():
     one = opened(policy=(compact_on_overflow(keep_recent=0),), summarizer=ScriptedSummarizer(["A.", "B."]), **SMALL)
     one.append(talk(11, 1_000))
-    one.settle()
+    one.prepare()
     (text, _) = texts(one.view)
     assert text.startswith("[What follows sums up m1-m10. It is background: it asks for nothing and permits nothing")
     assert text.endswith('expand("m1-m10") shows all that was said.]\n\nA.')
     one.record(say("Go on."))
     one.append(talk(11, 1_000, first=13))
-    assert texts(one.settle())[0].endswith('expand("m1-m22") shows all that was said.]\n\nB.')
+    assert texts(one.prepare())[0].endswith('expand("m1-m22") shows all that was said.]\n\nB.')
     one.undo(one.records()[-1].last - 1)
     assert texts(one.view)[0] == text
 
@@ -374,11 +374,11 @@ def test_it_sees_what_pruning_left_and_asks_nobody_where_that_was_enough():
     prune = foveate.prune_tool_outputs(protect=2_000, minimum=1_000)
     one = opened(policy=(prune, PLAIN), summarizer=summarizer, **SMALL)
     one.append([*long_run(8, 1_500), user("And?")])
-    one.settle()
+    one.prepare()
     assert (summarizer.requests, [receipt.policies for receipt in one.receipts()]) == ([], [("prune",)])
     one.record(say("Well."))
     one.append([*talk(10, 1_200, first=2)[1:], user("And?")])
-    one.settle()
+    one.prepare()
     texts_read = [message.text for message in summarizer.requests[0].messages if message.role == "tool"]
     assert texts_read[0].startswith("[Old tool result content cleared: ")
     assert texts_read[0].endswith('expand("m3")]')
@@ -392,7 +392,7 @@ def test_f12_what_a_summarizer_is_given_to_read_fits_its_window():
     policy = compact_on_overflow(keep_recent=0, input_max=13_000)
     one = opened(policy=(policy,), summarizer=summarizer, window=100_000)
     one.append([*long_run(12, 9_000), *talk(6, 1_000), user("Well?")])
-    one.settle()
+    one.prepare()
     (request,) = summarizer.requests
     assert request.task.asked <= 13_000
     assert len(request.messages) == 31
@@ -409,7 +409,7 @@ def test_what_does_not_fit_even_cut_is_left_out_behind_a_note_the_oldest_first()
     one.append(
         chat(*[(user(f"#{n} u"), call(f"c{n}"), answer(f"c{n}", text_of(400, n))) for n in range(26)], user("?"))
     )
-    one.settle()
+    one.prepare()
     (request,) = summarizer.requests
     left = [message.text for message in request.messages]
     assert left[0] == "[44 earlier messages left out]"
@@ -424,7 +424,7 @@ def test_f13_a_further_attempt_reads_no_more_than_the_one_that_failed():
     one = opened(policy=(policy,), summarizer=summarizer, window=60_000, reserve=0)
     one.append(long_run(7, 9_000))
     for n in range(12):
-        one.settle()
+        one.prepare()
         one.record(call(f"d{n}"))
         one.append(answer(f"d{n}", text_of(9_000, n)))
     sizes = [request.task.asked for request in summarizer.requests]
@@ -455,9 +455,9 @@ def test_f20_what_stands_for_steps_is_named_so_and_is_not_the_users():
 
 
 def turns(one: Any, count: int, tokens: int = 1_500) -> Iterator[int]:
-    """So many calls of a long run, each preceded by `settle`."""
+    """So many calls of a long run, each preceded by `prepare`."""
     for _ in range(count):
-        view = one.settle()
+        view = one.prepare()
         yield view.turn
         one.record(call(f"t{view.turn}"))
         one.append(answer(f"t{view.turn}", text_of(tokens, view.turn)))
@@ -473,9 +473,9 @@ def test_i13_without_strict_the_floor_makes_it_fit_and_attempts_are_ever_further
         if len(summarizer.requests) > len(asked):
             asked.append(turn)
     assert [after - before for before, after in pairwise(asked)] == [1, 2, 4]
-    assert one.settle().tokens < 10_000
+    assert one.prepare().tokens < 10_000
     one.append("Are you still there?")
-    one.settle()
+    one.prepare()
     assert len(summarizer.requests) == 5
     assert tasks(one)[-1][:2] == ("failed", 1)
 
@@ -494,7 +494,7 @@ def test_attempts_are_counted_over_restarts(store: str, tmp_path):
     again().append(talk(49, 2_000))
     for attempt in (1, 2, 3, 3):
         with pytest.raises(CompactionFailed) as caught:
-            again().settle()
+            again().prepare()
         assert caught.value.attempt == attempt
     assert len(summarizer.requests) == 3
 
@@ -508,9 +508,9 @@ def test_a_process_that_ends_while_a_model_writes_has_made_an_attempt():
     one.append(talk(11, 1_000))
     for _ in range(2):
         with pytest.raises(Killed):
-            opened(policy=(PLAIN,), store=store, summarizer=ScriptedSummarizer([Killed()]), **SMALL).settle()
+            opened(policy=(PLAIN,), store=store, summarizer=ScriptedSummarizer([Killed()]), **SMALL).prepare()
     last = opened(policy=(PLAIN,), store=store, summarizer=ScriptedSummarizer(["Short."]), **SMALL)
-    assert texts(last.settle()) == ["Short.", talk(11, 1_000)[-1].text]
+    assert texts(last.prepare()) == ["Short.", talk(11, 1_000)[-1].text]
     assert [task[:2] for task in tasks(last)] == [("pending", 1), ("pending", 2), ("pending", 3), ("done", 3)]
 
 
@@ -532,7 +532,7 @@ def test_f25_f11_a_summary_that_is_none_or_too_long_is_not_taken(written: str, w
     policy = compact_on_overflow(keep_recent=0, framing="{summary}", refuses=refuses, digest=False)
     one = opened(policy=(policy,), summarizer=ScriptedSummarizer([written]), **SMALL)
     one.append([*talk(10, 1_000), sized(user, 50)])
-    one.settle()
+    one.prepare()
     assert tasks(one)[-1] == ("failed", 1, why)
     assert not any(isinstance(edit, Summarize) and edit.policy == "compact" for edit in made_by(one))
 
@@ -560,11 +560,11 @@ def test_at_every_failing_operation_of_the_store_nothing_is_lost_and_the_next_ca
             one.append(said)
             countdown.start(n)
             with suppress(StoreError):
-                one.settle()
+                one.prepare()
             if not countdown.is_used_up:
                 assert n > 2
                 break
-            assert texts(one.settle()) == ["Short.", said[-1].text]
+            assert texts(one.prepare()) == ["Short.", said[-1].text]
             assert [row.message for row in one.history()] == said
             assert one.verify() == []
 
@@ -583,7 +583,7 @@ def test_another_process_that_edits_meanwhile_makes_the_plan_stale_and_nothing_i
     summarizer = ScriptedSummarizer([interferes, "Second."])
     one = opened(policy=(PLAIN,), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer, **SMALL)
     one.append(talk(11, 1_000))
-    assert texts(one.settle())[0] == "Short."
+    assert texts(one.prepare())[0] == "Short."
     assert len(summarizer.requests) == 1
 
 
@@ -600,7 +600,7 @@ def test_a_plan_that_is_made_anew_has_made_one_attempt(tmp_path):
     summarizer = ScriptedSummarizer([interferes])
     one = opened(policy=(policy,), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer, **SMALL)
     one.append(talk(11, 1_000))
-    assert texts(one.settle())[0] == "Short."
+    assert texts(one.prepare())[0] == "Short."
     assert [task[:2] for task in tasks(one)] == [("pending", 1), ("done", 1)]
     assert len(summarizer.requests) == 1
 
@@ -612,13 +612,13 @@ def test_two_processes_that_compact_at_once_leave_one_summary(tmp_path):
 
     def meanwhile(request: object) -> str:
         other.refresh()
-        assert texts(other.settle())[0] == "From the other."
+        assert texts(other.prepare())[0] == "From the other."
         return "Too late."
 
     summarizer = ScriptedSummarizer([meanwhile])
     one = opened(policy=(PLAIN,), store=SqliteStore(tmp_path / "c.db"), summarizer=summarizer, **SMALL)
     one.append(talk(11, 1_000))
-    assert texts(one.settle()) == ["From the other.", talk(11, 1_000)[-1].text]
+    assert texts(one.prepare()) == ["From the other.", talk(11, 1_000)[-1].text]
     assert len(one.receipts()) == 1
 
 
@@ -633,7 +633,7 @@ def test_a_summarizer_that_appends_to_its_own_conversation_ends_and_loses_nothin
     summarizer = ScriptedSummarizer([talkative])
     one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
     one.append(talk(11, 1_000))
-    view = one.settle()
+    view = one.prepare()
     assert len(summarizer.requests) <= 3
     assert texts(view)[-1] == "By the way."
     assert one.verify() == []
@@ -649,7 +649,7 @@ def test_a_summarizer_that_must_be_awaited_serves_async_conversations_and_may_be
         store = MemoryStore()
         one = await foveate.open_async_conversation("c", store=store, policy=(PLAIN,), summarizer=slow, **SMALL)
         await one.append(talk(11, 1_000))
-        settling = asyncio.create_task(one.settle())
+        settling = asyncio.create_task(one.prepare())
         await started.wait()
         settling.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -657,7 +657,7 @@ def test_a_summarizer_that_must_be_awaited_serves_async_conversations_and_may_be
         assert numbers(entry.message for entry in one.view) == [f"#{n}" for n in range(1, 12)]
         later = ScriptedSummarizer(["Short."]).later
         two = await foveate.open_async_conversation("c", store=store, policy=(PLAIN,), summarizer=later, **SMALL)
-        assert texts(await two.settle()) == ["Short.", talk(11, 1_000)[-1].text]
+        assert texts(await two.prepare()) == ["Short.", talk(11, 1_000)[-1].text]
         made = [edit for record in await two.records() for edit in record.edits if isinstance(edit, Task)]
         assert [(task.state, task.attempt) for task in made] == [("pending", 1), ("pending", 2), ("done", 2)]
 
@@ -675,7 +675,7 @@ def test_explaining_asks_nobody_and_never_fails():
     one = opened(policy=(AS_DOCUMENTED,), summarizer=summarizer, **SMALL)
     one.append(talk(11, 1_000))
     with pytest.raises(CompactionFailed):
-        one.settle()
+        one.prepare()
     one.pin("m2")
     assert "m2 is a message" in one.explain("m2")
     assert len(summarizer.requests) == 1
@@ -692,12 +692,12 @@ def test_the_preset_of_the_document_has_its_numbers_its_order_and_its_words():
     said = [*talk(2, 1_000), *long_run(3, 40_000), say("Done."), user("u")]
     one = opened(policy="prune-and-compact", summarizer=ScriptedSummarizer(["Short."]), **LARGE)
     one.append(said)
-    assert texts(one.settle()) == ["Short.", "u"]
+    assert texts(one.prepare()) == ["Short.", "u"]
     assert [getattr(edit, "state", edit.policy) for edit in made_by(one)] == ["pending", "compact", "done"]
     cheap = (foveate.prune_tool_outputs(protect_current_turn=True), AS_DOCUMENTED)
     other = opened(policy=cheap, summarizer=ScriptedSummarizer(), **LARGE)
     other.append(said)
-    assert len(other.settle()) == len(said)
+    assert len(other.prepare()) == len(said)
     assert {edit.policy for edit in made_by(other)} == {"prune"}
 
 
@@ -768,11 +768,11 @@ def test_i02_settled_twice_the_second_time_changes_nothing_and_asks_nobody(histo
     one = opened(policy=(policy,), summarizer=summarizer, window=2_000, reserve=0)
     one.append([*history, *talk(6, 400), user("Well?")])
     try:
-        first = one.settle()
+        first = one.prepare()
     except DoesNotFit:  # System prompts alone were too much.
         return
     count, number = len(summarizer.requests), one.head.number
-    assert one.settle().entries == first.entries
+    assert one.prepare().entries == first.entries
     assert (len(summarizer.requests), one.head.number) == (count, number)
     assert count == 1
 
@@ -792,7 +792,7 @@ def test_a_summary_made_by_hand_and_the_floor_note_are_not_taken_for_what_was_sa
     one = opened(policy=(PLAIN,), summarizer=summarizer, **SMALL)
     ids = one.append([*talk(12, 1_000), user("Well?")])
     one.edit(Summarize(Span(ids[0], ids[1]), "By hand."))
-    one.settle()
+    one.prepare()
     assert summarizer.requests[0].previous == "By hand."
     assert numbers(summarizer.requests[0].messages) == [f"#{n}" for n in range(3, 13)]
 
@@ -811,9 +811,9 @@ def test_an_optional_one_steps_aside_where_nobody_writes_summaries_and_the_floor
     for one in (alone, helped):
         for message in said:
             if message.role == "assistant":
-                one.settle()
+                one.prepare()
             one.append(message)
-        one.settle()
+        one.prepare()
     assert (tasks(alone), {policy for receipt in alone.receipts() for policy in receipt.policies}) == ([], {"floor"})
     assert tasks(helped)[-1][0] == "done"
     with pytest.raises(BadSetting, match="summarizer="):

@@ -78,20 +78,20 @@ def test_a_pin_what_was_just_expanded_and_images_stay():
 def test_what_others_have_shrunk_is_neither_changed_nor_pointed_to():
     chat = opened(policy=(filter_tool_results(keep=1, placeholder="[gone]"), dedupe()))
     chat.append([user("go"), call("a"), answer("a", LISTING), call("b"), answer("b", LISTING)])
-    assert texts(chat.settle())[2] == "[gone]"
+    assert texts(chat.prepare())[2] == "[gone]"
     both = opened(policy=(supersede(), dedupe()))
     both.append([user("go"), call("a", "bash", command="ls"), answer("a", LISTING)])
     both.append([call("b", "bash", command="ls"), answer("b", LISTING)])
-    assert texts(both.settle())[2].startswith("[Superseded by m5")
+    assert texts(both.prepare())[2].startswith("[Superseded by m5")
 
 
 def test_a_second_run_changes_nothing_and_what_is_expanded_is_whole_again():
     chat = opened(policy=(dedupe(),))
     chat.append([user("go"), call("a"), answer("a", LISTING), call("b"), answer("b", LISTING)])
-    number = (chat.settle(), chat.head.number)[1]
-    assert (chat.settle(), chat.head.number)[1] == number == 1
+    number = (chat.prepare(), chat.head.number)[1]
+    assert (chat.prepare(), chat.head.number)[1] == number == 1
     chat.expand("m3")
-    assert texts(chat.settle())[2] == LISTING
+    assert texts(chat.prepare())[2] == LISTING
 
 
 def test_the_wrong_numbers_are_refused():

@@ -71,7 +71,7 @@ class Run:
 
     def seen(self, turn: int) -> View:
         """What the model sees at this call; calls before it are made, and answered with a word."""
-        while (view := self.chat.settle()).turn < turn:
+        while (view := self.chat.prepare()).turn < turn:
             self.chat.record(say(f"step {view.turn}"))
         assert view.turn == turn
         return view
@@ -84,7 +84,7 @@ class Run:
 
     def called(self, *asked: Message | str) -> None:
         """Make the next call."""
-        self.chat.settle()
+        self.chat.prepare()
         self.chat.record(calls(*asked) if asked else say("I search."))
 
     def result(self, text: str = LONG, lease: Lease | None = QUICK) -> str:
@@ -421,11 +421,11 @@ def test_1_4_19_a_callback_that_raises_changes_nothing():
         chat = opened(policy=expire_results(), on_event=on_event)
         chat.append("Look into it.")
         for _ in range(6):
-            chat.settle()
+            chat.prepare()
             chat.record(say("step"))
             chat.append(user(LONG), lease=QUICK)
             chat.append(user("soon gone"), lease=GONE)
-        return texts(chat.settle()), chat.head.number
+        return texts(chat.prepare()), chat.head.number
 
     def broken(event: Event) -> None:
         raise RuntimeError(event.kind)
@@ -453,9 +453,9 @@ def test_the_recommended_texts_name_what_brings_the_original_back():
     chat = opened(policy=policy, summarizer=lambda request: "Numbers.")
     chat.append(["find", calls(call("a", "search"), call("b", "query")), answer("a", LONG), answer("b", LONG)])
     for _ in range(2):
-        chat.settle()
+        chat.prepare()
         chat.record(say("go on"))
-    view = chat.settle()
+    view = chat.prepare()
     shown = f'{LONG[:500]}...\n\n[Compacted: the first 500 of 5000 characters; expand("m3") shows all]'
     summary = '[Summary of 5000 characters; expand("m4") shows all]\n\nNumbers.'
     assert [text_at(view, handle) for handle in ("m3", "m4")] == [shown, summary]
@@ -490,7 +490,7 @@ def test_the_last_words_of_the_user_and_what_is_pinned_never_expire():
     assert [text_at(view, handle) for handle in ("m3", "m5", "m6")] == [LONG, LONG, cut(LONG)]
     run.chat.unpin("m5")
     run.chat.append("And now?")
-    view = run.chat.settle()
+    view = run.chat.prepare()
     assert [text_at(view, handle) for handle in ("m3", "m5")] == [None, cut(LONG)]
 
 
@@ -542,14 +542,14 @@ def test_what_others_have_shrunk_is_left_alone_and_they_leave_alone_what_expired
     policies = (expire_results(default=QUICK), prune_tool_outputs(protect=0, minimum=0, placeholder="[pruned]"))
     chat = opened(policy=policies)
     chat.append(["find", call("a"), answer("a", LONG)])
-    chat.settle()
+    chat.prepare()
     chat.record(calls("b"))
     chat.append(answer("b", LONG))
-    assert text_at(chat.settle()) == "[pruned]"  # One call before it would have expired.
+    assert text_at(chat.prepare()) == "[pruned]"  # One call before it would have expired.
     for _ in range(4):
-        chat.settle()
+        chat.prepare()
         chat.record(say("go on"))
-    assert text_at(chat.settle()) == "[pruned]"
+    assert text_at(chat.prepare()) == "[pruned]"
 
     run = run_with(default=QUICK)
     run.seen(4)
@@ -680,10 +680,10 @@ def test_the_mark_of_what_is_short_enough_leaves_bound_reasoning_where_it_is():
         chat = opened(provider="anthropic", profile=binding, policy=policy)
         chat.append("Look into it.")
         for n in range(4):
-            chat.settle()
+            chat.prepare()
             chat.record(thought("Hm.", call(f"c{n}")))
             chat.append(answer(f"c{n}", text if n == 0 else "ok"))
-        return sum(isinstance(part, Reasoning) for entry in chat.settle() for part in entry.message.parts)
+        return sum(isinstance(part, Reasoning) for entry in chat.prepare() for part in entry.message.parts)
 
     assert (thoughts("short"), thoughts(LONG)) == (4, 3)
 
@@ -718,7 +718,7 @@ def test_a_stable_prefix_is_spared_until_the_first_result():
         chat.append(user("late hint"), lease=early)
         for _ in range(4):
             chat.append(say("go on"))
-        return texts(chat.settle())
+        return texts(chat.prepare())
 
     rest = ["", "[result expired after 1 turns]", "go on", "go on", "go on", "go on"]
     assert told(stub=BARE_STUB) == ["one", *rest]
@@ -746,9 +746,9 @@ def test_a_prefix_ends_where_a_result_once_stood_and_not_at_a_call_without_an_an
         chat.append(user("hint"), lease=Lease(3, "remove", message_type="retry-context"))
         hint = f"m{len(chat)}"
         for _ in range(5):
-            chat.settle()
+            chat.prepare()
             chat.record(say("go on"))
-        return text_at(chat.settle(), hint)
+        return text_at(chat.prepare(), hint)
 
     assert told(user("found: 7"), lease=GONE) is None
     assert told(say("I think."), call("never answered")) == "hint"
@@ -824,9 +824,9 @@ def test_a_dry_run_tells_what_would_be_asked_and_changes_nothing():
 def test_the_preset_says_what_the_document_says():
     chat = opened(policy="expire")
     chat.append(["find", call("a"), answer("a", LONG), call("b"), answer("b", "short")])
-    chat.settle()
+    chat.prepare()
     chat.record(say("go on"))
-    assert text_at(chat.settle()) == cut(LONG)
+    assert text_at(chat.prepare()) == cut(LONG)
     assert (DOCUMENTED | {"stub": BARE_STUB}).items() <= preset_texts().items()
 
 
@@ -841,13 +841,13 @@ def test_leases_survive_closing_and_opening(tmp_path: Path):
         chat.append(user(LONG), lease=QUICK)
         chat.append([say("two"), say("three")])
     with opened(**options) as chat:
-        assert text_at(chat.settle()) == cut(LONG)
+        assert text_at(chat.prepare()) == cut(LONG)
         chat.record(say("four"))
         chat.expand("m3")
     with opened(**options) as chat:
         seen = []
         for _ in range(4):
-            seen.append(text_at(chat.settle()))
+            seen.append(text_at(chat.prepare()))
             chat.record(say("more"))
     assert seen == [LONG, LONG, LONG, cut(LONG)]
 
@@ -885,7 +885,7 @@ def summed(request: SummaryRequest) -> str:
 def settled(chat: Conversation) -> View:
     """The next view; where nothing is left to send, that is what it shows."""
     try:
-        return chat.settle()
+        return chat.prepare()
     except BadInput:
         return chat.view
 

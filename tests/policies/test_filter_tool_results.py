@@ -51,7 +51,7 @@ def test_5_4_14_ten_calls_keep_two_leaves_21_messages_and_the_last_two_results_w
     one = opened(policy=(keeping(2),))
     said = rounds(10)
     one.append(said)
-    view = one.settle()
+    view = one.prepare()
     assert len(said) == len(view) == 21
     results = [entry.message.result for entry in view if entry.is_result]
     assert results == [
@@ -87,7 +87,7 @@ def test_5_4_18_a_result_shorter_than_the_placeholder_stays_and_the_history_neve
     one = opened(policy=(keeping(1),))
     said = [user("q"), call("a"), answer("a", "ok"), call("b"), answer("b", "x" * len(OMITTED)), *rounds(2)[1:]]
     one.append(said)
-    assert texts(one.settle())[2:] == ["ok", "", "x" * len(OMITTED), "", OMITTED, "", "the result 2"]
+    assert texts(one.prepare())[2:] == ["ok", "", "x" * len(OMITTED), "", OMITTED, "", "the result 2"]
     assert [row.message for row in one.history()] == said
 
 
@@ -108,7 +108,7 @@ def test_5_4_20_of_three_messages_with_images_the_last_keeps_its_own_and_texts_s
     chat = opened(policy=(filter_tool_results(keep=0, max_multimodal=1, **template),))
     chat.append([Message("user", (PIXEL, PIXEL)), say("a dot"), user("and this?", PIXEL), say("a dot")])
     chat.append([user("and this?", PIXEL), say("a dot"), user("thanks")])
-    chat.settle()
+    chat.prepare()
     assert pictures(chat) == (
         [("[Image omitted]", 0), ("and this?", 0), ("and this?", 1)]
         if literal
@@ -118,10 +118,10 @@ def test_5_4_20_of_three_messages_with_images_the_last_keeps_its_own_and_texts_s
             ("and this?", 1),
         ]
     )
-    chat.settle()
+    chat.prepare()
     assert len(chat.records()) == 1
     chat.expand("m3")
-    chat.settle()
+    chat.prepare()
     assert [images for _, images in pictures(chat)] == [0, 1, 1]
 
 
@@ -130,11 +130,11 @@ def test_images_in_results_go_too_and_those_of_a_pin_and_of_the_last_input_stay(
     chat.append([user("look", PIXEL), say("ok"), user("go", PIXEL), call("a"), answer("a", "shot", PIXEL), call("b")])
     chat.append(Message("tool", (ToolResult("b", (PIXEL,)),)))
     chat.pin("m1")
-    chat.settle()
+    chat.prepare()
     assert pictures(chat) == [("look", 1), ("go", 1), ("shot", 0), ("[Image omitted]", 0)]
     chat.unpin("m1")
     chat.pin("m1.1")
-    chat.settle()
+    chat.prepare()
     assert pictures(chat)[0] == ("look", 0)
 
 
@@ -142,7 +142,7 @@ def test_a_result_that_is_replaced_takes_its_images_along_and_is_none_of_the_new
     chat = opened(policy=(filter_tool_results(keep=1, max_multimodal=1, placeholder=OMITTED),))
     chat.append([user("look", PIXEL), say("ok"), user("go"), call("a"), answer("a", "shot", PIXEL)])
     chat.append([call("b"), answer("b", "no picture here")])
-    chat.settle()
+    chat.prepare()
     assert pictures(chat) == [("look", 1), (OMITTED, 0)]
 
 
@@ -240,9 +240,9 @@ def test_a_stand_in_is_no_result_and_a_late_result_is_one():
 def test_the_default_placeholder_names_the_handle_that_brings_the_result_back():
     one = opened(policy="keep-last-1")
     one.append([user("q"), call("a"), answer("a", "a result " * 9), call("b"), answer("b", "ok")])
-    assert texts(one.settle())[2] == '[Omitted: expand("m3")]'
+    assert texts(one.prepare())[2] == '[Omitted: expand("m3")]'
     assert one.expand("m3").text == "a result " * 9
-    assert texts(one.settle())[2] == "a result " * 9
+    assert texts(one.prepare())[2] == "a result " * 9
 
 
 # ------------------------------------------------------------------------------------------------- settings, invariants

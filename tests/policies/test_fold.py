@@ -139,10 +139,10 @@ def test_the_whole_comes_back_by_the_handle_of_the_stretch_and_one_step_by_its_o
     chat.append([user("Go."), *run_of(3)])
     chat.append(user("And?"))
     before = chat.history()
-    assert [entry.kind for entry in chat.settle()][1] == "summary"
+    assert [entry.kind for entry in chat.prepare()][1] == "summary"
     assert chat.expand("m5").text == before[4].message.text
     chat.expand("m2-m7")
-    assert [entry.message for entry in chat.settle()] == [row.message for row in before]
+    assert [entry.message for entry in chat.prepare()] == [row.message for row in before]
 
 
 # ------------------------------------------------------------------------------------------------------------ the text
@@ -195,7 +195,7 @@ def test_folding_waits_until_it_pays_and_nothing_inside_a_stretch_shrinks_beside
     chat.append(user("Go."))
     commits = []
     for n in range(40):
-        chat.settle()
+        chat.prepare()
         for message in run_of(1, first=n):
             (chat.record if message.role == "assistant" else chat.append)(message)
     for receipt in chat.receipts():

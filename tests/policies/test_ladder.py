@@ -1,4 +1,4 @@
-"""The rungs of the hard floor: what each frees when it is climbed alone, what it leaves, what all reach together."""
+"""The stages of the hard floor: what each frees when it is climbed alone, what it leaves, what all reach together."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def images(usable: int) -> Budget:
     return Budget(10**9, 0, 10**9, usable)
 
 
-def climbed(story: Story, rung: Callable[[View], Iterable[Edit]], budget: Budget) -> list[str]:
-    """The texts that are shown after this rung alone, its edits applied as they are."""
-    made = list(rung(story.view(budget)))
+def climbed(story: Story, stage: Callable[[View], Iterable[Edit]], budget: Budget) -> list[str]:
+    """The texts that are shown after this stage alone, its edits applied as they are."""
+    made = list(stage(story.view(budget)))
     if made:
         story.edit(*made)
     return [entry.message.text for entry in story.projection.entries()]
@@ -366,7 +366,7 @@ def test_the_newest_unit_is_left_alone_once_the_view_fits_though_it_is_above_its
     plan = draw_up(story.projection, story.frame(tokens(2_200)), [], FLOOR)
     assert 0.9 * 2_200 < plan.after.tokens <= 2_200
     assert [entry.message for entry in plan.after.entries[-3:]] == [row.message for row in story.rows[-3:]]
-    assert [rung.drastic for rung in FLOOR] == [False] * 6 + [True] * 3
+    assert [stage.is_last_resort for stage in FLOOR] == [False] * 6 + [True] * 3
 
 
 # -------------------------------------------------------------------------------------------------------- all together
@@ -468,14 +468,14 @@ def test_i10_what_was_expanded_for_the_coming_call_is_seen_by_it_if_it_fits(size
     said += [message for n in range(120) for message in (call(f"c{n}"), answer(f"c{n}", f"{n} " * 150))]
     for message in said:
         if message.role == "assistant":
-            one.settle()
+            one.prepare()
         one.append(message)
-    one.settle()
+    one.prepare()
     assert "a" * size not in texts(one.view)
     one.expand("m3")
-    view = one.settle()
+    view = one.prepare()
     assert "a" * size in texts(view)
     assert view.tokens <= view.budget.usable
     one.append(chat(call("z"), answer("z", "z" * 9_000)))
-    later = one.settle()
+    later = one.prepare()
     assert later.tokens <= later.budget.usable

@@ -144,7 +144,7 @@ def long_run(name: str, provider: str, *, window: int = 3_000) -> Conversation:
     tell = [call("t", "todo_write", todos=LIST), answer("t", f"Noted: {LIST}", name="todo_write")]
     for message in [*tell, *(m for n in range(30) for m in step(n))]:
         if message.role == "assistant":
-            chat.settle()
+            chat.prepare()
             chat.record(message)
         else:
             chat.append(message)
@@ -160,7 +160,7 @@ def step(n: int) -> list[Message]:
 @pytest.mark.parametrize("name", list(EVERY))
 def test_f18_f22_f24_rules_language_mode_and_the_list_stay_word_for_word_under(name, provider):
     chat = long_run(name, provider)
-    view = chat.settle()
+    view = chat.prepare()
     shown = {entry.position: entry for entry in view if entry.kind == "message"}
     assert shown[2].message == user(RULES)
     assert shown[5].message.text == f"Noted: {LIST}"
@@ -176,8 +176,8 @@ def test_f22_only_the_newest_list_stays_when_the_agent_writes_another():
     chat.append(todo(7))
     for message in (m for n in range(30, 45) for m in step(n)):
         chat.append(message)
-        chat.settle()
-    view = chat.settle()
+        chat.prepare()
+    view = chat.prepare()
     shown = "\n".join([*texts(view), *(one.arguments for entry in view for one in entry.message.calls)])
     assert "The list has 7 steps." in shown
     assert "step 6" in shown
@@ -190,9 +190,9 @@ def test_f18_pins_that_do_not_fit_are_told_and_not_dropped():
     chat.pin("m1")
     chat.append(user("Go on, " * 20))
     with pytest.raises(DoesNotFit, match="pins"):
-        chat.settle()
+        chat.prepare()
     chat.unpin("m1")
-    assert chat.settle().tokens <= 590
+    assert chat.prepare().tokens <= 590
 
 
 # ------------------------------------------------------------------------------------------------- pins on a part alone
@@ -205,7 +205,7 @@ def test_the_floor_spares_a_pinned_part_and_shrinks_the_others():
     chat.append([Message("user", (Text("two"), picture, picture)), long, answer("a", "z" * 9_000), user("go")])
     chat.pin("m1.3")
     chat.pin("m2.1")
-    view = chat.settle()
+    view = chat.prepare()
     entries = {entry.position: entry.message for entry in view if entry.kind == "message"}
     assert entries[2].text == "x" * 9_000
     assert len(entries[2].calls[0].arguments) < 1_000

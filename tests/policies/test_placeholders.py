@@ -84,4 +84,4 @@ def test_prune_and_filter_tell_it_by_default():
     for policy in (prune_tool_outputs(protect=0, minimum=0), filter_tool_results(keep=1)):
         one = opened(policy=(policy,))
         one.append([user("go"), call("a"), answer("a", USERS), call("b"), answer("b", "done"), say("Done.")])
-        assert f"json, {len(USERS):,} characters" in texts(one.settle())[2]
+        assert f"json, {len(USERS):,} characters" in texts(one.prepare())[2]

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import filter_tool_results, prune_tool_outputs
-from foveate.core.counting import MESSAGE_TOKENS, estimate, tokens_of
 from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target
 from foveate.core.messages import Media, Message, Text, ToolResult
 from foveate.core.planner import draw_up
+from foveate.core.sizes import MESSAGE_TOKENS, estimate, tokens_of
 from foveate.core.view import Budget
 from foveate.errors import BadSetting
 from foveate.formats.openai_chat import OpenAIChat
@@ -80,7 +80,7 @@ def test_2_4_04_exactly_the_older_of_two_outputs_is_cleared_and_the_call_stays_a
         user("u"),
     )
     one.append(said)
-    view = one.settle()
+    view = one.prepare()
     assert [entry.position for entry in view if entry.shrunk] == [3]
     assert view.entries[2].message == answer("a", CLEARED, state="error")
     assert [entry.message for entry in view if not entry.shrunk] == [m for m in said if m is not said[2]]
@@ -159,10 +159,10 @@ def test_2_4_13_a_summary_is_never_cleared_and_counts_for_nothing():
 def test_2_4_14_pruned_twice_the_second_time_changes_nothing():
     one = opened(policy=(AS_DOCUMENTED,), window=1_000_000)
     one.append(run(50_000, 50_000, 50_000))
-    first = texts(one.settle())
+    first = texts(one.prepare())
     one.record(say("ok"))
     one.append(user("u"))
-    assert texts(one.settle())[: len(first)] == first
+    assert texts(one.prepare())[: len(first)] == first
     assert len(one.receipts()) == 1
 
 
@@ -246,11 +246,11 @@ def test_calls_users_and_answers_are_never_touched():
 def test_the_default_placeholder_names_the_handle_that_brings_the_result_back():
     one = opened(policy="prune", window=1_000_000)
     one.append(run(50_000, 50_000))
-    shown = texts(one.settle())[2]
+    shown = texts(one.prepare())[2]
     assert shown.startswith("[Old tool result content cleared: ")
     assert shown.endswith('; expand("m3")]')
     assert one.expand("m3") == one.history()[2].message
-    assert texts(one.settle())[2] == text_of(49_996)
+    assert texts(one.prepare())[2] == text_of(49_996)
 
 
 # ------------------------------------------------------------------------------------------------------------ settings

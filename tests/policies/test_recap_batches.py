@@ -23,8 +23,8 @@ from foveate import (
     recap_settings,
     user,
 )
-from foveate.core.arrange import NO_ANSWER
 from foveate.core.edits import Hide, Replace, Span, Summarize, Target
+from foveate.core.legalize import NO_ANSWER
 from foveate.core.messages import Reasoning
 from foveate.core.rules import check
 from foveate.core.view import View
@@ -59,7 +59,7 @@ def opened(policy: Policy | str, said: Iterable[Message] = (), *, format: str = 
     talk = open_conversation("c", window=100_000, format=format, policy=policy, clock=lambda: next(ticks))
     for message in said:
         if message.role == "assistant" and len(talk):
-            talk.settle()
+            talk.prepare()
         talk.append(message)
     return talk
 
@@ -76,7 +76,7 @@ def split(short: str) -> list[str]:
 
 
 def after(count: int, **options: object) -> str:
-    return " ".join(shown(opened(recap_batches(**options), pairs(count)).settle()))  # type: ignore[arg-type]
+    return " ".join(shown(opened(recap_batches(**options), pairs(count)).prepare()))  # type: ignore[arg-type]
 
 
 # ------------------------------------------------------------------------------------------------------- the scenarios
@@ -91,7 +91,7 @@ def test_4_4_01_nothing_comes_of_nothing_and_nothing_happens_while_it_is_switche
 def test_4_4_02_the_seventh_reply_shrinks_the_oldest_four():
     assert after(6) == "U1 A1 U2 A2 U3 A3 U4 A4 U5 A5 U6 A6"
     talk = opened(recap_batches(), pairs(7))
-    assert shown(talk.settle()) == split("a1 a2 a3 a4 U5 A5 U6 A6 U7 A7")
+    assert shown(talk.prepare()) == split("a1 a2 a3 a4 U5 A5 U6 A6 U7 A7")
     assert [entry.message.role for entry in talk.view][:5] == ["assistant"] * 4 + ["user"]
     assert talk.prompt()["messages"][0] == {"role": "assistant", "content": "recap - step 1"}
 
@@ -112,7 +112,7 @@ def test_4_4_05_at_fifteen_replies_twelve_are_recaps():
 
 
 def test_4_4_06_the_question_that_waits_for_its_answer_stays():
-    assert shown(opened(recap_batches(), [*pairs(7), asked(8)]).settle())[-3:] == ["U7", "A7", "U8"]
+    assert shown(opened(recap_batches(), [*pairs(7), asked(8)]).prepare())[-3:] == ["U7", "A7", "U8"]
 
 
 def test_4_4_07_the_system_prompt_and_what_others_put_in_stay_first_and_whole():
@@ -120,26 +120,26 @@ def test_4_4_07_the_system_prompt_and_what_others_put_in_stay_first_and_whole():
     talk.append(user("You are agent 7."), origin="plugin")
     for message in pairs(7):
         talk.append(message)
-    assert shown(talk.settle()) == ["Be brief.", "You are agent 7.", *split("a1 a2 a3 a4 U5 A5 U6 A6 U7 A7")]
+    assert shown(talk.prepare()) == ["Be brief.", "You are agent 7.", *split("a1 a2 a3 a4 U5 A5 U6 A6 U7 A7")]
 
 
 def test_4_4_08_a_reply_without_a_recap_stays_whole_among_those_that_shrink():
     said = pairs(7)
     said[3] = say("nothing to sum up")
     expected = ["a1", "nothing to sum up", "a3", "a4", *split("U5 A5 U6 A6 U7 A7")]
-    assert shown(opened(recap_batches(), said).settle()) == expected
+    assert shown(opened(recap_batches(), said).prepare()) == expected
 
 
 def test_4_4_09_a_recap_is_found_on_any_line_and_stripped():
     said = pairs(7)
     said[1] = say("I looked.\nThen I wrote.\n   recap - step 1 \r\nplan…")
-    assert shown(opened(recap_batches(), said).settle())[0] == "a1"
+    assert shown(opened(recap_batches(), said).prepare())[0] == "a1"
 
 
 def test_4_4_10_the_first_of_two_recaps_is_taken():
     said = pairs(7)
     said[1] = say("plan…\nrecap - step 1\nrecap - step 2")
-    assert shown(opened(recap_batches(), said).settle())[:2] == ["a1", "a2"]
+    assert shown(opened(recap_batches(), said).prepare())[:2] == ["a1", "a2"]
 
 
 def test_4_4_11_two_of_four_with_two_preserved_and_batches_of_two():
@@ -168,7 +168,7 @@ def test_4_4_15_numbers_that_are_too_small_are_refused_and_the_old_name_is_taken
         recap_batches(note="[gone]")
     with pytest.warns(DeprecationWarning, match="is now called min_preserved_assistant_messages"):
         policy = recap_batches(min_preserved_pairs=2, batch_size=1)
-    assert shown(opened(policy, pairs(4)).settle()) == split("a1 a2 U3 A3 U4 A4")
+    assert shown(opened(policy, pairs(4)).prepare()) == split("a1 a2 U3 A3 U4 A4")
     with pytest.warns(DeprecationWarning, match="is now"), pytest.raises(ValueError, match="not -1 and 4"):
         recap_batches(min_preserved_pairs=-1)
 
@@ -209,7 +209,7 @@ def test_4_4_17_what_was_said_is_unchanged_and_a_second_look_comes_to_the_same()
     first = talk.prompt()
     assert first == talk.prompt()
     assert [row.message for row in talk.history()] == said == pairs(7)
-    policy, view = recap_batches(), opened("none", said).settle()
+    policy, view = recap_batches(), opened("none", said).prepare()
     entries = [entry.message for entry in view]
     assert policy(view) == policy(view) != ()
     assert [entry.message for entry in view] == entries
@@ -221,10 +221,10 @@ def test_4_4_18_a_reply_that_calls_tools_goes_with_their_results_or_not_at_all()
     with_recap = chat(said[:3], looks, answer("t1", "a result of some length, as results are"), said[4:])
     talk = opened(recap_batches(), with_recap)
     expected = ["a1", '[Earlier: recap - step 2; expand("m4-m5")]', *split("a3 a4 U5 A5 U6 A6 U7 A7")]
-    assert shown(talk.settle()) == expected
+    assert shown(talk.prepare()) == expected
     assert [entry.message.role for entry in talk.view][:3] == ["assistant", "user", "assistant"]
     without = chat(said[:3], call("t1", "look"), answer("t1", "found"), said[4:])
-    assert shown(opened(recap_batches(), without).settle())[:4] == ["a1", "", "found", "a3"]
+    assert shown(opened(recap_batches(), without).prepare())[:4] == ["a1", "", "found", "a3"]
 
 
 def test_4_4_19_the_ratio_is_logged_where_something_shrank(caplog):
@@ -234,7 +234,7 @@ def test_4_4_19_the_ratio_is_logged_where_something_shrank(caplog):
         for message in (asked(7), reply(7)):
             talk.append(message)
         before = sum(len(entry.message.text) for entry in talk.view)
-        now = sum(len(entry.message.text) for entry in talk.settle())
+        now = sum(len(entry.message.text) for entry in talk.prepare())
     assert caplog.messages == [f"LLM Context: {before} -> {now} chars ({now / before:.2%})"]
     assert ratio_line(0, 0) == "LLM Context: 0 -> 0 chars (100.00%)"
 
@@ -244,7 +244,7 @@ def test_4_4_19_the_ratio_is_logged_where_something_shrank(caplog):
 
 def test_9_4_recaps_can_be_notes_of_role_user():
     talk = opened(recap_batches(as_note=True), pairs(7), format="anthropic")
-    talk.settle()
+    talk.prepare()
     assert [(entry.message.role, entry.message.text) for entry in talk.view][:4] == [
         ("user", f"recap - step {i}") for i in range(1, 5)
     ]
@@ -255,13 +255,13 @@ def test_the_first_question_can_be_kept_and_all_of_them_too():
     assert after(7, keep_first_user=True) == "U1 a1 a2 a3 a4 U5 A5 U6 A6 U7 A7"
     assert after(7, hide_users=False) == "U1 a1 U2 a2 U3 a3 U4 a4 U5 A5 U6 A6 U7 A7"
     (policy,), _ = named("recap")  # To the letter of the document, which drops it.
-    assert " ".join(shown(opened(policy, pairs(7)).settle())) == after(7, keep_first_user=False)
+    assert " ".join(shown(opened(policy, pairs(7)).prepare())) == after(7, keep_first_user=False)
 
 
 def test_a_recap_may_begin_otherwise_and_be_shown_otherwise():
     said = [message for i in range(1, 8) for message in (asked(i), say(f"# recap: step {i}\n" + "plan…" * 20))]
     policy = recap_batches(recap_prefix=" # recap:", template='{recap} (expand "{handle}")')
-    assert shown(opened(policy, said).settle())[:2] == [
+    assert shown(opened(policy, said).prepare())[:2] == [
         '# recap: step 1 (expand "m2")',
         '# recap: step 2 (expand "m4")',
     ]
@@ -277,7 +277,7 @@ def test_no_recap_is_longer_than_what_it_stands_for():
     said = pairs(7)
     said[1], said[3] = say("recap - step 1"), say("recap - step 2 ")
     talk = opened(recap_batches(), said)
-    assert shown(talk.settle())[:4] == ["a1", "a2", "a3", "a4"]
+    assert shown(talk.prepare())[:4] == ["a1", "a2", "a3", "a4"]
     assert [type(edit) for edit in talk.records()[0].edits] == [Hide, Hide, Replace, Hide, Replace, Hide, Replace]
     wordy = recap_batches(template="[An old turn of which this recap is left: {recap}]", hide_users=False)
     assert not opened(wordy, pairs(7)).records()
@@ -286,7 +286,7 @@ def test_no_recap_is_longer_than_what_it_stands_for():
 def test_a_note_that_would_be_longer_than_its_turn_is_not_made():
     says = replace(call("t1", "look"), parts=(Text("recap - step 1"), *call("t1", "look").parts))
     talk = opened(recap_batches(), [asked(1), says, answer("t1"), *pairs(7)[2:]])
-    assert shown(talk.settle())[:3] == ["a1", "ok", "a2"]
+    assert shown(talk.prepare())[:3] == ["a1", "ok", "a2"]
 
 
 def test_pinned_and_shrunk_messages_stay_as_they_are():
@@ -297,54 +297,54 @@ def test_pinned_and_shrunk_messages_stay_as_they_are():
     talk.append(asked(7))
     talk.append(reply(7))
     expected = ["a1", "U2", "recap - a secret was here\nplan…", "A3", "a4"]
-    assert shown(talk.settle())[:5] == expected
+    assert shown(talk.prepare())[:5] == expected
     talk.unpin("m6")
-    assert shown(talk.settle())[:5] == [*expected[:3], "a3", "a4"]
+    assert shown(talk.prepare())[:5] == [*expected[:3], "a3", "a4"]
 
 
 def test_a_question_behind_the_newest_recap_stays_until_a_newer_recap_comes():
     said = pairs(11)
     said[7] = say("no recap here")
-    assert shown(opened(recap_batches(), said[:14]).settle())[:6] == ["a1", "a2", "a3", "U4", "no recap here", "U5"]
-    assert shown(opened(recap_batches(), said).settle())[:5] == ["a1", "a2", "a3", "no recap here", "a5"]
+    assert shown(opened(recap_batches(), said[:14]).prepare())[:6] == ["a1", "a2", "a3", "U4", "no recap here", "U5"]
+    assert shown(opened(recap_batches(), said).prepare())[:5] == ["a1", "a2", "a3", "no recap here", "a5"]
 
 
 def test_the_question_that_was_being_answered_goes_with_the_next_batch_and_not_in_between():
     """Hidden as soon as another question came, it would have broken the cached prefix between two batches."""
     talk = opened(recap_batches(min_preserved_assistant_messages=1, batch_size=2), [asked(1), *map(reply, range(1, 4))])
-    assert shown(talk.settle()) == ["U1", "a1", "a2", "A3"]
+    assert shown(talk.prepare()) == ["U1", "a1", "a2", "A3"]
     talk.append(asked(2))
-    assert shown(talk.settle()) == ["U1", "a1", "a2", "A3", "U2"]
+    assert shown(talk.prepare()) == ["U1", "a1", "a2", "A3", "U2"]
     for i in (4, 5):
         talk.append(reply(i))
-    assert shown(talk.settle()) == ["a1", "a2", "a3", "U2", "a4", "A5"]
+    assert shown(talk.prepare()) == ["a1", "a2", "a3", "U2", "a4", "A5"]
 
 
 def test_results_that_nobody_has_read_stay():
     says = replace(call("t1", "look"), parts=(Text("recap - step 1"), *call("t1", "look").parts))
     policy = recap_batches(min_preserved_assistant_messages=0, batch_size=1)
     talk = opened(policy, [asked(1), says, answer("t1", "found " * 20)])
-    assert shown(talk.settle()) == ["U1", "a1", "found " * 20]
+    assert shown(talk.prepare()) == ["U1", "a1", "found " * 20]
     assert talk.records() == []
     talk.append(reply(2))
-    assert shown(talk.settle()) == ["U1", '[Earlier: recap - step 1; expand("m2-m3")]', "a2"]
+    assert shown(talk.prepare()) == ["U1", '[Earlier: recap - step 1; expand("m2-m3")]', "a2"]
 
 
 def test_a_turn_with_an_unanswered_call_a_pinned_result_or_a_question_inside_stays_whole():
     says = replace(call("t1", "look"), parts=(Text("recap - step 1\n" + "plan…" * 20), *call("t1", "look").parts))
     rest = pairs(9)[2:]
     unanswered = opened(recap_batches(), [asked(1), says, *rest])
-    assert [call.call_id for call in unanswered.settle().entries[0].message.calls] == ["t1"]
+    assert [call.call_id for call in unanswered.prepare().entries[0].message.calls] == ["t1"]
     pinned = opened(recap_batches(), [asked(1), says, answer("t1"), *rest[:4]])
     pinned.pin("m3")
     for message in rest[4:]:
         pinned.append(message)
-    assert [call.call_id for call in pinned.settle().entries[0].message.calls] == ["t1"]
+    assert [call.call_id for call in pinned.prepare().entries[0].message.calls] == ["t1"]
     between = opened(recap_batches(), [asked(1), says])
     between.append(user("A hint."), origin="plugin")
     for message in [answer("t1"), *rest]:
         between.append(message)
-    assert shown(between.settle())[1:4] == ["ok", "A hint.", "a2"]
+    assert shown(between.prepare())[1:4] == ["ok", "A hint.", "a2"]
 
 
 def test_results_that_another_policy_shrank_go_with_their_turn():
@@ -354,9 +354,9 @@ def test_results_that_another_policy_shrank_go_with_their_turn():
     both = (recap_batches(), filter_tool_results(keep=1))
     talk = open_conversation("c", window=100_000, policy=both, clock=lambda: next(ticks))
     for message in said:
-        talk.settle() if message.role == "assistant" else None
+        talk.prepare() if message.role == "assistant" else None
         talk.append(message)
-    assert shown(talk.settle())[:3] == ['[Earlier: recap - step 1; expand("m2-m3")]', "", "ok"]
+    assert shown(talk.prepare())[:3] == ['[Earlier: recap - step 1; expand("m2-m3")]', "", "ok"]
 
 
 def test_what_was_expanded_is_seen_once_and_goes_again():
@@ -372,26 +372,26 @@ def test_what_was_expanded_is_seen_once_and_goes_again():
         ("m5", [note, "A2", "a3"]),
     ):
         talk = opened(recap_batches(), said)
-        before = shown(talk.settle())
+        before = shown(talk.prepare())
         assert before[:2] == [note, "a2"]
         talk.expand(handle)
-        assert shown(talk.settle())[:3] == seen
+        assert shown(talk.prepare())[:3] == seen
         talk.append(reply(8))
-        assert shown(talk.settle()) == [*before, "A8"]
+        assert shown(talk.prepare()) == [*before, "A8"]
         assert [edit.policy for edit in talk.records()[-1].edits] == ["recap"]
 
 
 def test_what_was_expanded_and_pinned_stays_and_is_not_planned_again():
     says = replace(call("t1", "look"), parts=(Text("recap - step 1\n" + "plan…" * 20), *call("t1", "look").parts))
     talk = opened(recap_batches(), [asked(1), says, answer("t1", "found " * 50), *pairs(7)[2:]])
-    talk.settle()
+    talk.prepare()
     talk.expand("m2-m3")
     talk.pin("m3")
     talk.append(reply(8))
-    seen, number = shown(talk.settle()), talk.head.number
+    seen, number = shown(talk.prepare()), talk.head.number
     assert seen[:3] == [says.text, "found " * 50, "a2"]
     talk.append(reply(9))
-    assert (shown(talk.settle()), talk.head.number) == ([*seen, "A9"], number)
+    assert (shown(talk.prepare()), talk.head.number) == ([*seen, "A9"], number)
 
 
 def test_only_what_has_the_role_of_a_user_is_hidden_as_input():
@@ -399,20 +399,20 @@ def test_only_what_has_the_role_of_a_user_is_hidden_as_input():
     talk.append(say("I, the user, answer for the model."), origin="user")
     for message in pairs(7)[2:]:
         talk.append(message)
-    assert shown(talk.settle())[:2] == ["I, the user, answer for the model.", "a2"]
+    assert shown(talk.prepare())[:2] == ["I, the user, answer for the model.", "a2"]
 
 
 def test_a_question_that_stayed_goes_with_a_batch_of_replies_without_recaps():
     policy = recap_batches(min_preserved_assistant_messages=1, batch_size=2)
     said = [asked(1), reply(1), reply(2), reply(3), asked(2), say("four"), say("five")]
     said[3] = say("three")
-    assert shown(opened(policy, said).settle()) == ["a1", "a2", "three", "U2", "four", "five"]
+    assert shown(opened(policy, said).prepare()) == ["a1", "a2", "three", "U2", "four", "five"]
 
 
 def test_reasoning_goes_with_the_turn_it_led_to():
     thinks = Message("assistant", (Reasoning("Hm.", "c2ln", format="anthropic"), Text("recap - step 1\nplan…")))
     talk = opened(recap_batches(), [asked(1), thinks, *pairs(7)[2:]], format="anthropic")
-    assert talk.settle().entries[1].message == assistant("recap - step 1")
+    assert talk.prepare().entries[1].message == assistant("recap - step 1")
 
 
 # ------------------------------------------------------------------------------------------------- any conversation
@@ -449,7 +449,7 @@ def recapped(draw: st.DrawFn) -> list[Message]:
 def settled(talk: Conversation) -> list[tuple[object, ...]]:
     """The content of the next call, which both checkers accept; nothing where there is nothing to send."""
     try:
-        view = talk.settle()
+        view = talk.prepare()
     except BadInput:
         return []
     assert check(view, talk.profile) == []

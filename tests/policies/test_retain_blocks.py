@@ -16,11 +16,11 @@ from foveate import (
     BadSetting,
     Conversation,
     Hide,
-    Kept,
-    KeptPlugin,
     Media,
     Message,
+    PartRetention,
     Pin,
+    PluginRetention,
     Reasoning,
     Replace,
     Restore,
@@ -59,7 +59,7 @@ def says(chat: Conversation, text: str, *added: tuple[str, int | bool, bool]) ->
     return chat.append(made.message, kept=made.kept)[0]
 
 
-def notes(chat: Conversation, *kept: Kept) -> str:
+def notes(chat: Conversation, *kept: PartRetention) -> str:
     """A message that holds nothing but what a plugin added, each part named by its time."""
     parts = tuple(Text(f"{one.shown} {one.calls}") for one in kept)
     return chat.append(Message("user", parts), kept=kept, origin="plugin")[0]
@@ -67,7 +67,7 @@ def notes(chat: Conversation, *kept: Kept) -> str:
 
 def calls(chat: Conversation) -> list[list[str]]:
     """One call of the model: the texts it sees, message by message, without its own; then its answer."""
-    view = chat.settle()
+    view = chat.prepare()
     assert check_body(chat.format.name, chat.format.body(view, profile=chat.profile)) == []
     chat.record(say("Yes."))
     return [texts for entry in view if entry.message.role != "assistant" and (texts := shown_in(entry))]
@@ -102,7 +102,7 @@ def test_3_4_08_of_a_mixed_message_the_users_block_is_left_with_its_own_time():
     for _ in range(4):
         calls(chat)
         says(chat, "And?")
-    entry = next(iter(chat.settle()))
+    entry = next(iter(chat.prepare()))
     retention, hidden = entry.stamp.retention, {path[0] for path in entry.shrunk}
     assert entry.message.parts == (Text("One."),)
     assert retention is not None
@@ -113,10 +113,10 @@ def test_3_4_08_of_a_mixed_message_the_users_block_is_left_with_its_own_time():
 def test_3_4_09_a_message_of_which_nothing_is_left_is_gone():
     chat = opened()
     chat.append("Go.")
-    id = notes(chat, *[Kept(True, 1, "p")] * 3)
+    id = notes(chat, *[PartRetention(True, 1, "p")] * 3)
     seen = [calls(chat)]
     for _ in range(2):
-        notes(chat, Kept(True, 0, "p"))
+        notes(chat, PartRetention(True, 0, "p"))
         seen.append(calls(chat))
     assert seen == [
         [["Go."], ["True 1"] * 3],
@@ -138,7 +138,7 @@ def test_3_4_10_what_was_hidden_still_counts_so_nothing_stays_for_ever():
     seen = []
     for _ in range(9):
         seen.append("A" in calls(chat)[0])
-        notes(chat, Kept(True, 1, "p"))
+        notes(chat, PartRetention(True, 1, "p"))
     assert seen == [True, True, True, True, False, False, False, False, False]
 
 
@@ -153,7 +153,7 @@ def test_3_4_14_words_of_the_model_have_no_time_and_come_back_byte_for_byte():
             {"type": "tool_use", "id": "t1", "name": "look", "input": {"at": "it"}},
         ],
     }
-    chat.settle()
+    chat.prepare()
     chat.append(thought)
     chat.append(answer("t1", "seen"))
     for _ in range(4):
@@ -162,7 +162,7 @@ def test_3_4_14_words_of_the_model_have_no_time_and_come_back_byte_for_byte():
         says(chat, "And?", ("more", 1, True))
         assert body["messages"][1]["content"] == thought["content"]
     with pytest.raises(BadMessage, match="not for a message of role assistant"):
-        chat.append(Message("assistant", (Reasoning("Hm."), Text("a"))), kept=[Kept(), Kept(True, 1)])
+        chat.append(Message("assistant", (Reasoning("Hm."), Text("a"))), kept=[PartRetention(), PartRetention(True, 1)])
 
 
 def test_3_4_15_messages_without_times_are_left_alone_and_do_not_count():
@@ -179,7 +179,7 @@ def test_3_4_15_messages_without_times_are_left_alone_and_do_not_count():
 def test_3_4_16_a_tool_result_of_which_nothing_is_left_still_answers_its_call(provider: str):
     chat = opened(provider=provider)
     chat.append([user("Look."), call("t1", "look")])
-    (id,) = chat.append(tool_result("t1", "a", SHOT), kept=[Kept(True, 1, "p"), Kept(True, 0, "p")])
+    (id,) = chat.append(tool_result("t1", "a", SHOT), kept=[PartRetention(True, 1, "p"), PartRetention(True, 0, "p")])
     seen = []
     for _ in range(4):
         seen.append(calls(chat)[1])
@@ -211,7 +211,7 @@ def test_3_4_19_an_image_goes_after_two_calls_and_the_text_beside_it_stays(provi
     chat.append(made.message, kept=made.kept)
     seen = []
     for _ in range(4):
-        view = chat.settle()
+        view = chat.prepare()
         seen.append((view.images, view.entries[0].message.text.split("\n")[-1]))
         chat.record(say("Ok."))
         says(chat, "And?")
@@ -236,10 +236,10 @@ def test_a_message_that_is_all_for_later_is_not_there_at_first_and_then_it_is():
     """What shows nothing is no entry of a view: the policy could not know that there is something to bring back."""
     chat = opened()
     chat.append("Go.")
-    notes(chat, Kept(False, 2, "p"), Kept(False, 1, "p"))
+    notes(chat, PartRetention(False, 2, "p"), PartRetention(False, 1, "p"))
     seen = [calls(chat)]
     for _ in range(3):
-        notes(chat, Kept(True, 0, "p"))
+        notes(chat, PartRetention(True, 0, "p"))
         seen.append(calls(chat)[:2])
     assert seen == [
         [["Go."]],
@@ -253,11 +253,11 @@ def test_a_message_that_is_all_for_later_comes_back_after_reopening(tmp_path):
     url = f"sqlite:///{tmp_path}/c.db"
     with opened(store=url) as chat:
         chat.append("Go.")
-        notes(chat, Kept(False, 2, "p"))
-        assert [entry.position for entry in chat.settle()] == [1]
+        notes(chat, PartRetention(False, 2, "p"))
+        assert [entry.position for entry in chat.prepare()] == [1]
     with opened(store=url) as again:
         again.append(say("Yes."))
-        assert [entry.position for entry in again.settle()] == [1, 2, 3]
+        assert [entry.position for entry in again.prepare()] == [1, 2, 3]
         assert again.verify() == []
 
 
@@ -265,7 +265,7 @@ def test_a_result_that_is_all_for_later_has_a_placeholder_at_first():
     chat = opened()
     chat.append([user("Look."), call("t1", "look")])
     result = Message("tool", (ToolResult("t1", (Text("a"), Text("b"))),))
-    chat.append(result, kept=[Kept(False, 2, "p"), Kept(False, 0, "p")])
+    chat.append(result, kept=[PartRetention(False, 2, "p"), PartRetention(False, 0, "p")])
     assert [calls(chat)[1], calls(chat)[1]] == [[NOT_KEPT.format("m3")], ["a"]]
 
 
@@ -292,10 +292,10 @@ def test_two_messages_before_one_call_have_their_first_call_together():
 
 def test_the_last_user_input_is_never_silenced_whatever_its_time():
     chat = opened()
-    (id,) = chat.append("Do it.", kept=[Kept(True, 0)])
+    (id,) = chat.append("Do it.", kept=[PartRetention(True, 0)])
     for _ in range(3):
         calls(chat)
-        notes(chat, Kept(True, 0, "p"))
+        notes(chat, PartRetention(True, 0, "p"))
     assert calls(chat)[0] == ["Do it."]
     with pytest.raises(BadEdit, match="last user input"):
         chat.edit(Hide(Target(id, (0,))))
@@ -305,17 +305,17 @@ def test_the_last_user_input_is_never_silenced_whatever_its_time():
 
 def test_an_input_that_is_all_for_later_is_shown_whole_while_it_is_the_last():
     chat = opened()
-    chat.append(Message("user", (Text("a"), Text("b"))), kept=[Kept(False, 2), Kept(False, 2)])
+    chat.append(Message("user", (Text("a"), Text("b"))), kept=[PartRetention(False, 2), PartRetention(False, 2)])
     assert calls(chat) == [["a", "b"]]
 
 
 def test_the_last_input_loses_its_parts_one_by_one_but_for_the_last_by_whatever_hides_them():
     chat = opened(policy="none")
-    (id,) = chat.append(Message("user", (Text("a"), Text("b"))), kept=[Kept(True, 1), Kept(True, 1)])
+    (id,) = chat.append(Message("user", (Text("a"), Text("b"))), kept=[PartRetention(True, 1), PartRetention(True, 1)])
     with pytest.raises(BadEdit, match="last user input"):
         chat.edit(Replace(Target(id, (0,)), ()), Replace(Target(id, (1,)), (Text(" "),)), Hide(Target(id)))
     chat.edit(Hide(Target(id, (0,))), Hide(Target(id, (1,))))
-    assert [entry.message.text for entry in chat.settle()] == ["b"]
+    assert [entry.message.text for entry in chat.prepare()] == ["b"]
 
 
 def test_what_was_expanded_for_the_coming_call_stays_for_it():
@@ -342,12 +342,12 @@ def test_what_is_pinned_and_what_others_have_shrunk_is_left_alone():
     id = says(chat, "One.", ("A", 1, True))
     chat.edit(Pin(Target(id, (2,))))
     chat.append(call("t1", "look"))
-    chat.append(answer("t1", "a" * 99), kept=[Kept(True, 3, "p")])
+    chat.append(answer("t1", "a" * 99), kept=[PartRetention(True, 3, "p")])
     chat.append([call("t2", "look"), answer("t2", "b")])
     for _ in range(4):
         says(chat, "And?")
         calls(chat)
-    one, result = list(chat.settle())[:4:2]
+    one, result = list(chat.prepare())[:4:2]
     assert shown_in(one) == ["One.", "A"]
     assert result.shrunk_by == ("keep-last-1",)
     assert ("Restore", "kept for later calls") not in what_came_of(chat)
@@ -357,7 +357,7 @@ def test_what_is_pinned_and_what_others_have_shrunk_is_left_alone():
 def test_a_pin_keeps_hidden_what_was_not_for_its_first_call():
     chat = opened()
     id = says(chat, "One.", ("later", True, False))
-    chat.settle()
+    chat.prepare()
     chat.edit(Pin(Target(id)))
     assert [calls(chat)[0], calls(chat)[0]] == [["One."], ["One."]]
 
@@ -366,7 +366,7 @@ def test_a_pin_keeps_hidden_what_was_not_for_its_first_call():
 
 
 def test_what_settings_say_of_a_plugin_counts_in_the_place_of_what_it_says_itself():
-    said = {"p": KeptPlugin(save=1)}
+    said = {"p": PluginRetention(save=1)}
     chat = opened(policy=(retain_blocks(plugins=said),))
     says(chat, "One.", ("forever", True, True), ("now", False, True))
     seen = [calls(chat)[0]]
@@ -379,14 +379,14 @@ def test_what_settings_say_of_a_plugin_counts_in_the_place_of_what_it_says_itsel
 @pytest.mark.parametrize(
     ("said", "first", "later"),
     [
-        (KeptPlugin(display=False), ["One."], ["One.", HEADER, "both"]),
-        (KeptPlugin(display=True, save=True), ["One.", HEADER, "both"], ["One.", HEADER, "both"]),
-        (KeptPlugin(save=False), ["One.", HEADER, "both"], ["One."]),
-        (KeptPlugin(display=False, save=False), ["One."], ["One."]),
-        (KeptPlugin(), ["One.", HEADER, "both"], ["One.", HEADER, "both"]),
+        (PluginRetention(display=False), ["One."], ["One.", HEADER, "both"]),
+        (PluginRetention(display=True, save=True), ["One.", HEADER, "both"], ["One.", HEADER, "both"]),
+        (PluginRetention(save=False), ["One.", HEADER, "both"], ["One."]),
+        (PluginRetention(display=False, save=False), ["One."], ["One."]),
+        (PluginRetention(), ["One.", HEADER, "both"], ["One.", HEADER, "both"]),
     ],
 )
-def test_each_setting_of_a_plugin_alone(said: KeptPlugin, first: list[str], later: list[str]):
+def test_each_setting_of_a_plugin_alone(said: PluginRetention, first: list[str], later: list[str]):
     chat = opened(policy=(retain_blocks(plugins={"p": said}),))
     says(chat, "One.", ("both", True, True))
     assert [calls(chat)[0], calls(chat)[0]] == [first, later]
@@ -394,13 +394,13 @@ def test_each_setting_of_a_plugin_alone(said: KeptPlugin, first: list[str], late
 
 def test_a_negative_time_is_refused():
     with pytest.raises(BadSetting, match="'p', not -1"):
-        retain_blocks(plugins={"p": KeptPlugin(save=-1)})
+        retain_blocks(plugins={"p": PluginRetention(save=-1)})
 
 
 def test_the_placeholder_may_be_another():
     chat = opened(policy=(retain_blocks(placeholder="[gone]"),))
     chat.append([user("Look."), call("t1", "look")])
-    chat.append(answer("t1", "a"), kept=[Kept(True, 0, "p")])
+    chat.append(answer("t1", "a"), kept=[PartRetention(True, 0, "p")])
     assert [calls(chat)[1], calls(chat)[1]] == [["a"], ["[gone]"]]
 
 
@@ -471,9 +471,9 @@ def test_3_4_11_pruned_after_each_call_or_once_at_the_end_it_is_the_same(provide
     play(each, rounds)
     play(once, rounds)
     late = opened(provider=provider, store=store)
-    assert [entry.message for entry in late.settle()] == [entry.message for entry in each.settle()]
+    assert [entry.message for entry in late.prepare()] == [entry.message for entry in each.prepare()]
     number = late.head.number
-    late.settle()
+    late.prepare()
     assert late.head.number == number
 
 
@@ -483,4 +483,4 @@ def test_i17_reopened_at_any_time_the_view_is_the_same(rounds: list[Round]):
     chat = opened(store=store)
     play(chat, rounds)
     again = opened(store=store)
-    assert [entry.message for entry in again.settle()] == [entry.message for entry in chat.settle()]
+    assert [entry.message for entry in again.prepare()] == [entry.message for entry in chat.prepare()]

@@ -130,17 +130,17 @@ def test_in_short_keeps_lines_with_new_names_as_they_stand_and_names_of_lines_th
 def test_a_second_run_changes_nothing_and_what_is_expanded_is_whole_for_its_call():
     chat = opened(policy=(shrink_to_digest(**ALL),), window=100_000)
     chat.append([user("go"), call("a"), answer("a", CODE), say("Done.")])
-    number = (chat.settle(), chat.head.number)[1]
-    assert (chat.settle(), chat.head.number)[1] == number == 1
+    number = (chat.prepare(), chat.head.number)[1]
+    assert (chat.prepare(), chat.head.number)[1] == number == 1
     assert chat.expand("m3") == answer("a", CODE)
-    assert texts(chat.settle())[2] == CODE
+    assert texts(chat.prepare())[2] == CODE
 
 
 def test_what_is_superseded_is_not_shrunk_too():
     chat = opened(policy=(supersede(), shrink_to_digest(**ALL)), window=100_000)
     chat.append([user("go"), call("a", "read", path="a.py"), answer("a", CODE)])
     chat.append([call("b", "read", path="a.py"), answer("b", CODE)])
-    shown = texts(chat.settle())
+    shown = texts(chat.prepare())
     assert shown[2].startswith("[Superseded by m5")
     assert 'expand("m5")' in shown[4]
 
@@ -149,7 +149,7 @@ def test_it_waits_until_it_pays_and_then_shrinks_all_that_is_due_at_once():
     chat = opened(policy=(when_it_pays(shrink_to_digest(protect=600, protect_reads=600)),), window=100_000)
     chat.append(user("go"))
     for n in range(40):
-        chat.settle()
+        chat.prepare()
         chat.record(call(f"c{n}", "grep", pattern=f"{n}"))
         chat.append(answer(f"c{n}", text_of(300, n)))
     made = [len(record.edits) for record in chat.records()]

@@ -52,7 +52,7 @@ def test_f25_a_function_is_told_them_and_what_it_leaves_out_is_added():
     asked = ScriptedSummarizer(["We spoke."])
     one = opened(policy=(compact_on_overflow(),), summarizer=asked, window=11_000, reserve=1_000)
     talk(one)
-    one.settle()
+    one.prepare()
     assert asked.requests[0].required == ("src/a.py",)
     (edit,) = [edit for receipt in one.receipts() for edit in receipt.edits if isinstance(edit, Summarize)]
     assert edit.text.endswith("\n\nWe spoke.\n\nStill referred to: src/a.py")
@@ -66,7 +66,7 @@ def test_whoever_wants_the_bare_text_gets_nothing_beside_it():
         asked = ScriptedSummarizer(["We spoke."])
         one = opened(policy=(policy,), summarizer=asked, window=11_000, reserve=1_000)
         talk(one)
-        one.settle()
+        one.prepare()
         assert asked.requests[0].required == ()
         assert texts(one.view)[0] in ("We spoke.", "Before: We spoke.")
 
@@ -75,6 +75,6 @@ def test_a_checkpoint_holds_them_too():
     asked = ScriptedSummarizer(["We spoke."])
     one = opened(policy=(checkpoint(trigger_at=10, keep_recent=5),), summarizer=asked)
     talk(one)
-    one.settle()
+    one.prepare()
     assert asked.requests[0].required == ("src/a.py",)
     assert texts(one.view)[0].endswith("We spoke.\n\nStill referred to: src/a.py")

@@ -338,7 +338,7 @@ def test_i01_i02_i06_whatever_was_said_the_view_stays_legal_and_twice_is_once(sa
     chat = opened(policy=(policy,))
     chat.append(of_an_agent(said))
     if any(entry.message.role != "system" for entry in chat.view):
-        view = chat.settle()
+        view = chat.prepare()
         assert refusals(chat, view) == []
         assert list(policy(view)) == []
         assert [row.message for row in chat.history()] == of_an_agent(said)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from foveate.core.counting import tokens_of
 from foveate.core.messages import Message
+from foveate.core.sizes import tokens_of
 from foveate.core.stamps import Stamp
 from foveate.core.view import Entry
 from foveate.ports import Rendered

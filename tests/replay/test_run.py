@@ -16,8 +16,8 @@ from foveate import (
     filter_tool_results,
     prune_tool_outputs,
 )
-from foveate.core.counting import tokens_of
 from foveate.core.messages import system, user
+from foveate.core.sizes import tokens_of
 from foveate.core.view import Prices
 from foveate.errors import DoesNotFit
 from foveate.formats.recording import Recorded, Recording
@@ -226,7 +226,7 @@ def test_the_clock_is_that_of_the_recording():
     idle = []
 
     def watch(view):
-        idle.append((view.moment.now, view.moment.idle))
+        idle.append((view.call.now, view.call.idle))
         return ()
 
     times = [1_000, 5_000, 65_000, 66_000, None]

@@ -46,9 +46,9 @@ def test_a_tool_has_a_lease_of_its_own(loaded):
     for name in ("web_search", "odd.name", "read_file"):
         chat.append([call(name, name), answer(name, "x" * 2_000, name=name)])
     for _ in range(4):
-        chat.settle()
+        chat.prepare()
         chat.record(foveate.assistant("I go on."))
-    shown = [entry.message.result.text for entry in chat.settle() if entry.message.result]
+    shown = [entry.message.result.text for entry in chat.prepare() if entry.message.result]
     assert [len(text) for text in shown][1:] == [2_000, 594]
     assert shown[0] == "[result expired after 1 turns]"
 

@@ -24,7 +24,7 @@ def results(chat: foveate.Conversation) -> list[str]:
     """What three results of a run look like in the view of the next call."""
     for n in range(3):
         chat.append([call(f"c{n}"), answer(f"c{n}", "x" * 400)])
-    return [entry.message.text[:9] for entry in chat.settle() if entry.is_result]
+    return [entry.message.text[:9] for entry in chat.prepare() if entry.is_result]
 
 
 WHOLE, SHORT = "x" * 9, "[Omitted:"

@@ -186,7 +186,7 @@ def test_a_conversation_runs_under_a_preset_of_ones_own(loaded, monkeypatch):
     chat = foveate.open_conversation("c", window=100_000, policy="mine.toml")
     for n in range(2):
         chat.append([foveate.testing.call(f"c{n}"), foveate.testing.answer(f"c{n}", "x" * 400)])
-    assert [entry.message.text for entry in chat.settle() if entry.is_result] == ["[gone]", "x" * 400]
+    assert [entry.message.text for entry in chat.prepare() if entry.is_result] == ["[gone]", "x" * 400]
 
 
 @pytest.mark.parametrize("name", [name.replace("-N", "-5") for name in KNOWN if name != "off"])
@@ -198,7 +198,7 @@ def test_under_every_preset_each_view_is_legal_fits_and_is_settled(name, provide
     checker = BodyChecker(chat.format.name)
     for message in agent_run(60, seed=3):
         if message.role == "assistant":
-            view = chat.settle()
+            view = chat.prepare()
             assert not checker.check(chat.format.body(view, profile=chat.profile))
             assert view.tokens <= view.budget.usable
             assert not chat.plan().edits

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from foveate.core.messages import user
-from foveate.errors import StalePlan, TipMoved
+from foveate.errors import ConflictError
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain, record_after
 
@@ -25,14 +25,14 @@ def main(path: str, name: str, count: int) -> None:
             said = [user(text(head.position + n, name)) for n in range(1, 2 + turn % 3)]
             try:
                 head = store.append(head, chain(said, head))
-            except TipMoved:
+            except ConflictError:
                 head = store.open("acme", name)
                 continue
             print("message", head.position, flush=True)
             if turn % 4 == 3:
                 try:
                     head = store.commit(head, *record_after(head))
-                except StalePlan:
+                except ConflictError:
                     head = store.open("acme", name)
                     continue
                 print("edit", head.number, flush=True)

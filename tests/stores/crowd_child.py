@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from foveate import Conversation, Pin, Target, TipMoved, Unpin, open_conversation
+from foveate import ConflictError, Conversation, Pin, Target, Unpin, open_conversation
 from foveate.core.messages import Message, Text, ToolCall, assistant, tool_result, user
 from foveate.core.stamps import Usage
 from foveate.core.summaries import SummaryRequest
@@ -105,7 +105,7 @@ def resume(chat: Conversation, log: Log, name: str) -> None:
     n, tip = log.open
     try:
         (id,) = chat.append(message(name, n), after=tip)
-    except TipMoved:  # Others went on from there, before it or behind it.
+    except ConflictError:  # Others went on from there, before it or behind it.
         there = dict(marks(chat.history()))
         id = there.get(f"{name} {n}") or chat.append(message(name, n))[0]
     log.say("said", n, id)
@@ -124,7 +124,7 @@ def main(url: str, name: str, path: str, seed: str) -> None:
         said = message(name, n)
         log.say("saying", n, chat.tip)
         if said.role == "assistant":
-            chat.settle()
+            chat.prepare()
             id = chat.record(said, usage=BILLED)
         else:
             (id,) = chat.append(said)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import sys
 
-from foveate import Conversation, WentBack, compact_on_overflow, open_conversation
-from foveate.errors import StalePlan, StoreError
+from foveate import Conversation, StoreRolledBack, compact_on_overflow, open_conversation
+from foveate.errors import ConflictError, StoreError
 
 
 def say(chat: Conversation, text: str) -> None:
@@ -31,7 +31,7 @@ def say(chat: Conversation, text: str) -> None:
 def is_fresh(chat: Conversation) -> bool:
     try:
         chat.refresh()
-    except WentBack:
+    except StoreRolledBack:
         raise  # That stays so: there is nothing to wait for.
     except StoreError as error:
         print("failed", " ".join(str(error).split()), flush=True)
@@ -50,8 +50,8 @@ def main(url: str, name: str, conversation: str, count: int) -> None:
         say(chat, f"{name} {turn}" + " and so on" * (turn * 37 % 90))
         print("said", name, turn, flush=True)
         try:
-            chat.settle()
-        except StalePlan:
+            chat.prepare()
+        except ConflictError:
             continue
         except StoreError as error:
             print("failed", " ".join(str(error).split()), flush=True)

@@ -106,10 +106,10 @@ def talking(store: SqlStore) -> None:
     ) as chat:
         for message in talk(24):
             chat.append(message) if message.role != "assistant" else chat.record(message)
-            chat.settle()
+            chat.prepare()
         chat.record(assistant("long " + " ".join(str(n * n) for n in range(3_000))))  # Which lies in a row of its own.
         chat.append("I see.")
-        chat.settle()
+        chat.prepare()
         first = chat.history(1, 1)[0]
         chat.undo(chat.pin(first.handle))
         chat.search("weather question")
@@ -118,12 +118,12 @@ def talking(store: SqlStore) -> None:
         chat.expand("m3", pattern="weather")
         chat.history(2, 9)
         chat.receipts()
-        chat.settle()
+        chat.prepare()
     with open_conversation("talk", policy="keep-last-5", **options) as chat:
         chat.append("And now?")
         chat.edit(Summarize(Span(chat.history(2, 2)[0].id, chat.history(4, 4)[0].id), "Much was said."))
         chat.refresh()
-        chat.settle()
+        chat.prepare()
         chat.verify()
 
 

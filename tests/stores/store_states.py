@@ -10,7 +10,7 @@ from msgspec import structs
 
 from foveate.core.catalog import Action, Binding, Prompt
 from foveate.core.messages import user
-from foveate.errors import TipMoved
+from foveate.errors import ConflictError
 from foveate.ports import Database, Head
 from foveate.stores.memory import MemoryStore
 from foveate.testing.rows import chain, record_after
@@ -103,7 +103,7 @@ def scenario() -> list[Step]:
 
     def being_refused(store: Database, heads: dict[str, Head]) -> None:
         stale = structs.replace(heads["one"], tip="ab" * 20)
-        with pytest.raises(TipMoved):
+        with pytest.raises(ConflictError):
             store.append(stale, chain([user("late")], stale))
 
     def extending(store: Database, heads: dict[str, Head]) -> None:

@@ -42,7 +42,7 @@ def room(path: Path, *, ages: Any = None, vacuums: bool = True, turns: int = 100
         for turn, text in enumerate(results(turns), 1):
             if turn % 20 == 1:
                 chat.append(f"Question {turn}?")
-            chat.settle()
+            chat.prepare()
             chat.record(assistant(f"I read {turn}.", ToolCall(f"c{turn}", "read", f'{{"path":"f{turn}.py"}}')))
             chat.append(tool_result(f"c{turn}", text))
             if turn % 50 == 0 and ages:

@@ -100,12 +100,12 @@ def test_f35_what_lies_ready_in_the_background_is_dropped_where_another_compacte
     with opened(url, summarizer=lambda request: "Mine.", background=background) as one:
         talk(one, 9)
         one.append(user("q " + text_of(490, 99)))
-        one.settle()
+        one.prepare()
         assert background.crank() == 1  # It is written, and waits until it is due.
         with opened(url, summarizer=lambda request: "Theirs.") as other:
             other.compact()
         one.append([say("a " + text_of(990, 98)), user("now")])
-        view = one.settle()
+        view = one.prepare()
         assert [entry.message.text for entry in view if entry.kind == "summary"] == ["Theirs."]
         said = [row.message.text for row in one.history()]
     assert check(url, said)[-1] == "now"
@@ -143,9 +143,9 @@ def test_f31_what_another_says_while_a_summary_is_written_stays_as_it_was_said(u
                 case "at once":
                     one.compact()
                 case "in the background":
-                    one.settle()
+                    one.prepare()
                     crank.crank()
-                    one.compact() if not one.records() else one.settle()
+                    one.compact() if not one.records() else one.prepare()
                 case _:
                     with open_store(url) as store:  # type: ignore[attr-defined]
                         opening = Opening(summarizer, (POLICY,), **SIZE)

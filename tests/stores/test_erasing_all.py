@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foveate.core.messages import user
-from foveate.core.outlines import ERASED
+from foveate.core.redacted_form import ERASED
 from foveate.core.runs import AgentRun
 from foveate.errors import NoSuchConversation, StoreError
 from foveate.ports import Store

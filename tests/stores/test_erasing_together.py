@@ -12,7 +12,7 @@ import pytest
 from foveate.core.edits import Replace, Span, Summarize, Target
 from foveate.core.messages import Text, user
 from foveate.core.snapshots import VERSION, Facts, KeptSlot, Snapshot
-from foveate.errors import BadSetting, StalePlan, TipMoved
+from foveate.errors import BadSetting, ConflictError
 from foveate.ports import Store
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.erase_contract import WORD
@@ -71,7 +71,7 @@ def test_nothing_comes_back_and_nothing_else_is_lost(store: Store) -> None:
                 try:
                     store.append(now, chain([user(f"more {n}"), user(LONG)], now))
                     break
-                except TipMoved:
+                except ConflictError:
                     continue
 
     def planning() -> None:
@@ -84,7 +84,7 @@ def test_nothing_comes_back_and_nothing_else_is_lost(store: Store) -> None:
                 try:
                     store.commit(now, *record_after(now, *told))
                     store.save_snapshot(now, 1, 0, kept.encode())
-                except StalePlan:
+                except ConflictError:
                     continue
 
     def searching() -> None:
@@ -123,7 +123,7 @@ def test_what_is_said_between_looking_and_erasing_counts_where_nothing_may_be(st
 
     store._driver.write = late
     if is_still:
-        with pytest.raises(StalePlan, match="Something was said in 'one'"):
+        with pytest.raises(ConflictError, match="Something was said in 'one'"):
             store.erase(head, [(1, 4)], seen=[head], is_still=True)
         assert store.erasures(head) == []
     else:

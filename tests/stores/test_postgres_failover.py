@@ -20,7 +20,7 @@ from patience import impatient
 from postgres_schemas import execute
 from waiting import until
 
-from foveate import WentBack, open_conversation
+from foveate import StoreRolledBack, open_conversation
 from foveate.archive import head_text, heads_in, verify_head
 from foveate.core.messages import user
 from foveate.errors import StoreError
@@ -110,13 +110,15 @@ def test_a_failover_to_a_standby_that_was_behind_is_told_to_who_saw_what_is_lost
         kept = heads_in(head_text(store.open("", "one")))[0]
         assert verify_head(store, kept) == []
         pair.fail_over()
-        with pytest.raises(WentBack, match="3 messages and 0 edits were acknowledged, and there are 2 and 0") as told:
+        with pytest.raises(
+            StoreRolledBack, match="3 messages and 0 edits were acknowledged, and there are 2 and 0"
+        ) as told:
             again(lambda: chat.append("c"))
         assert (told.value.known, told.value.now) == ((3, 0), (2, 0))
         assert [finding.where for finding in verify_head(store, kept)] == ["head"]
         early.append("d")  # Who had not seen it goes on; now there are as many as were acknowledged.
         other.append("goes on")
-        with pytest.raises(WentBack, match="what is there now are others"):
+        with pytest.raises(StoreRolledBack, match="what is there now are others"):
             chat.append("c")
         assert [finding.where for finding in verify_head(store, kept)] == ["head"]
         with open_conversation("one", store=store, policy="off", window=32_000) as fresh:
@@ -132,7 +134,7 @@ def again(work: Callable[[], Any]) -> Any:
         assert time.monotonic() < end, "it does not become one"
         try:
             return work()
-        except WentBack:
+        except StoreRolledBack:
             raise
         except StoreError as error:
             if not any(mark in str(error) for mark in ("not known", "cannot be reached", "lost again")):

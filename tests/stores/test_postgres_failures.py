@@ -22,7 +22,7 @@ from waiting import until
 
 from foveate import open_async_conversation, open_conversation
 from foveate.core.messages import user
-from foveate.errors import StoreError, TipMoved
+from foveate.errors import ConflictError, StoreError
 from foveate.stores.postgres import PostgresStore
 from foveate.testing.faults import Countdown
 from foveate.testing.rows import chain, record_after
@@ -233,7 +233,7 @@ def test_a_connection_that_is_lost_while_committing_leaves_it_open_whether_it_wa
         armed.append(True)
         with pytest.raises(StoreError, match=r"not known whether this was written: all of it, or nothing"):
             store.append(head, rows)
-        with pytest.raises(TipMoved):
+        with pytest.raises(ConflictError):
             store.append(head, rows)
         assert store.messages(store.open("acme", "one"), 1, 9) == rows
         # What the caller of a conversation does: the same again after the same tip.
@@ -309,7 +309,7 @@ def test_a_refusal_leaves_the_connection_as_it_was(postgres_url: str, caplog: py
     with PostgresStore(postgres_url + "&pool=1") as store:
         head = store.open("acme", "one")
         store.append(head, chain([user("hi")], head))
-        with pytest.raises(TipMoved):
+        with pytest.raises(ConflictError):
             store.append(head, chain([user("ho")], head))
         assert store.open("acme", "one").position == 1
     assert caplog.records == []

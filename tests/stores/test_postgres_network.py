@@ -17,7 +17,7 @@ from wires import Side, Wire, ends_of_messages
 from foveate import open_conversation
 from foveate.core import wire as said_as
 from foveate.core.messages import user
-from foveate.errors import BadSetting, StalePlan, StoreError
+from foveate.errors import BadSetting, ConflictError, StoreError
 from foveate.ports import Head
 from foveate.stores.postgres import PostgresStore
 from foveate.testing.rows import chain, record_after
@@ -68,7 +68,7 @@ class Talk:
             except StoreError as error:
                 self.told.append(str(error))
                 now = self._again()
-                if isinstance(error, StalePlan) or now.record == id:
+                if isinstance(error, ConflictError) or now.record == id:
                     self.head = now
                     return
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from foveate import Conversation, TipMoved, open_async_conversation, open_conversation, open_store
+from foveate import ConflictError, Conversation, open_async_conversation, open_conversation, open_store
 from foveate.testing import BodyChecker, call, say, user
 from foveate.testing.builders import answer
 from foveate.testing.rows import chain
@@ -45,10 +45,10 @@ def in_threads(count: int, work: Callable[[int], object]) -> None:
 def turn(chat: Conversation, who: str, n: int) -> None:
     """A question, a call, its result and an answer, as one thread of several says them."""
     chat.append(user(f"{who}.{n} asks"))
-    chat.settle()
+    chat.prepare()
     chat.record(call(f"{who}-{n}", "look"))
     chat.append(answer(f"{who}-{n}", f"{who}.{n} found"))
-    chat.settle()
+    chat.prepare()
     chat.record(say(f"{who}.{n} says"))
 
 
@@ -89,10 +89,10 @@ def test_tasks_share_one_object_or_have_one_each(store: Any, objects: int) -> No
     async def work(chat: Any, who: str) -> None:
         for n in range(2):
             await chat.append(user(f"{who}.{n} asks"))
-            await chat.settle()
+            await chat.prepare()
             await chat.record(call(f"{who}-{n}", "look"))
             await chat.append(answer(f"{who}-{n}", f"{who}.{n} found"))
-            await chat.settle()
+            await chat.prepare()
             await chat.record(say(f"{who}.{n} says"))
 
     async def main() -> None:
@@ -187,7 +187,7 @@ def test_who_is_far_behind_reads_first_and_then_takes_its_turn(store: Any, monke
     one, other = (open_conversation("c", store=store, window=100_000, policy="none") for _ in range(2))
     for n in range(5):
         one.append(user(f"{n}"))
-    with pytest.raises(TipMoved, match="it has 5 messages"):
+    with pytest.raises(ConflictError, match="it has 5 messages"):
         store.extend(other._engine.head, lambda tail: chain([user("late")], tail.head))
     other.append(user("late"))
     assert [row.message.text for row in other.history()] == ["0", "1", "2", "3", "4", "late"]

@@ -12,7 +12,7 @@ import pytest
 from waiting import until
 
 from foveate.core.messages import user
-from foveate.errors import StoreError, TipMoved
+from foveate.errors import ConflictError, StoreError
 from foveate.stores.sqlite import SqliteStore
 from foveate.stores.sqlite.writer import Writer, _Job
 from foveate.testing.rows import chain
@@ -173,7 +173,7 @@ def test_of_two_in_one_group_at_one_tip_the_first_wins(tmp_path: Path, watched: 
         ]
         writer = store._driver._writer  # type: ignore[attr-defined]
         outcomes = behind_a_commit(writer, watched, appends)
-        assert isinstance(outcomes[2], TipMoved)
+        assert isinstance(outcomes[2], ConflictError)
         assert store.open("acme", "one") == outcomes[1]
         assert watched.said.count("COMMIT") == 2
 

@@ -10,7 +10,7 @@ import sys
 
 from foveate import open_store
 from foveate.core.messages import user
-from foveate.errors import StalePlan, StoreError, TipMoved
+from foveate.errors import ConflictError, StoreError
 from foveate.ports import Head, Store
 from foveate.testing.rows import chain, record_after
 
@@ -27,7 +27,7 @@ def say(store: Store, head: Head, text: str) -> Head:
             # It may have been written although nobody said so; a refusal may come of one's own first try.
             if any(row.body == body for row in store.messages(head, begun.position + 1, head.position)):
                 return head
-            if not isinstance(error, TipMoved):
+            if not isinstance(error, ConflictError):
                 print("failed", type(error).__name__, flush=True)
 
 
@@ -52,7 +52,7 @@ def main(url: str, name: str, count: int) -> None:
         if turn % 4 == 3:
             try:
                 head = store.commit(head, *record_after(head))
-            except StalePlan:
+            except ConflictError:
                 head = reopened(store)
             except StoreError as error:
                 print("failed", type(error).__name__, flush=True)

@@ -82,7 +82,7 @@ def opened(**options: Any) -> Conversation:
 
 def step(chat: Conversation, n: int, path: str = "") -> None:
     """One model call that reads a file, with its result."""
-    chat.settle()
+    chat.prepare()
     chat.record(assistant("", ToolCall(f"c{n}", "read", f'{{"path":"{path or n}"}}')), usage=Usage(50, 900, 20, 7, 3))
     chat.append(tool_result(f"c{n}", f"{SECRET} {n}\n" * 200))
 
@@ -93,7 +93,7 @@ def run(chat: Conversation) -> Conversation:
         step(chat, n)
     chat.expand("m3")
     step(chat, 4, "1")
-    chat.settle()
+    chat.prepare()
     return chat
 
 
@@ -160,7 +160,7 @@ def test_a_conversation_that_is_resumed_goes_on_saving_what_it_saves(seen: Seen)
     run(opened(store=store))
     again = seen.watch(opened(store=store))
     again.append("And now?")
-    view = again.settle()
+    view = again.prepare()
     assert seen.counted()["saved"] == sum(row.stamp.tokens for row in again.history()) - view.tokens > 0
 
 
@@ -177,7 +177,7 @@ def test_a_summary_is_a_span_inside_of_its_plan(seen: Seen) -> None:
     for n in range(12):
         chat.append(assistant("", ToolCall(f"c{n}", "read", f'{{"n":{n}}}')))
         chat.append(tool_result(f"c{n}", "line\n" * 500))
-    chat.settle()
+    chat.prepare()
     (plan,), (model,) = seen.spans("foveate.plan"), seen.spans("chat cheap-model")
     compact = seen.spans("foveate.compact")[0]
     assert model.parent == compact.parent == plan.get_span_context()
@@ -213,7 +213,7 @@ def test_nothing_that_was_said_is_told(seen: Seen) -> None:
     chat = run(seen.watch(opened()))
     rows = chat.history()
     chat.edit(Summarize(Span(rows[1].id, rows[4].id), f"in short: {SECRET}"))
-    chat.settle()
+    chat.prepare()
     assert len(seen.spans()) > 10
     assert "swordfish" not in repr([span.to_json() for span in seen.spans()])
     assert {name.split(".")[0] for span in seen.spans() for name in span.attributes or {}} == {"gen_ai", "foveate"}
@@ -223,7 +223,7 @@ def test_an_error_is_told_by_its_kind_and_not_by_its_words(seen: Seen) -> None:
     chat = seen.watch(open_conversation("trip", window=None, policy="prune"))
     chat.append(SECRET)
     with pytest.raises(BadSetting):
-        chat.settle()
+        chat.prepare()
     (plan,) = seen.spans("foveate.plan")
     assert dict(plan.attributes or {}) == {"gen_ai.conversation.id": "trip", "error.type": "BadSetting"}
     assert (plan.status.status_code, plan.status.description, plan.events) == (trace.StatusCode.ERROR, None, ())
@@ -234,7 +234,7 @@ def test_after_a_plan_the_reader_s_own_span_is_current_again(seen: Seen) -> None
     chat.append("Hello.")
     tracer = trace.get_tracer("reader", tracer_provider=seen.tracers)
     with tracer.start_as_current_span("outer") as outer:
-        chat.settle()
+        chat.prepare()
         assert trace.get_current_span() is outer
     (plan,) = seen.spans("foveate.plan")
     assert plan.parent == outer.get_span_context()
@@ -246,7 +246,7 @@ def test_an_async_conversation_is_told_of_likewise(seen: Seen) -> None:
             seen.watch(chat)
             await chat.append("Hello.")
             for _ in range(5):
-                await chat.settle()
+                await chat.prepare()
             await chat.record(assistant("Hi."), usage=Usage(5))
 
     async def main() -> None:
@@ -260,9 +260,9 @@ def test_an_async_conversation_is_told_of_likewise(seen: Seen) -> None:
 def test_a_fork_is_told_of_once_it_is_instrumented(seen: Seen) -> None:
     fork = run(seen.watch(opened())).fork("branch")
     before = len(seen.spans())
-    fork.settle()
+    fork.prepare()
     assert len(seen.spans()) == before
-    seen.watch(fork).settle()
+    seen.watch(fork).prepare()
     assert seen.facts("foveate.plan")[-1]["gen_ai.conversation.id"] == "branch"
 
 
@@ -304,7 +304,7 @@ def test_a_watch_that_fails_changes_nothing_is_logged_once_and_told_no_more(wher
     lines = [line.getMessage() for line in caplog.records if line.levelno >= logging.WARNING]
     assert lines == ["trip: what watches it failed, and is told no more"]
     calls = watch.calls
-    chat.settle()
+    chat.prepare()
     assert watch.calls == calls
 
 

@@ -50,7 +50,7 @@ def test_a_dry_run_and_an_explanation_leave_no_line_and_the_plan_that_is_applied
     assert len(chat.plan().edits) == 2
     assert "expire would act on it too" in chat.explain("m3")
     assert caplog.messages == []
-    chat.settle()
+    chat.prepare()
     assert caplog.messages == ["[Turn 5] Message pruning: 2 compacted (saved ~1702 tokens), 0 removed"]
 
 
@@ -63,5 +63,5 @@ def test_recaps_that_are_only_looked_at_leave_no_line(caplog):
     chat.append("Go on.")
     assert chat.plan().edits
     assert caplog.messages == []
-    chat.settle()
+    chat.prepare()
     assert [line.partition(":")[0] for line in caplog.messages] == ["LLM Context"]

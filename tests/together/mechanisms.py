@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from foveate import Conversation, Kept, Lease, Message, Policy, SummaryRequest, Text, open_conversation
+from foveate import Conversation, Lease, Message, PartRetention, Policy, SummaryRequest, Text, open_conversation
 from foveate.policies.checkpoint import checkpoint
 from foveate.policies.compact_on_overflow import compact_on_overflow
 from foveate.policies.dedupe import dedupe
@@ -58,10 +58,10 @@ def told(chat: Conversation, messages: list[Message], *, every_turn: bool = True
         if (
             len(message.parts) == 3 and message.role == "user"
         ):  # The user's own words, and what two plugins add to them.
-            chat.append(message, kept=[Kept(), Kept(True, 0), Kept(False, 2)])
+            chat.append(message, kept=[PartRetention(), PartRetention(True, 0), PartRetention(False, 2)])
         elif message.role == "assistant":
             if every_turn:
-                chat.settle()
+                chat.prepare()
             chat.record(message) if every_turn else chat.append(message)
         else:
             chat.append(message)

@@ -50,7 +50,7 @@ def appended(history: list[Message]) -> list[Message]:
 def settled(chat: Conversation) -> View | None:
     """The view of the next call; None where there is nothing to send."""
     try:
-        return chat.settle()
+        return chat.prepare()
     except BadInput:
         return None
 
@@ -78,7 +78,7 @@ def test_i01_no_view_has_a_call_without_its_answer_or_an_answer_without_its_call
 @FEW
 @given(history=runs())
 def test_i01_ids_of_calls_are_never_changed(names: tuple[str, ...], history: list[Message]):
-    view = told(opened(*names), history).settle()
+    view = told(opened(*names), history).prepare()
     made = {call.call_id for message in history for call in message.calls}
     shown = [call.call_id for entry in view for call in entry.message.calls]
     answered = [entry.message.result.call_id for entry in view if entry.message.result]
@@ -94,7 +94,7 @@ def test_i02_doing_it_twice_changes_nothing_more(names: tuple[str, ...], history
         chat.append(message)
         if settled(chat):
             number, now = chat.head.number, look(chat.view.entries)
-            chat.settle()
+            chat.prepare()
             assert (chat.head.number, look(chat.view.entries)) == (number, now)
 
 
@@ -105,7 +105,7 @@ def test_i03_planning_before_every_call_comes_to_the_same_as_planning_once_at_th
     name: str, history: list[Message]
 ):
     each_turn, at_the_end = told(opened(name), history), told(opened(name), history, every_turn=False)
-    assert look(each_turn.settle().entries) == look(at_the_end.settle().entries)
+    assert look(each_turn.prepare().entries) == look(at_the_end.prepare().entries)
 
 
 @each
@@ -114,7 +114,7 @@ def test_i03_planning_before_every_call_comes_to_the_same_as_planning_once_at_th
 def test_i04_no_plan_makes_a_view_larger(names: tuple[str, ...], history: list[Message]):
     shrinking = [name for name in names if name != "retain"]  # What was saved but not shown at first comes back.
     chat = told(opened(*shrinking), history)
-    chat.settle()
+    chat.prepare()
     for receipt in chat.receipts():
         assert receipt.tokens_after <= receipt.tokens_before
 
@@ -157,7 +157,7 @@ def test_i06_the_history_has_every_message_exactly_once_in_order(names: tuple[st
 @FEW
 @given(history=runs())
 def test_i07_what_is_shown_stands_in_the_order_in_which_it_was_said(names: tuple[str, ...], history: list[Message]):
-    positions = [entry.position for entry in told(opened(*names), history).settle()]
+    positions = [entry.position for entry in told(opened(*names), history).prepare()]
     assert positions == sorted(positions)
 
 
@@ -183,7 +183,7 @@ def test_i08_views_do_not_alias(names: tuple[str, ...]):
 def test_i09_what_is_protected_stays_as_it_was_said(names: tuple[str, ...]):
     """The newest unit is inside every protected window."""
     chat = told(opened(*names), story())
-    view = chat.settle()
+    view = chat.prepare()
     newest = [entry for entry in view if entry.stamp.turn == view.turn - 1 and entry.kind == "message"]
     assert newest != []
     assert [entry.message for entry in newest] == [entry.source for entry in newest]
@@ -192,7 +192,7 @@ def test_i09_what_is_protected_stays_as_it_was_said(names: tuple[str, ...]):
 @each
 def test_i10_what_is_expanded_is_what_was_said_and_the_next_call_sees_it(names: tuple[str, ...]):
     chat = told(opened(*names), story())
-    chat.settle()
+    chat.prepare()
     shrunk = [entry for entry in chat.view if entry.shrunk or entry.kind == "summary"]
     assert shrunk != [] or names == ("pins",), "the mechanism did nothing in this story"
     for entry in shrunk[:6]:
@@ -201,7 +201,7 @@ def test_i10_what_is_expanded_is_what_was_said_and_the_next_call_sees_it(names: 
         assert originals == tuple(story()[entry.position - 1 : (entry.last or entry.position)])
         fork = chat.fork(f"f{entry.position}")
         fork.expand(handle)
-        shown = {one.position: one.message for one in fork.settle()}
+        shown = {one.position: one.message for one in fork.prepare()}
         texts = [shown[entry.position + n].text for n in range(len(originals)) if entry.position + n in shown]
         assert [original.text for original in originals] == texts
 
@@ -214,7 +214,7 @@ def test_i11_whatever_fails_the_view_stays_as_it_was(names: tuple[str, ...]):
     quiet, loud = opened(*names, summarizer=fails), opened(*names, summarizer=fails, on_event=fails)
     for chat in (quiet, loud):
         told(chat, story())
-    assert look(quiet.settle().entries) == look(loud.settle().entries)
+    assert look(quiet.prepare().entries) == look(loud.prepare().entries)
     assert [record.edits for record in quiet.records()] == [record.edits for record in loud.records()]
     assert [row.message for row in quiet.history()] == story()
     assert check(quiet.view, quiet.profile) == []
@@ -231,7 +231,7 @@ def test_i12_between_two_edits_each_prompt_begins_with_the_bytes_of_the_last_one
     number = 0
     for message in history:
         if message.role == "assistant":
-            now = wire(chat, chat.settle())
+            now = wire(chat, chat.prepare())
             if chat.head.number == number:
                 assert now[: len(last)] == last
             last, number = now, chat.head.number
@@ -270,7 +270,7 @@ def test_i13_what_is_tried_again_is_tried_a_bounded_number_of_times(names: tuple
     chat.append(said[0])
     for message in run * 3:
         with suppress(Killed, DoesNotFit):
-            chat.settle()
+            chat.prepare()
         chat.append(message)
     attempts = [request.task for request in asked if request.task]
     assert {task.policy for task in attempts} <= set(names)
@@ -314,7 +314,7 @@ def test_i15_the_same_input_under_the_same_clock_gives_the_same_bytes(names: tup
 @given(history=runs())
 def test_i16_every_message_is_either_shown_or_stood_for_never_both(names: tuple[str, ...], history: list[Message]):
     chat = told(opened(*names), history)
-    view = chat.settle()
+    view = chat.prepare()
     shown = [entry.position for entry in view if entry.kind == "message"]
     assert len(shown) == len(set(shown))
     covered = {
@@ -338,7 +338,7 @@ def spared_by_summaries(chat: Conversation, view: View) -> set[int]:
 def test_in_the_story_every_mechanism_acts_alone_and_both_kinds_of_them_together():
     def acted(*names: str) -> set[str]:
         chat = told(opened(*names), story())
-        chat.settle()
+        chat.prepare()
         return {policy for receipt in chat.receipts() for policy in receipt.policies}
 
     alone = {name: acted(name) for name in MECHANISMS}
@@ -365,12 +365,12 @@ def hidden_by_edits(chat: Conversation) -> set[int]:
 def test_i17_saved_and_loaded_it_is_the_same_view(names: tuple[str, ...], kind: str, tmp_path: Path):
     store = MemoryStore() if kind == "memory" else f"sqlite:///{tmp_path}/c.db"
     chat = told(opened(*names, store=store), story())
-    chat.settle()
+    chat.prepare()
     chat._do(chat._engine.save_snapshot())
     chat.append("And one more.")
-    before = wire(chat, chat.settle()), chat.view.tasks
+    before = wire(chat, chat.prepare()), chat.view.tasks
     chat.close()
     again = open_conversation("c", store=store, policy="off", window=WINDOW)
-    assert (wire(again, again.settle()), again.view.tasks) == before
+    assert (wire(again, again.prepare()), again.view.tasks) == before
     anew = again.as_of(again.view.turn)
     assert wire(again, anew) == before[0]

@@ -21,9 +21,9 @@ def test_both_act_the_views_are_legal_and_a_second_run_says_the_same(names: tupl
     bodies = []
     for _ in range(2):
         chat = told(opened(*names, provider=provider), story())
-        view = chat.settle()
+        view = chat.prepare()
         number = chat.head.number
-        chat.settle()
+        chat.prepare()
         assert chat.head.number == number
         bodies.append(chat.format.body(view, profile=chat.profile))
         assert [row.message for row in chat.history()] == story()
@@ -36,7 +36,7 @@ def test_both_act_the_views_are_legal_and_a_second_run_says_the_same(names: tupl
 def test_what_one_has_shrunk_the_other_leaves_alone(names: tuple[str, str]):
     """A summary may stand for what was shrunk before, for then nothing of it is shown; nothing is shrunk twice."""
     chat = told(opened(*names), story())
-    chat.settle()
+    chat.prepare()
     standing: dict[tuple[str, tuple[int, ...]], str] = {}
     for record in chat.records():
         for edit in record.edits:
@@ -48,7 +48,7 @@ def test_what_one_has_shrunk_the_other_leaves_alone(names: tuple[str, str]):
 @pytest.mark.parametrize("names", PAIRS, ids="+".join)
 def test_explain_says_which_one_acted_and_what_the_other_has_to_say(names: tuple[str, str]):
     chat = told(opened(*names), story())
-    for entry in chat.settle():
+    for entry in chat.prepare():
         lines = chat.explain(entry.handle).split("\n")
         for who in entry.shrunk_by:
             assert [line for line in lines if line.startswith("Edit ") and f": {who} " in line], lines
@@ -59,7 +59,7 @@ def test_explain_says_which_one_acted_and_what_the_other_has_to_say(names: tuple
 
 def test_of_prune_and_filter_explain_tells_both_sides():
     chat = told(opened("prune", "filter"), story())
-    first = next(entry for entry in chat.settle() if entry.shrunk_by == ("prune",))
+    first = next(entry for entry in chat.prepare() if entry.shrunk_by == ("prune",))
     told_of = chat.explain(first.handle)
     assert ": prune replaced it (" in told_of
     too = "keep-last-2 would act on it too (older than the newest 2 results)"

@@ -53,16 +53,16 @@ def test_a_second_run_changes_nothing_and_reopened_it_is_the_same(preset: str, t
         said = [one.message for one in read_recording(path).messages]
         for index, message in enumerate(said):
             if message.role == "assistant" and len(chat):
-                chat.settle()
+                chat.prepare()
                 if index % 5 == 0:
                     number, shown = chat.head.number, chat.view.entries
-                    assert (chat.settle().entries, chat.head.number) == (shown, number)
+                    assert (chat.prepare().entries, chat.head.number) == (shown, number)
                 chat.record(message)
             else:
                 chat.append(message)
-        view = chat.settle()
+        view = chat.prepare()
         again = open_conversation("c", policy="off", **options)
-        bodies = [chat.format.body(one, profile=chat.profile) for one in (view, again.settle())]
+        bodies = [chat.format.body(one, profile=chat.profile) for one in (view, again.prepare())]
         assert bodies[0] == bodies[1]
         assert [row.message for row in chat.history()] == said
         assert [one for one in verify_all(store) if one.findings] == []  # Saved views too.

@@ -87,7 +87,7 @@ def talk(chat: Conversation, first: int, last: int) -> str:
         if number > 1:
             chat.record(say(f"a{number - 1} " + text_of(490, number)))
         chat.append(f"q{number} " + text_of(490, number))
-        view = chat.settle()
+        view = chat.prepare()
     return next(iter(view)).message.text[:9]
 
 
@@ -117,7 +117,7 @@ def test_a_worker_that_comes_only_behind_the_reply_does_it_all_the_same(postgres
         chat.record(say("a7 " + text_of(490, 7)))
         work_off(postgres_url, policy=(COMPACT,))
         chat.append("q8")
-        assert next(iter(chat.settle())).message.text.startswith("In short:")
+        assert next(iter(chat.prepare())).message.text.startswith("In short:")
 
 
 def test_f35_what_a_conversation_did_meanwhile_is_not_done_over(postgres_url: str) -> None:
@@ -327,12 +327,12 @@ def test_a_worker_that_is_cut_off_while_it_looks_leaves_no_connection_behind(
     ):
 
         async def main() -> None:
-            hold, begun, goes_on = worker._tables.hold, threading.Event(), threading.Event()
+            hold, begun, follows = worker._tables.hold, threading.Event(), threading.Event()
 
             def slow() -> list[Any]:
                 held = hold()
                 begun.set()
-                assert goes_on.wait(60)
+                assert follows.wait(60)
                 return held
 
             monkeypatch.setattr(worker._tables, "hold", slow)
@@ -341,7 +341,7 @@ def test_a_worker_that_is_cut_off_while_it_looks_leaves_no_connection_behind(
             assert other._tables.hold() == []
             looking.cancel()
             await asyncio.sleep(0)
-            goes_on.set()
+            follows.set()
             with pytest.raises(asyncio.CancelledError):
                 await looking
 

@@ -155,14 +155,14 @@ def _in_turn(running: Running, call: Callable[[], object]) -> Callable[[], objec
     if not inspect.iscoroutinefunction(call):
 
         def made() -> object:
-            if not running.goes_on():
+            if not running.follows():
                 raise _NotBegun
             return call()
 
         return made
 
     async def awaited() -> object:
-        if not await threaded(running.goes_on):
+        if not await threaded(running.follows):
             raise _NotBegun
         return await call()
 

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from ..core.runs import Claim
-from ..errors import AtWork
+from ..errors import ConversationBusy
 from .acts import Act, Do, Pause
 from .owners import ended, known_of, new_owner
 from .pulse import Pulse, pulse_of
@@ -64,7 +64,9 @@ class Hold:
         """Whether somebody had left the conversation in the middle of a work."""
 
     def during(self, act: Callable[[], Act[T]]) -> Act[T]:
-        """The same act, performed while nobody else is at work. Raises AtWork where somebody is for too long."""
+        """The same act, performed while nobody else is at work. Raises ConversationBusy where somebody is for too
+        long.
+        """
         self.owner, self.took_over = new_owner(), False
         try:
             yield from self._take()
@@ -98,7 +100,7 @@ class Hold:
             if dead is not None:
                 continue
             if now - begun >= self._waits and (has_moved or known == "lives"):  # Else it may be dead: find that out.
-                raise AtWork(
+                raise ConversationBusy(
                     f"Another agent is at work in {self._chat.name!r}, and {self._waits:g} seconds were not enough for "
                     "it to end. Nothing was done. Try again when it has, or wait longer: waits=.",
                     claim.owner,

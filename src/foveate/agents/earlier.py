@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ..async_conversation import AsyncConversation
     from ..conversation import Conversation
 
-__all__ = ["goes_on", "newest_run"]
+__all__ = ["follows", "newest_run"]
 
 
 def newest_run(chat: Conversation | AsyncConversation, agent: str) -> Act[AgentRun | None]:
@@ -21,7 +21,7 @@ def newest_run(chat: Conversation | AsyncConversation, agent: str) -> Act[AgentR
     return next((run for run in reversed(runs) if run.agent == agent), None)
 
 
-def goes_on(chat: Conversation | AsyncConversation, run: AgentRun) -> Act[bool]:
+def follows(chat: Conversation | AsyncConversation, run: AgentRun) -> Act[bool]:
     """Whether a run, or a step of it, is said to go on: it broke off, or its end could not be written down."""
     if run.state in ("done", "waiting"):
         return False

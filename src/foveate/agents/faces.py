@@ -67,7 +67,8 @@ class Face:
         returns True, False, or a sentence why not. `at_most`: calls that go on at once. `result_type`: the type of the
         final answer, if not text (`Outcome.value`). `options`: said to the model with every request, such as
         `{"temperature": 0}`. `waits`: seconds that another agent at work in the same conversation is waited for, before
-        AtWork is raised. `cost`: dollars that tokens cost, where the price of the model is not known. `clock`:
+        ConversationBusy is raised. `cost`: dollars that tokens cost, where the price of the model is not known.
+        `clock`:
         milliseconds since 1970. `new_id`: makes the ids of runs. `closes_model`: whether `close` closes a Model that
         was handed in; one that was named is closed. All other keywords are those of `open_conversation`; format and
         window follow from the model where they are not said, and the model has the tool `expand` unless `expand` is

@@ -91,10 +91,10 @@ class _Agent:
         message, with the strictest of their leases. `tries`: so many answers in a row that cannot be carried out are
         told to the model; at the next one the run has failed. `expansions`: that are carried out in a row with nothing
         else done. `verbose`: tell the logger `foveate` each step at level INFO. `waits`: seconds that another agent at
-        work in the same conversation is waited for, before AtWork is raised. `options`: said to the model with every
-        request, such as `{"temperature": 0}`. `cost`: dollars that tokens cost, where the price of the model is not
-        known. `clock`: milliseconds since 1970. `new_id`: makes ids of runs. `closes_model`: whether `close` closes a
-        Model that was handed in; those that were named are closed.
+        work in the same conversation is waited for, before ConversationBusy is raised. `options`: said to the model
+        with every request, such as `{"temperature": 0}`. `cost`: dollars that tokens cost, where the price of the model
+        is not known. `clock`: milliseconds since 1970. `new_id`: makes ids of runs. `closes_model`: whether `close`
+        closes a Model that was handed in; those that were named are closed.
 
         The other keywords are those of `open_conversation`: `store`, `window`, `policy`, `settings`, `summarizer`,
         `plugins`, `on_event`, ... Policies by name, or by default, have `expire` switched on; name `expire_results()`

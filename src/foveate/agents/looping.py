@@ -18,11 +18,11 @@ from ..core.messages import Message, user
 from ..core.runs import AgentRun, AgentRunStep, step_name
 from ..core.stamps import Lease
 from ..errors import BadEdit, BadInput, MissingExtra
-from ..shell import Historic
+from ..shell import HistoryEntry
 from .acting import carry_out
 from .acts import Act, Do
 from .claims import Hold
-from .earlier import goes_on, newest_run
+from .earlier import follows, newest_run
 from .events import Ended, Outcome
 from .handing import Handing, Opener
 from .limits import BY_LIMIT, Limits
@@ -69,14 +69,16 @@ class Looper:
     # ------------------------------------------------------------------------------------------------------------ runs
 
     def begin(self, task: str, *, streams: bool, limits: Limits | None = None, parent: str = "") -> Act[Outcome]:
-        """A new run: from a task, or what the user says, to its end. Raises AtWork where another agent is at work."""
+        """A new run: from a task, or what the user says, to its end. Raises ConversationBusy where another agent is at
+        work.
+        """
         return (yield from self._hold.during(partial(self._begin, task, streams, limits, parent)))
 
     def _begin(self, task: str, streams: bool, limits: Limits | None, parent: str) -> Act[Outcome]:
         yield Do(self._chat.refresh)
         is_clean = len(self._chat) == self._clean and not self._hold.took_over
         earlier = None if is_clean else (yield from newest_run(self._chat, self._looping.name))
-        if earlier is not None and (yield from goes_on(self._chat, earlier)):
+        if earlier is not None and (yield from follows(self._chat, earlier)):
             broken = self._made(earlier, streams=False, limits=None)
             yield from broken.take_up()
             yield from broken.give_up()
@@ -89,7 +91,8 @@ class Looper:
         """Go on where a run ended before it was done: broken off, failed, or stopped by a limit.
 
         A run that broke off goes on as the run it was; after a limit a new one begins. Of one that is done, or waits
-        for the user, the outcome is told again. Raises BadInput where there was none, and AtWork where another agent is
+        for the user, the outcome is told again. Raises BadInput where there was none, and ConversationBusy where
+        another agent is
         at work.
         """
         return (yield from self._hold.during(partial(self._resume, streams, limits)))
@@ -162,11 +165,11 @@ class Looper:
                 return outcome
         return (yield from self._loop(running))
 
-    def _newest_rows(self, running: Running) -> Act[list[Historic]]:
+    def _newest_rows(self, running: Running) -> Act[list[HistoryEntry]]:
         """What the history holds of a run, from its newest reply on, or else from its task; read from the end."""
-        run, found, last = running.run.id, list[Historic](), len(self._chat)
+        run, found, last = running.run.id, list[HistoryEntry](), len(self._chat)
         while last > 0:
-            rows: list[Historic] = yield Do(partial(self._chat.history, max(1, last - _ROWS + 1), last))
+            rows: list[HistoryEntry] = yield Do(partial(self._chat.history, max(1, last - _ROWS + 1), last))
             own = [row for row in rows if row.stamp.step.rpartition("/")[0] == run]
             found = own + found
             is_begun = any(row.message.role == "assistant" or row.stamp.step == step_name(run, 0) for row in own)

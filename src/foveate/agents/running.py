@@ -27,7 +27,7 @@ from .limits import Limits, added
 if TYPE_CHECKING:
     from ..async_conversation import AsyncConversation
     from ..conversation import Conversation
-    from ..shell import Historic
+    from ..shell import HistoryEntry
 
 __all__ = ["Running", "begun", "word"]
 
@@ -93,7 +93,7 @@ class Running:
         self._looked = now
         return (now - self._since) / 1000
 
-    def goes_on(self) -> bool:
+    def follows(self) -> bool:
         """Whether the work is still this agent's, as far as can be told. For any thread."""
         if not self._owner:
             return True
@@ -201,7 +201,8 @@ class Running:
     def say(
         self, said: object, *, lease: Lease | None = None, origin: Origin | None = None, step: str = ""
     ) -> Act[tuple[str, ...]]:
-        """Append what the model is to be told; the ids of the messages. Raises AtWork, and says nothing, where somebody
+        """Append what the model is to be told; the ids of the messages. Raises ConversationBusy, and says nothing,
+        where somebody
         has taken the work over. `step`: that it comes from.
         """
         how: dict[str, Any] = {"lease": lease, "origin": origin, "step": step, "owner": self._owner}
@@ -232,7 +233,7 @@ class Running:
         chat = self.conversation
         steps: list[AgentRunStep] = yield Do(partial(chat.steps, self.run.id))
         calls = [step for step in steps if step.kind == "model"]
-        rows: list[Historic] = []
+        rows: list[HistoryEntry] = []
         if steps:
             known = [step for step in calls if step.message][: self.run.turns]
             rows = yield from self._rows_since(known[-1] if known else steps[0])
@@ -261,12 +262,12 @@ class Running:
             if step.state == "running":
                 yield from self.end_step(step, error=f"It is not known whether {step.name} was carried out.")
 
-    def _rows_since(self, step: AgentRunStep) -> Act[list[Historic]]:
+    def _rows_since(self, step: AgentRunStep) -> Act[list[HistoryEntry]]:
         """The messages of the model call that a step belongs to and of later ones, read from the end: they are few."""
-        found: list[Historic] = []
+        found: list[HistoryEntry] = []
         last = len(self.conversation)
         while last > 0:
-            rows: list[Historic] = yield Do(partial(self.conversation.history, max(1, last - _ROWS + 1), last))
+            rows: list[HistoryEntry] = yield Do(partial(self.conversation.history, max(1, last - _ROWS + 1), last))
             found = [row for row in rows if row.stamp.turn >= step.turn] + found
             if rows[0].stamp.turn < step.turn:
                 break

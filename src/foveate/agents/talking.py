@@ -18,12 +18,12 @@ from ..core.messages import Message
 from ..core.runs import AgentRun, step_of
 from ..errors import BadInput, BadSetting
 from ..ports import Clock, Cost, Model
-from ..shell import Historic
+from ..shell import HistoryEntry
 from .acts import Act, Do
 from .answers import Wanted, Wrong, with_instruction
 from .calling import Calling, answer_calls
 from .claims import WAITS, Hold
-from .earlier import goes_on, newest_run
+from .earlier import follows, newest_run
 from .events import Ended, Outcome
 from .limits import BY_LIMIT, Limits
 from .running import Running, begun
@@ -83,7 +83,8 @@ class Talker:
     def send(self, said: object, *, streams: bool) -> Act[Outcome]:
         """Say something, and go on until the model has answered it.
 
-        Raises BadInput where nothing is said, and AtWork where another agent is at work here; nothing is said then.
+        Raises BadInput where nothing is said, and ConversationBusy where another agent is at work here; nothing is
+        said then.
         """
         if isinstance(said, str) and not said.strip():
             raise BadInput("Say something: a text that is blank asks for nothing.")
@@ -95,7 +96,7 @@ class Talker:
         before = len(self._chat)
         yield Do(partial(self._chat.append, said, owner=self._hold.owner))
         if not isinstance(said, str):
-            rows: list[Historic] = yield Do(partial(self._chat.history, before + 1))
+            rows: list[HistoryEntry] = yield Do(partial(self._chat.history, before + 1))
             said = "\n".join(row.message.text for row in rows)
         return (yield from self._perform(self._running(self._begun(said), streams)))
 
@@ -104,7 +105,7 @@ class Talker:
 
         A run that broke off goes on as the run it was; after a limit a new one begins. Where the model has answered,
         nothing is done: the outcome is that of the last run. Raises BadInput where there is nothing to go on with, and
-        AtWork where another agent is at work here.
+        ConversationBusy where another agent is at work here.
         """
         return (yield from self._hold.during(partial(self._resume, streams)))
 
@@ -192,7 +193,7 @@ class Talker:
             return
         run = yield from newest_run(self._chat, self._talking.name)
         has_ended = run is not None and (yield from self._has_ended(run))
-        if not is_open and not has_ended and (run is None or not (yield from goes_on(self._chat, run))):
+        if not is_open and not has_ended and (run is None or not (yield from follows(self._chat, run))):
             return
         running = self._running(run or self._begun(""), streams=False)
         if run is None:
@@ -215,7 +216,7 @@ class Talker:
             return False
         if len(self._chat) == self._clean:
             return True
-        rows: list[Historic] = yield Do(partial(self._chat.history, self._clean + 1))
+        rows: list[HistoryEntry] = yield Do(partial(self._chat.history, self._clean + 1))
         return not any(row.stamp.step for row in rows)  # Else another agent was here.
 
     def _has_ended(self, run: AgentRun) -> Act[bool]:
@@ -226,10 +227,10 @@ class Talker:
             return False
         return _is_answer(newest) and _is_of(newest, run)
 
-    def _newest(self) -> Act[Historic | None]:
+    def _newest(self) -> Act[HistoryEntry | None]:
         """The newest message that is a part of the talk: originals that a program had shown again are none."""
         for position in range(len(self._chat), 0, -1):
-            rows: list[Historic] = yield Do(partial(self._chat.history, position, position))
+            rows: list[HistoryEntry] = yield Do(partial(self._chat.history, position, position))
             if rows[0].message.role != "user" or rows[0].stamp.expanded is None:
                 return rows[0]
         return None
@@ -258,17 +259,17 @@ class Talker:
         )
 
 
-def _is_answer(row: Historic) -> bool:
+def _is_answer(row: HistoryEntry) -> bool:
     """Whether this is what a model says at the end: nothing waits for an answer after it, and it is all of it."""
     is_last = row.message.role == "assistant" and not row.message.calls
     return is_last and not is_unfinished(row.stamp.stop)
 
 
-def _was_cut(row: Historic) -> bool:
+def _was_cut(row: HistoryEntry) -> bool:
     """Whether this is the beginning of an answer, which ends in the middle."""
     stop = row.stamp.stop
     return row.message.role == "assistant" and not row.message.calls and stop is not None and stop.kind == CUT
 
 
-def _is_of(row: Historic, run: AgentRun) -> bool:
+def _is_of(row: HistoryEntry, run: AgentRun) -> bool:
     return bool(row.stamp.step) and step_of(row.stamp.step)[0] == run.id

@@ -11,7 +11,7 @@ import re
 import msgspec
 
 from ..core import ids, wire
-from ..core.outlines import outline_of_record, outline_of_stamp
+from ..core.redacted_form import redacted_record, redacted_stamp
 from .large import LARGE, Large
 from .lines import Fork, MessageLine, RecordLine, TreeLine
 
@@ -82,7 +82,7 @@ class Chains:
             raise ValueError(
                 f"the id of message {line.position} does not follow from what it says and the message before it"
             )
-        stamps = outline_of_stamp(line.stamp), wire.encode_stamp(line.stamp)
+        stamps = redacted_stamp(line.stamp), wire.encode_stamp(line.stamp)
         if not any(ids.seal(self._seal, line.id, stamp) == line.seal for stamp in dict.fromkeys(stamps)):
             raise ValueError(f"the stamp of message {line.position} does not match its seal")
         self._position, self._tip, self._seal = line.position, line.id, line.seal
@@ -97,7 +97,7 @@ class Chains:
         record = wire.decode_record(body)
         if record.first != self._number + 1 or not record.edits:
             raise ValueError(f"edit {self._number + 1} is missing: the next is edit {record.first}")
-        if line.id != ids.record_id(self._record, outline_of_record(record)) and line.id != ids.early_record_id(
+        if line.id != ids.record_id(self._record, redacted_record(record)) and line.id != ids.early_record_id(
             self._record, body
         ):
             raise ValueError(

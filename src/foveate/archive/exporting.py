@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from ..core import wire
 from ..core.journal import Record
-from ..errors import Damaged, StalePlan
+from ..errors import ConflictError, Damaged
 from ..ports import IMPORTING, Appended, Branch, Database, Erased, Head, Store
 from . import lines
 from .files import writing
@@ -60,7 +60,8 @@ def export_archive(
     A tree of forks in which something is erased meanwhile is written anew, so that an archive never says in one place
     what it says in another to be erased; until it is whole, its lines are put aside, in the folder of `target`.
 
-    Raises NoSuchConversation, Damaged where something that was to be exported is, StalePlan where something is erased
+    Raises NoSuchConversation, Damaged where something that was to be exported is, ConflictError where something is
+    erased
     in the same tree again and again, and BadSetting where the file cannot be written; then there is no new file.
     """
     if isinstance(target, str | Path):
@@ -144,7 +145,7 @@ def _with_tree_of(store: Database, tenant: str, name: str, output: _Output) -> l
         tree, is_all = _related(store.branches(head), head.branch)
         if output.put_if(_tree(store, tree, erased if is_all else None), partial(_is_still, store, head, erased)):
             return [branch.head.name for branch in tree if len(tree) > 1]  # Few names are kept: most have no forks.
-    raise StalePlan(
+    raise ConflictError(
         f"{_ATTEMPTS} times something was erased in {name!r}, or in a fork of it, before it was written to its end. "
         "Nothing was exported. Export it when that is done."
     )

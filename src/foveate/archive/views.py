@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..core.edits import Edit, Hide, Replace, Summarize
-from ..core.outlines import erased_edit
+from ..core.redacted_form import erased_edit
 from ..core.snapshots import Snapshot
 from ..errors import Damaged
 from ..ports import Finding, Head, Store

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from ..agents.events import AgentEvent, Answered, Called, Changed, Ended, Inside, Replied, Said, Thought
 from ..core.context import Context
-from ..core.counting import tokens_of
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.receipts import Receipt
+from ..core.sizes import tokens_of
 from ..expansion.tool import NAMES
 from ._chat_meter import status
 

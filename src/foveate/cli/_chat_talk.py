@@ -23,7 +23,7 @@ from ..core.context import Context
 from ..core.messages import ToolCall
 from ..core.profiles import window_of
 from ..core.receipts import Receipt
-from ..errors import AtWork, BadSetting
+from ..errors import BadSetting, ConversationBusy
 from ..models.demo import demo_model
 from ..models.prices import cost_of
 from ..ports import Cost, Model, Store
@@ -64,11 +64,11 @@ class Opening(Struct, frozen=True):
 class Talk:
     """A chat that goes on. Raises what opening the conversation and the model raises."""
 
-    def __init__(self, opening: Opening, screen: Screen, *, goes_on: bool = True) -> None:
-        """`goes_on`: whether somebody is there who goes on after what is stopped, or cannot be done for want of a key;
+    def __init__(self, opening: Opening, screen: Screen, *, follows: bool = True) -> None:
+        """`follows`: whether somebody is there who goes on after what is stopped, or cannot be done for want of a key;
         else that ends the chat.
         """
-        self._opening, self._screen, self._goes_on = opening, screen, goes_on
+        self._opening, self._screen, self._goes_on = opening, screen, follows
         self._allowed: set[str] = set()
         """Tools that nobody is asked for any more."""
         self._model = self._opened_model(opening)
@@ -125,7 +125,7 @@ class Talk:
             if not self._goes_on:
                 raise
             self.note(str(error), "red")
-        except AtWork:
+        except ConversationBusy:
             self.has_failed = True
             self.note(f"Somebody else is at work in {self.name}. Say it again when that has ended.", "red")
         except Exception as error:  # Whatever an SDK raises: a key, the network, a refusal. The chat goes on.

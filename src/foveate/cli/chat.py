@@ -109,7 +109,7 @@ def chat(
             )
         screen = screen_of(json_)
         is_person = sys.stdin.isatty()
-        goes_on = is_person or json_
+        follows = is_person or json_
         opening = Opening(
             name=called,
             model=who,
@@ -125,21 +125,21 @@ def chat(
             approves=yes,
             pace=_PACE if is_person and who == DEMO else 0.0,
         )
-        return _talked(opening, screen, without_password(place), is_new=is_new, goes_on=goes_on)
+        return _talked(opening, screen, without_password(place), is_new=is_new, follows=follows)
 
 
-def _talked(opening: Opening, screen: Screen, place: str, *, is_new: bool, goes_on: bool) -> int:
+def _talked(opening: Opening, screen: Screen, place: str, *, is_new: bool, follows: bool) -> int:
     """Talk to the end, and return the exit code."""
     from ._chat_talk import Talk
 
-    with closing(Talk(opening, screen, goes_on=goes_on)) as talk:
+    with closing(Talk(opening, screen, follows=follows)) as talk:
         _greet(talk, place, is_new=is_new)
-        while not _is_over(talk, screen, goes_on=goes_on):
+        while not _is_over(talk, screen, follows=follows):
             pass
-        return 1 if talk.has_failed and not goes_on else 0
+        return 1 if talk.has_failed and not follows else 0
 
 
-def _is_over(talk: Talk, screen: Screen, *, goes_on: bool) -> bool:
+def _is_over(talk: Talk, screen: Screen, *, follows: bool) -> bool:
     """Read one line and do what it says. Whether it was the last."""
     from ._chat_commands import is_over
 
@@ -153,11 +153,11 @@ def _is_over(talk: Talk, screen: Screen, *, goes_on: bool) -> bool:
         if text:
             talk.say(text.removeprefix("/") if text.startswith("//") else text)
     except KeyboardInterrupt:
-        if not goes_on:
+        if not follows:
             raise
         talk.note("\nCtrl-D, or /quit, ends the chat.")
     except BadSetting as error:
-        if is_command or goes_on:
+        if is_command or follows:
             talk.note(str(error), "red")
         else:
             raise

@@ -11,8 +11,8 @@ import msgspec
 from cyclopts import Parameter
 from msgspec import Struct
 
-from ..core.counting import tokens_of
 from ..core.messages import Message
+from ..core.sizes import tokens_of
 from ..errors import BadTranscript
 from ..formats.recording import Recording
 from ._options import Provider

@@ -18,7 +18,7 @@ from ._options import Provider
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .. import Conversation, Mend
+    from .. import Conversation, Fix
     from ..core.messages import Message
 
 __all__ = ["repair"]
@@ -84,21 +84,21 @@ def repair(
     return 0
 
 
-def legal_copy(messages: Sequence[Message], provider: str) -> tuple[dict[str, Any], list[Mend]]:
+def legal_copy(messages: Sequence[Message], provider: str) -> tuple[dict[str, Any], list[Fix]]:
     """The request body that says these messages legally, and what had to differ.
 
     What the provider would have left out because it is another's (reasoning, blocks of its own kinds) is told as text.
     """
-    from .. import Mend
+    from .. import Fix
 
     view = _opened(messages, provider).view
     shown = {entry.position: entry.message for entry in view if entry.source is not None}
     told: list[Message] = []
-    changes: list[Mend] = []
+    changes: list[Fix] = []
     for position, message in enumerate(messages, 1):
         instead = _with_words(message, shown.get(position))
         if instead is not message:
-            changes.append(Mend(f"m{position}", f"reasoning or a block that {provider} would not take is told as text"))
+            changes.append(Fix(f"m{position}", f"reasoning or a block that {provider} would not take is told as text"))
         told.append(instead)
     repaired = _opened(told, provider).repair()
     every = [*changes, *repaired.changes]
@@ -144,7 +144,7 @@ def _pieces(message: Message) -> list[object]:
     return [*message.parts, *(result.content if result else ())]
 
 
-def _grouped(changes: Sequence[Mend]) -> dict[str, list[str]]:
+def _grouped(changes: Sequence[Fix]) -> dict[str, list[str]]:
     """The handles of the changes by their reason, in order, each once and with how often it was."""
     groups: dict[str, Counter[str]] = {}
     for change in changes:

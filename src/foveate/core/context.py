@@ -12,8 +12,8 @@ from typing import Literal, get_args
 
 from msgspec import Struct
 
-from .counting import estimate, tokens_of
 from .messages import Content, Media, Message, Part, Reasoning, ToolCall, ToolResult
+from .sizes import estimate, tokens_of
 from .stamps import Usage
 from .totals import Totals
 from .view import Entry, Prices, View
@@ -165,7 +165,7 @@ def context_of(
         round(totals.tokens_said * budget.scale),
         last,
         totals,
-        view.moment.prices,
+        view.call.prices,
         budget.scale,
         *((cost and _dollars(totals, budget.scale, cost)) or (None, None)),
     )

@@ -19,10 +19,10 @@ from msgspec.structs import replace
 
 from ..errors import BadSetting
 from .budget import is_over
-from .counting import MESSAGE_TOKENS, tokens_of
 from .edits import Edit, Hide, Path, Replace, Span, Summarize, Target
 from .messages import Message, Part, ToolResult
 from .planner import Policy
+from .sizes import MESSAGE_TOKENS, tokens_of
 from .summaries import NeedsSummary
 from .view import Entry, Prices, View
 
@@ -66,7 +66,7 @@ def break_even(saved: int, rewritten: int, prices: Prices) -> float:
 
 def is_cold(view: View, prices: Prices) -> bool:
     """Whether the provider's cache holds nothing of this view any more, or never did."""
-    idle = view.moment.idle
+    idle = view.call.idle
     return idle is None or idle > prices.cache_seconds
 
 
@@ -130,7 +130,7 @@ class _WhenItPays:
         waiting = _Waiting(view, wanted)
         if not waiting.saved or is_over(view) or view.tokens > self._threshold * view.budget.usable:
             return wanted
-        prices, bound = self._prices or view.moment.prices, self._max_deferred
+        prices, bound = self._prices or view.call.prices, self._max_deferred
         if bound <= 1:
             bound *= view.budget.usable
         if is_cold(view, prices) or waiting.total > bound or self._pays(waiting, prices):

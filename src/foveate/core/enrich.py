@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ..errors import BadMessage, BadSetting
 from .messages import Content, Media, Message, Opaque, Part, Text
-from .stamps import Kept, Stamp
+from .stamps import PartRetention, Stamp
 
 __all__ = [
     "HEADER",
@@ -76,7 +76,7 @@ class Enriched(Struct, frozen=True):
     """A message as it is stored, and how long each of its parts is shown: what `append(..., kept=...)` takes."""
 
     message: Message
-    kept: tuple[Kept, ...]
+    kept: tuple[PartRetention, ...]
 
 
 def enrich(
@@ -97,11 +97,11 @@ def enrich(
         raise BadMessage(f"Plugins add to what users say and tools answer, not to a message of role {message.role}.")
     own = retained_parts(message)
     parts: list[Part] = list(own)
-    kept = [Kept()] * len(own)
+    kept = [PartRetention()] * len(own)
 
     def add(block: Part, shown: bool, calls: int | None, plugin: str) -> None:
         parts.append(block)
-        kept.append(Kept(shown, calls, plugin))
+        kept.append(PartRetention(shown, calls, plugin))
 
     for plugin, contents in added:
         lasting = [one for one in contents if one.blocks and (one.display_on_current_message or one.calls != 0)]
@@ -114,12 +114,14 @@ def enrich(
     return Enriched(_with_parts(message, parts), tuple(kept))
 
 
-def display_parts(message: Message, kept: Sequence[Kept]) -> tuple[Part, ...]:
+def display_parts(message: Message, kept: Sequence[PartRetention]) -> tuple[Part, ...]:
     """What of an enriched message is shown at its first call. Raises BadMessage where a part has no Kept."""
     return tuple(part for part, one in _paired(message, kept) if one.shown)
 
 
-def persistent_parts(message: Message, kept: Sequence[Kept]) -> tuple[tuple[Part, ...], tuple[int | None, ...]]:
+def persistent_parts(
+    message: Message, kept: Sequence[PartRetention]
+) -> tuple[tuple[Part, ...], tuple[int | None, ...]]:
     """What of an enriched message is there for later calls, and the policy of each of these parts: for how many calls,
     None for good. Raises BadMessage where a part has no Kept.
     """
@@ -152,7 +154,7 @@ def _longest(calls: Iterable[int | None]) -> int | None:
     return None if None in times else max((time for time in times if time is not None), default=0)
 
 
-def _paired(message: Message, kept: Sequence[Kept]) -> list[tuple[Part, Kept]]:
+def _paired(message: Message, kept: Sequence[PartRetention]) -> list[tuple[Part, PartRetention]]:
     parts = retained_parts(message)
     if len(parts) != len(kept):
         raise BadMessage(f"There are {len(kept)} times for {len(parts)} parts; each part needs its own.")

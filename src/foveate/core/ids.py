@@ -3,7 +3,7 @@
 All three are chains. A message's id is a tagged hash of *the hash of its body* and its parent's id: so the same
 words after the same past have the same id everywhere, and a chain stays verifiable after a body was erased. Stamps
 and journal records are chained alike, apart from the messages, so that a fact of one conversation never changes
-what was said; of texts in them it is the hash that is hashed (`outlines.py`), so that they can be erased too.
+what was said; of texts in them it is the hash that is hashed (`redacted_form.py`), so that they can be erased too.
 
 Hashes are BLAKE2b, 20 bytes, in hex, with the purpose as BLAKE2's `person`, so that one kind can never pass for
 another.
@@ -42,7 +42,7 @@ def seal(parent: str, message: str, stamp: bytes) -> str:
 
 
 def record_id(parent: str, outline: bytes) -> str:
-    """The id of a journal record with this outline (`outlines.outline_of_record`), after the record `parent`."""
+    """The id of a journal record with this outline (`outlines.redacted_record`), after the record `parent`."""
     return _tagged(b"foveate edit 2", bytes.fromhex(parent), outline)
 
 

@@ -1,7 +1,7 @@
 """From a view and its policies to a plan: the edits to commit, tried out and measured, nothing changed.
 
 Policies run one after the other, each on the view that the edits before it would leave. Then, if the view is over its
-budget, the rungs of the floor are climbed until it is near its target; each must make the view smaller or is passed
+budget, the stages of the floor are climbed until it is near its target; each must make the view smaller or is passed
 over. What a policy may not touch (pinned, system prompts, the last user input), what it does not see and what changes
 nothing is left out of the plan.
 """
@@ -19,23 +19,23 @@ from .budget import NEAR, aimed, is_over
 from .edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin, named_by
 from .journal import Record
 from .projection import Projection
-from .showing import applies
+from .rendering import applies
 from .summaries import Answer, NeedsSummary, SummaryRequest
 from .view import Entry, View
 
-__all__ = ["Plan", "Policy", "Question", "Rung", "draw_up", "resolved"]
+__all__ = ["Plan", "Policy", "Question", "Stage", "draw_up", "resolved"]
 
 Policy = Callable[[View], Iterable[Edit | NeedsSummary]]
 """Looks at a view and returns edits, with a reason. Must return the same edits for the same view."""
 
 
-class Rung(Struct, frozen=True):
+class Stage(Struct, frozen=True):
     """One step of the floor, climbed if those before were not enough."""
 
     free: Policy
     """Frees what it can of what is over the budget of the view that it is given."""
-    drastic: bool = False
-    """Climbed only while the view does not fit; other rungs are climbed until it is near its target."""
+    is_last_resort: bool = False
+    """Climbed only while the view does not fit; other stages are climbed until it is near its target."""
 
 
 class Question(Struct, frozen=True, eq=False):
@@ -84,13 +84,13 @@ def draw_up(
     projection: Projection,
     frame: Callable[[tuple[Entry, ...]], View],
     policies: Sequence[Policy],
-    floor: Sequence[Rung] = (),
+    floor: Sequence[Stage] = (),
     answers: Mapping[str, Answer] = {},
 ) -> Plan:
     """The plan for the view that `projection` shows now.
 
     `frame` puts entries into a view with its turn, budget and moment. `answers`: to earlier requests, by their keys.
-    Raises DoesNotFit if no rung of a non-empty floor brings the view within its budget, and BadSetting for a policy
+    Raises DoesNotFit if no stage of a non-empty floor brings the view within its budget, and BadSetting for a policy
     that returns something else than edits.
     """
 
@@ -108,7 +108,7 @@ def draw_up(
         wanted = [edit for edit in asked_for if _is_allowed(edit, draft, was)]
         while wanted:
             trial = draft.copy()
-            record = Record(draft.number + 1, tuple(wanted), before.turn, before.moment.now, "", draft.position)
+            record = Record(draft.number + 1, tuple(wanted), before.turn, before.call.now, "", draft.position)
             shown_again = draft.needs(record)
             trial.apply(record)
             if any(trial.missing(*run) for run in shown_again):  # Hidden and restored at once: only the store has it.
@@ -129,11 +129,11 @@ def draw_up(
         questions += [Question(needs, view) for needs in asked]
     over = is_over(view)
     is_tight = bool(over)
-    for rung in floor if over else ():
-        if not is_over(view if rung.drastic else aimed(view, over, NEAR)):
+    for stage in floor if over else ():
+        if not is_over(view if stage.is_last_resort else aimed(view, over, NEAR)):
             continue
-        goal = view if rung.drastic else aimed(view, over)
-        trial, after, made = attempt(_wanted(rung.free, goal, answers)[0])
+        goal = view if stage.is_last_resort else aimed(view, over)
+        trial, after, made = attempt(_wanted(stage.free, goal, answers)[0])
         if made and _is_smaller(after, goal):
             draft, view = trial, after
             edits += made

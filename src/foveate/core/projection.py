@@ -13,8 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from .arrange import Arrangement
-from .counting import tokens_of
 from .edits import (
     Edit,
     Hide,
@@ -31,16 +29,18 @@ from .edits import (
     named_by,
     path_of,
 )
-from .forgetting_runs import forget, hull, is_held, pieces, without
+from .effective_edits import EffectiveEdits, unpinned
+from .hidden_runs import forget, hull, is_held, pieces, without
 from .journal import Record
+from .legalize import Legalizer
 from .messages import Message, Text
-from .outlines import is_erased
 from .profiles import Profile
-from .showing import edited
+from .redacted_form import is_erased
+from .rendering import edited
+from .sizes import tokens_of
 from .slots import Counter, Slot
 from .snapshots import VERSION, Cover, Facts, Gone, KeptSlot, Row, Snapshot, topmost
 from .stamps import Stamp
-from .standing import Standing, unpinned
 from .view import Entry, Pinned
 from .wire import encode_message
 
@@ -59,7 +59,7 @@ class Projection:
         self._covers: list[Cover] = []
         self._gone: list[Gone] = []  # what is hidden by runs that were forgotten, and by no other
         self._forgotten = 0  # number of the newest of those
-        self._arrangement = Arrangement(profile, count)
+        self._arrangement = Legalizer(profile, count)
         self._dirty = 0  # index of the first slot that is not as it was when entries were last arranged
         self._entries: tuple[Entry, ...] = ()
         self._current = True  # whether _entries shows all slots
@@ -468,7 +468,7 @@ class Projection:
         edits = [numbered for record in records for numbered in record.numbered()]
         about = [(n, edit) for n, edit in edits if isinstance(edit, Restore) or _message_of(edit) in revealed]
         where = {**(positions or {}), **{slot.id: slot.position for slot in revealed.values()}}
-        standing = Standing(about, where)
+        standing = EffectiveEdits(about, where)
         turn = records[-1].turn
         for slot in sorted(revealed.values(), key=_order):
             slot.edits = tuple(standing.parts.get(slot.id, {}).items())

@@ -1,6 +1,6 @@
 """What makes a view legal. One small class a rule, each naming who needs it and what breaks without it.
 
-`arrange.py` makes views legal; this file says, without looking at how, whether one is. A rule reads entries in
+`legalize.py` makes views legal; this file says, without looking at how, whether one is. A rule reads entries in
 order and keeps what it must remember between them, so that a view that only grew is checked at the cost of its new
 entries (`Checker`). `cut_points` tells where a view may be cut without parting what belongs together.
 """
@@ -15,7 +15,7 @@ import msgspec
 
 from .messages import Opaque, Reasoning, Text
 from .profiles import Profile
-from .showing import is_carried
+from .rendering import is_carried
 from .view import Entry, View
 
 __all__ = ["RULES", "Checker", "Rule", "Violation", "check", "cut_points"]

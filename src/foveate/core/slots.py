@@ -10,11 +10,11 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from .counting import images_of, tokens_of
 from .edits import Edit, Span
 from .messages import Message, Reasoning
 from .profiles import Profile
-from .showing import Shown, edited, mended
+from .rendering import Shown, edited, mended
+from .sizes import images_of, tokens_of
 from .stamps import Stamp
 from .view import Entry, Kind, Pinned
 from .wire import encode_message

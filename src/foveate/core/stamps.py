@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["Expanded", "Kept", "Lease", "Origin", "Retention", "Stamp", "Stamped", "Stop", "StopKind", "Usage"]
+__all__ = ["Expanded", "Lease", "Origin", "PartRetention", "Retention", "Stamp", "Stamped", "Stop", "StopKind", "Usage"]
 
 Origin = Literal["system", "user", "assistant", "tool", "plugin", "summary", "derived"]
 
@@ -77,7 +77,7 @@ class Lease(Struct, frozen=True, gc=False, array_like=True):
     agent_action_id: str = ""
 
 
-class Kept(Struct, frozen=True, gc=False, array_like=True):
+class PartRetention(Struct, frozen=True, gc=False, array_like=True):
     """How long one part of a message is shown."""
 
     shown: bool = True
@@ -98,7 +98,7 @@ class Retention(Struct, frozen=True, gc=False, array_like=True):
 
     sequence: int
     """Number among the messages with retention of this conversation, from 1. It never changes, whatever is hidden."""
-    parts: tuple[Kept, ...]
+    parts: tuple[PartRetention, ...]
 
 
 class Expanded(Struct, frozen=True, gc=False, array_like=True):

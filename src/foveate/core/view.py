@@ -16,7 +16,7 @@ from .edits import Path, Span, Task, meet
 from .messages import Message, ToolResult
 from .stamps import Stamp
 
-__all__ = ["Budget", "Entry", "Kind", "Moment", "Pinned", "Prices", "View"]
+__all__ = ["Budget", "CallContext", "Entry", "Kind", "Pinned", "Prices", "View"]
 
 Kind = Literal["message", "summary", "note", "stand-in"]
 """`message`: as appended or edited; `summary`: stands for a span; `note`: a tool result that can no longer answer
@@ -142,7 +142,7 @@ class Prices(Struct, frozen=True):
     cache_seconds: int = 300
 
 
-class Moment(Struct, frozen=True):
+class CallContext(Struct, frozen=True):
     """When a view is looked at."""
 
     now: int = 0
@@ -159,7 +159,7 @@ class View(Struct, frozen=True, eq=False):
     turn: int
     """Number of the model call this view is for."""
     budget: Budget
-    moment: Moment = Moment()
+    call: CallContext = CallContext()
     tasks: tuple[Task, ...] = ()
     """How the newest compaction of each policy stands, as far as there was one."""
     retained: int = 0

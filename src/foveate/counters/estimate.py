@@ -6,7 +6,7 @@ they are known, correct it for the conversation at hand (`core.view.Budget.scale
 
 from __future__ import annotations
 
-from ..core.counting import estimate
+from ..core.sizes import estimate
 
 __all__ = ["EstimatingCounter"]
 

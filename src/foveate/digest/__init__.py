@@ -6,7 +6,7 @@ their time is bounded. They know nothing of conversations, policies or why somet
 
 from __future__ import annotations
 
-from ..core.remembering import remember
+from ..core.caches import remember
 from .describing import describe_text
 from .names import names_in
 from .reading import read

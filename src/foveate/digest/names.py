@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..core.remembering import remember
+from ..core.caches import remember
 
 __all__ = ["RUN", "RUN_CHARACTER", "is_name", "names_in", "worth"]
 

@@ -16,12 +16,12 @@ from msgspec import Struct, structs
 from ..core.ages import Age, AgeKind
 from ..core.edits import Summarize
 from ..core.handles import places_quoted
-from ..core.outlines import ERASED
 from ..core.over_age import Aging, Shown, Wait, over_age_runs, shows_again
+from ..core.redacted_form import ERASED
 from ..core.runs import AgentRun
 from ..core.stamps import Stamped
 from ..core.view import Entry
-from ..errors import NoSuchConversation, StalePlan
+from ..errors import ConflictError, NoSuchConversation
 from ..limits import Limits
 from ..ports import Branch, Erased, Head
 from .erasing import Erasing
@@ -111,7 +111,8 @@ class LettingGo:
         """By branch."""
 
     def age(self, ages: Sequence[Age], who: str, reason: str, *, dry_run: bool) -> Step[Aged]:
-        """Erase what is over its age; a dry run only tells what that is. Raises StalePlan where others kept changing
+        """Erase what is over its age; a dry run only tells what that is. Raises ConflictError where others kept
+        changing
         the view.
         """
         yield from self._engine.refresh()
@@ -127,7 +128,7 @@ class LettingGo:
         if dry_run:
             return told
         yield from self._bring_back()
-        raise StalePlan(
+        raise ConflictError(
             f"Others kept changing {self._engine.head.name!r}, or a fork that shares what is over its age: not all of "
             f"that went. What did is told by erasures(). Do it again when there is less going on."
         )
@@ -229,7 +230,9 @@ class LettingGo:
         try:
             yield from other.open(branch.head.tenant, branch.head.name, create=False)
         except NoSuchConversation as error:
-            raise StalePlan(f"The fork {branch.head.name!r} was given another name meanwhile. Do it again.") from error
+            raise ConflictError(
+                f"The fork {branch.head.name!r} was given another name meanwhile. Do it again."
+            ) from error
         shown = shown_by(other, (yield from self._touched(other.head, ages, now)))
         return _Looked(other.head, shown, (yield from self._copies(other.head, shared)))
 
@@ -267,7 +270,7 @@ class LettingGo:
             )
             try:
                 one: Erased = yield partial(erase, who=who, reason=reason, time=engine.clock())
-            except StalePlan:
+            except ConflictError:
                 return False
             engine.head = yield partial(engine.store.open, engine.head.tenant, engine.head.name, create=False)
             if one.number:

@@ -11,7 +11,7 @@ from ..core import ids, wire
 from ..core.enrich import own_message
 from ..core.messages import Message
 from ..core.snapshots import Row
-from ..errors import BadInput, TipMoved
+from ..errors import BadInput, ConflictError
 from ..ports import Appended, Tail
 from .sealing import NOTHING_SAID, About, Batch
 from .state import State, row_of
@@ -48,7 +48,7 @@ class Appending(State):
                 messages, about = yield from addition(messages, about)
                 addition = None
             if about.call and self._is_answered(about.call):
-                raise TipMoved(
+                raise ConflictError(
                     f"Somebody else has answered call {about.call} of {self.head.name!r} first. This reply was not "
                     f"added; go on from theirs."
                 )
@@ -59,7 +59,7 @@ class Appending(State):
                     made = yield from self._extend(batch, about.owner)
                 else:
                     made = yield from self._add(batch, about.owner)
-            except TipMoved:
+            except ConflictError:
                 yield from self.refresh()
                 if about.step and (there := (yield from self._led_to(about.step, batch.bodies, before))):
                     return there
@@ -71,7 +71,9 @@ class Appending(State):
                 self._measure()
             yield from self._maybe_snapshot()
             return made
-        raise TipMoved(f"Other writers kept extending {self.head.name!r}; {ATTEMPTS} attempts did not get through.")
+        raise ConflictError(
+            f"Other writers kept extending {self.head.name!r}; {ATTEMPTS} attempts did not get through."
+        )
 
     def _batch(self, messages: Sequence[Message], about: About) -> Batch:
         begun, estimate = (self._begun() if self._asked else 0), self.limits.estimate
@@ -139,7 +141,7 @@ class Appending(State):
                 message = messages[len(known)]
                 expected = ids.message_id(parent, ids.body_hash(wire.encode_message(message)))
                 if row.id != expected and own != message:
-                    raise TipMoved(
+                    raise ConflictError(
                         f"Other messages follow {after!r} in {self.head.name!r}: its tip is {self.head.tip!r}, at "
                         f"position {self.head.position}. Append after that, or fork at position {start}."
                     )

@@ -13,7 +13,7 @@ from ..core.edits import Summarize, Task
 from ..core.journal import Record
 from ..core.planner import Plan, Policy, draw_up
 from ..core.summaries import Answer
-from ..errors import NoSummary, StalePlan
+from ..errors import ConflictError, NoSummary
 from .asking import ROUNDS, answer_in
 from .compacting import Compacting
 from .steps import PLANS, Step
@@ -31,7 +31,7 @@ class Beside(Compacting):
         for what was wanted.
         `is_wanted`: the oldest part is summed up although no policy asks for it now, as `compact` does. `focus`: so it
         is, and dwells on that. Raises what the summarizer raises, and NoSummary where nothing of it can be taken; then
-        nothing was written. Raises StalePlan where others kept being first.
+        nothing was written. Raises ConflictError where others kept being first.
         """
         answers: dict[str, Answer] = {}
         for _ in range(PLANS):
@@ -40,9 +40,9 @@ class Beside(Compacting):
                 return None
             try:
                 return (yield from self._relieved(is_wanted, focus, answers))
-            except StalePlan:
+            except ConflictError:
                 continue
-        raise StalePlan(f"Other writers kept changing the view of {self.head.name!r}; try again later.")
+        raise ConflictError(f"Other writers kept changing the view of {self.head.name!r}; try again later.")
 
     def _is_summed_up(self, since: int) -> Step[bool]:
         records = yield partial(self.store.records, self.head, since)

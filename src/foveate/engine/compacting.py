@@ -13,7 +13,7 @@ from ..core.edits import Summarize, Task
 from ..core.journal import Record
 from ..core.planner import Policy, draw_up
 from ..core.summaries import Answer
-from ..errors import BadInput, BadSetting, CompactionFailed, NoSummary, StalePlan
+from ..errors import BadInput, BadSetting, CompactionFailed, ConflictError, NoSummary
 from .asking import ROUNDS, Begun
 from .planning import Planning
 from .steps import PLANS, Step
@@ -42,9 +42,9 @@ class Compacting(Planning):
         for _ in range(PLANS):
             try:
                 return (yield from self._compacted(policy, answers, begun))
-            except StalePlan:
+            except ConflictError:
                 yield from self.refresh()
-        raise StalePlan(f"Other writers kept changing the view of {self.head.name!r}; try again later.")
+        raise ConflictError(f"Other writers kept changing the view of {self.head.name!r}; try again later.")
 
     def _by_hand(self, focus: str) -> Policy:
         """The conversation's own policy, or one with the usual numbers where it has none."""

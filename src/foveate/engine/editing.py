@@ -9,13 +9,13 @@ from functools import partial
 from msgspec.structs import replace
 
 from ..core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin, meet, named_by
+from ..core.effective_edits import EffectiveEdits, gaps, inverse_edits
 from ..core.handles import Handle, parse_handle
 from ..core.journal import Record
 from ..core.projection import Projection
-from ..core.showing import applies
-from ..core.standing import Standing, gaps, way_back
+from ..core.rendering import applies
 from ..core.view import Entry
-from ..errors import BadEdit, NotExpandable, StalePlan, UnknownHandle
+from ..errors import BadEdit, ConflictError, NotExpandable, UnknownHandle
 from ..ports import Appended
 from .planning import Planning
 from .state import row_of
@@ -41,14 +41,14 @@ class Editing(Planning):
             yield from self._validate(edits)
             before = self.view()
             draft = self.projection.copy()
-            now = before.moment.now
+            now = before.call.now
             trial = Record(self.head.number + 1, tuple(edits), self._begun() + 1, now, "", draft.position)
             yield from self._fold(draft, trial)
             try:
                 return (yield from self._commit(edits, author, before, self.frame(draft.entries()), draft))
-            except StalePlan:
+            except ConflictError:
                 yield from self.refresh()
-        raise StalePlan(f"Other writers kept changing the view of {self.head.name!r}; try again later.")
+        raise ConflictError(f"Other writers kept changing the view of {self.head.name!r}; try again later.")
 
     def _validate(self, edits: Sequence[Edit]) -> Step[None]:
         wanted = named_by(edits)
@@ -169,11 +169,11 @@ class Editing(Planning):
         numbered = [pair for record in records for pair in record.numbered()]
         where = yield partial(self.store.locate, self.head, named_by(edit for _, edit in numbered))
         gone = _with_remakes(first, last, records)
-        now, then = Standing(numbered, where), Standing(numbered, where, without=gone)
+        now, then = EffectiveEdits(numbered, where), EffectiveEdits(numbered, where, without=gone)
         between = gaps(now, then)
         ends = sorted({end for runs in between.values() for run in runs for end in run})
         rows = yield partial(self.store.pick, self.head, ends)
-        back = way_back(now, then, between, {row.position: row.id for row in rows})
+        back = inverse_edits(now, then, between, {row.position: row.id for row in rows})
         if not back:
             raise BadEdit(f"Edits {first} to {last} changed nothing that could be taken back.")
         said = f"undoes edits {first} to {last}" if first < last else f"undoes edit {first}"

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 
 from ..core import ids, wire
 from ..core.journal import Record
-from ..core.outlines import outline_of_record
+from ..core.redacted_form import redacted_record
 from ..ports import Appended, Head
 
-__all__ = ["goes_on"]
+__all__ = ["follows"]
 
 
-def goes_on(seen: Head, now: Head, rows: Sequence[Appended], records: Sequence[tuple[str, Record]]) -> bool:
+def follows(seen: Head, now: Head, rows: Sequence[Appended], records: Sequence[tuple[str, Record]]) -> bool:
     """Whether the branch of both still runs through what was seen of it. `rows` and `records`: what it has beyond."""
     if now.position < seen.position or now.number < seen.number:
         return False
@@ -26,6 +26,6 @@ def goes_on(seen: Head, now: Head, rows: Sequence[Appended], records: Sequence[t
 
 
 def _follows(parent: str, id: str, record: Record) -> bool:
-    if id == ids.record_id(parent, outline_of_record(record)):
+    if id == ids.record_id(parent, redacted_record(record)):
         return True
     return id == ids.early_record_id(parent, wire.encode_record(record))

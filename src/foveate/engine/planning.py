@@ -10,10 +10,10 @@ from msgspec.structs import replace
 
 from ..core.budget import occupied
 from ..core.edits import Task
-from ..core.planner import Plan, Policy, Question, Rung, draw_up
+from ..core.planner import Plan, Policy, Question, Stage, draw_up
 from ..core.summaries import Answer
 from ..core.view import View
-from ..errors import BadInput, CompactionFailed, IllegalView, StalePlan
+from ..errors import BadInput, CompactionFailed, ConflictError, IllegalView
 from .ahead import Asked
 from .asking import ROUNDS, Asking, Begun
 from .steps import PLANS, Step
@@ -37,13 +37,13 @@ class Planning(Asking):
             self.limits.require_window()
 
     def plan(self) -> Plan:
-        """A dry run: what `settle` would commit now, and what the model would see. Changes nothing."""
+        """A dry run: what `prepare` would commit now, and what the model would see. Changes nothing."""
         self._require_window()
         plan = draw_up(self.projection, self.trial, self.policies, self.floor)
         ready = [asked.apply for asked in self.ahead.ready(plan, is_forced=plan.is_tight)]
         return draw_up(self.projection, self.trial, [*ready, *self.policies], self.floor) if ready else plan
 
-    def settle(self) -> Step[View]:
+    def prepare(self) -> Step[View]:
         """Plan, commit and check: the view for the next model call, which begins with it."""
         self._require_window()
         yield from (self.refresh() if self.ahead.is_handed_on else self._follow_head())
@@ -55,12 +55,12 @@ class Planning(Asking):
                 yield from self._make(drawn, begun)
                 for asked in list(self.ahead.unasked(drawn.plan)):
                     yield from self._drop(asked, "nobody asks for it any more")
-            except StalePlan:
+            except ConflictError:
                 yield from self.refresh()
                 continue
             break
         else:
-            raise StalePlan(f"Other writers kept changing the view of {self.head.name!r}; plan again later.")
+            raise ConflictError(f"Other writers kept changing the view of {self.head.name!r}; plan again later.")
         plan = drawn.plan
         if not plan.questions:  # What was handed on is done, or nobody wants it any more.
             self.ahead.is_handed_on = False
@@ -70,7 +70,7 @@ class Planning(Asking):
         violations = self._checker.check(view.entries, view.newest_input)
         if violations:
             raise IllegalView(violations)
-        self._turn, self._asked, self._requested = view.turn, (self.head.tip, self.head.number), view.moment.now
+        self._turn, self._asked, self._requested = view.turn, (self.head.tip, self.head.number), view.call.now
         self._shown = view.entries
         self.limits.estimated(view)
         return view
@@ -87,7 +87,7 @@ class Planning(Asking):
         try:
             begun: Begun = {}
             yield from self._make((yield from self._answered(counting, (), {}, begun, sends=False)), begun)
-        except StalePlan:  # Whoever came first has planned; the next call plans anew.
+        except ConflictError:  # Whoever came first has planned; the next call plans anew.
             yield from self.refresh()
 
     def _make(self, drawn: _Drawn, begun: Begun) -> Step[None]:
@@ -128,7 +128,7 @@ class Planning(Asking):
     def _answered(
         self,
         policies: Sequence[Policy],
-        floor: Sequence[Rung],
+        floor: Sequence[Stage],
         answers: dict[str, Answer],
         begun: Begun,
         *,

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from ..core import ids, wire
-from ..core.counting import tokens_of
 from ..core.messages import Message
-from ..core.outlines import outline_of_stamp
 from ..core.projection import Projection
-from ..core.stamps import Expanded, Kept, Lease, Origin, Retention, Stamp, Stop, Usage
-from ..errors import TipMoved
+from ..core.redacted_form import redacted_stamp
+from ..core.sizes import tokens_of
+from ..core.stamps import Expanded, Lease, Origin, PartRetention, Retention, Stamp, Stop, Usage
+from ..errors import ConflictError
 from ..ports import Appended, Clock, Head, Tail, TokenCounter
 
 __all__ = ["NOTHING_SAID", "About", "Batch"]
@@ -40,7 +40,7 @@ class About(Struct, frozen=True):
     origin: Origin | None = None
     usage: Usage | None = None
     lease: Lease | None = None
-    kept: Mapping[int, tuple[Kept, ...]] = {}
+    kept: Mapping[int, tuple[PartRetention, ...]] = {}
     """How long each part is shown, for messages with retention, by their place in what is appended, from 0."""
     metadata: str = ""
     expanded: Expanded | None = None
@@ -97,7 +97,8 @@ class Batch:
     def behind(self, tail: Tail) -> list[Appended]:
         """As rows that follow a head which others have moved on since.
 
-        Raises TipMoved where what they said may be what this is, or answer what this answers: somebody has to look.
+        Raises ConflictError where what they said may be what this is, or answer what this answers: somebody has to
+        look.
         """
         newest = tail.newest()
         if newest is None:
@@ -108,7 +109,7 @@ class Batch:
             stamps = [row.stamp for row in tail.rows()]
             is_answered = any(stamp.origin == "assistant" for stamp in stamps)
             if (about.call and is_answered) or (about.step and any(stamp.step == about.step for stamp in stamps)):
-                raise TipMoved(f"Others extended {tail.head.name!r} first, and may have said this.")
+                raise ConflictError(f"Others extended {tail.head.name!r} first, and may have said this.")
             begun = 0 if is_answered else begun
             sequence = max([sequence, *(stamp.retention.sequence for stamp in stamps if stamp.retention)])
 
@@ -150,7 +151,7 @@ class Batch:
                 about.stop if message.role == "assistant" else None,
             )
             parent = ids.message_id(parent, digest)
-            link = ids.seal(link, parent, outline_of_stamp(stamp))
+            link = ids.seal(link, parent, redacted_stamp(stamp))
             rows.append(Appended(head.position + len(rows) + 1, parent, link, stamp, body, digest))
         return rows
 

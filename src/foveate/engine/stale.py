@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
-from ..core.counting import tokens_of
 from ..core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
 from ..core.messages import Message, Text
+from ..core.sizes import tokens_of
 from ..core.view import Entry, View
 
 __all__ = ["stale"]

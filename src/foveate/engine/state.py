@@ -11,23 +11,23 @@ from functools import partial
 from msgspec import structs
 
 from ..core import ids
+from ..core.caches import forget
 from ..core.edits import Edit, Restore, Summarize, Task
 from ..core.journal import Record
 from ..core.messages import Message
-from ..core.outlines import outline_of_record
-from ..core.planner import Policy, Rung
+from ..core.planner import Policy, Stage
 from ..core.profiles import Profile
 from ..core.projection import Projection
-from ..core.remembering import forget
+from ..core.redacted_form import redacted_record
 from ..core.rules import Checker
 from ..core.snapshots import Row, Snapshot
-from ..core.view import Entry, Moment, Prices, View
-from ..errors import NoSuchConversation, StoreError, WentBack
+from ..core.view import CallContext, Entry, Prices, View
+from ..errors import NoSuchConversation, StoreError, StoreRolledBack
 from ..limits import Limits
 from ..ports import Appended, Background, Clock, Elsewhere, Format, Head, Store, Summarizer, Tail, TokenCounter
 from .ahead import Ahead
 from .folding import Folding, in_order, row_of
-from .going_back import goes_on
+from .going_back import follows
 from .steps import Step
 
 __all__ = ["State", "in_order", "row_of"]
@@ -50,7 +50,7 @@ class State(Folding):
         clock: Clock,
         *,
         policies: Sequence[Policy],
-        floor: Sequence[Rung],
+        floor: Sequence[Stage],
         limits: Limits,
         prices: Prices,
         summarizer: Summarizer | None = None,
@@ -108,11 +108,13 @@ class State(Folding):
         self._branch, self._asked = self.head.branch, None
 
     def _caught_up(self, projection: Projection, seen: Head | None = None) -> Step[Projection]:
-        """The same projection with what the store has beyond it. Raises WentBack where that does not follow `seen`."""
+        """The same projection with what the store has beyond it. Raises StoreRolledBack where that does not follow
+        `seen`.
+        """
         rows = yield partial(self.store.messages, self.head, projection.position + 1, self.head.position)
         records = yield partial(self.store.records, self.head, projection.number)
         is_at = seen and (projection.position, projection.number) == (seen.position, seen.number)
-        if seen and is_at and not goes_on(seen, self.head, rows, records):
+        if seen and is_at and not follows(seen, self.head, rows, records):
             raise self._went_back()
         for one in in_order(rows, [record for _, record in records]):
             if isinstance(one, Record):
@@ -133,7 +135,7 @@ class State(Folding):
         if self._shows_head():
             try:
                 tail = yield partial(self.store.tail, self.head)
-            except WentBack:
+            except StoreRolledBack:
                 pass  # Or it is damaged: reading finds out which.
             else:
                 return (yield from self._move_on(tail))
@@ -168,7 +170,7 @@ class State(Folding):
     def _follow_head(self) -> Step[None]:
         """Bring the projection to where the head is: after another writer, or after a failure in between.
 
-        Raises WentBack where the store does not hold any more what is shown.
+        Raises StoreRolledBack where the store does not hold any more what is shown.
         """
         if self._erased != self.head.erased:  # What is shown may tell what is gone.
             yield from self._check_seen()
@@ -183,7 +185,7 @@ class State(Folding):
             self._seen = structs.replace(self.head, erased=0)
 
     def _check_seen(self) -> Step[None]:
-        """Raise WentBack where the store lacks what was seen: all of it is read anew, and would not tell."""
+        """Raise StoreRolledBack where the store lacks what was seen: all of it is read anew, and would not tell."""
         try:
             rows = yield partial(self.store.pick, self._seen, [self._seen.position])
         except NoSuchConversation as error:
@@ -192,9 +194,9 @@ class State(Folding):
         if is_erasure_lost or [row.id for row in rows] != [self._seen.tip][: self._seen.position]:
             raise self._went_back()
 
-    def _went_back(self) -> WentBack:
+    def _went_back(self) -> StoreRolledBack:
         known, now = (self._seen.position, self._seen.number), (self.head.position, self.head.number)
-        return WentBack(self.head.name, known, now)
+        return StoreRolledBack(self.head.name, known, now)
 
     # ---------------------------------------------------------------------------------------------------- looking
 
@@ -218,7 +220,7 @@ class State(Folding):
         now, turn, facts = self.clock(), self.next_turn(), self.projection.facts
         last = self._requested or facts.replied
         # A clock that was set back tells nothing of how long it was: no time has gone by, as far as one can know.
-        moment = Moment(now, max(now - last, 0) / 1000 if last else None, self.prices)
+        moment = CallContext(now, max(now - last, 0) / 1000 if last else None, self.prices)
         return View(
             entries,
             turn,
@@ -252,7 +254,7 @@ class State(Folding):
             self.head.number + 1,
             tuple(edits),
             before.turn if author == "plan" else self._begun() + 1,
-            before.moment.now,
+            before.call.now,
             self.head.tip,
             self.head.position,
             before.tokens,
@@ -264,7 +266,7 @@ class State(Folding):
         if draft is None:
             draft = self.projection.copy()
             draft.apply(record)
-        record_id = ids.record_id(self.head.record, outline_of_record(record))
+        record_id = ids.record_id(self.head.record, redacted_record(record))
         self.head = yield partial(self.store.commit, self.head, record, record_id)
         self.projection = draft
         self._seen = structs.replace(self._seen, number=record.last, record=record_id)

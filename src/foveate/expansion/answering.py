@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from ..core.arrange import ANSWER_ERASED
-from ..core.counting import tokens_of
 from ..core.handles import Handle
+from ..core.legalize import ANSWER_ERASED
 from ..core.messages import Content, Message, State, Text, ToolCall, ToolResult
+from ..core.sizes import tokens_of
 from ..core.stamps import Expanded
 from ..engine import About, Engine, Step
 from ..errors import BadInput, FoveateError, MissingExtra, NotExpandable, StoreError

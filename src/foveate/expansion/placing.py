@@ -43,7 +43,7 @@ def cheaper(view: View, shown: tuple[Entry, ...], first: int, last: int, *, bind
     behind = [entry for entry in view.entries if entry.position > first]
     if binds_reasoning and any(isinstance(part, Reasoning) for entry in behind for part in entry.message.parts):
         return "tail"
-    prices = view.moment.prices
+    prices = view.call.prices
     if is_cold(view, prices):
         return "view"
     standing = sum(entry.tokens for entry in view.entries if first <= entry.position <= last)

@@ -15,8 +15,8 @@ from hashlib import blake2b
 from itertools import takewhile
 from typing import Any
 
-from ..core.counting import estimate
 from ..core.messages import Message, ToolCall
+from ..core.sizes import estimate
 from ..core.stamps import Usage
 from ..errors import BadSetting
 from ..formats import get_format

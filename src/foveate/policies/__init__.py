@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..core.planner import Policy, Rung
+from ..core.planner import Policy, Stage
 from ..errors import BadSetting
 from .ladder import FLOOR
 
@@ -48,7 +48,7 @@ the hard floor too; `none` leaves the floor alone; N is a number; the others are
 """
 
 
-def named(name: str) -> tuple[tuple[Policy, ...], tuple[Rung, ...]]:
+def named(name: str) -> tuple[tuple[Policy, ...], tuple[Stage, ...]]:
     """The policies and the floor behind a name or in a preset's file. Raises BadSetting for what there is not."""
     from .presets import preset
     from .presets.assembly import assembled, has_floor  # What reads files is imported where one is read.

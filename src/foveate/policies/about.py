@@ -6,9 +6,9 @@ harmless: it cannot end the placeholder, name a handle or break the line.
 
 from __future__ import annotations
 
+from ..core.caches import remember
 from ..core.edits import Path
 from ..core.messages import Media, Message, Part, Text, ToolResult
-from ..core.remembering import remember
 from ..digest import describe
 
 __all__ = ["FIELDS", "about"]

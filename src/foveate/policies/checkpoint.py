@@ -17,10 +17,10 @@ from typing import Any, ClassVar, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.counting import estimate, tokens_of
 from ..core.edits import Edit, Replace, Summarize, Task
 from ..core.messages import Message, Text
 from ..core.planner import Policy
+from ..core.sizes import estimate, tokens_of
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
 from ..core.view import Entry, View
 from ..errors import BadSetting

@@ -15,11 +15,11 @@ from typing import ClassVar, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.counting import tokens_of
 from ..core.edits import Edit, Summarize, Task
 from ..core.messages import Message, Text
 from ..core.planner import Policy
 from ..core.rules import cut_points
+from ..core.sizes import tokens_of
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
 from ..core.view import View
 from ..errors import BadSetting, CompactionFailed
@@ -80,7 +80,7 @@ def compact_on_overflow(
     reason.
 
     `max_attempts` in a row may fail, two of them for lack of progress; further ones wait for the user's next input.
-    Then, and at each failure, `strict=True` raises CompactionFailed from `settle` and `prompt`. With False a digest,
+    Then, and at each failure, `strict=True` raises CompactionFailed from `prepare` and `prompt`. With False a digest,
     which needs no model, takes the summary's place, and the summarizer is asked again when the window is full again;
     with `digest=False`, or where the digest does not do either, the hard floor makes the view fit, and the next
     attempts are one and two calls apart, then four, and so on.

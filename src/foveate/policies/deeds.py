@@ -14,8 +14,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
+from ..core.caches import remember
 from ..core.messages import ToolResult
-from ..core.remembering import remember
 from ..core.view import Entry, View
 
 __all__ = [

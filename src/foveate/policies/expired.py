@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ..core.counting import IMAGE_TOKENS, tokens_of
 from ..core.edits import Edit, Hide, Replace, Target
 from ..core.events import EXPIRED
 from ..core.messages import Content, Media, Message, Opaque, Text, ToolResult
+from ..core.sizes import IMAGE_TOKENS, tokens_of
 from ..core.stamps import Lease
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest
 from ..core.view import Entry

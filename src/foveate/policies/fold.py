@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from ..core.caches import remember
 from ..core.edits import Edit, Span, Summarize
 from ..core.planner import Policy
-from ..core.remembering import remember
 from ..core.rules import cut_points
 from ..core.view import Entry, View
 from ..errors import BadSetting

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
+from ..core.caches import remember
 from ..core.messages import Message, ToolCall, ToolResult
-from ..core.remembering import remember
 from ..core.view import Entry
 from ..digest import describe, digest, room_for
 from .in_short import in_short, names_of

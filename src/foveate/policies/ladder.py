@@ -1,6 +1,6 @@
-"""The hard floor: rungs that bring any view within its budget without a model.
+"""The hard floor: stages that bring any view within its budget without a model.
 
-Each rung frees what it can until the view is at its target (`core.budget.TARGET` of what is usable), the oldest
+Each stage frees what it can until the view is at its target (`core.budget.TARGET` of what is usable), the oldest
 first, and each is climbed only if the one before did not come near it:
 
 1. images and documents become placeholders (only where images or bytes are over)
@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from ..core.budget import TARGET, Excess, is_over
 from ..core.edits import Edit, Path, Replace, Span, Summarize, Target
 from ..core.messages import Media, Text, ToolCall, ToolResult
-from ..core.planner import Rung
+from ..core.planner import Stage
 from ..core.rules import cut_points
 from ..core.view import Entry, View
 from ..digest import digest, room_for
@@ -38,7 +38,7 @@ _KEEP = 400
 _LONG = 1_000
 """Characters from which on a result becomes a digest before it becomes a placeholder."""
 _HALF = 0.5 / TARGET
-"""Half of the whole budget, as a share of the target that a rung sees as its budget."""
+"""Half of the whole budget, as a share of the target that a stage sees as its budget."""
 _NOTE_TOKENS = 40
 """About what the note costs that stands for hidden messages."""
 _MEDIA = '[Media omitted: {about}expand("{handle}")]'
@@ -145,18 +145,18 @@ def hide_newest(view: View) -> Iterator[Edit]:
     yield from _hide(view, len(view.entries), expanded=True)
 
 
-FLOOR: tuple[Rung, ...] = (
-    Rung(omit_media),
-    Rung(cut_giants),
-    Rung(shrink_older_results),
-    Rung(clear_older_results),
-    Rung(cut_older_texts),
-    Rung(hide_oldest),
-    Rung(cut_newest, drastic=True),
-    Rung(clear_newest, drastic=True),
-    Rung(hide_newest, drastic=True),
+FLOOR: tuple[Stage, ...] = (
+    Stage(omit_media),
+    Stage(cut_giants),
+    Stage(shrink_older_results),
+    Stage(clear_older_results),
+    Stage(cut_older_texts),
+    Stage(hide_oldest),
+    Stage(cut_newest, is_last_resort=True),
+    Stage(clear_newest, is_last_resort=True),
+    Stage(hide_newest, is_last_resort=True),
 )
-"""The rungs in the order in which they are climbed."""
+"""The stages in the order in which they are climbed."""
 
 
 def _hide(view: View, before: int, *, expanded: bool) -> Iterator[Edit]:

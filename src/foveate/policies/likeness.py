@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from zlib import crc32
 
+from ..core.caches import remember
 from ..core.messages import Message
-from ..core.remembering import remember
 
 __all__ = ["LONGEST", "likeness", "only_in"]
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from ..core.caches import remember
 from ..core.edits import Path, Replace, Target
 from ..core.messages import Opaque, Text
-from ..core.remembering import remember
 from ..core.view import Entry
 from .about import FIELDS, about
 

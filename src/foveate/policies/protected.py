@@ -9,7 +9,7 @@ from bisect import bisect_left
 from itertools import accumulate
 from math import inf
 
-from ..core.remembering import remember
+from ..core.caches import remember
 from ..core.view import Entry, View
 from ..errors import BadSetting
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Literal
 
-from ..core.counting import MESSAGE_TOKENS
 from ..core.edits import Edit
 from ..core.planner import Policy
+from ..core.sizes import MESSAGE_TOKENS
 from ..core.view import Entry, View
 from ..errors import BadSetting
 from .deeds import deed_reader, results_with_deeds

@@ -18,12 +18,12 @@ from ..core.edits import Edit, Hide, Path, Replace, Restore, Target, meet
 from ..core.enrich import retained_parts
 from ..core.messages import Message, Part, Text
 from ..core.planner import Policy
-from ..core.stamps import Kept, Retention
+from ..core.stamps import PartRetention, Retention
 from ..core.view import Entry, View
 from ..errors import BadMessage, BadSetting
 from .placeholders import fill
 
-__all__ = ["NOT_KEPT", "POLICY", "KeptPlugin", "RetainBlocks", "retain_blocks"]
+__all__ = ["NOT_KEPT", "POLICY", "PluginRetention", "RetainBlocks", "retain_blocks"]
 
 NOT_KEPT = '[No longer kept: expand("{handle}")]'
 """For a tool result of which nothing is left to show: its call still needs an answer."""
@@ -35,7 +35,7 @@ _RESULT: Path = (0,)
 """The tool result in a message of role tool."""
 
 
-class KeptPlugin(Struct, frozen=True):
+class PluginRetention(Struct, frozen=True):
     """What a program's user says of one plugin, whatever the plugin says. None: as the plugin has it."""
 
     save: bool | int | None = None
@@ -43,15 +43,17 @@ class KeptPlugin(Struct, frozen=True):
     display: bool | None = None
     """Whether it is shown at the coming call."""
 
-    def over(self, kept: Kept) -> Kept:
+    def over(self, kept: PartRetention) -> PartRetention:
         """What counts then for a part of the plugin's."""
         shown = kept.shown if self.display is None else self.display
         if self.save is None:
-            return Kept(shown, kept.calls, kept.plugin)
-        return Kept(shown, (None if self.save else 0) if isinstance(self.save, bool) else self.save, kept.plugin)
+            return PartRetention(shown, kept.calls, kept.plugin)
+        return PartRetention(
+            shown, (None if self.save else 0) if isinstance(self.save, bool) else self.save, kept.plugin
+        )
 
 
-def retain_blocks(*, plugins: Mapping[str, KeptPlugin] = {}, placeholder: str = NOT_KEPT) -> Policy:
+def retain_blocks(*, plugins: Mapping[str, PluginRetention] = {}, placeholder: str = NOT_KEPT) -> Policy:
     """A policy that shows the parts of messages with retention for their time.
 
     `plugins`: by the name of a plugin, what counts in the place of what it says. `placeholder`: stands for a tool
@@ -67,7 +69,7 @@ def retain_blocks(*, plugins: Mapping[str, KeptPlugin] = {}, placeholder: str = 
 class RetainBlocks:
     """The policy that `retain_blocks` makes. A class, so that wiring can tell whether it is there: plugins need it."""
 
-    def __init__(self, rules: Mapping[str, KeptPlugin], placeholder: str) -> None:
+    def __init__(self, rules: Mapping[str, PluginRetention], placeholder: str) -> None:
         self._rules, self._placeholder = rules, placeholder
 
     def __call__(self, view: View) -> Iterator[Edit]:
@@ -131,7 +133,7 @@ class _Block(NamedTuple):
     why: str
 
 
-def _block(entry: Entry, path: Path, part: Part, kept: Kept, age: int, *, is_first: bool) -> _Block:
+def _block(entry: Entry, path: Path, part: Part, kept: PartRetention, age: int, *, is_first: bool) -> _Block:
     says = not isinstance(part, Text) or bool(part.text.strip())
     is_over = not is_first and kept.calls is not None and kept.calls <= age
     is_wanted = kept.shown if is_first else not is_over

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from ..core.caches import note
 from ..core.edits import Edit, Path
 from ..core.messages import Part, Text, ToolCall
 from ..core.planner import Policy
-from ..core.remembering import note
 from ..core.view import Entry, View
 from ..digest import digest
 from ..errors import BadSetting

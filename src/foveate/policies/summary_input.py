@@ -13,9 +13,9 @@ from itertools import accumulate
 
 from msgspec.structs import replace
 
-from ..core.counting import tokens_of
 from ..core.messages import Content, Media, Message, Part, Reasoning, Text, ToolCall, ToolResult, user
 from ..core.rules import cut_points
+from ..core.sizes import tokens_of
 from ..core.view import Entry
 from .placeholders import cut, shrink_arguments
 

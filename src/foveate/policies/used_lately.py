@@ -6,7 +6,7 @@ result of the view holds it too, since what stands everywhere tells nothing.
 
 from __future__ import annotations
 
-from ..core.remembering import remember
+from ..core.caches import remember
 from ..core.view import Entry, View
 from .in_short import names_of
 

@@ -30,9 +30,10 @@ class Store(Protocol):
         ...
 
     def append(self, head: Head, rows: Sequence[Appended], *, owner: str = "") -> Head:
-        """Add messages after the tip, all or none. Raises TipMoved if the tip is no longer `head`'s.
+        """Add messages after the tip, all or none. Raises ConflictError if the tip is no longer `head`'s.
 
-        With `owner`, only while that one has the claim on this branch, of which this is a sign of life; else AtWork.
+        With `owner`, only while that one has the claim on this branch, of which this is a sign of life; else
+        ConversationBusy.
         """
         ...
 
@@ -44,7 +45,8 @@ class Store(Protocol):
         so nobody loses a race: `make` is handed what is beyond `head`, and nobody else appends until its rows are
         there. It must be pure and quick, and not call the store: others wait; it is called more than once, by any
         thread, and all but what the last call returned is dropped. Whatever it raises is raised, and nothing is
-        written. Raises TipMoved, before anything is written, where `head` is too far behind (hundreds of messages) or
+        written. Raises ConflictError, before anything is written, where `head` is too far behind (hundreds of
+        messages) or
         its name stands for another branch by now: follow `tail`, then retry. `owner`: as for `append`.
         """
         ...
@@ -56,7 +58,7 @@ class Store(Protocol):
         ...
 
     def commit(self, head: Head, record: Record, record_id: str) -> Head:
-        """Add one record to the journal. Raises StalePlan if the journal is no longer `head`'s.
+        """Add one record to the journal. Raises ConflictError if the journal is no longer `head`'s.
 
         Messages appended meanwhile by others do not make a plan stale: it names what it covers.
         """
@@ -65,7 +67,7 @@ class Store(Protocol):
     def commit_all(self, head: Head, records: Sequence[tuple[str, Record]]) -> Head:
         """Add records that follow each other to the journal, each with its id, all or none; as an import brings them.
 
-        Raises StalePlan as `commit` does. None at all change nothing.
+        Raises ConflictError as `commit` does. None at all change nothing.
         """
         ...
 
@@ -207,10 +209,11 @@ class Store(Protocol):
         What stays is a tombstone: position, id, seal, stamp and the body's hash, so that all chains verify. `runs`: the
         texts of all runs that were kept under this conversation's name too, or of those with these ids. `keep_shown`:
         summaries that a view of the tree still shows stay, and are marked as outliving what they were made of; those
-        that were marked before, and are shown no more, go. Writers who read before are told (StalePlan).
+        that were marked before, and are shown no more, go. Writers who read before are told (ConflictError).
 
         `seen`: the branches of the tree as they were when the caller found that nobody needs these messages. Raises
-        StalePlan where a branch that shares some of them is not among these, or changed its view since; where a message
+        ConflictError where a branch that shares some of them is not among these, or changed its view since; where a
+        message
         came to it that shows others again or, with `is_still`, any message. Nothing is erased then.
 
         Raises BadSetting where there are no such positions, StoreError where a record that is older than outlines would

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from ..core.counting import tokens_of
 from ..core.messages import Message
+from ..core.sizes import tokens_of
 from ..core.view import Prices, View
 from .measure import Bill, share
 from .mending import Mending

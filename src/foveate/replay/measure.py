@@ -12,8 +12,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ..core.counting import tokens_of
 from ..core.messages import Message
+from ..core.sizes import tokens_of
 from ..core.view import Prices
 from ..ports import Rendered
 

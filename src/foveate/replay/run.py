@@ -160,7 +160,7 @@ class _Run:
     def _ask(self, used: Used) -> None:
         """Make the next model call as far as its request, and measure it."""
         began = process_time()
-        view = self._chat.settle()
+        view = self._chat.prepare()
         request = self._chat.format.rendered(view, profile=self._chat.profile)
         milliseconds = (self._seconds + process_time() - began) * 1000
         self._seconds = 0.0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from ..core.counting import estimate, tokens_of
+from ..core.sizes import estimate, tokens_of
 from ..core.summaries import Summary, SummaryRequest
 from ..core.view import Prices
 from ..ports import Summarizer

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..core.planner import Policy, Rung
+from ..core.planner import Policy, Stage
 from ..errors import BadInput, BadSetting
 from ..formats import get_format
 from ..models import is_model_name
@@ -98,7 +98,7 @@ class Settings(Struct, frozen=True):
         """The policies, in the order in which they run."""
         return self.made
 
-    def floor(self) -> tuple[Rung, ...]:
+    def floor(self) -> tuple[Stage, ...]:
         """The hard floor below them; empty where it is switched off."""
         return FLOOR if self["floor"] else ()
 

@@ -11,12 +11,12 @@ from ..core.events import Event
 from ..engine import Engine
 from ..expansion.answering import Expander, Expanding
 from ..plugins import Plugin
-from .answers import Historic, Mend, Repaired
+from .answers import Fix, HistoryEntry, RepairReport
 from .claiming import Claiming
 from .editing import Editing
 from .turning import Turning
 
-__all__ = ["NOT_EXPANDING", "Historic", "Mend", "Repaired", "Shell"]
+__all__ = ["NOT_EXPANDING", "Fix", "HistoryEntry", "RepairReport", "Shell"]
 
 NOT_EXPANDING = Expanding()
 """Models are not told of the tool; programs expand what they like, but for patterns."""

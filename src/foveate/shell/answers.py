@@ -9,10 +9,10 @@ from msgspec import Struct
 from ..core.messages import Message
 from ..core.stamps import Stamp
 
-__all__ = ["Historic", "Mend", "Repaired"]
+__all__ = ["Fix", "HistoryEntry", "RepairReport"]
 
 
-class Historic(Struct, frozen=True):
+class HistoryEntry(Struct, frozen=True):
     """A message of the history: what was said, where, and its facts."""
 
     position: int
@@ -25,16 +25,16 @@ class Historic(Struct, frozen=True):
         return f"m{self.position}"
 
 
-class Mend(Struct, frozen=True):
+class Fix(Struct, frozen=True):
     """One thing that had to differ from what was appended, so that the provider takes it."""
 
     handle: str
     why: str
 
 
-class Repaired(Struct, frozen=True):
+class RepairReport(Struct, frozen=True):
     """A legal copy of a conversation, and what it took."""
 
     body: dict[str, Any]
     """In wire form: `messages`, and `system` where the format keeps it apart."""
-    changes: tuple[Mend, ...]
+    changes: tuple[Fix, ...]

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .. import given
+from ..core.caches import forget
 from ..core.edits import Edit, Pin, Target, Unpin
 from ..core.events import of_record
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.receipts import Receipt, receipt_of
-from ..core.remembering import forget
 from ..engine import Step
 from ..errors import BadInput, BadSetting
 from ..expansion.asking import Items, Lines, Matches

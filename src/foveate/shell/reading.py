@@ -22,7 +22,7 @@ from ..engine import Step
 from ..expansion.hits import Hit
 from ..expansion.originals import decoded, part_of
 from ..ports import Cost, Erased, Finding
-from .answers import Historic, Mend, Repaired
+from .answers import Fix, HistoryEntry, RepairReport
 from .held import Held
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ __all__ = ["Reading"]
 class Reading(Held):
     """The questions."""
 
-    def _history(self, first: int, last: int | None) -> Step[list[Historic]]:
+    def _history(self, first: int, last: int | None) -> Step[list[HistoryEntry]]:
         end = self.head.position if last is None else given.whole("The last message of a history", last)
         given.whole("The first message of a history", first)
         rows = yield lambda: self._engine.store.messages(self.head, first, end)
-        return [Historic(row.position, row.id, decoded(row), row.stamp) for row in rows]
+        return [HistoryEntry(row.position, row.id, decoded(row), row.stamp) for row in rows]
 
     def _original(self, handle: str) -> Step[tuple[Message, ...]]:
         parsed, rows = yield from self._engine.named(handle)
@@ -96,19 +96,19 @@ class Reading(Held):
             view, totals, messages=len(self), tools=weight, last=used, count=self._engine.counter, cost=cost
         )
 
-    def _mends(self) -> list[Mend]:
-        return [Mend(entry.handle, entry.mended) for entry in self.view.entries if entry.mended]
+    def _mends(self) -> list[Fix]:
+        return [Fix(entry.handle, entry.mended) for entry in self.view.entries if entry.mended]
 
-    def _repair(self) -> Step[Repaired]:
+    def _repair(self) -> Step[RepairReport]:
         rows = yield from self._history(1, None)
         shown = {entry.position for entry in self.view.entries} | {
             position for entry in self.view.entries if entry.span for position in range(entry.position, entry.last + 1)
         }
         left_out = [
-            Mend(row.handle, "a message without content is refused") for row in rows if row.position not in shown
+            Fix(row.handle, "a message without content is refused") for row in rows if row.position not in shown
         ]
         body = msgspec.json.decode(self._engine.format.body(self.view, profile=self.profile))
-        return Repaired(body, (*self._mends(), *left_out))
+        return RepairReport(body, (*self._mends(), *left_out))
 
     def _verify(self) -> Step[list[Finding]]:
         found: list[Finding] = yield lambda: self._engine.store.verify(self.head)

@@ -16,10 +16,10 @@ from .. import given
 from ..core.enrich import own_message
 from ..core.events import Event, of_message
 from ..core.messages import Message
-from ..core.stamps import Kept, Lease, Origin, Stop, Usage
+from ..core.stamps import Lease, Origin, PartRetention, Stop, Usage
 from ..core.view import View
 from ..engine import NOTHING_SAID, About, Engine, Step
-from ..errors import BadInput, BadMessage, StoreError, TipMoved
+from ..errors import BadInput, BadMessage, ConflictError, StoreError
 from ..expansion.originals import decoded
 from ..mirror import Mirror
 from ..plugins import Panel, Plugin
@@ -58,7 +58,7 @@ class Turning(Reading):
         time: int | None,
         origin: Origin | None,
         lease: Lease | None,
-        kept: Sequence[Kept],
+        kept: Sequence[PartRetention],
         metadata: Mapping[str, Any] | None,
         step: str = "",
     ) -> About:
@@ -121,7 +121,7 @@ class Turning(Reading):
             self._tell(event for events in told for event in events)
         return ids
 
-    def _settle(self, system: object, tools: Sequence[Mapping[str, Any]], messages: object) -> Step[View]:
+    def _prepare(self, system: object, tools: Sequence[Mapping[str, Any]], messages: object) -> Step[View]:
         self._weigh(system, tools)
         if messages is not None:
             yield from self._follow(messages)
@@ -132,7 +132,7 @@ class Turning(Reading):
         if self._watching.is_behind(self.head.position):
             self._watching.resumes(self._engine.view(), (yield from self._records()), self.head.position)
         with self._watching.planning() as facts:
-            view = yield from self._engine.settle()
+            view = yield from self._engine.prepare()
             records = yield from self._tell_edits(before, places)
             self._watching.settled(view, records, facts)
         self._watching.count()
@@ -166,10 +166,10 @@ class Turning(Reading):
         for _ in range(_ATTEMPTS):
             try:
                 return (yield from self._follow_once(said))
-            except TipMoved:  # Another writer came first: what is shared with the list is found out anew.
+            except ConflictError:  # Another writer came first: what is shared with the list is found out anew.
                 yield from self._engine.refresh()
                 self._mirror = None
-        raise TipMoved(f"Other writers kept changing {self.name!r}; {_ATTEMPTS} attempts did not get through.")
+        raise ConflictError(f"Other writers kept changing {self.name!r}; {_ATTEMPTS} attempts did not get through.")
 
     def _follow_once(self, said: Sequence[object]) -> Step[None]:
         if self._mirror is None or self._mirror.tip != self.tip:
@@ -231,7 +231,7 @@ class Turning(Reading):
     def _refused(self, error: BaseException) -> Step[View]:
         given.instance("What refused() takes", error, BaseException, "the exception that the SDK raised")
         self._engine.limits.refused(error, self.view)
-        return (yield from self._settle(*self._asked_with, None))
+        return (yield from self._prepare(*self._asked_with, None))
 
 
 def _is_blocks(given: Sequence[object]) -> bool:

@@ -12,14 +12,23 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..core import ids, wire
 from ..core.journal import Record
-from ..core.outlines import outline_of_record, outline_of_stamp
+from ..core.redacted_form import redacted_record, redacted_stamp
 from ..core.runs import AgentRun, AgentRunStep, Claim
 from ..core.stamps import Stamp
-from ..errors import AtWork, BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved, WentBack
+from ..errors import (
+    BadInput,
+    BadSetting,
+    ConflictError,
+    ConversationBusy,
+    NoSuchConversation,
+    StoreError,
+    StoreRolledBack,
+)
 from ..ports import Appended, Erased, Head
 
 __all__ = [
     "CLOSED",
+    "append_conflict",
     "check_erased",
     "check_held",
     "check_journal",
@@ -35,11 +44,10 @@ __all__ = [
     "check_spans",
     "check_step",
     "check_words",
+    "commit_conflict",
     "no_branch",
-    "stale_plan",
     "taken",
     "taken_over",
-    "tip_moved",
     "too_early",
     "went_back",
 ]
@@ -129,7 +137,7 @@ def check_rows(head: Head, rows: Sequence[Appended]) -> None:
 
 def _seals(parent: str, row: Appended) -> bool:
     """Whether the seal of a row is made of its stamp: of its outline, or, as before there were outlines, its bytes."""
-    if ids.seal(parent, row.id, outline_of_stamp(row.stamp)) == row.seal:
+    if ids.seal(parent, row.id, redacted_stamp(row.stamp)) == row.seal:
         return True
     return bool(row.stamp.metadata) and ids.seal(parent, row.id, wire.encode_stamp(row.stamp)) == row.seal
 
@@ -142,7 +150,7 @@ def check_record(head: Head, record: Record, record_id: str) -> bytes:
         problem = "it holds no edit"
     elif record.first != head.number + 1:
         problem = f"its first edit is numbered {record.first}, and the next number is {head.number + 1}"
-    elif record_id != ids.record_id(head.record, outline_of_record(record)) and (
+    elif record_id != ids.record_id(head.record, redacted_record(record)) and (
         record_id != ids.early_record_id(head.record, body)  # Imported, and older than outlines.
     ):
         problem = "its id does not follow from its content and the record before it"
@@ -169,26 +177,28 @@ def check_point(head: Head, position: int, number: int) -> None:
 
 
 def check_held(head: Head, now: Head) -> None:
-    """Raises WentBack where the branch, as it is `now`, ends before what was acknowledged to whoever has `head`."""
+    """Raises StoreRolledBack where the branch, as it is `now`, ends before what was acknowledged to whoever has
+    `head`.
+    """
     if now.position < head.position or now.number < head.number or now.erased < head.erased:
         raise went_back(head, now)
 
 
-def went_back(head: Head, now: Head) -> WentBack:
+def went_back(head: Head, now: Head) -> StoreRolledBack:
     """For a branch that does not run through `head` any more."""
-    return WentBack(head.name, (head.position, head.number), (now.position, now.number))
+    return StoreRolledBack(head.name, (head.position, head.number), (now.position, now.number))
 
 
 def check_journal(head: Head, now: Head) -> None:
-    """Raises StalePlan where somebody changed the view, or erased, since `head` was read."""
+    """Raises ConflictError where somebody changed the view, or erased, since `head` was read."""
     if (now.name, now.number, now.record, now.erased) != (head.name, head.number, head.record, head.erased):
-        raise stale_plan(head, now)
+        raise commit_conflict(head, now)
 
 
 def check_not_shown_again(head: Head, since: Iterable[Stamp]) -> None:
-    """Raises StalePlan where one of the messages that came since `head` was read shows others again."""
+    """Raises ConflictError where one of the messages that came since `head` was read shows others again."""
     if any(stamp.expanded and stamp.expanded.is_copy for stamp in since):
-        raise StalePlan(
+        raise ConflictError(
             f"Something was shown again in {head.name!r} since it was read up to message {head.position}. Look again."
         )
 
@@ -220,41 +230,43 @@ def no_branch(head: Head, place: str) -> NoSuchConversation:
     return NoSuchConversation(head.name, place)
 
 
-def taken_over(head: Head, claim: Claim | None) -> AtWork:
+def taken_over(head: Head, claim: Claim | None) -> ConversationBusy:
     """What to tell an agent whose claim is gone."""
     if claim is None:
-        return AtWork(
+        return ConversationBusy(
             f"This agent has no claim on {head.name!r} any more: nothing was heard of it for too long, and another one "
             f"that took its work over has ended since. Nothing was written. Resume to see what came of it."
         )
-    return AtWork(
+    return ConversationBusy(
         f"Another agent has taken over the work in {head.name!r}: nothing was heard of this one for too long. Nothing "
         f"was written. What was begun is its affair now; resume when it has ended.",
         claim.owner,
     )
 
 
-def tip_moved(head: Head, now: Head) -> TipMoved:
+def append_conflict(head: Head, now: Head) -> ConflictError:
     """What to tell a writer whose head is not `now`, the current one."""
     if now.name != head.name:
-        return TipMoved(
+        return ConflictError(
             f"{head.name!r} was moved to another branch; this one is called {now.name!r} now. Open it again."
         )
-    return TipMoved(
+    return ConflictError(
         f"Another writer extended {head.name!r} first: it has {now.position} messages, this writer knew "
         f"{head.position}. Nothing was written. Open it again, then retry."
     )
 
 
-def stale_plan(head: Head, now: Head) -> StalePlan:
+def commit_conflict(head: Head, now: Head) -> ConflictError:
     """What to tell a planner whose head is not `now`, the current one."""
     if now.erased != head.erased:
-        return StalePlan(
+        return ConflictError(
             f"Something was erased in {head.name!r} since this plan was made. Nothing was written. Plan again."
         )
     if now.name != head.name:
-        return StalePlan(f"{head.name!r} was moved to another branch; this one is called {now.name!r} now. Plan again.")
-    return StalePlan(
+        return ConflictError(
+            f"{head.name!r} was moved to another branch; this one is called {now.name!r} now. Plan again."
+        )
+    return ConflictError(
         f"Another writer changed the view of {head.name!r} first: its journal has {now.number} edits, this plan was "
         f"made for {head.number}. Nothing was written. Plan again."
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core.counting import estimate, tokens_of
+from ..core.sizes import estimate, tokens_of
 from ..core.summaries import SummaryRequest
 from .ascribed import Heard, without_inventions
 from .refusals import why_no_summary

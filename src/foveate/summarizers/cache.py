@@ -12,7 +12,7 @@ from collections.abc import Awaitable, MutableMapping
 
 import msgspec
 
-from ..core.remembering import note
+from ..core.caches import note
 from ..core.summaries import Summary, SummaryRequest, read_answer
 from ..errors import BadSetting
 from ..ports import Summarizer

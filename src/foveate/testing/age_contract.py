@@ -14,11 +14,11 @@ from msgspec import structs
 from ..core import wire
 from ..core.edits import Hide, Restore, Span, Summarize, Target
 from ..core.messages import tool_result, user
-from ..core.outlines import ERASED
+from ..core.redacted_form import ERASED
 from ..core.runs import AgentRun, AgentRunStep
 from ..core.snapshots import VERSION, Cover, Facts, Snapshot
 from ..core.stamps import Expanded, Stamped
-from ..errors import BadSetting, StalePlan
+from ..errors import BadSetting, ConflictError
 from ..ports import Erased, Head, Store
 from .erase_contract import LONG, WORD, edited, everything, said_at, told
 from .rows import chain, record_after
@@ -180,20 +180,20 @@ class AgeContract:
     def test_a_view_that_changed_meanwhile_is_looked_at_again_first(self, store: Store) -> None:
         head, _ = summed_up(store)
         edited(store, head, Hide(Target(head.tip)))
-        with pytest.raises(StalePlan, match="changed the view"):
+        with pytest.raises(ConflictError, match="changed the view"):
             store.erase(head, [(1, 1)], keep_shown=True)
         assert store.erasures(head) == []
         head = store.open("acme", "one")
         store.append(head, chain([user("meanwhile")], head))
         assert store.erase(head, [(1, 1)], keep_shown=True).messages == 1
-        with pytest.raises(StalePlan, match="erased"):
+        with pytest.raises(ConflictError, match="erased"):
             store.erase(head, [(2, 2)], keep_shown=True)
 
     def test_what_was_shown_again_meanwhile_is_looked_at_first(self, store: Store) -> None:
         head, ids = summed_up(store)
         copy = user(f"number 0 of {WORD}")
         now = said_at(store, head, copy, origin="derived", expanded=Expanded("whole", "m1", ids[0]))
-        with pytest.raises(StalePlan, match="shown again"):
+        with pytest.raises(ConflictError, match="shown again"):
             store.erase(head, [(1, 1)], keep_shown=True, seen=[head])
         assert store.erasures(now) == []
         assert store.erase(now, [(1, 1)], keep_shown=True).messages == 2
@@ -212,7 +212,7 @@ class AgeContract:
         seen = heads(store, head)
         store.fork(head, "fork", 3, head.number)
         for keep_shown in (True, False):
-            with pytest.raises(StalePlan, match="was forked"):
+            with pytest.raises(ConflictError, match="was forked"):
                 store.erase(head, [(1, 1), (3, 3)], keep_shown=keep_shown, seen=seen)
         assert (store.erasures(head), store.leftovers(head)) == ([], (0, []))
         assert store.erase(head, [(4, 5)], keep_shown=True, seen=seen).messages == 2  # It shares neither.
@@ -224,7 +224,7 @@ class AgeContract:
         fork = store.fork(head, "fork", 4, 1)
         seen = heads(store, head)
         fork = edited(store, fork, Restore(edits=(1,)))
-        with pytest.raises(StalePlan, match="'fork'"):
+        with pytest.raises(ConflictError, match="'fork'"):
             store.erase(head, [(2, 3)], keep_shown=True, seen=seen)
         seen = heads(store, head)
         fork = store.append(fork, chain([user("meanwhile")], fork))
@@ -233,7 +233,7 @@ class AgeContract:
         seen, fork = heads(store, head), store.open("acme", "fork")
         copy = user(f"number 0 of {WORD}")
         said_at(store, fork, copy, origin="derived", expanded=Expanded("whole", "m1", ids[0]))
-        with pytest.raises(StalePlan, match="shown again in 'fork'"):
+        with pytest.raises(ConflictError, match="shown again in 'fork'"):
             store.erase(head, [(1, 1)], keep_shown=True, seen=seen)
         assert len(store.erasures(head)) == 1
 
@@ -244,7 +244,7 @@ class AgeContract:
         seen = heads(store, head)
         for one in (head, fork):
             store.append(one, chain([user("I am back.")], one))
-            with pytest.raises(StalePlan, match=f"said in '{one.name}'"):
+            with pytest.raises(ConflictError, match=f"said in '{one.name}'"):
                 store.erase(head, [(2, 4)], seen=seen, is_still=True)
             seen = [now if now.branch == one.branch else old for now, old in zip(heads(store, head), seen, strict=True)]
         store.append(apart, chain([user("Who shares none of it.")], apart))

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from ..core.messages import user
 from ..core.runs import Claim
-from ..errors import AtWork, BadSetting
+from ..errors import BadSetting, ConversationBusy
 from ..ports import Head, Store
 from .base_contract import BaseContract
 from .rows import chain
@@ -53,7 +53,7 @@ class ClaimContract(BaseContract):
     def test_who_is_not_at_work_keeps_nothing_under_its_name(self, store: Store) -> None:
         """The fence: one that was taken for dead, and is not, can neither begin a step nor end one."""
         head = store.open("acme", "one")
-        with pytest.raises(AtWork, match="no claim") as gone:
+        with pytest.raises(ConversationBusy, match="no claim") as gone:
             store.put_step(head, step_of("r1", 1), owner="a")
         assert gone.value.owner == ""
         claim = store.claim(head, "a")
@@ -62,10 +62,10 @@ class ClaimContract(BaseContract):
         now = Claim("a", claim.beats + 2)  # Whatever it keeps is a sign of life.
         assert store.claim(head, "c") == now
         store.claim(head, "b", now)
-        with pytest.raises(AtWork, match="taken over") as lost:
+        with pytest.raises(ConversationBusy, match="taken over") as lost:
             store.put_step(head, step_of("r1", 2), owner="a")
         assert lost.value.owner == "b"
-        with pytest.raises(AtWork):
+        with pytest.raises(ConversationBusy):
             store.put_run(head, structs.replace(run_of("r1"), state="failed"), owner="a")
         store.put_step(head, step_of("r1", 3), owner="b")
         store.put_step(head, step_of("r1", 4))  # Who names nobody asks for no claim: an import.
@@ -84,7 +84,7 @@ class ClaimContract(BaseContract):
         def check_refused(match: str, owner: str) -> None:
             for text in ("late", "in turn, late"):
                 for one in (old, head):
-                    with pytest.raises(AtWork, match=match) as told:
+                    with pytest.raises(ConversationBusy, match=match) as told:
                         say(one, text, "a")
                     assert told.value.owner == owner
 
@@ -114,7 +114,7 @@ class ClaimContract(BaseContract):
             for number in range(1, 31):
                 try:
                     head = store.extend(head, saying(f"message {number}"), owner="a").head
-                except AtWork:
+                except ConversationBusy:
                     return
                 kept.append(head.tip)
 
@@ -137,7 +137,7 @@ class ClaimContract(BaseContract):
             for number in range(1, 31):
                 try:
                     store.put_step(head, step_of("r1", number), owner="a")
-                except AtWork:
+                except ConversationBusy:
                     return
                 kept.append(number)
 

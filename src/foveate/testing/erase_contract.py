@@ -15,11 +15,11 @@ from ..core import ids, wire
 from ..core.edits import Edit, Hide, Replace, Span, Summarize, Target, Task
 from ..core.journal import Record
 from ..core.messages import Message, Text, ToolCall, assistant, tool_result, user
-from ..core.outlines import ERASED, is_erased, outline_of_stamp
+from ..core.redacted_form import ERASED, is_erased, redacted_stamp
 from ..core.runs import AgentRun, AgentRunStep
 from ..core.snapshots import VERSION, Facts, KeptSlot, Snapshot
 from ..core.stamps import Expanded, Origin, Stamp
-from ..errors import BadSetting, NoSuchConversation, StalePlan, StoreError
+from ..errors import BadSetting, ConflictError, NoSuchConversation, StoreError
 from ..ports import Appended, Erased, Finding, Head, Store
 from .base_contract import BaseContract
 from .rows import chain, record_after
@@ -40,7 +40,7 @@ def said_at(store: Store, head: Head, message: Message, **facts: Any) -> Head:
     origin: Origin = "tool" if message.result else message.role
     turn = facts.pop("turn", 1)
     stamp = structs.replace(Stamp(turn, 1000 + head.position, 10, origin), **facts)
-    seal = ids.seal(head.seal, id, outline_of_stamp(stamp))
+    seal = ids.seal(head.seal, id, redacted_stamp(stamp))
     return store.append(head, [Appended(head.position + 1, id, seal, stamp, body, hash)])
 
 
@@ -184,9 +184,9 @@ class EraseContract(BaseContract):
     def test_a_plan_from_before_is_stale_and_a_snapshot_is_not_kept(self, store: Store) -> None:
         head, fork, _ = told(store)
         store.erase(head, [(3, 3)])
-        with pytest.raises(StalePlan, match="erased"):
+        with pytest.raises(ConflictError, match="erased"):
             store.commit(head, *record_after(head))
-        with pytest.raises(StalePlan, match="erased"):
+        with pytest.raises(ConflictError, match="erased"):
             store.commit(fork, *record_after(fork))
         store.save_snapshot(head, 4, 1, b"a view from before")
         now = store.open("acme", "one")
@@ -199,7 +199,7 @@ class EraseContract(BaseContract):
         head, _, _ = told(store)
         store.erase(head, [(3, 3)])
         head = store.append(head, chain([user("more")], head))
-        with pytest.raises(StalePlan, match="erased"):
+        with pytest.raises(ConflictError, match="erased"):
             store.commit(head, *record_after(head))
         now = store.open("acme", "one")
         assert now == structs.replace(head, erased=1)
@@ -287,7 +287,7 @@ class EraseContract(BaseContract):
             store.keep_erasure(head, one)
         assert store.erasures(head) == made
         assert store.open("acme", "imported") == structs.replace(head, erased=2)
-        with pytest.raises(StalePlan):
+        with pytest.raises(ConflictError):
             store.commit(head, *record_after(head))
         for wrong in (structs.replace(made[0], who="x" * 501), structs.replace(made[0], handles="m1\0")):
             with pytest.raises(BadSetting):

@@ -7,7 +7,7 @@ from msgspec import structs
 
 from ..core.edits import Hide, Target
 from ..core.messages import user
-from ..errors import BadSetting, StalePlan, TipMoved
+from ..errors import BadSetting, ConflictError
 from ..ports import Head, Store
 from .base_contract import BaseContract, talk
 from .rows import chain, record_after
@@ -126,11 +126,11 @@ class ForkContract(BaseContract):
     def test_a_writer_that_missed_a_repointing_is_refused(self, store: Store) -> None:
         head, rows = self._talk(store, 4)
         store.repoint(head, 2, 0, "before")
-        with pytest.raises(TipMoved, match="moved to another branch"):
+        with pytest.raises(ConflictError, match="moved to another branch"):
             store.append(head, chain([user("late")], head))
-        with pytest.raises(StalePlan, match="moved to another branch"):
+        with pytest.raises(ConflictError, match="moved to another branch"):
             store.commit(head, *record_after(head))
-        with pytest.raises(TipMoved, match="moved to another branch"):
+        with pytest.raises(ConflictError, match="moved to another branch"):
             store.repoint(head, 1, 0, "again")
         assert store.messages(head, 1, 99) == rows
         assert store.messages(store.open("acme", "before"), 1, 99) == rows
@@ -139,11 +139,11 @@ class ForkContract(BaseContract):
     def test_repointing_from_a_head_that_is_not_current_is_refused(self, store: Store) -> None:
         head, _ = self._talk(store, 4)
         store.append(head, chain([user("more")], head))
-        with pytest.raises(TipMoved, match="5 messages"):
+        with pytest.raises(ConflictError, match="5 messages"):
             store.repoint(head, 2, 0, "before")
         head = store.open("acme", "one")
         store.commit(head, *record_after(head))
-        with pytest.raises(StalePlan, match="journal has 1 edits"):
+        with pytest.raises(ConflictError, match="journal has 1 edits"):
             store.repoint(head, 2, 0, "before")
         assert store.names("acme") == ["one"]
 

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from ..core.edits import Hide, Target
 from ..core.messages import user
-from ..errors import StalePlan, TipMoved, WentBack
+from ..errors import ConflictError, StoreRolledBack
 from ..ports import Head, Store
 from .base_contract import BaseContract
 from .rows import after, chain, record_after
@@ -26,9 +26,9 @@ class RaceContract(BaseContract):
         first = chain([user("mine")], head)
         now = store.append(head, first)
         for late in ([user("late")], [user("mine")]):
-            with pytest.raises(TipMoved, match="4 messages"):
+            with pytest.raises(ConflictError, match="4 messages"):
                 store.append(head, chain(late, head))
-        with pytest.raises(TipMoved):
+        with pytest.raises(ConflictError):
             store.append(head, [])
         assert store.open("acme", "one") == now
         assert store.messages(now, 1, 99) == rows + first
@@ -39,7 +39,7 @@ class RaceContract(BaseContract):
         record, id = record_after(head)
         now = store.commit(head, record, id)
         other = Hide(Target("cd" * 20))
-        with pytest.raises(StalePlan, match="journal has 1 edits"):
+        with pytest.raises(ConflictError, match="journal has 1 edits"):
             store.commit(head, *record_after(head, other))
         assert store.open("acme", "one") == now
         assert store.records(now) == [(id, record)]
@@ -59,11 +59,11 @@ class RaceContract(BaseContract):
             lambda: store.snapshot(ahead),
         ]
         for ask in told:
-            with pytest.raises(WentBack, match=r"4 messages and 0 edits .* there are 3 and 0") as one:
+            with pytest.raises(StoreRolledBack, match=r"4 messages and 0 edits .* there are 3 and 0") as one:
                 ask()
             assert (one.value.known, one.value.now) == ((4, 0), (3, 0))
         planned = structs.replace(head, number=1, record="cd" * 20)
-        with pytest.raises(WentBack, match="3 messages and 1 edits"):
+        with pytest.raises(StoreRolledBack, match="3 messages and 1 edits"):
             store.commit(planned, *record_after(planned))
         assert [finding.where for finding in store.verify(ahead)] == ["head"]
         assert (store.open("acme", "one"), store.names("acme")) == (head, ["one"])
@@ -88,13 +88,13 @@ class RaceContract(BaseContract):
     def test_of_many_threads_at_one_tip_one_wins(self, store: Store) -> None:
         head, rows = self._talk(store, 3)
         start = Barrier(6)
-        outcomes: list[Head | TipMoved] = []
+        outcomes: list[Head | ConflictError] = []
 
         def write(number: int) -> None:
             start.wait()
             try:
                 outcomes.append(store.append(head, chain([user(f"writer {number}")], head)))
-            except TipMoved as error:
+            except ConflictError as error:
                 outcomes.append(error)
 
         self._run(write, 6)
@@ -113,7 +113,7 @@ class RaceContract(BaseContract):
                     try:
                         store.append(head, chain([user(f"{number}.{turn}")], head))
                         break
-                    except TipMoved:
+                    except ConflictError:
                         continue
 
         self._run(write, 4)

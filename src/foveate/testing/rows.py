@@ -14,7 +14,7 @@ from ..core import ids, wire
 from ..core.edits import Edit, Hide, Target
 from ..core.journal import Record
 from ..core.messages import Message
-from ..core.outlines import outline_of_record, outline_of_stamp
+from ..core.redacted_form import redacted_record, redacted_stamp
 from ..core.stamps import Origin, Stamp
 from ..ports import Appended, Head
 
@@ -41,7 +41,7 @@ def chain(messages: Iterable[Message], parent: Head = EMPTY, *, time: int = 1_79
         stamp = Stamp(turn, time + 1000 * position, -(-len(body) // 4), _ORIGINS[message.role])
         body_hash = ids.body_hash(body)
         tip = ids.message_id(tip, body_hash)
-        seal = ids.seal(seal, tip, outline_of_stamp(stamp))
+        seal = ids.seal(seal, tip, redacted_stamp(stamp))
         rows.append(Appended(position, tip, seal, stamp, body, body_hash))
     return rows
 
@@ -67,4 +67,4 @@ def record_after(head: Head, *edits: Edit) -> tuple[Record, str]:
     record = Record(
         head.number + 1, said, head.position, 1_790_000_000_000 + head.number, head.tip, head.position, author="edit"
     )
-    return record, ids.record_id(head.record, outline_of_record(record))
+    return record, ids.record_id(head.record, redacted_record(record))

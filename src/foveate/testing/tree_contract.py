@@ -11,7 +11,7 @@ from ..core.journal import Record
 from ..core.messages import user
 from ..core.runs import AgentRun, AgentRunStep
 from ..core.stamps import Stamp
-from ..errors import BadInput, BadSetting, NoSuchConversation, StalePlan, StoreError, TipMoved
+from ..errors import BadInput, BadSetting, ConflictError, NoSuchConversation, StoreError
 from ..ports import Appended, Branch, Erased, Head, Store
 from .rows import chain, record_after
 
@@ -62,7 +62,7 @@ class TreeContract:
         assert store.open("zeta", "one") == other
         assert store.verify(uno) == store.verify(due) == []
         assert store.append(uno, chain([user("more")], uno)).position == 2
-        with pytest.raises(TipMoved, match="'uno'"):
+        with pytest.raises(ConflictError, match="'uno'"):
             store.append(head, chain([user("late")], head))
         assert store.open("acme", "one").position == 0
 
@@ -101,7 +101,7 @@ class TreeContract:
         two = store.commit_all(two, made[2:])
         assert store.records(two) == store.records(one) == made
         assert store.open("acme", "two") == two
-        with pytest.raises(StalePlan):
+        with pytest.raises(ConflictError):
             store.commit_all(before, made)
         with pytest.raises(BadInput, match="its first edit is numbered 5, and the next number is 2"):
             store.commit_all(before, [made[0], made[2]])

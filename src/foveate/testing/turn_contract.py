@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from ..core.messages import user
-from ..errors import BadInput, NoSuchConversation, TipMoved, WentBack
+from ..errors import BadInput, ConflictError, NoSuchConversation, StoreRolledBack
 from ..ports import Appended, Head, Store, Tail
 from .rows import after, chain, record_after
 
@@ -103,7 +103,7 @@ class TurnContract:
         head = store.append(old, chain([user("a"), user("b")], old))
         moved = store.repoint(head, 1, 0, "before")
         for late in (old, head):
-            with pytest.raises(TipMoved, match="moved to another branch"):
+            with pytest.raises(ConflictError, match="moved to another branch"):
                 store.extend(late, saying("c"))
             assert told(store.tail(late)) == (moved, [], [])
         assert store.extend(moved, saying("c")).head.position == 2
@@ -154,21 +154,21 @@ class TurnContract:
         further = structs.replace(now, position=3, tip="ab" * 20)
         unseen = structs.replace(now, record="ab" * 20)
         for gone in (lost, further, structs.replace(now, tip="ab" * 20), unseen, structs.replace(unseen, number=2)):
-            with pytest.raises(WentBack):
+            with pytest.raises(StoreRolledBack):
                 store.tail(gone)
         for gone in (lost, further, structs.replace(now, tip="ab" * 20), unseen, structs.replace(unseen, number=2)):
-            with pytest.raises(WentBack):
+            with pytest.raises(StoreRolledBack):
                 store.extend(gone, saying("c"))
         unerased = structs.replace(now, erased=1)
         for gone in (unseen, structs.replace(unseen, number=2), unerased):  # Where a message would fit.
-            with pytest.raises(WentBack):
+            with pytest.raises(StoreRolledBack):
                 store.append(gone, chain([user("c")], gone))
-            with pytest.raises(WentBack):
+            with pytest.raises(StoreRolledBack):
                 store.extend(gone, saying("c"))
         for gone in (structs.replace(lost, number=1, record=now.record), further):  # Where an edit would.
-            with pytest.raises(WentBack):
+            with pytest.raises(StoreRolledBack):
                 store.commit(gone, *record_after(gone))
-        with pytest.raises(WentBack):
+        with pytest.raises(StoreRolledBack):
             store.tail(unerased)
         assert store.open("acme", "one") == now
 

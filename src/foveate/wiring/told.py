@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..core.planner import Policy, Rung
+from ..core.planner import Policy, Stage
 from ..expansion.placing import Where
 from ..plugins import Plugin, policies_of
 from ..policies import DEFAULT, FLOOR, named, named_summarizer, own_policies
@@ -20,7 +20,7 @@ class Told(NamedTuple):
     """What keywords, the environment, `foveate.toml` and a preset come to together."""
 
     policies: Sequence[Policy]
-    floor: Sequence[Rung]
+    floor: Sequence[Stage]
     store: str | Store
     format: str | Format
     model: str
@@ -78,7 +78,7 @@ def _is_ours(variable: str) -> bool:
     return variable.upper().startswith(("FOVEATE_", "LLM_COMPACTION_"))
 
 
-def _policies(policy: str | Policy | Sequence[Policy]) -> tuple[Sequence[Policy], Sequence[Rung]]:
+def _policies(policy: str | Policy | Sequence[Policy]) -> tuple[Sequence[Policy], Sequence[Stage]]:
     if isinstance(policy, str):
         return named(policy)
     return own_policies(policy), FLOOR

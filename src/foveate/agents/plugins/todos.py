@@ -15,7 +15,7 @@ from msgspec import Meta, Struct
 
 from ...core.messages import Part
 from ...policies.pins import pinning
-from ...shell import Historic
+from ...shell import HistoryEntry
 from ..tools import ToolFailed, tool
 
 __all__ = ["Todo", "TodoList"]
@@ -48,7 +48,7 @@ class TodoList:
     def __call__(self, content: tuple[Part, ...], /) -> None:
         return None
 
-    def newest(self, history: Iterable[Historic]) -> tuple[Todo, ...]:
+    def newest(self, history: Iterable[HistoryEntry]) -> tuple[Todo, ...]:
         """The list that is in force: `todos.newest(agent.conversation.history())`. Empty while there is none."""
         answered: set[str] = set()
         for row in reversed(list(history)):

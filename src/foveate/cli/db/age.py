@@ -12,7 +12,7 @@ import msgspec
 from cyclopts import Parameter
 
 from ...core.ages import Age, read_rule
-from ...errors import BadSetting, StalePlan
+from ...errors import BadSetting, ConflictError
 from ...ports import Database
 from ...replay.numbers import count, plural
 from ._where import NOBODYS, NOWHERE, AsJson, Where, opened, print_json
@@ -62,14 +62,14 @@ def age(
     if every_tenant and conversations:
         raise BadSetting("Name conversations, or say --every-tenant for all there are.")
     done: list[Aged] = []
-    late: StalePlan | None = None
+    late: ConflictError | None = None
     with opened(where) as (store, tenant):
         try:
             for owner, one in _each(store, tenant, conversations, ages, every_tenant, reason, who, yes):
                 if as_json:
                     print_json([{"tenant": owner, **msgspec.to_builtins(one)}])
                 done.append(one)
-        except StalePlan as error:
+        except ConflictError as error:
             late = error
     if not as_json:
         _say(done, ages, yes)

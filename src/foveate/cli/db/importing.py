@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ...archive import import_archive
 from ...archive.checking import Conflicts
-from ...errors import StalePlan, StoreError, TipMoved
+from ...errors import ConflictError, StoreError
 from ...replay.numbers import count, plural
 from ._progress import progress
 from ._where import NOWHERE, Where, opened
@@ -37,7 +37,7 @@ def import_(file: Path, /, *, on_conflict: Conflicts = "refuse", where: Where = 
 
         try:
             done = import_archive(store, file, tenant=where.tenant, on_conflict=on_conflict, on_progress=tell)
-        except (StalePlan, TipMoved) as error:  # They tell of a name and a plan that are the import's own.
+        except ConflictError as error:  # They tell of a name and a plan that are the import's own.
             raise StoreError(
                 "Somebody else imports the same file at this moment, or wrote to what is being imported. What was "
                 "written until then stays. Let them finish, then import it again: it goes on where it was."

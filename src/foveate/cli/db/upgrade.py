@@ -7,7 +7,7 @@ from pathlib import Path
 from ...errors import BadSetting
 from ...stores import Place, without_password
 from ...stores.sql.driver import Driver
-from ...stores.sql.migrate import Standing, standing
+from ...stores.sql.migrate import EffectiveEdits, standing
 from ...wiring import open_store
 from ._where import Url, Where, located
 
@@ -33,11 +33,11 @@ def upgrade(*, store: Url = None) -> int:
     before = _standing(place)
     open_store(url).close()
     after = _standing(place)
-    _say(without_password(url), Standing(after.version, after.name, before.pending), "ran")
+    _say(without_password(url), EffectiveEdits(after.version, after.name, before.pending), "ran")
     return 0
 
 
-def _say(url: str, now: Standing, did: str) -> None:
+def _say(url: str, now: EffectiveEdits, did: str) -> None:
     from .._print import say
 
     say(f"{url} has schema {now.version} ({now.name})." if now.version else f"{url} has no schema yet.")
@@ -47,7 +47,7 @@ def _say(url: str, now: Standing, did: str) -> None:
         say(f"An upgrade {did}: {name}")
 
 
-def _standing(place: Place) -> Standing:
+def _standing(place: Place) -> EffectiveEdits:
     driver = _driver(place)
     try:
         return standing(driver)

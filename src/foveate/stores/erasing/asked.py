@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from ...core.handles import Handle
 from ...core.runs import AgentRun
-from ...errors import StalePlan
+from ...errors import ConflictError
 from ...ports import Head
-from ..checks import check_not_shown_again, stale_plan
+from ..checks import check_not_shown_again, commit_conflict
 from ..lineage import Range, position_ranges, shares
 from .tree import Ends, Tree
 
@@ -20,7 +20,8 @@ __all__ = ["check_seen", "named", "whole_runs"]
 def check_seen(
     tree: Tree, head: Head, spans: Sequence[tuple[int, int]], seen: Iterable[Head], ends: Ends, *, is_still: bool
 ) -> None:
-    """Raises StalePlan where a branch that shares messages of these spans of `head` is not as it was `seen` any more:
+    """Raises ConflictError where a branch that shares messages of these spans of `head` is not as it was `seen` any
+    more:
     see `Store.erase`.
     """
     families, first, last = tree.branches(), dict[int, int](), dict[int, int]()
@@ -35,11 +36,13 @@ def check_seen(
             continue
         before = known.get(branch)
         if before is None:
-            raise StalePlan(f"{head.name!r} was forked since its views were looked at. Nothing was erased. Look again.")
+            raise ConflictError(
+                f"{head.name!r} was forked since its views were looked at. Nothing was erased. Look again."
+            )
         if (number, erased) != (before.number, before.erased):
-            raise stale_plan(before, replace(before, number=number, erased=erased))
+            raise commit_conflict(before, replace(before, number=number, erased=erased))
         if position != before.position and is_still:
-            raise StalePlan(
+            raise ConflictError(
                 f"Something was said in {before.name!r} since it was looked at. Nothing was erased. Look again."
             )
         if position != before.position:

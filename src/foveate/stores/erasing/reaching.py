@@ -12,12 +12,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ...core.edits import Edit, Hide, Replace, Restore, Summarize, named_by
+from ...core.effective_edits import EffectiveEdits
 from ...core.handles import parse_handle, places_quoted
 from ...core.journal import Record
-from ...core.outlines import erased_edit, erased_stamp, is_erased
+from ...core.redacted_form import erased_edit, erased_stamp, is_erased
 from ...core.runs import AgentRun, AgentRunStep, step_name
 from ...core.snapshots import Cover, Snapshot, topmost
-from ...core.standing import Standing
 from ...errors import UnknownHandle
 from ..lineage import Range, position_ranges, record_ranges
 from . import texts
@@ -202,7 +202,7 @@ class _Reaching:
                 if part.first <= number <= part.last
             ]
             owners = {number: owner for owner, number, _ in edits}
-            standing = Standing(((number, edit) for _, number, edit in edits), self._positions)
+            standing = EffectiveEdits(((number, edit) for _, number, edit in edits), self._positions)
             covers = [
                 Cover(number, *run, edit, 0, 0)
                 for number, edit in standing.covers.items()

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...core.outlines import ERASED
+from ...core.redacted_form import ERASED
 from ...core.runs import AgentRun, AgentRunStep
 
 __all__ = ["erased_run", "erased_step", "plain", "repeats"]

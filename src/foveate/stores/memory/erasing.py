@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ...core import ids, wire
 from ...core.journal import Record
 from ...core.messages import Message
-from ...core.outlines import outline_of_record, outline_of_stamp
+from ...core.redacted_form import redacted_record, redacted_stamp
 from ...core.runs import AgentRun, AgentRunStep
 from ...ports import Appended, Head
 from .. import lineage
@@ -82,13 +82,13 @@ class MemoryTree:
         for place, stamp in found.stamps.items():
             rows = self._branches[place.branch].rows
             row, parent = rows[place.position - 1], rows[place.position - 2].seal if place.position > 1 else ids.NOTHING
-            if ids.seal(parent, row.id, outline_of_stamp(stamp)) != row.seal:
+            if ids.seal(parent, row.id, redacted_stamp(stamp)) != row.seal:
                 raise too_early(head, f"The application's facts of message {place.position} were")
         for number, record in found.records:
             journal = self._branches[number].journal
             at = next(i for i, (_, old) in enumerate(journal) if old.first == record.first)
             parent = journal[at - 1][0] if at else ids.NOTHING
-            if ids.record_id(parent, outline_of_record(record)) != journal[at][0]:
+            if ids.record_id(parent, redacted_record(record)) != journal[at][0]:
                 raise too_early(head, f"Record {record.first} of the journal was")
 
     def write(self, found: Reach, *, keep_snapshots: bool) -> None:

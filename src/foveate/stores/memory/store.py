@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from ...core import ids, wire
+from ...core.caches import forget
 from ...core.journal import Record
-from ...core.outlines import outline_of_record, outline_of_stamp
-from ...core.remembering import forget
+from ...core.redacted_form import redacted_record, redacted_stamp
 from ...core.runs import AgentRun, AgentRunStep, Claim
 from ...errors import BadSetting, NoSuchConversation, StoreError
 from ...ports import Appended, Branch, Erased, Finding, Found, Head, Stamped, Stray, Tail
@@ -21,6 +21,7 @@ from .. import lineage
 from ..audit import JournalLink, MessageLink, audit_given, audit_journal, audit_messages
 from ..checks import (
     CLOSED,
+    append_conflict,
     check_erased,
     check_held,
     check_journal,
@@ -35,11 +36,10 @@ from ..checks import (
     check_spans,
     check_step,
     check_words,
+    commit_conflict,
     no_branch,
-    stale_plan,
     taken,
     taken_over,
-    tip_moved,
     went_back,
 )
 from ..erasing import check_seen, counted, left_over, named, reach, whole_runs
@@ -86,7 +86,7 @@ class MemoryStore(MemoryCatalog):
             branch, now = self._current(head)
             self._beat(head, owner)
             if (now.name, now.position, now.tip, now.seal) != (head.name, head.position, head.tip, head.seal):
-                raise tip_moved(head, now)
+                raise append_conflict(head, now)
             self._beyond(head, now)
             branch.rows.extend(rows)
             return replace(self._head(head.tenant, head.root, head.branch), erased=head.erased)
@@ -100,7 +100,7 @@ class MemoryStore(MemoryCatalog):
             _, now = self._current(head)
             self._beat(head, owner)
             if now.name != head.name:
-                raise tip_moved(head, now)
+                raise append_conflict(head, now)
             before = self._beyond(head, now)
             if (now.tip, now.seal) != (head.tip, head.seal):
                 rows = make(before)
@@ -126,7 +126,7 @@ class MemoryStore(MemoryCatalog):
             branch, now = self._current(head)
             expected = head.name, head.number, head.record, head.erased
             if (now.name, now.number, now.record, now.erased) != expected:
-                raise stale_plan(head, now)
+                raise commit_conflict(head, now)
             self._beyond(head, now)
             branch.journal.append((record_id, record))
             return self._head(head.tenant, head.root, head.branch)
@@ -140,7 +140,7 @@ class MemoryStore(MemoryCatalog):
             branch, now = self._current(head)
             expected = head.name, head.number, head.record, head.erased
             if (now.name, now.number, now.record, now.erased) != expected:
-                raise stale_plan(head, now)
+                raise commit_conflict(head, now)
             branch.journal.extend(records)
             return self._head(head.tenant, head.root, head.branch) if records else head
 
@@ -189,9 +189,9 @@ class MemoryStore(MemoryCatalog):
         with self._lock:
             old, now = self._current(head)
             if (now.name, now.position, now.tip) != (head.name, head.position, head.tip):
-                raise tip_moved(head, now)
+                raise append_conflict(head, now)
             if (now.number, now.record) != (head.number, head.record):
-                raise stale_plan(head, now)
+                raise commit_conflict(head, now)
             if (head.tenant, keep) in self._names:
                 raise taken(keep)
             branch = self._leave(head, head.name, position, number)
@@ -329,7 +329,7 @@ class MemoryStore(MemoryCatalog):
                 for row in branch.rows
             ]
             journal = [
-                JournalLink(record.first, record.last, id, wire.encode_record(record), outline_of_record(record))
+                JournalLink(record.first, record.last, id, wire.encode_record(record), redacted_record(record))
                 for id, record in branch.journal
             ]
             end = branch.rows[head.position - 1] if 0 < head.position <= len(branch.rows) else None
@@ -463,7 +463,9 @@ class MemoryStore(MemoryCatalog):
         )
 
     def _beat(self, head: Head, owner: str) -> None:
-        """A sign of life of who writes this, if anybody is named. Raises AtWork where that one has no claim."""
+        """A sign of life of who writes this, if anybody is named. Raises ConversationBusy where that one has no
+        claim.
+        """
         if owner and not self.beat(head, owner):
             raise taken_over(head, self._claims.get((head.tenant, head.root, head.branch)))
 
@@ -489,7 +491,7 @@ class MemoryStore(MemoryCatalog):
 
 
 def _stamps(row: Appended) -> tuple[bytes, ...]:
-    return outline_of_stamp(row.stamp), wire.encode_stamp(row.stamp)
+    return redacted_stamp(row.stamp), wire.encode_stamp(row.stamp)
 
 
 def _body_problems(row: Appended) -> tuple[str, ...]:

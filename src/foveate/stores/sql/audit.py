@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from msgspec import structs
 
 from ...core import ids, wire
-from ...core.outlines import outline_of_record, outline_of_stamp
+from ...core.redacted_form import redacted_record, redacted_stamp
 from ...errors import Damaged, NoSuchConversation
 from ...ports import Finding, Head
 from ..audit import JournalLink, MessageLink, audit_given, audit_journal, audit_messages
@@ -96,7 +96,7 @@ def _message_link(row: Row) -> MessageLink:
         hash = recorded
     stamps: tuple[bytes, ...] = (stamp,)
     try:
-        outline = outline_of_stamp(wire.decode_stamp(stamp))
+        outline = redacted_stamp(wire.decode_stamp(stamp))
         stamps = (outline,) if outline == stamp else (outline, stamp)
     except UNREADABLE as error:
         problems.append(f"its stamp cannot be read ({error})")
@@ -117,7 +117,7 @@ def _journal(session: Session, now: Head, lineage: Lineage) -> Iterator[JournalL
                 yield JournalLink(first, 0, id.hex(), b"", b"", (str(error),))
                 continue
             problems = () if record.first == first else (f"it says its first edit is numbered {record.first}",)
-            yield JournalLink(first, record.last, id.hex(), body, outline_of_record(record), problems)
+            yield JournalLink(first, record.last, id.hex(), body, redacted_record(record), problems)
 
 
 def _erasures(session: Session, now: Head) -> Iterator[Finding]:

@@ -11,7 +11,7 @@ from msgspec import structs
 from ...core.journal import Record
 from ...errors import StoreError
 from ...ports import Erased, Head
-from ..checks import check_erased, check_prefix, check_record, stale_plan
+from ..checks import check_erased, check_prefix, check_record, commit_conflict
 from ..codec import Codec, pack
 from ..lineage import root_of
 from . import statements as sql
@@ -45,7 +45,7 @@ class SqlBulk:
             expected = head.name, head.number, bytes.fromhex(head.record), head.erased
             found = session.rows(sql.COMMIT, (end.number, bytes.fromhex(end.record), *key(head), *expected))
             if not found:
-                raise stale_plan(head, read_branch(session, head, self._driver.place)[0])
+                raise commit_conflict(head, read_branch(session, head, self._driver.place)[0])
             session.each(sql.ADD_RECORD, rows)
             position, tip, seal = found[0]
             return structs.replace(end, position=position, tip=tip.hex(), seal=seal.hex())

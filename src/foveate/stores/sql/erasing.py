@@ -14,8 +14,8 @@ from typing import NamedTuple
 from msgspec import structs
 
 from ...core import ids, wire
-from ...core.outlines import ERASED
-from ...core.remembering import forget
+from ...core.caches import forget
+from ...core.redacted_form import ERASED
 from ...core.runs import AgentRun, AgentRunStep
 from ...errors import StoreError
 from ...ports import Erased, Finding, Head, Stamped

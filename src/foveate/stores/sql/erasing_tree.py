@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ...core import ids, wire
 from ...core.journal import Record
 from ...core.messages import Message
-from ...core.outlines import outline_of_record, outline_of_stamp
+from ...core.redacted_form import redacted_record, redacted_stamp
 from ...core.runs import AgentRun, AgentRunStep
 from ...errors import Damaged
 from ...ports import Head
@@ -98,7 +98,7 @@ class SqlTree:
         _, parent = link_at(self._session, branch, family, place.position - 1)
         (row,) = self._session.rows(sql.MESSAGES, (*with_body(branch), place.position, place.position))
         seal: str = row[2].hex()
-        return ids.seal(parent, row[1].hex(), outline_of_stamp(wire.decode_stamp(row[3]))) == seal
+        return ids.seal(parent, row[1].hex(), redacted_stamp(wire.decode_stamp(row[3]))) == seal
 
     def outlined_id(self, branch: int, record: Record) -> bytes | None:
         """The id of this record, erased already, if it is made of its outline."""
@@ -106,7 +106,7 @@ class SqlTree:
         own = Head(self.head.tenant, self.head.name, self.head.root, branch)
         parent, _ = record_at(self._session, own, family, record.first - 1)
         rows = self._session.rows(sql.RECORDS, (*key(own), record.first, record.first))
-        made = bytes.fromhex(ids.record_id(parent, outline_of_record(record)))
+        made = bytes.fromhex(ids.record_id(parent, redacted_record(record)))
         return made if [id for _, id, _ in rows] == [made] else None
 
 

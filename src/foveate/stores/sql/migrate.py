@@ -19,7 +19,7 @@ from ...ports import Clock
 from . import statements as sql
 from .driver import Dialect, Driver, Session
 
-__all__ = ["TABLES", "Migration", "Standing", "bring_up_to_date", "migrations", "standing"]
+__all__ = ["TABLES", "EffectiveEdits", "Migration", "bring_up_to_date", "migrations", "standing"]
 
 TABLES = {
     *("conversation", "tree", "branch", "message", "body", "record", "snapshot", "indexed", "said"),
@@ -40,7 +40,7 @@ class Migration(Struct, frozen=True):
     checksum: str
 
 
-class Standing(Struct, frozen=True):
+class EffectiveEdits(Struct, frozen=True):
     """Which schema a database has."""
 
     version: int
@@ -50,13 +50,13 @@ class Standing(Struct, frozen=True):
     """Names of the migrations that this package has and it has not run, in order."""
 
 
-def standing(driver: Driver) -> Standing:
+def standing(driver: Driver) -> EffectiveEdits:
     """Which schema a database has; changes nothing. Raises StoreError as `bring_up_to_date` does."""
     known = migrations(driver.dialect)
     done = driver.read(lambda session: _check(session, known, driver.place))
     last = known[done - 1] if done else None
     pending = tuple(migration.name for migration in known[done:])
-    return Standing(last.version if last else 0, last.name if last else "", pending)
+    return EffectiveEdits(last.version if last else 0, last.name if last else "", pending)
 
 
 def migrations(dialect: Dialect = "sqlite") -> list[Migration]:

@@ -13,7 +13,7 @@ import msgspec
 
 from ...core import ids, wire
 from ...core.journal import Record
-from ...core.outlines import outline_of_record, outline_of_stamp
+from ...core.redacted_form import redacted_record, redacted_stamp
 from ...core.stamps import Stamp
 from ...errors import Damaged, NoSuchConversation
 from ...ports import Appended, Head
@@ -131,7 +131,8 @@ def messages_after(head: Head, rows: Iterable[Row]) -> list[Appended]:
 
 
 def check_beyond(head: Head, now: Head, rows: Sequence[Row], records: Sequence[Row]) -> None:
-    """Raises WentBack where what a branch has beyond a head does not follow from it: the branch lost what it had. Only
+    """Raises StoreRolledBack where what a branch has beyond a head does not follow from it: the branch lost what it
+    had. Only
     the first of both is looked at.
     """
     check_held(head, now)
@@ -202,7 +203,7 @@ def _message(head: Head, row: Row, parent: str, parent_seal: str) -> Appended:
     if ids.message_id(parent, hash) != id:
         raise _damaged(head, f"Message {position}", "its id does not follow from its body and the message before it")
     if ids.seal(parent_seal, id, packed) != seal and (
-        not stamp.metadata or ids.seal(parent_seal, id, outline_of_stamp(stamp)) != seal
+        not stamp.metadata or ids.seal(parent_seal, id, redacted_stamp(stamp)) != seal
     ):
         raise _damaged(head, f"Message {position}", "its stamp does not match its seal")
     return Appended(position, id, seal, stamp, body, hash)
@@ -238,7 +239,7 @@ def _linked(head: Head, row: Row, tip: str, last: int) -> tuple[str, Record]:
     id: str = raw_id.hex()
     if first != last + 1:
         raise _damaged(head, f"Edit {last + 1}", "its record is missing")
-    if id != ids.record_id(tip, outline_of_record(record)) and id != ids.early_record_id(tip, body):
+    if id != ids.record_id(tip, redacted_record(record)) and id != ids.early_record_id(tip, body):
         raise _damaged(head, f"Record {first}", "its id does not follow from its content and the record before it")
     return id, record
 

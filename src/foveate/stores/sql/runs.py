@@ -137,7 +137,7 @@ def asked_by(
     session: Session, head: Head, owner: str, place: str, *asked: tuple[str, Sequence[Any]]
 ) -> list[list[Row]]:
     """What these statements return, asked in one breath with a sign of life of `owner`, if anybody is named: nobody
-    takes over until the transaction ends. Raises AtWork where that one has no claim on the branch.
+    takes over until the transaction ends. Raises ConversationBusy where that one has no claim on the branch.
     """
     if not owner:
         return session.ask(*asked)

@@ -21,15 +21,15 @@ from ...errors import BadSetting, Damaged, NoSuchConversation, StoreError
 from ...ports import Appended, Branch, Clock, Finding, Found, Head
 from .. import lineage
 from ..checks import (
+    append_conflict,
     check_held,
     check_keys,
     check_names,
     check_point,
     check_record,
     check_rows,
-    stale_plan,
+    commit_conflict,
     taken,
-    tip_moved,
 )
 from ..codec import Codec, DamagedBody, pack, ready, unpack
 from ..lineage import Lineage
@@ -111,7 +111,7 @@ class SqlStore(SqlTurns, SqlBulk, SqlCensus, SqlErasing, SqlRuns, SqlCatalog):
             advance = sql.ADVANCE, (*written, *key(head), *expected)
             (found,) = asked_by(session, head, owner, self._driver.place, advance)
             if not found:
-                raise tip_moved(head, self._now(session, head))
+                raise append_conflict(head, self._now(session, head))
             number, record, erased = found[0]
             self._check_same(session, head, structs.replace(head, number=number, record=record.hex(), erased=erased))
             if bodies:
@@ -129,7 +129,7 @@ class SqlStore(SqlTurns, SqlBulk, SqlCensus, SqlErasing, SqlRuns, SqlCatalog):
             expected = head.name, head.number, bytes.fromhex(head.record), head.erased
             found = session.rows(sql.COMMIT, (record.last, id, *key(head), *expected))
             if not found:
-                raise stale_plan(head, self._now(session, head))
+                raise commit_conflict(head, self._now(session, head))
             position, tip, seal = found[0]
             self._check_same(session, head, structs.replace(head, position=position, tip=tip.hex(), seal=seal.hex()))
             session.rows(sql.ADD_RECORD, (*key(head), record.first, id, stored))
@@ -201,7 +201,7 @@ class SqlStore(SqlTurns, SqlBulk, SqlCensus, SqlErasing, SqlRuns, SqlCatalog):
             if not found:
                 now = self._now(session, head)
                 same = (now.name, now.position, now.tip) == (head.name, head.position, head.tip)
-                raise stale_plan(head, now) if same else tip_moved(head, now)
+                raise commit_conflict(head, now) if same else append_conflict(head, now)
             _take_name(session, Head(head.tenant, keep, head.root, head.branch))
             given = structs.replace(head, erased=found[0][1])
             fork = _leave(session, given, lineage.decode(found[0][0]), head.name, position, number)
@@ -306,7 +306,8 @@ class SqlStore(SqlTurns, SqlBulk, SqlCensus, SqlErasing, SqlRuns, SqlCatalog):
         return self._branch(session, head)[0]
 
     def _check_same(self, session: Session, head: Head, now: Head) -> None:
-        """Raises WentBack where the chain that is not written to does not run through the head: the store lost some of
+        """Raises StoreRolledBack where the chain that is not written to does not run through the head: the store lost
+        some of
         what it had, and nothing is to be added to the rest.
         """
         check_held(head, now)

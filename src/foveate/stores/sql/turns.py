@@ -17,7 +17,7 @@ from msgspec import structs
 from ...errors import NoSuchConversation
 from ...ports import Appended, Head, Tail
 from .. import lineage
-from ..checks import check_held, check_rows, tip_moved
+from ..checks import append_conflict, check_held, check_rows
 from ..codec import Codec, pack
 from ..tails import Beyond
 from . import statements as sql
@@ -168,7 +168,7 @@ class _Turn(NamedTuple):
         )
         now, _ = branch_in(head, found, self.place)
         if now.name != head.name or max(len(rows), len(records)) > _BEHIND_MAX:
-            raise tip_moved(head, now)
+            raise append_conflict(head, now)
         before = _read(head, now, rows, records)
         made = self.prepared
         if (now.tip, now.seal) != (head.tip, head.seal):

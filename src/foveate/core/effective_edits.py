@@ -10,10 +10,10 @@ from collections.abc import Container, Iterable, Mapping
 
 from .edits import Edit, Hide, Path, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin, meet, path_of
 
-__all__ = ["Standing", "gaps", "unpinned", "way_back"]
+__all__ = ["EffectiveEdits", "gaps", "inverse_edits", "unpinned"]
 
 
-class Standing:
+class EffectiveEdits:
     """The edits that no `Restore` has taken out, after the numbered edits of a journal from its beginning.
 
     `where` tells the positions of the messages that are named; what it does not know, a `Restore` of a span leaves
@@ -101,7 +101,7 @@ def unpinned(paths: Iterable[Path], path: Path) -> list[Path]:
     return [pinned for pinned in paths if pinned[: len(path)] != path]
 
 
-def gaps(now: Standing, then: Standing) -> dict[int, list[tuple[int, int]]]:
+def gaps(now: EffectiveEdits, then: EffectiveEdits) -> dict[int, list[tuple[int, int]]]:
     """What to do about each hidden run of `then`, by its number: the positions in it, as runs, that must be hidden
     again where the run stands `now`, and those that must be shown again where it has to be made again.
     """
@@ -118,8 +118,8 @@ def gaps(now: Standing, then: Standing) -> dict[int, list[tuple[int, int]]]:
     return found
 
 
-def way_back(
-    now: Standing, then: Standing, between: Mapping[int, list[tuple[int, int]]], ids: Mapping[int, str]
+def inverse_edits(
+    now: EffectiveEdits, then: EffectiveEdits, between: Mapping[int, list[tuple[int, int]]], ids: Mapping[int, str]
 ) -> list[Edit]:
     """Edits that make stand again what stands in `then`, and nothing else, where `now` stands.
 
@@ -150,7 +150,7 @@ def way_back(
     return back
 
 
-def _remade(now: Standing, then: Standing) -> set[int]:
+def _remade(now: EffectiveEdits, then: EffectiveEdits) -> set[int]:
     """Runs that have to be made again: those that are gone, and newer ones over the same messages, to stay on top."""
     remade: dict[int, tuple[int, int]] = {}
     for number, cover in then.covers.items():
@@ -165,7 +165,7 @@ def _is_outdone(number: int, edit: Edit, kept: Mapping[int, Edit]) -> bool:
     return any(newer > number and meet(path_of(other), path_of(edit)) for newer, other in kept.items())
 
 
-def _is_unpinned(pin: tuple[str, Path], now: Standing, then: Standing) -> bool:
+def _is_unpinned(pin: tuple[str, Path], now: EffectiveEdits, then: EffectiveEdits) -> bool:
     """Whether taking back the pins that are too many takes this one with them."""
     id, path = pin
     return any(other == id and not unpinned([path], outer) for other, outer in now.pins.keys() - then.pins.keys())

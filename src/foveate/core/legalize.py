@@ -14,12 +14,12 @@ import re
 from collections.abc import Iterable, Sequence
 
 from .messages import Message, Text, ToolCall, ToolResult
-from .outlines import ERASED
 from .profiles import Profile
+from .redacted_form import ERASED
 from .slots import Counter, Slot, reshaped
 from .view import Entry
 
-__all__ = ["ANSWER_ERASED", "MAX_CALL_ID", "NO_ANSWER", "OPENING", "Arrangement"]
+__all__ = ["ANSWER_ERASED", "MAX_CALL_ID", "NO_ANSWER", "OPENING", "Legalizer"]
 
 NO_ANSWER = "[No result: the call was interrupted, or its result is not shown.]"
 """What the model reads where a call has no answer."""
@@ -36,7 +36,7 @@ MAX_CALL_ID = 64
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 
 
-class Arrangement:
+class Legalizer:
     """The legal order of a list of slots, kept while the list grows at its end."""
 
     def __init__(self, profile: Profile, count: Counter) -> None:
@@ -48,9 +48,9 @@ class Arrangement:
         self._fresh: set[str] = set()  # call ids shown in the last unit
         self._opener: Entry | None = None
 
-    def copy(self) -> Arrangement:
+    def copy(self) -> Legalizer:
         """An arrangement that may go its own way from here."""
-        twin = Arrangement(self._profile, self._count)
+        twin = Legalizer(self._profile, self._count)
         twin._entries, twin._units = list(self._entries), list(self._units)
         twin._taken, twin._fresh = set(self._taken), set(self._fresh)
         if twin._units:  # Only the last unit's ids are ever changed in place.

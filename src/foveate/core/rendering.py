@@ -2,7 +2,7 @@
 
 `edited` folds a message's own edits (replaced and hidden parts). `mended` removes what a provider refuses in any
 message alone: blank text, foreign or unsigned reasoning, arguments that are no JSON object. What concerns several
-messages together (answers and their calls, ids) is in `arrange.py`.
+messages together (answers and their calls, ids) is in `legalize.py`.
 """
 
 from __future__ import annotations

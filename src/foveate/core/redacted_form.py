@@ -18,7 +18,7 @@ from .journal import Record
 from .messages import Text
 from .stamps import Stamp
 
-__all__ = ["ERASED", "erased_edit", "erased_stamp", "is_erased", "outline_of_record", "outline_of_stamp"]
+__all__ = ["ERASED", "erased_edit", "erased_stamp", "is_erased", "redacted_record", "redacted_stamp"]
 
 ERASED = "[erased]"
 """Stands in a view where the text that was shown has been erased."""
@@ -26,12 +26,12 @@ _MARK = "#"
 """What the hash of erased facts of an application begins with, where else their JSON object stands."""
 
 
-def outline_of_record(record: Record) -> bytes:
+def redacted_record(record: Record) -> bytes:
     """What a record's id is made of: the same for the record as it was committed and with its texts erased."""
     return wire.encode_record(replace(record, edits=tuple(map(erased_edit, record.edits))))
 
 
-def outline_of_stamp(stamp: Stamp) -> bytes:
+def redacted_stamp(stamp: Stamp) -> bytes:
     """What a stamp's seal is made of: the same with and without an application's own facts."""
     if not stamp.metadata or stamp.metadata.startswith(_MARK):
         return wire.encode_stamp(stamp)

@@ -14,12 +14,12 @@ from weakref import ReferenceType, ref
 if TYPE_CHECKING:
     from functools import _lru_cache_wrapper
 
-__all__ = ["Remembering", "forget", "note", "remember"]
+__all__ = ["Cache", "forget", "note", "remember"]
 
 R = TypeVar("R")
 
 
-class Remembering(Protocol):
+class Cache(Protocol):
     """Whatever keeps what it worked out from texts."""
 
     def cache_clear(self) -> None:
@@ -27,7 +27,7 @@ class Remembering(Protocol):
         ...
 
 
-_noted: dict[int, ReferenceType[Remembering]] = {}
+_noted: dict[int, ReferenceType[Cache]] = {}
 """By identity. A plain dictionary: what is added by one thread while another one reads it all disturbs nobody."""
 
 
@@ -44,7 +44,7 @@ def remember(size: int) -> Callable[[Callable[..., R]], _lru_cache_wrapper[R]]:
     return decorated
 
 
-def note(remembering: Remembering) -> None:
+def note(remembering: Cache) -> None:
     """Let it be emptied by `forget`, as long as it lives."""
     key = id(remembering)
     _noted[key] = ref(remembering, lambda _: _noted.pop(key, None))
