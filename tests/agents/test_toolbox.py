@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,46 @@ def test_no_path_at_all_leads_out(tmp_path_factory: pytest.TempPathFactory, step
     answer("write_file", path=path, content="mine")
     assert sorted(p.name for p in base.iterdir()) == ["home", "secret.txt"]
     assert (base / "secret.txt").read_text() == "s3cret"
+
+
+@pytest.fixture
+def nest(home: Path) -> Iterator[Callable[[str, int], None]]:
+    """Makes folders in folders below the home. They are removed by `rm`, as Python's `rmtree` is recursive."""
+
+    def nest(name: str, times: int) -> None:
+        here = os.getcwd()
+        try:
+            os.chdir(home)
+            for _ in range(times):
+                os.mkdir(name)
+                os.chdir(name)
+            Path("end.txt").write_text("end")
+        finally:
+            os.chdir(here)
+
+    yield nest
+    subprocess.run(["rm", "-rf", str(home)], check=True)
+
+
+def test_a_deeply_nested_folder_raises_no_recursion_error(home: Path, nest: Callable[[str, int], None]):
+    nest("d", 1200)
+    answer = answering((*files(home), *search(home)))
+    path = "d/" * 1200
+    assert answer("list_files", deep=True).count("\n") == 200
+    assert answer("list_files", deep=True, pattern="end.txt") == f"{path}end.txt 3"
+    assert answer("search_files", pattern="^end$") == f"{path}end.txt:1: end"
+    assert answer("read_file", path="end.txt") == f"! There is no file end.txt. Did you mean {path}end.txt?"
+    assert answer("read_file", path="none.txt") == "! There is no file none.txt."
+    assert answer("write_file", path="n/" * 1200 + "x", content="x").startswith("Made n/")
+    assert answer("write_file", path="n/" * 9000 + "x", content="x").startswith("! 'n/n/")
+
+
+def test_a_path_that_is_too_long_is_skipped(home: Path, nest: Callable[[str, int], None]):
+    nest("d" * 200, 25)
+    answer = answering((*files(home), *search(home)))
+    assert "d/" in answer("list_files", deep=True)
+    assert answer("search_files", pattern="none") == "(no line matches)"
+    assert answer("read_file", path="none.txt") == "! There is no file none.txt."
 
 
 def test_a_pipe_is_not_waited_for_and_a_circle_of_links_is_told(home: Path):
@@ -366,9 +407,28 @@ def test_keys_and_passwords_are_not_in_the_environment_of_a_command(home: Path, 
     monkeypatch.setenv("SOME_API_KEY", "s3cret")
     monkeypatch.setenv("DB_PASSWORD", "s3cret")
     monkeypatch.setenv("COLOUR", "green")
-    assert answering(shell(home))("run_command", command="echo $SOME_API_KEY$DB_PASSWORD$COLOUR").startswith("green\n")
+    assert answering(shell(home, environment=["COLOUR"]))(
+        "run_command", command="echo $SOME_API_KEY$DB_PASSWORD$COLOUR"
+    ).startswith("green\n")
     own = answering(shell(home, environment={"SOME_API_KEY": "mine"}))
     assert own("run_command", command="echo $SOME_API_KEY$COLOUR").startswith("mine\n")
+
+
+def test_a_command_sees_base_variables_and_those_that_are_named(home: Path, monkeypatch):
+    for name in ("FOVEATE_STORE", "DATABASE_URL", "STRIPE_KEY", "GH_PAT", "BASIC_AUTH", "COLOUR"):
+        monkeypatch.setenv(name, "s3cret")
+    monkeypatch.setenv("LANG", "C.UTF-8")
+    names = lambda text: {line.partition("=")[0] for line in text.splitlines() if "=" in line}  # noqa: E731
+    seen = names(answering(shell(home))("run_command", command="env"))
+    assert {"PATH", "LANG"} <= seen <= {*shells._BASE, "PWD", "OLDPWD", "SHLVL", "_"}
+    more = names(answering(shell(home, environment=("COLOUR", "NOT_SET")))("run_command", command="env"))
+    assert more - seen == {"COLOUR"}
+
+
+@pytest.mark.parametrize("environment", ["COLOUR", 5, [5], {"A": 5}, None])
+def test_an_environment_that_is_not_names_or_a_mapping_is_refused(home: Path, environment: Any):
+    with pytest.raises(BadSetting, match="environment= must be names"):
+        shell(home, environment=environment)
 
 
 # --------------------------------------------------------------------------------------------------------------- sqlite

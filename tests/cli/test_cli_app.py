@@ -40,6 +40,18 @@ def test_a_command_that_there_is_not_is_refused_with_a_hint(run):
     assert "Traceback" not in err
 
 
+@pytest.mark.parametrize("command", [["check"], ["show"], ["digest"], ["replay"], ["repair", "--provider", "openai"]])
+def test_a_name_of_a_file_cannot_steer_the_terminal(run, command, tmp_path):
+    code, out, err = run(
+        *command,
+        tmp_path / "no\x1b[31mb\x1b]0;PWN\a\u202e.json",
+        *(["--output", tmp_path / "x.json"] if command[0] == "repair" else []),
+    )
+    assert code != 0
+    assert "PWN" in err
+    assert not [letter for letter in out + err if not letter.isprintable() and letter != "\n"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

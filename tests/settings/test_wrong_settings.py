@@ -279,6 +279,31 @@ def test_a_level_above_helps_out_of_a_wrong_value(loaded):
     assert loaded(environ=environ).values["prune.minimum"].value == 6
 
 
+@pytest.mark.parametrize(
+    "store",
+    [
+        "postgresql://u:hunter2@host/db",
+        "sqlite:////tmp/elsewhere.db",
+        "sqlite:///../elsewhere.db",
+        "sqlite:///~/elsewhere.db",
+        "sqlite:///link/chat.db",
+    ],
+)
+def test_a_file_of_settings_cannot_name_a_store_outside_of_its_folder(loaded, store):
+    (loaded.folder / "link").symlink_to(loaded.folder.parent)
+    refusal = loaded.refused(f'store = "{store}"')
+    assert refusal.startswith("foveate.toml, line 1: store is ")
+    assert "Name such a store with the keyword store= or the environment (FOVEATE_STORE)" in refusal
+    assert "hunter2" not in refusal
+    assert loaded(environ={"FOVEATE_STORE": store})["store"] == store
+    assert loaded(store=store)["store"] == store
+
+
+@pytest.mark.parametrize("store", ["memory:", "sqlite:///chat.db", "sqlite:///data/chat.db?search=off"])
+def test_a_file_of_settings_can_name_a_store_inside_of_its_folder(loaded, store):
+    assert loaded(f'store = "{store}"')["store"] == store
+
+
 def test_a_wrong_value_of_a_mechanism_that_is_off_is_let_be_and_a_wrong_name_is_not(loaded):
     loaded.write("foveate.toml", "[recap]\nbatch_size = 'x'\n")
     assert loaded(policy="prune").mechanisms == ("prune",)

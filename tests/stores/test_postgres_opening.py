@@ -91,6 +91,29 @@ def test_no_password_is_in_what_is_shown(password: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "host=h password=hunter2",
+        "host=h PASSWORD = 'hunter2 hunter2' dbname=d",
+        "host=h password=hun\\ hunter2",
+        "host=h sslpassword=hunter2",
+        "postgresql:/u:hunter2@h/db",
+        "postgresql:u:hunter2@h/db",
+        "u:hunter2@h/db",
+        "//u:hunter2@h/db",
+        "postgresq://u:hunter2@h/db",
+        "postgresql:/u:hun/hunter2@h/db",
+        "postgresql:/h/db?password=hunter2",
+    ],
+)
+def test_a_password_is_masked_in_a_store_that_is_refused(text: str) -> None:
+    with pytest.raises(BadSetting) as refusal:
+        open_store(text)
+    assert "***" in str(refusal.value)
+    assert "hunter2" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
     "url",
     [
         "postgresql://ann:se#cret@host/db",

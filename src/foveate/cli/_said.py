@@ -5,12 +5,13 @@ It knows messages, nothing of views or files.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 from ..core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ..replay.numbers import count, plural
 
-__all__ = ["beginning", "printable", "said", "shortened"]
+__all__ = ["beginning", "complain", "printable", "said", "shortened"]
 
 _PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
 _PICTURES |= dict.fromkeys((*range(0x80, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
@@ -20,6 +21,13 @@ _PICTURES |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)  # Halves of surrogate
 def printable(text: str) -> str:
     """The same text with control characters made visible: a recording must not steer the terminal it is shown on."""
     return text.replace("\r\n", "\n").translate(_PICTURES)
+
+
+def complain(text: str) -> None:
+    """Print a line to standard error. Control characters are made visible: names of files and conversations, which
+    errors quote, must not steer the terminal.
+    """
+    print(printable(text), file=sys.stderr)
 
 
 def said(message: Message) -> str:

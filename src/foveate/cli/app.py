@@ -15,6 +15,7 @@ from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from ..errors import FoveateError
 from ._help import description
+from ._said import complain
 from .chat import chat
 from .check import check
 from .db import db
@@ -91,7 +92,7 @@ def _open_streams() -> None:
 
 
 def _refuse(message: str) -> int:
-    print(f"foveate: {message}", file=sys.stderr)
+    complain(f"foveate: {message}")
     return 2
 
 

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from ..errors import BadSetting, BadTranscript
 from ._print import heading, print_table, progress, say
+from ._said import complain
 
 __all__ = ["digest"]
 
@@ -107,5 +108,5 @@ def _figures(files: tuple[Path, ...], as_json: bool, lenient: bool) -> int:
         sums = [sum_of_figures((one for one in everything if one.name == kind), kind) for kind in kinds]
         print_table(_TITLES, table_of([*sums, sum_of_figures(everything, "all")]))
     for said in failed:
-        print(f"foveate: {said}", file=sys.stderr)
+        complain(f"foveate: {said}")
     return 2 if failed else 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +13,7 @@ from cyclopts import Parameter
 from ..errors import BadSetting, BadTranscript
 from ._files import folder_of, write_whole
 from ._options import Provider
+from ._said import complain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,9 +71,9 @@ def repair(
         raise BadTranscript(recording.path, 0, "it holds side chains, but no main conversation.")
     body, changes = legal_copy([one.message for one in recording.messages], provider)
     if refusals := check_body(provider, body):
-        print(f"foveate: {provider} would still refuse it, so nothing was written:", file=sys.stderr)
+        complain(f"foveate: {provider} would still refuse it, so nothing was written:")
         for refusal in refusals:
-            print(f"  {refusal}", file=sys.stderr)
+            complain(f"  {refusal}")
         return 1
     write_whole(output, _written(provider, body))
     heading(f"{output}: {plural(len(recording.messages), 'message')}, {plural(len(changes), 'change')}")

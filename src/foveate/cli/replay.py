@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from datetime import date
 from functools import cache
@@ -15,6 +14,7 @@ from cyclopts import Parameter
 from ..errors import BadSetting
 from ._files import folder_of, remove_database, write_whole
 from ._options import Provider, policies_of, prices_of
+from ._said import complain
 
 if TYPE_CHECKING:
     from ..core.view import Prices
@@ -204,7 +204,7 @@ def _page(corpus: Corpus, totals: Sequence[Row], prices: Prices) -> str:
 
 def _complain(failures: Sequence[Failure]) -> None:
     for failure in failures:
-        print(f"foveate: {_told(failure)}", file=sys.stderr)
+        complain(f"foveate: {_told(failure)}")
 
 
 def _told(failure: Failure) -> str:

@@ -16,6 +16,7 @@ from cyclopts import App, Parameter
 from ..errors import BadSetting
 from ._help import description
 from ._options import settings_of
+from ._said import printable
 from .db._where import AsJson, print_json
 
 if TYPE_CHECKING:
@@ -168,11 +169,18 @@ worker.command(upgrade, name="upgrade", help=description(upgrade))
 worker.command(status, name="status", help=description(status))
 
 
+class _Formatter(logging.Formatter):
+    """Makes control characters in log lines visible: names of conversations must not steer the terminal."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
 @contextmanager
 def _logging() -> Iterator[None]:
     """Say a line for each job on standard error."""
     log, handler = logging.getLogger("foveate.worker"), logging.StreamHandler(sys.stderr)
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    handler.setFormatter(_Formatter("%(asctime)s %(levelname)s %(message)s"))
     level, others = log.level, [logging.getLogger(name) for name in ("procrastinate", "psycopg.pool")]
     levels = [other.level for other in others]
     log.addHandler(handler)

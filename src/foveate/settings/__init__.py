@@ -139,6 +139,7 @@ def load(
             merged = over(merged, {_RETAINS: Said(True, Source(Level.KEYWORD, "keyword plugins=", None, _RETAINS))})
         merged = _with_recap_variables(merged, environ)
     _check_general(merged)
+    _check_store_of_file(merged[("store",)], folder)
     made = {} if base is None else assembled(merged)
     policies = own_policies(chosen.value) if base is None else tuple(made.values())
     return Settings(base.description if base else "", tuple(made), _unused(levels, merged), merged, policies)
@@ -258,6 +259,28 @@ def _check_general(merged: Saying) -> None:
                 summarizer_named(value)
         except BadInput as error:
             raise _again(place, said, error) from error
+
+
+def _check_store_of_file(said: Said, folder: Path | None) -> None:
+    """Raise BadSetting if `foveate.toml` names a store that is not a SQLite file inside its folder.
+
+    A folder may come from somebody else: its settings must not send conversations to another place.
+    """
+    if said.source.level is not Level.FILE or folder is None:
+        return
+    url = str(said.value)
+    place = place_of(url)
+    if place.kind == "memory":
+        return
+    if place.kind == "sqlite":
+        path = (folder / Path(place.path).expanduser()).resolve()
+        if path.is_relative_to(folder.resolve()):
+            return
+    raise BadSetting(
+        f"{said.source.subject} is {shown(without_password(url))}, which is not a SQLite file inside the folder "
+        f"of {FILE}. Name such a store with the keyword store= or the environment (FOVEATE_STORE), or write a path "
+        "inside the folder, such as sqlite:///chats.db."
+    )
 
 
 def _again(place: Place, said: Said, error: BadInput) -> BadSetting:

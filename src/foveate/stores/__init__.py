@@ -16,7 +16,11 @@ _SECONDS = re.compile(r"\d{1,6}(?:\.\d+)?")
 _ALLOWED = {"search": "on or off", "synchronous": "full or normal", "wait": "a number of seconds"}
 _POSTGRES = ("postgresql://", "postgres://")
 _USER = re.compile(r"(?<=://)([^/?#]*):[^/?#]*@|(?<=://)([^/?#:@]*):.*@")
+_ANY_USER = re.compile(r"^((?:[A-Za-z][A-Za-z0-9+.-]*:)?/*)([^/?#:@]*):.*@", re.DOTALL)
+"""User and password of a URL whose scheme or slashes are wrong."""
 _OPTION = re.compile(r"(?<=[?&])((?:ssl)?password=)[^&]*")
+_KEYWORD = re.compile(r"(?is)((?:ssl)?password\s*=\s*)(?:'(?:[^'\\]|\\.)*'?|(?:\\.|\S)*)")
+"""The password of a connection string such as `host=h password=p`."""
 
 
 class Place(NamedTuple):
@@ -67,5 +71,9 @@ def _sqlite(path: str, options: str) -> Place:
 
 
 def without_password(url: str) -> str:
-    """The URL of a store as it may be shown."""
-    return _OPTION.sub(r"\1***", _USER.sub(r"\1\2:***@", url))
+    """Return the URL of a store, or a text that was meant as one, with `***` for its password."""
+    if url.startswith("sqlite:///"):  # A path, which may have any letters.
+        return url
+    if url.startswith(_POSTGRES):
+        return _OPTION.sub(r"\1***", _USER.sub(r"\1\2:***@", url))
+    return _KEYWORD.sub(r"\1***", _ANY_USER.sub(r"\1\2:***@", _OPTION.sub(r"\1***", url)))

@@ -104,34 +104,52 @@ class Folder:
         """Files and folders under `start` whose name, or path under the folder, fits `pattern`, in order of name; links
         that lead out are left out, and links to folders are not followed. Folders of programs are not looked into.
         """
-        try:
-            inside = sorted(os.scandir(start), key=lambda found: found.name)
-        except OSError:
-            return
-        for found in inside:
+        levels = [_scan(start)]  # A list, not recursion: a folder may be nested deeper than Python's stack.
+        while levels:
+            found = next(levels[-1], None)
+            if found is None:
+                levels.pop()
+                continue
             place = Path(found.path)
             if found.is_symlink() and not self._is_inside(place):
                 continue
             if _fits(place.name, pattern) or _fits(self.name_of(place), pattern):
                 yield place
             if deep and found.is_dir(follow_symlinks=False) and found.name not in SKIPPED:
-                yield from self.walk(place, pattern)
+                levels.append(_scan(place))
+
+    def make_parents(self, place: Path) -> None:
+        """Make the folders above a place that do not exist."""
+        missing = []
+        while not place.parent.exists():
+            place = place.parent
+            missing.append(place)
+        for folder in reversed(missing):
+            folder.mkdir(exist_ok=True)
 
     def _is_inside(self, place: Path) -> bool:
         try:
             self.place(self.name_of(place))
         except ToolFailed:
             return False
-        return place.exists()
+        return os.path.exists(place)
 
     def _near(self, place: Path) -> str:
         """Another file of that name, for a model that forgot the folder."""
         for number, found in enumerate(self.walk(self.root)):
-            if found.name == place.name and found.is_file():
+            if found.name == place.name and os.path.isfile(found):
                 return self.name_of(found)
             if number > 5_000:
                 break
         return ""
+
+
+def _scan(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """Return the entries of a folder in order of name; none if it cannot be read."""
+    try:
+        return iter(sorted(os.scandir(folder), key=lambda entry: entry.name))
+    except OSError:
+        return iter(())
 
 
 def _fits(name: str, pattern: str) -> bool:

@@ -39,7 +39,7 @@ def files(folder: str | os.PathLike[str], *, read_only: bool = False, needs_appr
             deep: Whether to list what is in folders, too.
         """
         start = home.place(path)
-        if not start.is_dir():
+        if not os.path.isdir(start):
             raise ToolFailed(f"There is no folder {path[:200]}.")
         found = list(islice(home.walk(start, pattern, deep=deep), 10_000))
         listed = [_listed(home, place) for place in found[:_MOST_LISTED]]
@@ -109,7 +109,7 @@ def files(folder: str | os.PathLike[str], *, read_only: bool = False, needs_appr
 
 def _listed(home: Folder, place: Path) -> str:
     name = home.name_of(place)
-    if place.is_dir():
+    if os.path.isdir(place):
         return f"{name}/"
     try:
         return f"{name} {place.stat().st_size:,}"
@@ -151,7 +151,7 @@ def _write(home: Folder, place: Path, path: str, text: str) -> None:
     beside = place.with_name(f".{secrets.token_hex(8)}.part")
     try:
         body = text.encode()
-        place.parent.mkdir(parents=True, exist_ok=True)
+        home.make_parents(place)
         with open(beside, "xb") as file:
             file.write(body)
         if place.exists():

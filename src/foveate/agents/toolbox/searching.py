@@ -49,7 +49,7 @@ def search(folder: str | os.PathLike[str]) -> tuple[Tool, ...]:
         places = [start] if start.is_file() else home.walk(start, files)
         found: list[str] = []
         for number, place in enumerate(places):
-            if not place.is_file():
+            if not os.path.isfile(place):
                 continue
             if time.monotonic() > looked.until or number > _MOST_FILES:
                 looked.notes.append(f"stopped at {home.name_of(place)}: there is too much here; name a folder or files")

@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ...errors import BadSetting
 from ..tools import Tool, ToolFailed, tool
@@ -36,30 +36,48 @@ _going_on: set[subprocess.Popen[bytes]] = set()
 """Commands that run now, in this program."""
 _beginning = threading.RLock()
 """Held while a command is begun, so that whoever stops them all finds it."""
-_SECRET = ("API_KEY", "APIKEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "PRIVATE_KEY", "ACCESS_KEY")
+_BASE = (
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "LC_ALL",
+    "LC_COLLATE",
+    "LC_CTYPE",
+    "LC_MESSAGES",
+    "LC_MONETARY",
+    "LC_NUMERIC",
+    "LC_TIME",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+)
+"""Variables of this program that every command sees."""
 
 
 def shell(
     folder: str | os.PathLike[str],
     timeout: float = 60,
     *,
-    environment: Mapping[str, str] | None = None,
+    environment: Iterable[str] | Mapping[str, str] = (),
     needs_approval: bool = True,
 ) -> tuple[Tool, ...]:
     """`run_command`: a command of `/bin/sh`, begun in `folder`.
 
     A command can reach all that this program can, whatever the folder: so each is approved first, unless
     `needs_approval` is False. `timeout`: seconds; then the command is killed. When it has ended, or was killed, what it
-    started is killed too, but for what made itself a session of its own. `environment`: the variables that it sees; by
-    default those of this program, without those whose names look like keys and passwords. Raises BadSetting where there
-    is no such folder, or for a timeout that is not above 0.
+    started is killed too, but for what made itself a session of its own. A command sees the base variables of
+    this program (PATH, HOME, USER, LOGNAME, SHELL, LANG, LANGUAGE, LC_*, TERM, TMPDIR, TZ) and no others, as they may
+    be secrets. `environment` names more of them, such as ("JAVA_HOME", "CI"); a mapping of names to values replaces
+    them all. Raises BadSetting if there is no such folder, or for a timeout that is not above 0.
     """
     home = Folder(folder)
     if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= _LONGEST_TIMEOUT:
         raise BadSetting(f"timeout= is seconds, above 0 and at most {_LONGEST_TIMEOUT:,}; not {timeout!r:.60}.")
-    if environment is not None and not isinstance(environment, Mapping):
-        raise BadSetting(f"environment= is a mapping of names to values, not {environment!r:.60}.")
-    seen = _without_secrets(os.environ) if environment is None else dict(environment)
+    variables = _variables(environment)
 
     def run_command(command: str) -> str:
         """Run a command of the shell, and return what it printed and its exit code.
@@ -69,7 +87,7 @@ def shell(
         Args:
             command: The command, as for sh -c.
         """
-        return _run(command, home, timeout, seen)
+        return _run(command, home, timeout, variables)
 
     return (tool(run_command, needs_approval=needs_approval, together=False),)
 
@@ -177,5 +195,19 @@ def _name_of(code: int) -> str:
     return ""
 
 
-def _without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if not any(word in name.upper() for word in _SECRET)}
+def _variables(environment: Iterable[str] | Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that a command sees."""
+    if isinstance(environment, Mapping):
+        names: list[object] = [text for item in environment.items() for text in item]
+    elif isinstance(environment, str) or not isinstance(environment, Iterable):
+        names = [None]
+    else:
+        environment = names = list(environment)  # type: ignore[assignment]
+    if not all(isinstance(name, str) for name in names):
+        raise BadSetting(
+            f'environment= must be names of variables, such as ("JAVA_HOME",), or a mapping of names to values, not '
+            f"{type(environment).__name__}."
+        )
+    if isinstance(environment, Mapping):
+        return dict(environment)
+    return {name: os.environ[name] for name in (*_BASE, *environment) if name in os.environ}
