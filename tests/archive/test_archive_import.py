@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 from worlds import LONG, TENANT, build, contents, furnish
 
-from foveate.archive import Count, Imported, export_archive, import_archive
+from foveate.archive import Count, Imported, export_archive, import_archive, reading
 from foveate.archive.lines import Tally, decode, encode
 from foveate.core import ids, wire
 from foveate.core.catalog import Prompt
@@ -475,3 +475,31 @@ def test_somebody_else_who_writes_to_it_meanwhile_is_told(store: MemoryStore, pa
 
     with pytest.raises(StoreError):
         import_archive(Meddled(), path)
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl"])
+def test_a_line_that_is_too_long_is_refused_without_reading_it_whole(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fault 11: a compressed file of 256 kB took 2 GB of memory."""
+    limit = "_UNPACKED_MAX" if name.endswith(".gz") else "_LINE_MAX"
+    monkeypatch.setattr(reading, limit, 4 << 20)
+    with gzip.open(tmp_path / name, "wb") if name.endswith(".gz") else open(tmp_path / name, "wb") as file:
+        for _ in range(64):
+            file.write(b" " * (1 << 20))
+    tracemalloc.start()
+    with pytest.raises(BadTranscript, match="line 1: the line is longer than 4 MiB") as refused:
+        import_archive(MemoryStore(), tmp_path / name)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 << 20
+    assert ("unpack it" in str(refused.value)) == name.endswith(".gz")
+
+
+def test_a_line_of_several_pieces_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_PIECE", 64)
+    first, second = MemoryStore(), MemoryStore()
+    build(first, [(2, 0, 0), (3, 1, 5), (7, 2, 3)])
+    export_archive(first, tmp_path / "a.jsonl.gz", tenant=TENANT)
+    import_archive(second, tmp_path / "a.jsonl.gz")
+    assert contents(second) == contents(first)

@@ -35,7 +35,7 @@ Falsify = Callable[[sqlite3.Connection], object]
 def run(*statements: str) -> Falsify:
     def falsify(connection: sqlite3.Connection) -> None:
         for statement in statements:
-            assert connection.execute(statement.format(**ROOTS)).rowcount > 0
+            assert connection.execute(statement.format(**ROOTS)).rowcount != 0
 
     return falsify
 
@@ -102,6 +102,13 @@ BY_VERIFY: dict[str, Falsify] = {
         "UPDATE message SET branch = 1 WHERE root = {one} AND branch = 2 AND position > 6",
     ),
     "a fork that left elsewhere": run("UPDATE branch SET lineage = '[[1,5,0]]' WHERE name = 'fork'"),
+    "the end of a branch cut off, and its fork left": run(
+        "UPDATE branch SET position = 5, (tip, seal) = (SELECT m.id, m.seal FROM message m WHERE m.root = {one} AND "
+        "m.branch = 1 AND m.position = 5) WHERE root = {one} AND branch = 1",
+        "DELETE FROM message WHERE root = {one} AND branch = 1 AND position > 5",
+        "DELETE FROM snapshot",
+    ),
+    "a trigger planted": run("CREATE TRIGGER hook AFTER INSERT ON message BEGIN SELECT 1; END"),
     "a name dropped": run("DELETE FROM conversation WHERE name = 'other'"),
     "a name led to another conversation": run("UPDATE conversation SET home = {other} WHERE name = 'one'"),
     "a conversation dropped, but for its name": run("DELETE FROM branch WHERE root = {other}"),

@@ -248,6 +248,15 @@ def test_a_head_is_a_line_of_text(store: SqlStore) -> None:
     assert heads_in(f"{text}\n{text}") == [kept, kept]
 
 
+def test_a_head_escapes_control_and_direction_characters_of_a_name() -> None:
+    """Printed raw, they would steer the terminal, or reverse the text that follows."""
+    name = "no\u202edrow\x9b31m\u2028\x7f\x1b[31m"
+    text = head_text(Head("", name, 1, 1))
+    assert text.isascii()
+    assert text.isprintable()
+    assert [head.name for head in heads_in(text)] == [name]
+
+
 @pytest.mark.parametrize("text", ["", "\n", "no head", "{}", '{"is":"head"}', "[1]"])
 def test_what_is_no_head_is_refused(text: str) -> None:
     with pytest.raises(BadSetting, match=r"no head"):

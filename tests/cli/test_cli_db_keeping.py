@@ -210,11 +210,17 @@ def test_heads_that_were_kept_prove_the_history(db, refused, here):
     told = json.loads(one)
     assert (told["position"], told["number"], told["time"] > 1_700_000_000_000) == (3, 1, True)
     Path("heads.jsonl").write_text(heads)
-    assert db("verify", "--head", "heads.jsonl") == "3 heads of 2 tenants verified: all is well.\n"
+    assert db("verify", "--head", "heads.jsonl") == "3 conversations of 2 tenants and 3 heads verified: all is well.\n"
     with SqliteStore("chat.db") as store:
         head = store.open("", "one")
         store.append(head, chain([user("d")], head))
-    assert db("verify", "--head", one) == "1 head verified: all is well.\n"
+    assert db("verify", "--head", one) == (
+        "one: 1 message added since the head was taken.\n"
+        "3 conversations of 2 tenants and 1 head verified: all is well.\n"
+    )
+    assert db("verify", "one", "--head", one) == (
+        "one: 1 message added since the head was taken.\n1 conversation and 1 head verified: all is well.\n"
+    )
     falsify(
         "UPDATE branch SET position = 2, tip = (SELECT id FROM message WHERE position = 2), "
         "seal = (SELECT seal FROM message WHERE position = 2) WHERE name = 'one'"
@@ -223,8 +229,29 @@ def test_heads_that_were_kept_prove_the_history(db, refused, here):
     assert db("verify", "one") == "1 conversation verified: all is well.\n"
     assert db("verify", "--head", one, code=1) == (
         "one: head: the head given knows 3 messages and 1 edits; there are 2 and 1\n"
-        "1 head verified: something is wrong with 1.\n"
+        "3 conversations of 2 tenants and 1 head verified: something is wrong with 1.\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        ("INSERT INTO conversation SELECT tenant, root + 1, 'twice', home, branch FROM conversation LIMIT 1", "twice"),
+        ("INSERT INTO record SELECT tenant, root + 1, branch, first, id, body FROM record", "a record of edits lies"),
+        ("CREATE VIEW history AS SELECT * FROM message", "view history: it is attached to history"),
+        ("CREATE TRIGGER hook AFTER INSERT ON message BEGIN SELECT 1; END", "trigger hook: it is attached to message"),
+    ],
+)
+def test_a_verification_with_heads_finds_what_one_without_finds(db, here, damage, expected):
+    """Fault 2: with --head only the chains of the named conversations were verified."""
+    Path("heads.jsonl").write_text(db("head"))
+    connection = sqlite3.connect("chat.db")
+    with connection:
+        connection.execute(damage)
+    connection.close()
+    alone, with_heads = db("verify", code=1), db("verify", "--head", "heads.jsonl", code=1)
+    assert expected in alone
+    assert with_heads.splitlines()[:-1] == alone.splitlines()[:-1]
 
 
 @pytest.mark.parametrize("command", [("verify",), ("head",), ("export", "a.jsonl")])

@@ -9,7 +9,7 @@ from .importing import Imported, import_archive
 from .lines import Count
 from .unfinished import Unfinished, drop_unfinished, unfinished
 from .views import verify_view
-from .whole import Verified, verify_all
+from .whole import Verified, verified, verify_all
 
 __all__ = [
     "Count",
@@ -24,6 +24,7 @@ __all__ = [
     "heads_in",
     "import_archive",
     "unfinished",
+    "verified",
     "verify_all",
     "verify_head",
     "verify_view",

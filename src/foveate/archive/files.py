@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, cast
 
 from ..errors import BadSetting, MissingExtra
 
-__all__ = ["UNREADABLE", "check_place", "placed", "reading", "writing"]
+__all__ = ["UNREADABLE", "check_place", "is_compressed", "placed", "reading", "writing"]
 
 UNREADABLE = (OSError, EOFError, zlib.error)
 """What reading a damaged or cut compressed file raises; zstd's own error comes out as OSError."""
@@ -118,6 +118,11 @@ def reading(path: Path) -> Iterator[BinaryIO]:
                 yield cast("BinaryIO", buffered)
         else:
             yield raw
+
+
+def is_compressed(path: Path) -> bool:
+    """Whether `reading` decompresses this file."""
+    return path.suffix in (".gz", ".zst")
 
 
 class _Unpacking(io.RawIOBase):

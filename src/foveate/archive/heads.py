@@ -7,8 +7,10 @@ only went on.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -16,10 +18,13 @@ from msgspec.structs import astuple, replace
 
 from ..errors import BadSetting, Damaged, NoSuchConversation
 from ..ports import Erased, Finding, Head, Store
+from .views import verify_view
 
-__all__ = ["KeptHead", "head_text", "heads_in", "verify_head"]
+__all__ = ["KeptHead", "Proof", "head_text", "heads_in", "prove_head", "verify_head"]
 
 _VERSION = 1
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+"""Characters of a name that end a line, steer a terminal or reverse the text after them. JSON can escape each."""
 
 
 class KeptHead(Struct, frozen=True, tag="head", tag_field="is"):
@@ -50,7 +55,8 @@ def head_text(head: Head, *, time: int = 0, erasures: Sequence[Erased] = ()) -> 
     """
     ends = head.position, head.tip, head.seal, head.number, head.record
     kept = len(erasures), _hash_of(erasures)
-    return msgspec.json.encode(KeptHead(_VERSION, head.tenant, head.name, head.root, *ends, time, *kept)).decode()
+    text = msgspec.json.encode(KeptHead(_VERSION, head.tenant, head.name, head.root, *ends, time, *kept)).decode()
+    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def heads_in(text: str) -> list[KeptHead]:
@@ -71,27 +77,61 @@ def heads_in(text: str) -> list[KeptHead]:
     return found
 
 
-def verify_head(store: Store, head: Head | KeptHead) -> list[Finding]:
-    """Whether a conversation's history still runs through a head that was taken of it: what is wrong, nothing if all is
-    well. Re-hashes everything of the conversation, as `Store.verify` does.
+class Proof(NamedTuple):
+    """The comparison of a conversation with a head that was taken from it."""
 
-    That it went on since is well. Where it was taken back to an earlier point by a fork the store kept its former
-    course under another name, and that one counts too.
+    head: Head | None
+    """The head of the conversation now; None if there is no such conversation, or it cannot be opened."""
+    findings: list[Finding]
+    """The faults; empty if the history runs through the head."""
+    note: str = ""
+    """What was added since the head was taken; "" if nothing was, or if there are faults in the head."""
+
+
+def verify_head(store: Store, head: Head | KeptHead) -> list[Finding]:
+    """Return the faults of a conversation whose history must run through `head`; an empty list if there are none.
+
+    All hashes of the conversation are computed again, as `Store.verify` does, and its saved view is compared with its
+    journal. Messages and edits that were added since are no fault. If the conversation was set back by a fork, the
+    store kept its former branch under another name; a head on that branch is valid too.
     """
+    return prove_head(store, head).findings
+
+
+def prove_head(store: Store, head: Head | KeptHead) -> Proof:
+    """Compare a conversation with a head that was taken from it: see `verify_head`."""
     try:
         now = store.open(head.tenant, head.name, create=False)
         others = [branch.head for branch in store.branches(now) if branch.head.branch != now.branch]
     except NoSuchConversation:
-        return [Finding("name", f"there is no conversation {head.name!r} any more")]
+        return Proof(None, [Finding("name", f"there is no conversation {head.name!r} any more")])
     except Damaged as error:
-        return [Finding("head", str(error))]
-    found = store.verify(_given(now, head))
-    if any(finding.where == "head" for finding in found):
+        return Proof(None, [Finding("head", str(error))])
+    findings, branch = store.verify(_given(now, head)), now
+    if any(finding.where == "head" for finding in findings):
         for other in others:
             if _has(store, other, head) and not store.verify(_given(other, head)):
-                found = store.verify(now)
+                findings, branch = store.verify(now), other
                 break
-    return [*found, *_erasures(store, now, head)] if isinstance(head, KeptHead) else found
+    note = "" if any(finding.where == "head" for finding in findings) else _since(branch, now, head)
+    if isinstance(head, KeptHead):
+        findings += _erasures(store, now, head)
+    return Proof(now, [*findings, *verify_view(store, now)], note)
+
+
+def _since(branch: Head, now: Head, head: Head | KeptHead) -> str:
+    """Describe what a branch has that its head does not: for a person who wonders what is new."""
+    counts = (
+        (branch.position - head.position, "message"),
+        (branch.number - head.number, "edit"),
+        (now.erased - head.erased, "erasure"),
+    )
+    added = [f"{count:,} {what}{'s' * (count > 1)}" for count, what in counts if count > 0]
+    listed = f"{', '.join(added[:-1])} and {added[-1]}" if len(added) > 1 else "".join(added)
+    if branch.branch != now.branch:
+        left = f"the conversation was set back since, and its former branch is called {branch.name!r}"
+        return f"{left}; {listed} added there since" if added else left
+    return f"{listed} added since the head was taken" if added else ""
 
 
 def _erasures(store: Store, now: Head, head: KeptHead) -> Iterator[Finding]:

@@ -186,7 +186,7 @@ def encode(line: Line) -> bytes:
         return json.dumps(msgspec.to_builtins(line), separators=(",", ":")).encode() + b"\n"
 
 
-def decode(line: bytes) -> Line:
+def decode(line: bytes | bytearray) -> Line:
     """The line with these bytes. Raises msgspec.DecodeError, which a ValueError is too, where they are none."""
     try:
         return cast("Line", _decoder.decode(line))
@@ -208,7 +208,7 @@ class Tally:
         self._hash = blake2b(digest_size=20, person=b"foveate file 1")
         self._counts = dict.fromkeys(Count.__struct_fields__, 0)
 
-    def add(self, line: Line, raw: bytes) -> None:
+    def add(self, line: Line, raw: bytes | bytearray) -> None:
         """Take in a line, in its bytes."""
         self._hash.update(raw)
         self._counts["lines"] += 1

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from ..errors import BadTranscript
 from . import lines
-from .files import UNREADABLE, reading
+from .files import UNREADABLE, is_compressed, reading
 from .lines import Ending, Line, Opening, Tally
 
 __all__ = ["CRAFTED", "each_line", "opening_of"]
@@ -19,7 +20,11 @@ CRAFTED = (OverflowError, RecursionError)
 """What else reading a line raises that somebody made up: numbers too large, brackets too deep."""
 
 _LINE_MAX = 1 << 30
-"""Bytes of a line; what is longer is no archive."""
+"""Bytes of a line in an uncompressed file. A longer line is no archive."""
+_UNPACKED_MAX = 1 << 28
+"""Bytes of a line in a compressed file: a small file must not be able to fill the memory."""
+_PIECE = 1 << 20
+"""Bytes of a line read at a time."""
 
 
 def opening_of(path: Path) -> Opening:
@@ -36,8 +41,9 @@ def each_line(path: Path) -> Iterator[tuple[int, Line]]:
     Only who reads to the end knows that the file is whole.
     """
     tally, number, ended = Tally(), 0, False
+    longest = _UNPACKED_MAX if is_compressed(path) else _LINE_MAX
     with reading(path) as file:
-        while raw := _next(file, path, number + 1):
+        while raw := _next(file, path, number + 1, longest):
             number += 1
             if ended:
                 raise BadTranscript(str(path), number, "something follows the end of the archive.")
@@ -60,19 +66,32 @@ def each_line(path: Path) -> Iterator[tuple[int, Line]]:
         raise _cut(path, number)
 
 
-def _next(file: object, path: Path, number: int) -> bytes:
+def _next(file: BinaryIO, path: Path, number: int, longest: int) -> bytes | bytearray:
     try:
-        raw: bytes = file.readline(_LINE_MAX)  # type: ignore[attr-defined]
+        raw: bytes | bytearray = file.readline(_PIECE)
+        if len(raw) == _PIECE and not raw.endswith(b"\n"):
+            raw = bytearray(raw)
+            while len(raw) <= longest and (piece := file.readline(_PIECE)):
+                raw += piece
+                if piece.endswith(b"\n"):
+                    break
     except UNREADABLE as error:
         raise BadTranscript(
             str(path), number, f"it cannot be unpacked from here on ({error}).", "It was cut off or damaged."
         ) from error
+    if len(raw) > longest:
+        raise BadTranscript(
+            str(path),
+            number,
+            f"the line is longer than {longest >> 20:,} MiB.",
+            "If you trust the file, unpack it and import the unpacked file." if longest < _LINE_MAX else "",
+        )
     if raw and not raw.endswith(b"\n"):
         raise _cut(path, number)
     return raw
 
 
-def _line(raw: bytes, path: Path, number: int) -> Line:
+def _line(raw: bytes | bytearray, path: Path, number: int) -> Line:
     try:
         line = lines.decode(raw)
     except (ValueError, *CRAFTED) as error:

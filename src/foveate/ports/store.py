@@ -190,6 +190,13 @@ class Store(Protocol):
         """Re-hash everything of this conversation: messages, stamps, journal, head. Nothing wrong: an empty list."""
         ...
 
+    def check_database(self) -> tuple[list[Finding], list[str]]:
+        """Let the database check its own files, and look for triggers and views in it that foveate did not make.
+
+        Returns the faults, and notes about checks that could not run.
+        """
+        ...
+
     def erase(
         self,
         head: Head,

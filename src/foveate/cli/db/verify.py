@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from msgspec import Struct
 
-from ...archive import KeptHead, Verified, heads_in, verify_all, verify_head, verify_view
+from ...archive import KeptHead, Verified, heads_in, verified, verify_all
 from ...errors import BadSetting, Damaged, FoveateError
 from ...ports import Database, Finding
 from ...replay.numbers import count, plural
@@ -30,15 +30,16 @@ def verify(
     """Hash everything anew and tell what does not match: the whole database, or the conversations that are named.
 
     The whole is every conversation of every tenant, or of the one that `--tenant` or the settings name, and whatever
-    belongs to no conversation. With `--head`, tell also whether the history still runs through heads that
-    `foveate db head` printed. Nothing is changed. Ends with 1 where something is wrong.
+    belongs to no conversation; the database checks its own files too. With `--head`, also check that each history
+    runs through the heads that `foveate db head` printed, and tell what was added since. Nothing is changed. Ends with
+    1 where something is wrong.
 
     Example: `foveate db verify --store sqlite:///chat.db`
 
     Parameters
     ----------
     conversations
-        Their names; none for all, or for those of the heads.
+        Their names; none for all.
     head
         A head, as text or in a file; `-` for standard input. May be said several times.
     erased
@@ -53,19 +54,21 @@ def verify(
         whose = tenant if tenant or where.tenant is not None else None
         for one in _looked_at(store, whose, conversations, heads):
             findings = [*one.findings, *(_left_over(store, one, sums) if erased and one.name else ())]
-            sums.add(one, bool(findings))
+            sums.add(one, len(findings))
             told(f"{plural(sums.conversations, 'conversation')}, {plural(sums.messages, 'message')} verified")
             for finding in findings:
                 if as_json:
                     print_json([_Told(one.tenant, one.name, finding.where, finding.problem)])
                 else:
-                    say(f"{_label(one, tenant)}: {finding.where}: {printable(finding.problem)}")
+                    say(f"{_label(one, tenant)}: {printable(finding.where)}: {printable(finding.problem)}")
+            for note in () if as_json else one.notes:
+                say(f"{_label(one, tenant)}: {printable(note)}." if one.name else printable(note))
     if where.tenant and not (conversations or heads or sums.conversations or sums.strays):
         raise BadSetting(NOBODYS)  # Not "all is well": the name may be misspelt, or all of it is gone.
     if not as_json:
         if erased:
             say(f"{plural(sums.erased, 'message')} erased.")
-        say(f"{sums.said(are_heads=bool(heads) and not conversations)}.")
+        say(f"{sums.said(len(heads))}.")
     return 1 if sums.wrong or sums.strays else 0
 
 
@@ -88,18 +91,19 @@ class _Sums:
         self.seen: set[tuple[str, str]] = set()
         """Conversations of which was counted what is erased."""
 
-    def add(self, one: Verified, is_wrong: bool) -> None:
+    def add(self, one: Verified, findings: int) -> None:
         if not one.name:
-            self.strays += 1
+            self.strays += findings
             return
         self.conversations += 1
         self.messages += one.messages
         self.tenants.add(one.tenant)
-        self.wrong += is_wrong
+        self.wrong += bool(findings)
 
-    def said(self, *, are_heads: bool) -> str:
-        what = plural(self.conversations, "head" if are_heads else "conversation")
+    def said(self, heads: int) -> str:
+        what = plural(self.conversations, "conversation")
         of = f" of {plural(len(self.tenants), 'tenant')}" if len(self.tenants) > 1 else ""
+        of += f" and {plural(heads, 'head')}" if heads else ""
         wrong = [f"something is wrong with {count(self.wrong)}"] if self.wrong else []
         if self.strays:
             wrong.append(f"{plural(self.strays, 'thing')} belong{'s' * (self.strays == 1)} to no conversation")
@@ -125,14 +129,16 @@ def _left_over(store: Database, one: Verified, sums: _Sums) -> list[Finding]:
 
 
 def _looked_at(store: Database, whose: str | None, names: tuple[str, ...], heads: list[KeptHead]) -> Iterator[Verified]:
-    for kept in heads:
-        yield Verified(kept.tenant, kept.name, kept.position, tuple(verify_head(store, kept)))
+    if not names:
+        yield from verify_all(store, tenant=whose, heads=heads)
+        return
     tenant = whose or ""
     for name in names:
+        own = [kept for kept in heads if (kept.tenant, kept.name) == (tenant, name)]
         try:
-            head = store.open(tenant, name, create=False)
-            yield Verified(tenant, name, head.position, (*store.verify(head), *verify_view(store, head)))
+            yield verified(store, store.open(tenant, name, create=False), own)
         except Damaged as error:
             yield Verified(tenant, name, findings=(Finding("head", str(error)),))
-    if not names and not heads:
-        yield from verify_all(store, tenant=whose)
+    for kept in heads:
+        if kept.tenant != tenant or kept.name not in names:
+            yield verified(store, None, [kept])

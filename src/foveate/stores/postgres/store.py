@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Generic, TypeVar
 
-from ...errors import BadSetting, MissingExtra, StoreError
-from ...ports import Clock
+from ...errors import BadSetting, Damaged, MissingExtra, StoreError
+from ...ports import Clock, Finding
 from ..codec import Codec
 from ..sql import SqlStore
 from ..sql.driver import Dialect, Row, Session, WordIndex
@@ -44,6 +44,32 @@ _WRITE = b"BEGIN ISOLATION LEVEL READ COMMITTED"
 _COMMIT = b"COMMIT"
 
 _TABLES = "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = current_schema()"
+_TRIGGERS = """
+    SELECT t.tgname, c.relname
+    FROM pg_catalog.pg_trigger t
+    JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    WHERE n.nspname = current_schema() AND c.relname = ANY(?) AND NOT t.tgisinternal
+        AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_depend d WHERE d.objid = t.tgfoid AND d.deptype = 'e')
+    ORDER BY t.tgname, c.relname"""
+"""Without those of an extension: Citus attaches some to the tables that it distributes."""
+_AMCHECK = """
+    SELECT quote_ident(n.nspname)
+    FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace
+    WHERE e.extname = 'amcheck'"""
+_INDEXES = """
+    SELECT CAST(i.indexrelid AS bigint), x.relname
+    FROM pg_catalog.pg_index i
+    JOIN pg_catalog.pg_class x ON x.oid = i.indexrelid
+    JOIN pg_catalog.pg_am a ON a.oid = x.relam
+    JOIN pg_catalog.pg_class c ON c.oid = i.indrelid
+    JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+    LEFT JOIN pg_catalog.pg_inherits h ON h.inhrelid = c.oid
+    LEFT JOIN pg_catalog.pg_class p ON p.oid = h.inhparent
+    WHERE n.nspname = current_schema() AND COALESCE(p.relname, c.relname) = ANY(?) AND x.relkind = 'i'
+        AND a.amname = 'btree' AND i.indisvalid
+    ORDER BY x.relname"""
+"""B-tree indexes of foveate's tables and of their partitions: the only kind that amcheck knows."""
 _PATIENT = "SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', '0', true)"
 _HERE = "SELECT set_config('search_path', quote_ident(current_schema()), true)"
 """So that what drops a table finds none of another schema on the search path."""
@@ -115,6 +141,25 @@ class PostgresDriver:
 
     def write(self, work: Callable[[Session], T]) -> T:
         return self._run(_WRITE, work)
+
+    def check(self) -> tuple[list[Finding], list[str]]:
+        triggers = self.read(lambda session: session.rows(_TRIGGERS, (list(TABLES),)))
+        findings = [
+            Finding(f"trigger {name}", f"it is attached to {table}, and foveate makes no triggers. Drop it.")
+            for name, table in triggers
+        ]
+        schemas = self.read(lambda session: session.rows(_AMCHECK))
+        if not schemas:
+            return findings, ["PostgreSQL's indexes were not checked: the extension amcheck is not installed."]
+        statement = f"SELECT {schemas[0][0]}.bt_index_check(CAST(? AS regclass))"
+        for oid, name in self.read(lambda session: session.rows(_INDEXES, (list(TABLES),))):
+            try:
+                self.read(lambda session, oid=oid: session.rows(statement, (oid,)))  # type: ignore[misc]
+            except Damaged as error:
+                findings.append(Finding(f"index {name}", f"{error} If the table is intact, REINDEX it."))
+            except StoreError as error:
+                return findings, [f"PostgreSQL's indexes were not checked: {error}"]
+        return findings, []
 
     def vacuum(self) -> None:
         connection = self._connections.borrow()

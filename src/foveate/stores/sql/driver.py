@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
+from ...ports import Finding
 from ..words import Said, Term
 
 __all__ = ["Dialect", "Driver", "Row", "Section", "Session", "WordIndex"]
@@ -125,6 +126,13 @@ class Driver(Protocol):
         """What `work` returns, once all it wrote is durable. Whatever it raises undoes what it wrote.
 
         It may be run a second time after its first run was undone, so it keeps nothing between runs.
+        """
+        ...
+
+    def check(self) -> tuple[list[Finding], list[str]]:
+        """Let the database check its own files, and find triggers and views that foveate did not make.
+
+        Returns the faults, and notes about checks that could not run.
         """
         ...
 

@@ -270,6 +270,9 @@ class SqlStore(SqlTurns, SqlBulk, SqlCensus, SqlErasing, SqlRuns, SqlCatalog):
         except Damaged as error:
             return [Finding("database", str(error))]
 
+    def check_database(self) -> tuple[list[Finding], list[str]]:
+        return self._driver.check()
+
     def close(self) -> None:
         self._driver.close()
 

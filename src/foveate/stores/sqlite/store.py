@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ...errors import StoreError
-from ...ports import Clock
+from ...ports import Clock, Finding
 from ..checks import CLOSED
 from ..codec import Codec
 from ..sql.driver import Dialect, Row, Session, WordIndex
@@ -27,6 +27,9 @@ from .writer import Writer
 __all__ = ["SqliteDriver", "SqliteStore"]
 
 T = TypeVar("T")
+
+_CHECK = "PRAGMA integrity_check(100)"
+_FOREIGN = "SELECT type, name, tbl_name FROM sqlite_master WHERE type IN ('trigger', 'view') ORDER BY type, name"
 
 
 class SqliteStore(SqlStore):
@@ -106,6 +109,20 @@ class SqliteDriver:
             raise self._file.explain(error) from error
         self._file.check()  # Again: what went into a file that was deleted meanwhile must not be acknowledged.
         return result
+
+    def check(self) -> tuple[list[Finding], list[str]]:
+        def work(session: Session) -> list[Finding]:
+            problems = [problem for (problem,) in session.rows(_CHECK) if problem != "ok"]
+            made = session.rows(_FOREIGN)
+            return [
+                *(Finding("database", f"SQLite's integrity_check reports: {problem}") for problem in problems),
+                *(
+                    Finding(f"{kind} {name}", f"it is attached to {table}, and foveate makes no {kind}s. Drop it.")
+                    for kind, name, table in made
+                ),
+            ]
+
+        return self.read(work), []
 
     def vacuum(self) -> None:
         self._check_open()
