@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from corpus import cut, messages
 
 from foveate import Edit, Replace, Span, Summarize, Target, Text
+from foveate.core.edits import Record
 from foveate.core.ids import record_id
-from foveate.core.journal import Record
 from foveate.core.profiles import profile_for
 from foveate.core.projection import Projection
 from foveate.core.redacted_form import redacted_record

@@ -81,9 +81,9 @@ if _typing.TYPE_CHECKING:
     from .aging import age_conversation, age_database, age_tenant
     from .archive import backup, export_archive, import_archive, verify_head
     from .async_conversation import AsyncConversation
-    from .core.ages import Age
     from .core.context import Context
     from .core.economy import when_it_pays
+    from .core.retention import Age
     from .engine.aging import Aged
     from .expansion import EXPAND_INSTRUCTION, Excerpt, Hit, expand_tool
     from .policies.checkpoint import checkpoint, checkpoint_edit
@@ -238,7 +238,7 @@ __all__ = [
 
 
 _LATER = {
-    "Age": ".core.ages",
+    "Age": ".core.retention",
     "Aged": ".engine.aging",
     "AgentBuilder": ".agents.builder",
     "AsyncChatAgent": ".agents.chat",

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from .core.ages import Age, Ages, read_ages
+from .core.retention import Age, Ages, read_ages
 from .errors import ConflictError
 from .ports import IMPORTING, Clock, Database, Store
 from .wiring import open_conversation

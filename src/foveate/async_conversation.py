@@ -8,9 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from .background.tasks import OneLoop, finished
-from .core.edits import Edit, Pin, Unpin
+from .core.edits import Edit, Pin, Record, Unpin
 from .core.events import Event
-from .core.journal import Record
 from .core.messages import Message, ToolCall, ToolResult
 from .core.planner import Plan
 from .core.receipts import Receipt
@@ -29,8 +28,8 @@ from .ports import Cost, Erased, Finding
 from .shell import NOT_EXPANDING, Fix, HistoryEntry, RepairReport, Shell
 
 if TYPE_CHECKING:
-    from .core.ages import Ages
     from .core.context import Context
+    from .core.retention import Ages
     from .engine.aging import Aged
 
 __all__ = ["AsyncConversation"]

@@ -6,9 +6,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from .core.edits import Edit, Pin, Unpin
+from .core.edits import Edit, Pin, Record, Unpin
 from .core.events import Event
-from .core.journal import Record
 from .core.messages import Message, ToolCall, ToolResult
 from .core.planner import Plan
 from .core.receipts import Receipt
@@ -27,8 +26,8 @@ from .ports import Cost, Erased, Finding
 from .shell import NOT_EXPANDING, Fix, HistoryEntry, RepairReport, Shell
 
 if TYPE_CHECKING:
-    from .core.ages import Ages
     from .core.context import Context
+    from .core.retention import Ages
     from .engine.aging import Aged
 
 __all__ = ["Conversation"]

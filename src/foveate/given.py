@@ -15,9 +15,8 @@ from typing import Any, TypeVar, get_args
 import msgspec
 
 from .core import wire
-from .core.edits import Edit
+from .core.edits import Edit, Record
 from .core.enrich import retained_parts
-from .core.journal import Record
 from .core.messages import Message
 from .core.stamps import Origin, PartRetention
 from .errors import BadEdit, BadInput, BadMessage, BadSetting

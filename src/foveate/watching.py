@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .core.edits import Replace, Summarize
-from .core.journal import Record
+from .core.edits import Record, Replace, Summarize
 from .core.stamps import Stamp, Usage
 from .core.totals import Tally
 from .core.view import View

@@ -17,8 +17,7 @@ from foveate.archive import Count, Imported, export_archive, import_archive, rea
 from foveate.archive.lines import Tally, decode, encode
 from foveate.core import ids, wire
 from foveate.core.catalog import Prompt
-from foveate.core.edits import Hide, Target
-from foveate.core.journal import Record
+from foveate.core.edits import Hide, Record, Target
 from foveate.core.messages import user
 from foveate.core.runs import AgentRun, AgentRunStep
 from foveate.core.stamps import Stamp

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from foveate.core import ids, wire
-from foveate.core.edits import Edit, Restore, named_by
-from foveate.core.journal import Record
+from foveate.core.edits import Edit, Record, Restore, named_by
 from foveate.core.messages import Message
 from foveate.core.profiles import PROFILES, Profile
 from foveate.core.projection import Projection

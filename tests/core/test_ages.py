@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate.core.ages import Age, read_age, read_ages, read_rule
-from foveate.core.over_age import Aging, Shown, over_age_runs
+from foveate.core.retention import Age, Aging, Shown, over_age_runs, read_age, read_ages, read_rule
 from foveate.core.runs import AgentRun
 from foveate.core.stamps import Expanded, Origin, Stamp, Stamped
 from foveate.errors import BadSetting

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
+from foveate.core.edits import Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Task, Unpin
 from foveate.core.events import EXPIRED, Event, added, of_record
 from foveate.core.explain import explain
 from foveate.core.handles import Handle, parse_handle
-from foveate.core.journal import Record
 from foveate.core.messages import Text
 from foveate.core.receipts import Receipt, receipt_of
 from foveate.core.stamps import Stamp

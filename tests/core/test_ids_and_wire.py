@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from foveate.core import ids, wire
-from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
-from foveate.core.journal import Record
+from foveate.core.edits import Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Unpin
 from foveate.core.messages import Extra, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, user
 from foveate.core.stamps import Expanded, Lease, PartRetention, Retention, Stamp, Stop, Usage
 from foveate.errors import BadEdit, BadMessage

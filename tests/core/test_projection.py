@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin, meet
+from foveate.core.edits import Edit, Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Unpin, meet
 from foveate.core.effective_edits import EffectiveEdits, gaps, inverse_edits
-from foveate.core.journal import Record
 from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, assistant
 from foveate.core.projection import Projection
 from foveate.core.snapshots import Cover, Facts, Row, Snapshot, topmost

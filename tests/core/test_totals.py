@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate import BadEdit, BadInput, DoesNotFit, Span, Summarize, Target, Text, Totals, open_conversation
-from foveate.core.edits import Hide, Pin, Replace, Restore, Task
-from foveate.core.journal import Record
+from foveate.core.edits import Hide, Pin, Record, Replace, Restore, Task
 from foveate.core.messages import Message, ToolCall, assistant, tool_result, user
 from foveate.core.stamps import Expanded, Stamp, Usage
 from foveate.core.totals import Tally

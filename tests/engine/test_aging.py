@@ -22,10 +22,10 @@ from foveate import (
     open_async_conversation,
     open_conversation,
 )
-from foveate.core.ages import Age
 from foveate.core.edits import Hide, Replace, Span, Summarize, Target
 from foveate.core.messages import Message, Text, ToolCall, assistant, system, tool_result, user
 from foveate.core.redacted_form import ERASED
+from foveate.core.retention import Age
 from foveate.core.rules import check
 from foveate.core.runs import AgentRun
 from foveate.core.stamps import Usage

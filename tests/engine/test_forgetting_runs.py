@@ -24,8 +24,8 @@ from foveate import (
     Target,
     open_conversation,
 )
-from foveate.core import hidden_runs
-from foveate.core.journal import Record
+from foveate.core import snapshots
+from foveate.core.edits import Record
 from foveate.core.snapshots import Snapshot
 from foveate.engine import Step, folding, state, summing
 from foveate.ports import Head
@@ -37,7 +37,7 @@ from .test_state_machine import TwoStores
 
 def forget(chat: Conversation, kept: int) -> None:
     """Let go of all but so many hidden runs."""
-    with patch.object(hidden_runs, "KEPT_MAX", kept), patch.object(hidden_runs, "_SLACK", 1):
+    with patch.object(snapshots, "KEPT_MAX", kept), patch.object(snapshots, "_SLACK", 1):
         chat._engine.projection.forget()
 
 
@@ -147,7 +147,7 @@ def test_a_window_that_moved_on_hundreds_of_times_keeps_the_newest_runs_and_the_
     assert shot is not None
     first = shot.covers[0].number
     lost = 1, 2 * first - 3, first - 1
-    assert 281 <= first <= 600 - hidden_runs.KEPT_MAX
+    assert 281 <= first <= 600 - snapshots.KEPT_MAX
     assert [cover.number for cover in shot.covers] == list(range(first, 601))
     assert (shot.covers[0].lost, shot.gone, shot.forgotten) == (lost, [], first - 1)
 

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from foveate import Conversation, SummaryRequest, View, compact_on_overflow
-from foveate.core.edits import Summarize, Task
-from foveate.core.journal import Record
+from foveate.core.edits import Record, Summarize, Task
 from foveate.errors import BadSetting, ConflictError, NoSummary
 from foveate.ports import Handed
 from foveate.stores.memory import MemoryStore

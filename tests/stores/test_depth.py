@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from foveate import Conversation, Replace, Span, Summarize, Target, Text, open_conversation, open_store
-from foveate.core import hidden_runs
+from foveate.core import snapshots
 from foveate.core.messages import Message, ToolCall, assistant, tool_result, user
 from foveate.stores.sql import SqlStore
 from foveate.stores.sql import statements as sql
@@ -122,7 +122,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
 def test_a_history_that_is_ten_times_as_long_asks_no_more_of_its_database(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hidden_runs, "KEPT_MAX", MOVES // 4)
+    monkeypatch.setattr(snapshots, "KEPT_MAX", MOVES // 4)
     names = {"near": MOVES, "far": 10 * MOVES}
     for name, moves in names.items():
         with opened(store, name) as chat:

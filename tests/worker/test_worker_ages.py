@@ -13,8 +13,8 @@ import msgspec
 from procrastinate.testing import InMemoryConnector
 
 from foveate import open_conversation
-from foveate.core.ages import Age, read_ages
 from foveate.core.edits import Span, Summarize
+from foveate.core.retention import Age, read_ages
 from foveate.errors import BadSetting, NoSuchConversation
 from foveate.stores.memory import MemoryStore
 from foveate.worker import Aging, Backoff, Worker, enqueue

@@ -21,7 +21,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from ..core import wire
-from ..core.journal import Record
+from ..core.edits import Record
 from ..errors import ConflictError, Damaged
 from ..ports import IMPORTING, Appended, Branch, Database, Erased, Head, Store
 from . import lines

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from ..core import ids, wire
-from ..core.journal import Record
+from ..core.edits import Record
 from ..core.runs import AgentRun, AgentRunStep
 from ..errors import BadSetting, StoreError
 from ..ports import IMPORTING, Appended, Database, Erased, Head

@@ -15,7 +15,7 @@ from ._options import Provider, policies_of
 
 if TYPE_CHECKING:
     from .. import Conversation
-    from ..core.journal import Record
+    from ..core.edits import Record
     from ..core.view import Entry, View
 
 __all__ = ["show"]

@@ -2,11 +2,14 @@
 
 An edit never touches the history. It names messages by id, never by position, so that it means the same after any
 later append, edit or fork. What it names but this conversation does not have, it leaves alone.
+
+A plan is committed as one record, or not at all. Edits are numbered from 1 over the whole journal, so that an edit
+can be named (`why`, `undo`) for ever. Records are chained by hash like the messages are (`ids.record_id`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -18,6 +21,7 @@ __all__ = [
     "Hide",
     "Path",
     "Pin",
+    "Record",
     "Replace",
     "Restore",
     "Span",
@@ -187,3 +191,34 @@ def path_of(edit: Edit) -> Path:
     """Where in its message an edit is made."""
     target = getattr(edit, "target", None)
     return target.path if isinstance(target, Target) else ()
+
+
+class Record(Struct, frozen=True, omit_defaults=True):
+    """What one commit did to the view."""
+
+    first: int
+    """Number of its first edit; the others follow."""
+    edits: tuple[Edit, ...]
+    turn: int
+    """The first model call that sees the change."""
+    time: int
+    """Milliseconds since 1970, by the conversation's clock."""
+    tip: str
+    """Id of the newest message when it was planned: what came later is not covered by it."""
+    position: int
+    """Position of that message."""
+    tokens_before: int = 0
+    tokens_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    author: str = ""
+    """`plan` where policies made it, otherwise the call that did: `expand`, `pin`, `undo`, `edit`, ..."""
+
+    @property
+    def last(self) -> int:
+        """Number of its last edit."""
+        return self.first + len(self.edits) - 1
+
+    def numbered(self) -> Iterator[tuple[int, Edit]]:
+        """Its edits, each with its number."""
+        return enumerate(self.edits, self.first)

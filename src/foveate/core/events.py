@@ -7,8 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from .edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, TaskState, Unpin
-from .journal import Record
+from .edits import Edit, Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Task, TaskState, Unpin
 from .stamps import Stamp
 
 __all__ = ["EXPIRED", "Event", "EventKind", "added", "of_message", "of_record"]

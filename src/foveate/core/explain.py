@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from msgspec import structs
 
 from ..errors import CompactionFailed
-from .edits import Edit, Hide, Pin, Replace, Restore, Summarize, Target, Task, Unpin
-from .journal import Record
+from .edits import Edit, Hide, Pin, Record, Replace, Restore, Summarize, Target, Task, Unpin
 from .planner import Policy
 from .projection import Projection
 from .summaries import Answer, NeedsSummary

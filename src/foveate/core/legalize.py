@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from .messages import Message, Text, ToolCall, ToolResult
 from .profiles import Profile
 from .redacted_form import ERASED
-from .slots import Counter, Slot, reshaped
+from .rendering import Counter, Slot, reshaped
 from .view import Entry
 
 __all__ = ["ANSWER_ERASED", "MAX_CALL_ID", "NO_ANSWER", "OPENING", "Legalizer"]

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from ..errors import BadSetting, DoesNotFit
 from .budget import NEAR, aimed, is_over
-from .edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin, named_by
-from .journal import Record
+from .edits import Edit, Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Task, Unpin, named_by
 from .projection import Projection
 from .rendering import applies
 from .summaries import Answer, NeedsSummary, SummaryRequest

@@ -18,6 +18,7 @@ from .edits import (
     Hide,
     Path,
     Pin,
+    Record,
     Replace,
     Restore,
     Span,
@@ -30,16 +31,27 @@ from .edits import (
     path_of,
 )
 from .effective_edits import EffectiveEdits, unpinned
-from .hidden_runs import forget, hull, is_held, pieces, without
-from .journal import Record
 from .legalize import Legalizer
 from .messages import Message, Text
 from .profiles import Profile
 from .redacted_form import is_erased
-from .rendering import edited
+from .rendering import Counter, Slot, edited
 from .sizes import tokens_of
-from .slots import Counter, Slot
-from .snapshots import VERSION, Cover, Facts, Gone, KeptSlot, Row, Snapshot, topmost
+from .snapshots import (
+    VERSION,
+    Cover,
+    Facts,
+    Gone,
+    KeptSlot,
+    Row,
+    Snapshot,
+    forget,
+    hull,
+    is_held,
+    pieces,
+    topmost,
+    without,
+)
 from .stamps import Stamp
 from .view import Entry, Pinned
 from .wire import encode_message

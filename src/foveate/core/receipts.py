@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from .edits import Edit, Replace, Summarize
-from .journal import Record
+from .edits import Edit, Record, Replace, Summarize
 
 __all__ = ["Receipt", "receipt_of"]
 

@@ -13,8 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from . import wire
-from .edits import Edit, Replace, Summarize
-from .journal import Record
+from .edits import Edit, Record, Replace, Summarize
 from .messages import Text
 from .stamps import Stamp
 

@@ -14,8 +14,7 @@ from copy import copy
 import msgspec
 from msgspec import Struct
 
-from .edits import Replace, Restore, Summarize, Task
-from .journal import Record
+from .edits import Record, Replace, Restore, Summarize, Task
 from .messages import Message, ToolCall
 from .stamps import Stamp, Usage
 from .view import Entry, Prices

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from ..errors import BadEdit, BadMessage
-from .journal import Record
+from .edits import Record
 from .messages import Message, Part
 from .stamps import Stamp
 

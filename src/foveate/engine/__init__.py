@@ -34,7 +34,7 @@ from .steps import Effect, Step
 from .summing import Summing
 
 if TYPE_CHECKING:
-    from ..core.ages import Age
+    from ..core.retention import Age
     from .aging import Aged
 
 __all__ = ["NOTHING_SAID", "About", "Addition", "Effect", "Engine", "Step"]

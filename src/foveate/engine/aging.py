@@ -1,6 +1,6 @@
 """Ages: what of the history was kept long enough is erased, a piece at a time; what the view still shows waits.
 
-Which messages these are is worked out in `core/over_age.py`, from their stamps. Here stamps, views of forks and, where
+Which messages these are is worked out in `core/retention.py`, from their stamps. Here stamps, views of forks and, where
 a rule asks for them, bodies are fetched for it, and the store is told to erase.
 """
 
@@ -13,11 +13,10 @@ from typing import NamedTuple
 
 from msgspec import Struct, structs
 
-from ..core.ages import Age, AgeKind
 from ..core.edits import Summarize
 from ..core.handles import places_quoted
-from ..core.over_age import Aging, Shown, Wait, over_age_runs, shows_again
 from ..core.redacted_form import ERASED
+from ..core.retention import Age, AgeKind, Aging, Shown, Wait, over_age_runs, shows_again
 from ..core.runs import AgentRun
 from ..core.stamps import Stamped
 from ..core.view import Entry

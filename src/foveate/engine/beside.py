@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from ..core.edits import Summarize, Task
-from ..core.journal import Record
+from ..core.edits import Record, Summarize, Task
 from ..core.planner import Plan, Policy, draw_up
 from ..core.summaries import Answer
 from ..errors import ConflictError, NoSummary

@@ -8,10 +8,9 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from ..core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin, meet, named_by
+from ..core.edits import Edit, Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Unpin, meet, named_by
 from ..core.effective_edits import EffectiveEdits, gaps, inverse_edits
 from ..core.handles import Handle, parse_handle
-from ..core.journal import Record
 from ..core.projection import Projection
 from ..core.rendering import applies
 from ..core.view import Entry

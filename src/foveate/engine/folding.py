@@ -12,8 +12,7 @@ from functools import partial
 from msgspec import structs
 
 from ..core import wire
-from ..core.edits import Hide, Restore, Span, Summarize, named_by
-from ..core.journal import Record
+from ..core.edits import Hide, Record, Restore, Span, Summarize, named_by
 from ..core.messages import Message
 from ..core.profiles import Profile
 from ..core.projection import Projection

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..core import ids, wire
-from ..core.journal import Record
+from ..core.edits import Record
 from ..core.redacted_form import redacted_record
 from ..ports import Appended, Head
 

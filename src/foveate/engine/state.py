@@ -12,8 +12,7 @@ from msgspec import structs
 
 from ..core import ids
 from ..core.caches import forget
-from ..core.edits import Edit, Restore, Summarize, Task
-from ..core.journal import Record
+from ..core.edits import Edit, Record, Restore, Summarize, Task
 from ..core.messages import Message
 from ..core.planner import Policy, Stage
 from ..core.profiles import Profile

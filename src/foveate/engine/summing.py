@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
 
-from ..core.journal import Record
+from ..core.edits import Record
 from ..core.projection import Projection
 from ..core.totals import Tally, Totals
 from ..ports import Appended

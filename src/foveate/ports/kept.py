@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from ..core.journal import Record
+from ..core.edits import Record
 from ..core.stamps import Stamp
 
 __all__ = ["IMPORTING", "Appended", "Branch", "Erased", "Finding", "Found", "Head", "Stray", "Tail"]

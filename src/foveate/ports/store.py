@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
-from ..core.journal import Record
+from ..core.edits import Record
 from ..core.runs import AgentRun, AgentRunStep, Claim
 from ..core.stamps import Stamped
 from .kept import Appended, Branch, Erased, Finding, Found, Head, Stray, Tail

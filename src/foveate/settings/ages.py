@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..core.ages import Age, read_ages
+from ..core.retention import Age, read_ages
 from ..errors import BadSetting
 from ..policies.presets.said import Level, Source
 from ..policies.presets.toml_file import TomlFile

@@ -22,7 +22,7 @@ from ..ports import Erased, Head
 from .held import Held
 
 if TYPE_CHECKING:
-    from ..core.ages import Ages
+    from ..core.retention import Ages
     from ..engine.aging import Aged
 
 __all__ = ["Editing"]
@@ -120,7 +120,7 @@ class Editing(Held):
         return done
 
     def _age(self, ages: Ages, reason: str, who: str, dry_run: bool) -> Step[Aged]:
-        from ..core.ages import read_ages  # What few need.
+        from ..core.retention import read_ages  # What few need.
 
         given.text("reason=", reason)
         given.text("who=", who)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .. import given
+from ..core.edits import Record
 from ..core.events import Event, of_record
-from ..core.journal import Record
 from ..core.profiles import Profile
 from ..core.view import Budget, View
 from ..engine import Engine, Step

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from .. import given
-from ..core.edits import Task
+from ..core.edits import Record, Task
 from ..core.events import Event, of_message, of_record
 from ..core.explain import explain, held_back
-from ..core.journal import Record
 from ..core.messages import Message
 from ..core.receipts import Receipt, receipt_of
 from ..core.totals import Totals

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..core import ids, wire
-from ..core.journal import Record
+from ..core.edits import Record
 from ..core.redacted_form import redacted_record, redacted_stamp
 from ..core.runs import AgentRun, AgentRunStep, Claim
 from ..core.stamps import Stamp

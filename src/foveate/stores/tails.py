@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..core.journal import Record
+from ..core.edits import Record
 from ..core.stamps import Stamp
 from ..ports import Appended, Head
 

@@ -12,8 +12,7 @@ import pytest
 from msgspec import structs
 
 from ..core import ids, wire
-from ..core.edits import Edit, Hide, Replace, Span, Summarize, Target, Task
-from ..core.journal import Record
+from ..core.edits import Edit, Hide, Record, Replace, Span, Summarize, Target, Task
 from ..core.messages import Message, Text, ToolCall, assistant, tool_result, user
 from ..core.redacted_form import ERASED, is_erased, redacted_stamp
 from ..core.runs import AgentRun, AgentRunStep

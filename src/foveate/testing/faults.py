@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any, TypeVar
 
 from ..core.catalog import Action, Binding, Prompt
-from ..core.journal import Record
+from ..core.edits import Record
 from ..core.runs import AgentRun, AgentRunStep, Claim
 from ..errors import StoreError
 from ..ports import Appended, Branch, Catalog, Database, Erased, Finding, Found, Head, Stamped, Store, Stray, Tail

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import structs
 
 from ..core import ids, wire
-from ..core.edits import Edit, Hide, Target
-from ..core.journal import Record
+from ..core.edits import Edit, Hide, Record, Target
 from ..core.messages import Message
 from ..core.redacted_form import redacted_record, redacted_stamp
 from ..core.stamps import Origin, Stamp

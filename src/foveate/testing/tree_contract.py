@@ -6,8 +6,7 @@ import pytest
 from msgspec import structs
 
 from ..core import ids, wire
-from ..core.edits import Hide, Target
-from ..core.journal import Record
+from ..core.edits import Hide, Record, Target
 from ..core.messages import user
 from ..core.runs import AgentRun, AgentRunStep
 from ..core.stamps import Stamp

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from ..aging import age_conversation, age_database, age_tenant
-from ..core.ages import Age, read_rule
+from ..core.retention import Age, read_rule
 from ..errors import BadSetting
 from ..ports import Database
 from .compacting import Compaction, hashed

@@ -14,8 +14,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.edits import Summarize
-from ..core.journal import Record
+from ..core.edits import Record, Summarize
 from ..core.receipts import receipt_of
 from ..core.summaries import Summary, SummaryRequest
 from ..errors import BadSetting, NoSummary

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..core.ages import Age
+from ..core.retention import Age
 from ..errors import BadSetting
 from ..ports import Erased, Store
 from ..stores.erasing_all import erase_conversation, erase_tenant

@@ -13,7 +13,7 @@ from procrastinate.jobs import JobDeferrer
 from psycopg.rows import tuple_row
 
 from .. import given
-from ..core.ages import Ages, read_ages
+from ..core.retention import Ages, read_ages
 from ..errors import BadSetting
 from ..ports import Handed
 from .aging import Aging

@@ -26,7 +26,7 @@ from procrastinate.tasks import Task
 from .. import given
 from ..background.tasks import finished
 from ..background.threads import ThreadJob
-from ..core.ages import Age, Ages, read_ages
+from ..core.retention import Age, Ages, read_ages
 from ..errors import BadSetting, StoreError
 from ..ports import Database, Summarizer
 from ..stores.postgres.pool import Patient

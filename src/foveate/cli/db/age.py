@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from cyclopts import Parameter
 
-from ...core.ages import Age, read_rule
+from ...core.retention import Age, read_rule
 from ...errors import BadSetting, ConflictError
 from ...ports import Database
 from ...replay.numbers import count, plural

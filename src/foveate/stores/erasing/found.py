@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...core.journal import Record
+from ...core.edits import Record
 from ...core.runs import AgentRun, AgentRunStep
 from ...core.stamps import Stamp
 from ...ports import Erased, Finding

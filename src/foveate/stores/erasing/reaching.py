@@ -11,10 +11,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ...core.edits import Edit, Hide, Replace, Restore, Summarize, named_by
+from ...core.edits import Edit, Hide, Record, Replace, Restore, Summarize, named_by
 from ...core.effective_edits import EffectiveEdits
 from ...core.handles import parse_handle, places_quoted
-from ...core.journal import Record
 from ...core.redacted_form import erased_edit, erased_stamp, is_erased
 from ...core.runs import AgentRun, AgentRunStep, step_name
 from ...core.snapshots import Cover, Snapshot, topmost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from ...core.journal import Record
+from ...core.edits import Record
 from ...core.messages import Message
 from ...core.runs import AgentRun, AgentRunStep
 from ...core.stamps import Stamp

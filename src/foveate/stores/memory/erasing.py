@@ -8,7 +8,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ...core import ids, wire
-from ...core.journal import Record
+from ...core.edits import Record
 from ...core.messages import Message
 from ...core.redacted_form import redacted_record, redacted_stamp
 from ...core.runs import AgentRun, AgentRunStep

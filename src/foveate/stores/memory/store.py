@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ...core import ids, wire
 from ...core.caches import forget
-from ...core.journal import Record
+from ...core.edits import Record
 from ...core.redacted_form import redacted_record, redacted_stamp
 from ...core.runs import AgentRun, AgentRunStep, Claim
 from ...errors import BadSetting, NoSuchConversation, StoreError

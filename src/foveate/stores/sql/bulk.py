@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from ...core.journal import Record
+from ...core.edits import Record
 from ...errors import StoreError
 from ...ports import Erased, Head
 from ..checks import check_erased, check_prefix, check_record, commit_conflict

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...core import ids, wire
-from ...core.journal import Record
+from ...core.edits import Record
 from ...core.messages import Message
 from ...core.redacted_form import redacted_record, redacted_stamp
 from ...core.runs import AgentRun, AgentRunStep

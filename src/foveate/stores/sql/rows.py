@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from ...core import ids, wire
-from ...core.journal import Record
+from ...core.edits import Record
 from ...core.redacted_form import redacted_record, redacted_stamp
 from ...core.stamps import Stamp
 from ...errors import Damaged, NoSuchConversation

@@ -16,7 +16,7 @@ from typing import Any, Self
 from msgspec import structs
 
 from ...core import ids as identity
-from ...core.journal import Record
+from ...core.edits import Record
 from ...errors import BadSetting, Damaged, NoSuchConversation, StoreError
 from ...ports import Appended, Branch, Clock, Finding, Found, Head
 from .. import lineage

@@ -6,8 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from foveate.core import ids, wire
-from foveate.core.edits import Edit, Hide, Replace, Restore, Span, Summarize, Target
-from foveate.core.journal import Record
+from foveate.core.edits import Edit, Hide, Record, Replace, Restore, Span, Summarize, Target
 from foveate.core.messages import Text
 from foveate.core.redacted_form import ERASED, erased_edit, erased_stamp, is_erased, redacted_record, redacted_stamp
 from foveate.core.stamps import Stamp
