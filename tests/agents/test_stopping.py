@@ -249,7 +249,7 @@ def test_a_loop_agent_ends_with_a_refusal():
 
 def test_chat_shows_that_an_answer_was_cut(capsys: pytest.CaptureFixture[str]):
     from foveate.agents import Ended, Outcome
-    from foveate.cli._chat_shown import Shown, shown
+    from foveate.cli.chat.rendering import Shown, shown
     from foveate.core.runs import AgentRun
 
     def line(state: Any, reason: str) -> str:

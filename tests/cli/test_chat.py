@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import foveate
-from foveate.cli import _chat_opening as opening
-from foveate.cli._chat_commands import COMMANDS
+from foveate.cli.chat import options as opening
+from foveate.cli.chat.commands import COMMANDS
 
 Chat = Callable[..., str]
 

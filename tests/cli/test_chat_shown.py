@@ -8,9 +8,21 @@ from hypothesis import strategies as st
 
 from foveate import Hide, Message, Receipt, Target, Text, ToolCall, ToolResult, Totals, Usage, assistant
 from foveate.agents.events import Answered, Called, Changed, Ended, Outcome, Replied, Said, Thought
-from foveate.cli._chat_meter import bar, cost_table, kind_table, status
-from foveate.cli._chat_screen import Pipe
-from foveate.cli._chat_shown import Notice, Question, Shown, Told, Waiting, asked_for, shown, waits_for
+from foveate.cli.chat.rendering import (
+    Notice,
+    Question,
+    Shown,
+    Told,
+    Waiting,
+    asked_for,
+    bar,
+    cost_table,
+    kind_table,
+    shown,
+    status,
+    waits_for,
+)
+from foveate.cli.chat.screen import Pipe
 from foveate.core.context import Context
 from foveate.core.runs import AgentRun
 from foveate.core.view import Prices

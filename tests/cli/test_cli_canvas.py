@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from foveate.cli._canvas import Line, Piece, draw
+from foveate.cli.chart import Line, Piece, draw
 
 BRAILLE = " " + "".join(map(chr, range(0x2800, 0x2900)))
 

@@ -7,8 +7,8 @@ import re
 import sys
 
 from foveate import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, tool_result
-from foveate.cli import _print
-from foveate.cli._said import beginning, printable, said, shortened
+from foveate.cli import output
+from foveate.cli.text import beginning, printable, said, shortened
 
 
 class Terminal(io.StringIO):
@@ -24,7 +24,7 @@ def test_a_table_wider_than_the_terminal_continues_below_itself(monkeypatch):
     monkeypatch.setenv("COLUMNS", "24")
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    _print.print_table(
+    output.print_table(
         ("policy", "cost", "all-in", "peak"), [("none", "100 %", "100 %", "12"), ("prune", "77 %", "88 %", "9")]
     )
     assert re.sub(r"\x1b\[\d*m", "", terminal.getvalue()).splitlines() == [
@@ -40,14 +40,14 @@ def test_a_table_wider_than_the_terminal_continues_below_itself(monkeypatch):
 
 
 def test_progress_is_shown_to_a_terminal_and_to_nobody_else(monkeypatch):
-    with _print.progress("Replaying", 5) as tell:
+    with output.progress("Replaying", 5) as tell:
         assert tell is None
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
-    with _print.progress("Replaying", 1) as tell:
+    with output.progress("Replaying", 1) as tell:
         assert tell is None
-    with _print.progress("Replaying", 5) as tell:
+    with output.progress("Replaying", 5) as tell:
         assert tell is not None
         tell(3, 5, "a[b].jsonl")
     assert "Replaying" in terminal.getvalue()

@@ -115,7 +115,7 @@ def test_a_disk_that_fails_leaves_nothing_half_written(run, recording, tmp_path,
     def fail(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("foveate.cli._files.os.replace", fail)
+    monkeypatch.setattr("foveate.cli.files.os.replace", fail)
     copy = tmp_path / "copy.jsonl"
     code, _, err = run("repair", recording, "--provider", "openai", "-o", copy)
     assert (code, sorted(tmp_path.iterdir())) == (2, [recording])

@@ -14,17 +14,17 @@ from importlib.metadata import PackageNotFoundError, version
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from ..errors import FoveateError
-from ._help import description
-from ._said import complain
 from .chat import chat
 from .check import check
 from .db import db
 from .digest import digest
+from .options import description
 from .policy import list_
 from .policy import show as show_policy
 from .repair import repair
 from .replay import replay
 from .show import show
+from .text import complain
 from .worker import worker
 
 __all__ = ["app", "main"]

@@ -10,8 +10,8 @@ import msgspec
 from cyclopts import Parameter
 
 from ..errors import BadSetting, BadTranscript
-from ._print import heading, print_table, progress, say
-from ._said import complain
+from .output import heading, print_table, progress, say
+from .text import complain
 
 __all__ = ["digest"]
 

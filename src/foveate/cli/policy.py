@@ -10,7 +10,7 @@ import msgspec
 from cyclopts import Parameter
 
 from ..stores import without_password
-from ._options import settings_of
+from .options import settings_of
 
 if TYPE_CHECKING:
     from ..settings import Setting, Settings
@@ -65,7 +65,7 @@ def list_(*, as_json: Annotated[bool, Parameter(name="--json")] = False) -> int:
     from ..policies import KNOWN
     from ..policies.presets import MECHANISMS, preset
     from ..policies.presets.assembly import is_on
-    from ._print import print_table
+    from .output import print_table
 
     read = {name: preset(name.replace("-N", "-5")) for name in KNOWN}
     found = {
@@ -92,7 +92,7 @@ def _open(name: str, setting: Setting) -> object:
 
 
 def _print(settings: Settings) -> None:
-    from ._print import heading, print_table, say
+    from .output import heading, print_table, say
 
     heading(f"policy {settings['policy']}", settings.description)
     say()

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from ..errors import BadSetting, BadTranscript
-from ._files import folder_of, write_whole
-from ._options import Provider
-from ._said import complain
+from .files import folder_of, write_whole
+from .options import Provider
+from .text import complain
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +60,7 @@ def repair(
     from ..replay.numbers import plural
     from ..replay.report import notes_told
     from ..testing.bodies import check_body
-    from ._print import heading, say
+    from .output import heading, say
 
     folder_of(output)
     if output.exists() and (not force or os.path.samefile(output, file)):

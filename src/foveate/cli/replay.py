@@ -12,9 +12,9 @@ import msgspec
 from cyclopts import Parameter
 
 from ..errors import BadSetting
-from ._files import folder_of, remove_database, write_whole
-from ._options import Provider, policies_of, prices_of
-from ._said import complain
+from .files import folder_of, remove_database, write_whole
+from .options import Provider, policies_of, prices_of
+from .text import complain
 
 if TYPE_CHECKING:
     from ..core.view import Prices
@@ -83,7 +83,7 @@ def replay(
         How many processes share the work (as many as there are processors).
     """
     from ..replay.corpus import newest_recording, replay_files
-    from ._print import progress
+    from .output import progress
 
     paths = [*files, newest_recording()] if last else list(files)
     if not paths:
@@ -164,8 +164,8 @@ def _show(replayed: Sequence[Replayed], totals: Sequence[Row], wide: bool) -> No
     """The table, the chart and the sentences."""
     from ..replay.numbers import count, plural
     from ..replay.report import closing, groups, kept_apart, table
-    from ._canvas import Line
-    from ._print import heading, print_chart, print_table, say
+    from .chart import Line
+    from .output import heading, print_chart, print_table, say
 
     if not totals:
         return

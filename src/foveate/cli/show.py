@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ..errors import BadInput, BadSetting, NoSuchConversation
-from ._options import Provider, policies_of
+from .options import Provider, policies_of
 
 if TYPE_CHECKING:
     from .. import Conversation
@@ -97,7 +97,7 @@ def _is_database(file: Path) -> bool:
 def _list(file: Path) -> int:
     from ..replay.numbers import plural
     from ..wiring import open_store
-    from ._print import heading, say
+    from .output import heading, say
 
     with closing(open_store(f"sqlite:///{file}")) as store:
         names = store.names("")
@@ -142,7 +142,7 @@ def _replayed(
 def _print(chat: Conversation, title: str, turn: int | None, full: bool) -> None:
     """The view at a call, an entry a block, and its totals."""
     from ..replay.numbers import count, percent, plural
-    from ._print import heading, say
+    from .output import heading, say
 
     calls = max((row.stamp.turn for row in chat.history() if row.message.role == "assistant"), default=0)
     turn = turn if turn is not None else max(calls, 1)
@@ -168,8 +168,8 @@ def _print(chat: Conversation, title: str, turn: int | None, full: bool) -> None
 def _block(entry: Entry, records: Mapping[int, Record], full: bool) -> None:
     from ..core.explain import explain
     from ..replay.numbers import count, plural
-    from ._print import heading, say
-    from ._said import said, shortened
+    from .output import heading, say
+    from .text import said, shortened
 
     handle = f"{entry.handle}-m{entry.last}" if entry.span else entry.handle
     facts = [entry.message.role + (f" ({entry.tool})" if entry.tool else "")]

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from ..errors import BadSetting
-from ._help import description
-from ._options import settings_of
-from ._said import printable
-from .db._where import AsJson, print_json
+from .db.target import AsJson, print_json
+from .options import description, settings_of
+from .text import printable
 
 if TYPE_CHECKING:
     from ..worker import JobState
@@ -114,7 +113,7 @@ def status(
         List those that are done too.
     """
     from ..worker import job_states
-    from ._print import print_table, say
+    from .output import print_table, say
 
     jobs = job_states(settings_of()["store"] if store is None else store)
     if as_json:
@@ -156,7 +155,7 @@ def upgrade(*, store: str | None = None) -> int:
         URL of the conversations' database (as settings say).
     """
     from ..worker import set_up
-    from ._print import say
+    from .output import say
 
     set_up(settings_of()["store"] if store is None else store)
     say("The queue is up to date.")

@@ -6,19 +6,24 @@ from collections.abc import Callable, Mapping
 
 from cyclopts import App
 
-from .._help import description
-from . import action, binding, prompt, run
-from .age import age
-from .backup import backup
-from .erase import erase
-from .export import export
+from ..options import description
+from .catalog import (
+    drop_action,
+    drop_binding,
+    drop_prompt,
+    list_actions,
+    list_bindings,
+    list_prompts,
+    set_action,
+    set_binding,
+    set_prompt,
+    show_prompt,
+)
+from .erase import age, erase
 from .head import head
-from .importing import import_
-from .shards import shards
-from .tenants import tenants
-from .unfinished import unfinished
-from .upgrade import current, upgrade
-from .vacuum import vacuum
+from .maintenance import current, shards, tenants, upgrade, vacuum
+from .runs import list_runs, show_run
+from .transfer import backup, export, import_, unfinished
 from .verify import verify
 
 __all__ = ["db"]
@@ -36,24 +41,24 @@ db.command(
     _group(
         "action",
         "Something that agents can have done.",
-        {"list": action.list_, "set": action.set_, "drop": action.drop},
+        {"list": list_actions, "set": set_action, "drop": drop_action},
     )
 )
 db.command(
     _group(
         "binding",
         "Which agent has which action, and what becomes of the action's results.",
-        {"list": binding.list_, "set": binding.set_, "drop": binding.drop},
+        {"list": list_bindings, "set": set_binding, "drop": drop_binding},
     )
 )
 db.command(
     _group(
         "prompt",
         "Prompts for summaries, by name.",
-        {"list": prompt.list_, "show": prompt.show, "set": prompt.set_, "drop": prompt.drop},
+        {"list": list_prompts, "show": show_prompt, "set": set_prompt, "drop": drop_prompt},
     )
 )
-db.command(_group("run", "What agents did, step by step.", {"list": run.list_, "show": run.show}))
+db.command(_group("run", "What agents did, step by step.", {"list": list_runs, "show": show_run}))
 _COMMANDS: dict[str, Callable[..., int]] = {
     "tenants": tenants,
     "export": export,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ...archive import head_text
 from ...errors import BadSetting
 from ...ports import IMPORTING, Database, Head
-from ._where import NOWHERE, Where, check_names, opened
+from .target import NOWHERE, Where, check_names, opened
 
 __all__ = ["head"]
 

@@ -12,10 +12,10 @@ from ...archive import KeptHead, Verified, heads_in, verified, verify_all
 from ...errors import BadSetting, Damaged, FoveateError
 from ...ports import Database, Finding
 from ...replay.numbers import count, plural
-from .._said import printable
-from ._progress import progress
-from ._text import text_from
-from ._where import NOBODYS, NOWHERE, AsJson, Where, check_names, opened, print_json
+from ..files import text_from
+from ..output import status_line
+from ..text import printable
+from .target import NOBODYS, NOWHERE, AsJson, Where, check_names, opened, print_json
 
 __all__ = ["verify"]
 
@@ -45,12 +45,12 @@ def verify(
     erased
         Count what was erased too, and tell what there still is that was made of it.
     """
-    from .._print import say
+    from ..output import say
 
     check_names(conversations)
     heads = [one for said in head or () for one in heads_in(said if said.startswith("{") else text_from(said))]
     sums = _Sums()
-    with opened(where) as (store, tenant), progress() as told:
+    with opened(where) as (store, tenant), status_line() as told:
         whose = tenant if tenant or where.tenant is not None else None
         for one in _looked_at(store, whose, conversations, heads):
             findings = [*one.findings, *(_left_over(store, one, sums) if erased and one.name else ())]

@@ -13,14 +13,13 @@ from itertools import chain
 
 from msgspec import Struct
 
-from ..core.edits import Restore, Task
-from ..core.messages import Message
-from ..core.receipts import Receipt
-from ..errors import BadInput
-from ._chat_meter import cost_table, kind_table, largest
-from ._chat_shown import brief
-from ._chat_talk import Talk
-from ._said import beginning, said, shortened
+from ...core.edits import Restore, Task
+from ...core.messages import Message
+from ...core.receipts import Receipt
+from ...errors import BadInput
+from ..text import beginning, said, shortened
+from .rendering import brief, cost_table, kind_table, largest
+from .session import Talk
 
 __all__ = ["COMMANDS", "Command", "is_over"]
 

@@ -7,6 +7,7 @@ itself. What is printed comes from `replay/report.py`; nothing here decides what
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -14,10 +15,10 @@ from rich.console import Console
 from rich.text import Text
 
 from ..replay.numbers import UNKNOWN
-from ._canvas import Line, draw
-from ._said import printable
+from .chart import Line, draw
+from .text import printable
 
-__all__ = ["COLOURS", "console", "encodable", "heading", "print_chart", "print_table", "progress", "say"]
+__all__ = ["COLOURS", "console", "encodable", "heading", "print_chart", "print_table", "progress", "say", "status_line"]
 
 COLOURS = ("blue", "red", "green", "magenta", "yellow", "cyan")
 _PLAIN = {"\N{NARROW NO-BREAK SPACE}": ",", UNKNOWN: "-", "→": "->", "…": "...", "·": "-", "│": "|"}
@@ -123,3 +124,29 @@ def encodable(text: str) -> str:
 def _narrow_encoding() -> bool:
     """Whether standard output cannot write what is beyond ASCII."""
     return "utf" not in (getattr(sys.stdout, "encoding", None) or "utf-8").lower()
+
+
+_INTERVAL = 0.2
+"""Seconds."""
+
+
+@contextmanager
+def status_line() -> Iterator[Callable[[str], None]]:
+    """Something to tell how far it is, in a few words. They go to standard error, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda words: None
+        return
+    last = time.monotonic()
+
+    def tell(words: str) -> None:
+        nonlocal last
+        if time.monotonic() - last > _INTERVAL:
+            last = time.monotonic()
+            sys.stderr.write(f"\r{words}\x1b[K")
+            sys.stderr.flush()
+
+    try:
+        yield tell
+    finally:
+        sys.stderr.write("\r\x1b[K")
+        sys.stderr.flush()

@@ -13,16 +13,16 @@ from ...core.runs import AgentRun, AgentRunStep, step_name
 from ...errors import BadSetting, NoSuchConversation
 from ...ports import Database, Head
 from ...replay.numbers import plural
-from .._said import shortened
-from ._where import NOWHERE, AsJson, Where, opened, print_json
+from ..text import shortened
+from .target import NOWHERE, AsJson, Where, opened, print_json
 
-__all__ = ["list_", "show"]
+__all__ = ["list_runs", "show_run"]
 
 _LINES, _WIDTH = 6, 160
 """Of a step's input or output, unless `--full`."""
 
 
-def list_(conversation: str, /, *, as_json: AsJson = False, where: Where = NOWHERE) -> int:
+def list_runs(conversation: str, /, *, as_json: AsJson = False, where: Where = NOWHERE) -> int:
     """List the runs that agents made in a conversation and its forks, oldest first.
 
     Example: `foveate db run list support-456 --store sqlite:///chat.db`
@@ -32,7 +32,7 @@ def list_(conversation: str, /, *, as_json: AsJson = False, where: Where = NOWHE
     conversation
         Its name.
     """
-    from .._print import print_table, say
+    from ..output import print_table, say
 
     with opened(where) as (store, tenant):
         runs = store.runs(store.open(tenant, conversation, create=False))
@@ -50,7 +50,9 @@ def list_(conversation: str, /, *, as_json: AsJson = False, where: Where = NOWHE
     return 0
 
 
-def show(conversation: str, run: str, /, *, full: bool = False, as_json: AsJson = False, where: Where = NOWHERE) -> int:
+def show_run(
+    conversation: str, run: str, /, *, full: bool = False, as_json: AsJson = False, where: Where = NOWHERE
+) -> int:
     """Show a run and its steps: what each was given, and what came of it, in short.
 
     Example: `foveate db run show support-456 7f3a --full`
@@ -100,7 +102,7 @@ def _inner(store: Database, tenant: str, run: AgentRun, step: AgentRunStep) -> s
 def _print(
     run: AgentRun, steps: Sequence[AgentRunStep], places: dict[str, int], inner: dict[int, str], full: bool
 ) -> None:
-    from .._print import heading, say
+    from ..output import heading, say
 
     heading(f"run {run.id}", f"{run.agent} in {run.conversation}")
     took, tokens, cost = _measures(run)
@@ -129,7 +131,7 @@ def _print(
 
 
 def _print_text(what: str, text: str, full: bool) -> None:
-    from .._print import say
+    from ..output import say
 
     if text:
         told = text.rstrip("\n") if full else shortened(text, _LINES, _WIDTH)

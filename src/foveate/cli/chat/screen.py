@@ -14,12 +14,12 @@ from typing import Any, Protocol
 import msgspec
 from rich.text import Text
 
-from ..agents.events import Answered, Called, Changed, Ended, Inside, Replied, Said, Thought
-from ..core.context import Context
-from ..core.wire import encode_message
-from ._chat_shown import Notice, Piece, Question, Shown, Told, Waiting, brief, shown, waits_for
-from ._print import console, encodable
-from ._said import printable
+from ...agents.events import Answered, Called, Changed, Ended, Inside, Replied, Said, Thought
+from ...core.context import Context
+from ...core.wire import encode_message
+from ..output import console, encodable
+from ..text import printable
+from .rendering import Notice, Piece, Question, Shown, Told, Waiting, brief, shown, waits_for
 
 __all__ = ["PROMPT", "JsonScreen", "Pipe", "Screen", "Terminal"]
 

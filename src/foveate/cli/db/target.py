@@ -15,8 +15,8 @@ from cyclopts import Parameter
 
 from ...errors import BadSetting, FoveateError
 from ...ports import Database
-from .._files import remove_database
-from .._options import settings_of
+from ..files import remove_database
+from ..options import settings_of
 
 if TYPE_CHECKING:
     from ...stores import Place

@@ -13,25 +13,25 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..agents.chat import ChatAgent
-from ..agents.events import Changed
-from ..agents.limits import Limits
-from ..agents.toolbox import stop_commands
-from ..agents.tools import Tool
-from ..conversation import Conversation
-from ..core.context import Context
-from ..core.messages import ToolCall
-from ..core.profiles import window_of
-from ..core.receipts import Receipt
-from ..errors import BadSetting, ConversationBusy
-from ..models.demo import demo_model
-from ..models.prices import cost_of
-from ..ports import Cost, Model, Store
-from ..stores.memory import MemoryStore
-from ..wiring import open_model
-from ._chat_opening import new_name
-from ._chat_screen import Screen
-from ._chat_shown import Notice, Question, Waiting
+from ...agents.chat import ChatAgent
+from ...agents.events import Changed
+from ...agents.limits import Limits
+from ...agents.toolbox import stop_commands
+from ...agents.tools import Tool
+from ...conversation import Conversation
+from ...core.context import Context
+from ...core.messages import ToolCall
+from ...core.profiles import window_of
+from ...core.receipts import Receipt
+from ...errors import BadSetting, ConversationBusy
+from ...models.demo import demo_model
+from ...models.prices import cost_of
+from ...ports import Cost, Model, Store
+from ...stores.memory import MemoryStore
+from ...wiring import open_model
+from .options import new_name
+from .rendering import Notice, Question, Waiting
+from .screen import Screen
 
 __all__ = ["DEMO", "Opening", "Talk"]
 

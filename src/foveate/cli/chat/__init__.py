@@ -1,7 +1,7 @@
 """`foveate chat`: a conversation with a model, in the terminal or through a pipe.
 
-Reads the lines; what the options mean is `_chat_opening.py`, what a line leads to `_chat_talk.py` and
-`_chat_commands.py`, how it looks `_chat_shown.py`.
+Reads the lines; what the options mean is `options.py`, what a line leads to `session.py` and
+`commands.py`, how it looks `rendering.py`.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from ..errors import BadSetting, FoveateError
-from ..stores import without_password
-from ._options import settings_of
+from ...errors import BadSetting, FoveateError
+from ...stores import without_password
+from ..options import settings_of
 
 if TYPE_CHECKING:
-    from ._chat_screen import Screen
-    from ._chat_talk import Opening, Talk
+    from .screen import Screen
+    from .session import Opening, Talk
 
 __all__ = ["chat"]
 
@@ -86,10 +86,10 @@ def chat(
     json_
         Write one JSON object a line for everything that happens, for programs.
     """
-    from ..agents.limits import Limits
-    from ..wiring import open_store
-    from ._chat_opening import default_store, found, listed, screen_of, system_prompt, tools_named
-    from ._chat_talk import DEMO, Opening
+    from ...agents.limits import Limits
+    from ...wiring import open_store
+    from .options import default_store, found, listed, screen_of, system_prompt, tools_named
+    from .session import DEMO, Opening
 
     if name is not None and not name.strip():
         raise BadSetting("The conversation has an empty name. Give it one, or none, and it gets one.")
@@ -130,7 +130,7 @@ def chat(
 
 def _talked(opening: Opening, screen: Screen, place: str, *, is_new: bool, follows: bool) -> int:
     """Talk to the end, and return the exit code."""
-    from ._chat_talk import Talk
+    from .session import Talk
 
     with closing(Talk(opening, screen, follows=follows)) as talk:
         _greet(talk, place, is_new=is_new)
@@ -141,7 +141,7 @@ def _talked(opening: Opening, screen: Screen, place: str, *, is_new: bool, follo
 
 def _is_over(talk: Talk, screen: Screen, *, follows: bool) -> bool:
     """Read one line and do what it says. Whether it was the last."""
-    from ._chat_commands import is_over
+    from .commands import is_over
 
     try:
         if (line := _read(screen)) is None:
@@ -168,7 +168,7 @@ def _is_over(talk: Talk, screen: Screen, *, follows: bool) -> bool:
 
 def _read(screen: Screen) -> str | None:
     """What the user says next; a line that ends with a backslash goes on in the next one."""
-    from ._chat_screen import PROMPT
+    from .screen import PROMPT
 
     lines: list[str] = []
     while (line := screen.read("... " if lines else PROMPT)) is not None:
@@ -180,7 +180,7 @@ def _read(screen: Screen) -> str | None:
 
 def _greet(talk: Talk, place: str, *, is_new: bool) -> None:
     """Say which conversation this is, and where it had got to."""
-    from ._said import said, shortened
+    from ..text import said, shortened
 
     chat = talk.chat
     if is_new:

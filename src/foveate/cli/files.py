@@ -1,8 +1,9 @@
-"""Files that are written whole or not at all."""
+"""Files that are read as text, or written whole or not at all."""
 
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 from ..archive.files import check_place
 from ..errors import BadSetting
 
-__all__ = ["folder_of", "remove_database", "write_whole"]
+__all__ = ["folder_of", "remove_database", "text_from", "write_whole"]
 
 
 def folder_of(path: Path) -> Path:
@@ -60,3 +61,21 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def text_from(source: str) -> str:
+    """What stands in a file, or comes from standard input where it is `-`. Raises BadSetting where it is no UTF-8."""
+    if source.startswith("-") and source != "-":
+        raise BadSetting(f"Unknown option: {source}. A file of that name is ./{source}.")
+    name, raw = ("standard input", sys.stdin.buffer.read()) if source == "-" else (source, _read(Path(source)))
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadSetting(f"{name} is no text in UTF-8 ({error.reason} at byte {error.start}).") from error
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BadSetting(f"{path} cannot be read: {error.strerror or error}.") from error

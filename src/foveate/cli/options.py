@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -12,7 +14,7 @@ from ..errors import BadSetting
 if TYPE_CHECKING:
     from ..settings import Settings
 
-__all__ = ["Provider", "policies_of", "prices_of", "settings_of"]
+__all__ = ["Provider", "description", "policies_of", "prices_of", "settings_of"]
 
 Provider = Literal["anthropic", "openai"]
 
@@ -46,3 +48,9 @@ def prices_of(text: str) -> Prices:
     if not (0 <= read < float("inf") and 0 <= write < float("inf")):
         raise BadSetting(f"--prices takes two numbers, for reading and for writing, such as 0.1,1.25; not {text!r}.")
     return Prices(read=read, write=write)
+
+
+def description(command: Callable[..., int]) -> str:
+    """What a docstring says before its parameters, a line a paragraph: the terminal decides where lines end."""
+    paragraphs = (getdoc(command) or "").split("\n\nParameters\n")[0].split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()).replace("`", "") for paragraph in paragraphs)

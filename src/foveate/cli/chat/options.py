@@ -10,16 +10,16 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from ..agents import toolbox
-from ..agents.tools import Tool
-from ..errors import BadInput, BadSetting
-from ..ports import Store
-from ..replay.numbers import plural
-from ..stores import without_password
-from ..wiring import open_conversation
-from ._chat_screen import JsonScreen, Pipe, Screen, Terminal
-from ._print import print_table, say
-from ._said import beginning
+from ...agents import toolbox
+from ...agents.tools import Tool
+from ...errors import BadInput, BadSetting
+from ...ports import Store
+from ...replay.numbers import plural
+from ...stores import without_password
+from ...wiring import open_conversation
+from ..output import print_table, say
+from ..text import beginning
+from .screen import JsonScreen, Pipe, Screen, Terminal
 
 __all__ = ["TOOLS", "default_store", "found", "listed", "new_name", "screen_of", "system_prompt", "tools_named"]
 
