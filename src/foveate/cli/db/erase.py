@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 from cyclopts import Parameter
 
-from ...core.retention import Age, read_rule
 from ...core.handles import parse_handle
+from ...core.retention import Age, read_rule
 from ...errors import BadSetting, ConflictError, UnknownHandle
 from ...ports import Database, Erased
 from ...replay.numbers import count, plural
