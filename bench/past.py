@@ -25,7 +25,7 @@ from foveate.core.ids import record_id
 from foveate.core.profiles import profile_for
 from foveate.core.projection import Projection
 from foveate.core.redacted_form import redacted_record
-from foveate.counters.estimate import EstimatingCounter
+from foveate.counters import EstimatingCounter
 from foveate.engine.state import row_of
 from foveate.formats import get_format
 from foveate.ports import Appended, Database, Head

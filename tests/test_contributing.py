@@ -12,8 +12,8 @@ import foveate
 from foveate.core.messages import assistant, user
 from foveate.core.profiles import profile_for
 from foveate.errors import BadTranscript
-from foveate.formats.recording import Recorded
-from foveate.formats.source import Source
+from foveate.replay.recordings.recording import Recorded
+from foveate.replay.recordings.source import Source
 from foveate.testing.builders import answer, call, calls, say
 
 PAGE = Path(__file__).resolve().parent.parent / "CONTRIBUTING.md"
@@ -38,7 +38,7 @@ def test_the_example_of_a_policy_clears_old_results_of_its_tool_only():
 
 
 def test_the_example_of_a_reader_reads_and_names_damage(tmp_path):
-    reader = example("formats/chat_log.py")["READER"]
+    reader = example("replay/recordings/chat_log.py")["READER"]
     path = tmp_path / "log.jsonl"
     path.write_text('{"who": "user", "said": "hi", "at": 1700000000}\n{"who": "agent", "said": "hello"}\n')
     assert reader.recognises(Source(path).sample())

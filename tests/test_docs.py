@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from foveate.core.rules import RULES
-from foveate.formats.sniff import READERS
 from foveate.policies import KNOWN
-from foveate.replay.columns import COLUMNS
+from foveate.replay.recordings import READERS
+from foveate.replay.result import COLUMNS
 from foveate.testing import StubAnthropic, StubOpenAI, answer, call, say
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -10,7 +10,7 @@ from recordings import call, write
 from test_cli_check import ILLEGAL
 
 from foveate import Message, Reasoning, Text, ToolResult
-from foveate.formats.sniff import read_recording
+from foveate.replay.recordings import read_recording
 from foveate.testing.bodies import check_body
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from foveate.formats.sniff import read_recording
 from foveate.replay.digests import digest_figures, sum_of_figures
+from foveate.replay.recordings import read_recording
 
 
 @pytest.mark.slow

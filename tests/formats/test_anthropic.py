@@ -25,8 +25,8 @@ from foveate.core.profiles import PROFILES
 from foveate.core.stamps import Usage
 from foveate.errors import BadMessage
 from foveate.formats import get_format
-from foveate.formats._anthropic_write import NO_OUTPUT, NOTE
 from foveate.formats.anthropic import Anthropic
+from foveate.formats.anthropic.write import NO_OUTPUT, NOTE
 from foveate.testing.bodies import check_body
 
 PROFILE = PROFILES["anthropic"]

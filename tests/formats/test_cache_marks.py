@@ -7,8 +7,8 @@ from format_views import entry, loop, view
 
 from foveate.core.messages import Message, Opaque, Reasoning, Text, user
 from foveate.core.profiles import PROFILES
-from foveate.formats._anthropic_marks import MOST, STEP
 from foveate.formats.anthropic import Anthropic
+from foveate.formats.anthropic.write import MOST, STEP
 from foveate.testing.bodies import check_body
 
 PROFILE = PROFILES["anthropic"]

@@ -25,8 +25,8 @@ from foveate.core.messages import (
 from foveate.core.profiles import PROFILES
 from foveate.core.stamps import Usage
 from foveate.errors import BadMessage
-from foveate.formats._openai_write import SHOWN
-from foveate.formats.openai_chat import OpenAIChat
+from foveate.formats.openai import OpenAIChat
+from foveate.formats.openai.write import SHOWN
 from foveate.testing.bodies import check_body
 
 PROFILE = PROFILES["openai"]

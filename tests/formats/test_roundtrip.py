@@ -17,7 +17,7 @@ from foveate.core.messages import Content, Extra, Media, Message, Opaque, Part, 
 from foveate.core.profiles import PROFILES
 from foveate.errors import BadMessage
 from foveate.formats import get_format
-from foveate.formats._json import encode, object_of, text_of
+from foveate.formats.json import encode, object_of, text_of
 
 FORMATS = ["openai", "anthropic"]
 

@@ -11,7 +11,7 @@ import pytest
 from foveate.core.stamps import Stop
 from foveate.errors import BadMessage
 from foveate.formats import get_format
-from foveate.formats.sniff import read_recording
+from foveate.replay.recordings import read_recording
 
 
 def completion(reason: Any, **message: Any) -> dict[str, Any]:

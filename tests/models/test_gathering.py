@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from foveate import Message, Reasoning, Text, ToolCall
 from foveate.formats import get_format
-from foveate.models._anthropic_stream import AnthropicGatherer
-from foveate.models._openai_stream import OpenAIGatherer
+from foveate.models.anthropic import AnthropicGatherer
+from foveate.models.openai import OpenAIGatherer
 from foveate.ports import Delta
 
 

@@ -22,12 +22,12 @@ from foveate.core.rules import check
 from foveate.core.summaries import SummaryRequest
 from foveate.core.view import View
 from foveate.errors import BadSetting, DoesNotFit
-from foveate.formats.sniff import read_recording
 from foveate.policies import named
 from foveate.policies.checkpoint import BACKGROUND, PLAIN, checkpoint, checkpoint_edit
 from foveate.policies.filter_tool_results import filter_tool_results
 from foveate.policies.oldest import Numbering
 from foveate.policies.recap_batches import recap_batches
+from foveate.replay.recordings import read_recording
 from foveate.testing import answer, call, calls, chat, say, system, user
 from foveate.testing.strategies import histories, runs
 from foveate.testing.summaries import ScriptedSummarizer

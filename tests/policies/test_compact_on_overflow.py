@@ -25,7 +25,7 @@ from foveate.core.messages import Media, Message, Text
 from foveate.core.rules import check
 from foveate.core.summaries import Answer, NeedsSummary
 from foveate.core.view import Budget, View
-from foveate.formats.openai_chat import OpenAIChat
+from foveate.formats.openai import OpenAIChat
 from foveate.policies import named
 from foveate.policies.summary_input import summary_input
 from foveate.stores.memory import MemoryStore

@@ -18,7 +18,7 @@ from foveate.core.planner import draw_up
 from foveate.core.sizes import MESSAGE_TOKENS, estimate, tokens_of
 from foveate.core.view import Budget
 from foveate.errors import BadSetting
-from foveate.formats.openai_chat import OpenAIChat
+from foveate.formats.openai import OpenAIChat
 from foveate.policies import named
 from foveate.policies.prune_tool_outputs import MINIMUM, PART_MAX, PROTECT
 from foveate.testing import answer, call, calls, chat, say, system, text_of, user

@@ -17,10 +17,10 @@ from foveate.core.edits import Pin, Replace, Restore, Target
 from foveate.core.messages import Media, Message, Part, ToolCall
 from foveate.core.planner import Plan, Policy, draw_up
 from foveate.errors import BadSetting
-from foveate.formats.sniff import read_recording
 from foveate.policies.deeds import ASKS, LOOKS, READS, WRITES, Deed, deed_reader, is_same_file
 from foveate.policies.prune_tool_outputs import prune_tool_outputs
 from foveate.policies.supersede import supersede
+from foveate.replay.recordings import read_recording
 from foveate.testing import answer, call, calls, chat, say, text_of, user
 from foveate.testing.strategies import histories
 

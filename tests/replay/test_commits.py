@@ -5,8 +5,8 @@ from __future__ import annotations
 from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target
 from foveate.core.messages import Text
 from foveate.core.receipts import Receipt
-from foveate.replay.commits import edit_figures
 from foveate.replay.result import EditFigures
+from foveate.replay.run import edit_figures
 
 POSITIONS = {"a": 1, "b": 2, "c": 3, "d": 4}
 

@@ -7,8 +7,7 @@ from replay_values import entry, rendered
 
 from foveate.core.messages import ToolCall, assistant, system, tool_result, user
 from foveate.core.view import Prices
-from foveate.replay.measure import Bill, Everything, Meter, percentile, share
-from foveate.replay.mending import Mending
+from foveate.replay.measure import Bill, Everything, Mending, Meter, percentile, share
 
 
 def said(position: int, text: str, tokens: int = 100):

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from foveate.replay.money import dollars
+from foveate.replay.run import dollars
 
 
 def test_cached_tokens_are_read_at_their_price_and_the_rest_is_written():

@@ -20,7 +20,7 @@ from foveate.core.messages import system, user
 from foveate.core.sizes import tokens_of
 from foveate.core.view import Prices
 from foveate.errors import DoesNotFit
-from foveate.formats.recording import Recorded, Recording
+from foveate.replay.recordings.recording import Recorded, Recording
 from foveate.replay.result import CallFigures, EditFigures
 from foveate.replay.run import policy_name, replay
 from foveate.stores.memory import MemoryStore

@@ -7,7 +7,7 @@ from replay_values import entry
 
 from foveate.core.edits import Span
 from foveate.core.messages import ToolCall, assistant, system, tool_result, user
-from foveate.replay.visible import KINDS, Visible, sort_of
+from foveate.replay.lookup import KINDS, Visible, sort_of
 
 RESULT = tool_result("c", "the file src/app.py holds\n  3→    a whole line of the program")
 

@@ -13,8 +13,8 @@ from typing import NamedTuple
 import pytest
 
 from foveate import filter_tool_results, prune_tool_outputs
-from foveate.formats.recording import Recording
-from foveate.formats.sniff import read_recording
+from foveate.replay.recordings import read_recording
+from foveate.replay.recordings.recording import Recording
 from foveate.replay.result import Row
 from foveate.replay.run import replay
 

@@ -8,8 +8,8 @@ import pytest
 
 from foveate import open_conversation
 from foveate.archive import verify_all
-from foveate.formats.sniff import read_recording
 from foveate.policies import KNOWN, named_summarizer
+from foveate.replay.recordings import read_recording
 from foveate.replay.run import replay
 from foveate.stores.memory import MemoryStore
 from foveate.testing.bodies import BodyChecker

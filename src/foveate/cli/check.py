@@ -16,7 +16,7 @@ from ..core.messages import Message
 from ..core.sizes import tokens_of
 from ..errors import BadTranscript
 from ..formats import get_format
-from ..formats.recording import Recording
+from ..replay.recordings.recording import Recording
 from .options import Provider
 
 __all__ = ["body_of", "check", "positions"]
@@ -50,7 +50,7 @@ def check(
     lenient
         Skip damaged lines and count them, instead of stopping.
     """
-    from ..formats.sniff import read_recording
+    from ..replay.recordings import read_recording
 
     recording = read_recording(file, lenient=lenient, format=reader)
     findings = _findings(recording, provider)

@@ -79,8 +79,8 @@ def _show(path: Path, room: int | None) -> int:
 
 
 def _figures(files: tuple[Path, ...], as_json: bool, lenient: bool) -> int:
-    from ..formats.sniff import read_recording
     from ..replay.digests import DigestFigures, digest_figures, sum_of_figures, table_of
+    from ..replay.recordings import read_recording
 
     by_file: list[tuple[str, tuple[DigestFigures, ...]]] = []
     failed: list[str] = []

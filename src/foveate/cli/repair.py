@@ -56,8 +56,8 @@ def repair(
     lenient
         Skip damaged lines and count them, instead of stopping.
     """
-    from ..formats.sniff import read_recording
     from ..replay.numbers import plural
+    from ..replay.recordings import read_recording
     from ..replay.report import notes_told
     from ..testing.bodies import check_body
     from .output import heading, say

@@ -124,7 +124,7 @@ def _stored(file: Path, name: str, provider: Provider) -> Iterator[Conversation]
 def _replayed(
     file: Path, policy: str, window: int, provider: Provider, reader: str | None, lenient: bool
 ) -> Iterator[Conversation]:
-    from ..formats.sniff import read_recording
+    from ..replay.recordings import read_recording
     from ..replay.run import replay
     from ..wiring import open_conversation, open_store
 

@@ -20,7 +20,7 @@ def get_format(name: str) -> Format:
     # Imported only when asked for: whoever speaks to one provider does not pay for the others.
     match name:
         case "openai" | "openai_chat":
-            from .openai_chat import OpenAIChat
+            from .openai import OpenAIChat
 
             return OpenAIChat()
         case "anthropic":

@@ -21,8 +21,8 @@ from ..core.stamps import Usage
 from ..errors import BadSetting
 from ..formats import get_format
 from ..ports import Delta, Whole
-from ._demo_mind import answer_to
-from ._demo_tools import Offered
+from .demo_replies import answer_to
+from .demo_request import Offered
 
 __all__ = ["DemoModel", "demo_model"]
 

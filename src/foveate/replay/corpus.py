@@ -19,9 +19,9 @@ from msgspec import Struct
 
 from ..core.view import Prices
 from ..errors import BadSetting, FoveateError, IllegalView
-from ..formats.sniff import read_recording
 from ..policies import DEFAULT
 from .measure import DEFAULT_PRICES, share
+from .recordings import read_recording
 from .result import Replayed, Row
 from .run import Check, PolicyLike, policy_name, replay
 

@@ -13,10 +13,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from msgspec import Struct
 
 from . import charts
-from .columns import GROUPS, WORDS, columns_for
 from .numbers import brief, count, decimals, percent, plural
 from .report import closing, groups, kept_apart
-from .result import Replayed, Row
+from .result import GROUPS, WORDS, Replayed, Row, columns_for
 
 __all__ = ["page"]
 

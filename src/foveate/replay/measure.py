@@ -1,14 +1,15 @@
-"""What requests cost: the meter that bills one rendered view after another, and the plain arithmetic around it.
+"""All-in: what it would have cost to fetch back, by expansions, everything that a view lacked when it was needed.
 
-A provider bills the longest unchanged leading run of rendered messages at its read price and the rest at its write
-price. Everything here is a pure sum over tokens; nothing knows how a view came to look as it does, nor what it was
-for.
+No policy shall look good by forgetting. Where a recorded call used what its view did not show, the agent would have
+had to ask: one more request, which reads the view again, and the whole originals written at its tail. They stay
+there: the next request writes them with what is new, those after it read them, until a rewritten prefix takes them
+along.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -17,9 +18,15 @@ from ..core.sizes import tokens_of
 from ..core.view import Prices
 from ..ports import Rendered
 
-__all__ = ["DEFAULT_PRICES", "Bill", "Everything", "Meter", "percentile", "share"]
+__all__ = ["DEFAULT_PRICES", "Bill", "Everything", "Mending", "Meter", "percentile", "share"]
 
-
+# MODULEDOC """What requests cost: the meter that bills one rendered view after another, and the plain arithmetic
+# around it.
+#
+# A provider bills the longest unchanged leading run of rendered messages at its read price and the rest at its write
+# price. Everything here is a pure sum over tokens; nothing knows how a view came to look as it does, nor what it was
+# for.
+# """
 DEFAULT_PRICES = Prices()
 
 
@@ -101,3 +108,36 @@ def share(part: float, whole: float) -> float | None:
 def percentile(values: Sequence[float], percent: float) -> float:
     """The least of the values that `percent` of 100 of them do not exceed; 0 where there are none."""
     return sorted(values)[max(0, math.ceil(len(values) * percent / 100) - 1)] if values else 0.0
+
+
+class Mending:
+    """The expansions of one replay so far, and what they have cost."""
+
+    def __init__(self, prices: Prices) -> None:
+        self._prices = prices
+        self._carried: list[tuple[int, int]] = []  # (length of the history when it was fetched, tokens)
+        self._fetched: set[int] = set()
+        self.cost = 0.0
+        """In tokens of base input price, beside what the recording's own requests cost."""
+        self.expansions = 0
+
+    def carry(self, bill: Bill) -> None:
+        """Bill what was fetched so far as part of the request with this bill."""
+        for length, tokens in self._carried:
+            self.cost += tokens * (self._prices.read if length < bill.unchanged else self._prices.write)
+
+    def lacks(self, positions: Sequence[int]) -> bool:
+        """Whether none of the messages at these positions was fetched already."""
+        return self._fetched.isdisjoint(positions)
+
+    def fetch(self, originals: Mapping[int, int], *, view_tokens: int, length: int, requests: int) -> None:
+        """Fetch these originals (position to tokens) in one expansion before the request at hand.
+
+        `requests`: how many it takes, 1 where handles say what to call, 2 where the agent has to look first.
+        """
+        size = sum(originals.values())
+        reread = view_tokens + sum([tokens for _, tokens in self._carried])
+        self.cost += requests * self._prices.read * reread + self._prices.write * size
+        self.expansions += 1
+        self._fetched.update(originals)
+        self._carried.append((length, size))

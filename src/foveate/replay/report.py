@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..formats.recording import KINDS
-from .columns import columns_for
 from .numbers import count, percent, plural
-from .result import Replayed, Row
+from .recordings.recording import KINDS
+from .result import Replayed, Row, columns_for
 
 __all__ = ["closing", "groups", "kept_apart", "listed", "notes_told", "sound", "table"]
 
@@ -53,7 +52,7 @@ def kept_apart(rows: Iterable[Row]) -> str:
 
 
 def notes_told(notes: Mapping[str, int], recordings: int = 1) -> str:
-    """The notes of one or more recordings (see `formats/recording.py`) in one sentence; empty if there are none."""
+    """The notes of one or more recordings (see `recordings/recording.py`) in one sentence; empty if there are none."""
     order = {kind: place for place, kind in enumerate(KINDS)}
     kinds = sorted(filter(notes.get, notes), key=lambda kind: order.get(kind, len(order)))
     if not kinds:

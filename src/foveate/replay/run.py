@@ -8,7 +8,8 @@ measured beside it. Nothing that is measured flows back: a policy sees only what
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from time import process_time
 
@@ -16,24 +17,143 @@ import msgspec
 
 from ..conversation import Conversation
 from ..core.budget import is_over
+from ..core.edits import Edit, Restore, Span, Summarize, Task
 from ..core.messages import Message
 from ..core.planner import Policy
+from ..core.receipts import Receipt
+from ..core.sizes import estimate, tokens_of
+from ..core.stamps import Usage
+from ..core.summaries import Summary, SummaryRequest
 from ..core.view import Prices, View
 from ..core.wire import encode_message
-from ..formats.recording import Recorded, Recording
 from ..policies import DEFAULT
 from ..ports import Store, Summarizer
 from ..settings import load
-from ..wiring import open_conversation, open_summarizer
-from .commits import edit_figures
+from ..wiring import cost_of, open_conversation, open_summarizer
 from .lookup import Lookup
 from .measure import DEFAULT_PRICES, Everything, Meter, percentile
-from .money import dollars
+from .recordings.recording import Recorded, Recording
 from .references import Used
-from .result import CallFigures, Replayed, Row
-from .summaries import Billed, Written
+from .result import CallFigures, EditFigures, Replayed, Row
 
-__all__ = ["Check", "PolicyLike", "policy_name", "replay"]
+__all__ = ["Billed", "Check", "PolicyLike", "Written", "dollars", "edit_figures", "policy_name", "replay"]
+
+
+# MODULEDOC """What the commits of a replay changed, told by the calls that saw it."""
+def edit_figures(
+    receipts: Iterable[Receipt], turns: Sequence[int], positions: Mapping[str, int]
+) -> Iterator[EditFigures]:
+    """The figures of every commit that changed what some call saw; what was planned after the last answer, none did.
+
+    `turns`: what the conversation calls each of the calls, ascending. `positions`: of the messages, by id.
+    """
+    for receipt in receipts:
+        call = bisect_left(turns, receipt.turn)
+        changed = (receipt.tokens_before, receipt.bytes_before) != (receipt.tokens_after, receipt.bytes_after)
+        if call < len(turns) and changed:
+            touched = [positions[id] for edit in receipt.edits for id in _named(edit) if id in positions]
+            yield EditFigures(
+                turn=call + 1,
+                edits=len(receipt.edits),
+                tokens_before=receipt.tokens_before,
+                tokens_after=receipt.tokens_after,
+                first_position=min(touched, default=0),
+                policies=", ".join(receipt.policies) or receipt.author,
+            )
+
+
+def _named(edit: Edit) -> list[str]:
+    """Ids of the messages, or of the beginnings of spans, that an edit names."""
+    match edit:
+        case Restore(targets=places):
+            pass
+        case Summarize(span=span):
+            places = (span,)
+        case Task():
+            places = ()
+        case _:
+            places = (edit.target,)
+    return [place.first if isinstance(place, Span) else place.message for place in places]
+
+
+# MODULEDOC """US dollars, where the recording names a model whose prices are known.
+#
+# The relative cost of `measure.py` compares policies; money tells a person what it means. Only input is priced: what
+# the
+# model answered is the same under every policy.
+# """
+def dollars(model: str, requests: Iterable[tuple[int, int]]) -> float | None:
+    """What requests of so many (tokens, cached tokens) cost at this model's prices of today.
+
+    None where the model is not named or not known, or `genai-prices` is not installed (`pip install
+    "foveate[prices]"`). A model without a price for writing its cache writes it at the price of input.
+    """
+    cost = cost_of(model) if model else None
+    if cost is None:
+        return None
+    return sum([cost(Usage(0, cached, tokens - cached, 0)) or 0.0 for tokens, cached in requests], 0.0)
+
+
+# MODULEDOC """Summaries in a replay: written without a model, and billed as if a model had written them.
+#
+# What a real model would say is not known, so a replay shows what a policy does and costs, not how good its summaries
+# are: the stand-in keeps the first characters of each message.
+# """
+class Billed:
+    """A summarizer that keeps account of what its calls would have cost."""
+
+    def __init__(self, summarizer: Summarizer, prices: Prices) -> None:
+        self._summarizer = summarizer
+        self._prices = prices
+        self._due = 0.0
+        self.name = getattr(summarizer, "name", "")
+        self.needs_no_model = getattr(summarizer, "needs_no_model", False)
+        self.calls = 0
+        """How many summaries were asked for."""
+
+    def __call__(self, request: SummaryRequest) -> str | Summary | Awaitable[str | Summary]:
+        """The summary. Its input is billed like any other that is not cached yet, its output as output."""
+        self.calls += 1
+        read = sum(tokens_of(message) for message in request.messages) + estimate(request.previous)
+        self._due += self._prices.write * read
+        text = self._summarizer(request)
+        written = text.text if isinstance(text, Summary) else text
+        self._due += self._prices.output * estimate(written if isinstance(written, str) else "")
+        return text
+
+    def due(self) -> float:
+        """The cost of what was asked since this was called last, in tokens of base input price."""
+        due, self._due = self._due, 0.0
+        return due
+
+
+class Written:
+    """What is asked for ahead of time in a replay: it is written at once, so that a replay is the same again."""
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self._answer: object = None
+        self._error: Exception | None = None
+        try:
+            self._answer = call()
+        except Exception as error:
+            self._error = error
+
+    def done(self) -> bool:
+        """It is."""
+        return True
+
+    def result(self) -> object:
+        """What was written, or what was raised instead."""
+        if self._error:
+            raise self._error
+        return self._answer
+
+    def wait(self) -> None:
+        """Nothing is left to wait for."""
+
+    def cancel(self) -> None:
+        """It is there already."""
+
 
 Check = Callable[[str, bytes], Sequence[object]]
 """A second checker: the provider's name and a request body as its JSON bytes in, what is wrong with it out."""

@@ -9,7 +9,7 @@ from .. import given
 from ..background.threads import Threads
 from ..core.profiles import Profile, profile_for, window_of
 from ..core.view import Prices
-from ..counters.estimate import EstimatingCounter
+from ..counters import EstimatingCounter
 from ..engine import Engine
 from ..errors import BadSetting
 from ..expansion.answering import Expanding

@@ -1,0 +1,108 @@
+"""The wire messages of the newest view, remembered so that the next view costs only what changed.
+
+An entry that did not change is the same object from view to view, so identity decides: a group of entries (those
+written together) that is found again keeps its wire message and its bytes. It knows no provider: where a group ends
+and how it is written are handed in.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from ..core.profiles import Profile
+from ..core.view import Entry
+from ..ports import Rendered
+from .json import encode
+
+__all__ = ["Cut", "Memo", "Write"]
+
+Cut = Callable[[Sequence[Entry], int, Profile], int]
+"""The end of the group of entries that begins at a place. It may look at those entries and at the one behind them."""
+
+Write = Callable[[tuple[Entry, ...], int, Profile], list[tuple[dict[str, Any], tuple[Entry, ...]]]]
+"""The wire messages of the group that begins at a place, each with the entries it shows."""
+
+
+class _Group(Struct, frozen=True, eq=False):
+    entries: tuple[Entry, ...]
+    first: bool
+    """Whether it stood at the very start: there a group may be written in another way."""
+    wires: tuple[dict[str, Any], ...]
+    rendered: tuple[Rendered, ...]
+
+
+class Memo:
+    """The wire messages of one conversation's newest view."""
+
+    def __init__(self, cut: Cut, write: Write) -> None:
+        self._cut, self._write = cut, write
+        self._forget()
+
+    def _forget(self, profile: Profile | None = None) -> None:
+        self._profile = profile
+        self._entries: tuple[Entry, ...] = ()
+        self._groups: list[_Group] = []
+        self._ends: list[int] = []  # Where each group ends among the entries.
+        self._sizes: list[int] = []  # How many wire messages there are up to the end of each group.
+        self._known: dict[int, _Group] = {}  # By the identity of the first entry, which the group keeps alive.
+        self.wires: list[dict[str, Any]] = []
+        """Templates: copy before handing out."""
+        self.rendered: list[Rendered] = []
+        self.bodies: list[bytes] = []
+
+    def update(self, entries: tuple[Entry, ...], profile: Profile) -> None:
+        """Make `wires`, `rendered` and `bodies` those of these entries."""
+        if profile != self._profile:
+            self._forget(profile)
+        if entries is self._entries:
+            return
+        self._keep(self._same(entries))
+        size = len(entries)
+        start = self._ends[-1] if self._ends else 0
+        # Until all is written only this much is: a message that cannot be written leaves no half of a view behind.
+        self._entries = entries[:start]
+        while start < size:
+            end = self._cut(entries, start, profile)
+            self._add(self._group(entries[start:end], start, profile), end)
+            start = end
+        self._entries = entries
+        if len(self._known) > 2 * len(self._groups) + 64:
+            self._known = {id(group.entries[0]): group for group in self._groups}
+
+    def _same(self, entries: tuple[Entry, ...]) -> int:
+        """How many leading entries are the ones of the view before."""
+        old = self._entries
+        if entries[: len(old)] == old:  # Compares identities, and is a hundred times quicker than the loop.
+            return len(old)
+        for number, (before, now) in enumerate(zip(old, entries, strict=False)):
+            if before is not now:
+                return number
+        return min(len(old), len(entries))
+
+    def _keep(self, same: int) -> None:
+        """Keep the groups that cannot have changed. A group also depends on the entry behind it, which did not join."""
+        kept = bisect_left(self._ends, same)
+        wires = self._sizes[kept - 1] if kept else 0
+        del self._groups[kept:], self._ends[kept:], self._sizes[kept:]
+        del self.wires[wires:], self.rendered[wires:], self.bodies[wires:]
+
+    def _group(self, entries: tuple[Entry, ...], start: int, profile: Profile) -> _Group:
+        group = self._known.get(id(entries[0]))
+        if group is None or group.entries != entries or group.first != (start == 0):
+            written = self._write(entries, start, profile)
+            rendered = tuple([Rendered(encode(wire), shown) for wire, shown in written])
+            group = _Group(entries, start == 0, tuple([wire for wire, _ in written]), rendered)
+            self._known[id(entries[0])] = group
+        return group
+
+    def _add(self, group: _Group, end: int) -> None:
+        self._groups.append(group)
+        self._ends.append(end)
+        self.wires.extend(group.wires)
+        self.rendered.extend(group.rendered)
+        self.bodies.extend([each.body for each in group.rendered])
+        self._sizes.append(len(self.wires))

@@ -1,0 +1,155 @@
+"""Reads ATIF trajectories (the Agent Trajectory Interchange Format, versions 1.0 to 1.8): one JSON document.
+
+An agent's step holds what was said, its calls and, in `observation`, their results. An observation that names no call
+answers the step's only call, if it has one; otherwise it is told as a user's message, as the format's own agents did.
+Steps copied from an earlier trajectory are part of the conversation; sub-agents' trajectories are side chains.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct, convert
+
+from ...core.messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolResult
+from ...core.stamps import Usage
+from ...errors import BadMessage
+from .recording import (
+    Reader,
+    Recorded,
+    Recording,
+    billed,
+    call_of,
+    compact,
+    fields_of,
+    items_of,
+    milliseconds,
+    notes_about,
+    reply_model,
+)
+from .source import Sample, Source
+
+__all__ = ["READER"]
+
+
+class _Call(Struct, frozen=True):
+    tool_call_id: str
+    function_name: str
+    arguments: Any = {}
+
+
+class _Result(Struct, frozen=True):
+    source_call_id: str | None = None
+    content: Any = None
+
+
+class _Observation(Struct, frozen=True):
+    results: list[_Result] = []
+
+
+class _Step(Struct, frozen=True):
+    source: str
+    step_id: Any = None
+    message: Any = ""
+    timestamp: Any = None
+    model_name: str | None = None
+    reasoning_content: str | None = None
+    tool_calls: list[_Call] | None = None
+    observation: _Observation | None = None
+    metrics: Any = None
+
+
+def _recognises(sample: Sample) -> bool:
+    match sample.document:
+        case {"schema_version": str(version), "steps": list()}:
+            return version.upper().startswith("ATIF")
+        case {"agent": dict(), "steps": [{"source": str(), "message": _}, *_]}:
+            return True
+        case _:
+            return False
+
+
+def _read(source: Source) -> Recording:
+    return _recording(source, source.object())
+
+
+def _recording(source: Source, trajectory: dict[str, Any]) -> Recording:
+    agent = fields_of(trajectory.get("agent"))
+    messages: list[Recorded] = []
+    models = [str(agent.get("model_name") or "")]
+    for place, value in enumerate(items_of(trajectory.get("steps")), 1):
+        with source.guard(0, f"step {place}"):
+            step = convert(value, _Step)
+            messages.extend(_messages(step, value))
+            models.append(step.model_name or "")
+    chains: list[Recording] = []
+    for place, value in enumerate(items_of(trajectory.get("subagent_trajectories")), 1):
+        with source.guard(0, f"sub-agent {place}"):
+            chains.append(_recording(source, convert(value, dict[str, Any])))
+    counted = Counter({"side-chain lines": sum(len(chain.messages) for chain in chains)})
+    return Recording(
+        source.path,
+        READER.name,
+        tuple(messages),
+        reply_model(models),
+        tuple(tool for tool in items_of(agent.get("tool_definitions")) if isinstance(tool, dict)),
+        str(trajectory.get("session_id") or trajectory.get("trajectory_id") or ""),
+        notes_about(messages, counted),
+        tuple(chains),
+    )
+
+
+READER = Reader("atif", _recognises, _read)
+
+
+def _messages(step: _Step, value: dict[str, Any]) -> Iterator[Recorded]:
+    time = milliseconds(step.timestamp)
+    name = "" if step.step_id is None else str(step.step_id)
+    said: tuple[Part, ...] = _content(step.message)
+    calls = tuple(call_of(call.tool_call_id, call.function_name, call.arguments) for call in step.tool_calls or ())
+    match step.source:
+        case "agent":
+            thought = (Reasoning(step.reasoning_content, format="atif"),) if step.reasoning_content else ()
+            if parts := (*thought, *said, *calls):
+                yield Recorded(Message("assistant", parts), 0, time, _usage(step.metrics), name)
+        case "system" | "user":
+            if said:
+                yield Recorded(Message(step.source, said), 0, time, id=name)
+        case _:
+            raise BadMessage(f"The source is {step.source!r}; ATIF knows system, user and agent.")
+    for result in step.observation.results if step.observation else ():
+        call_id = result.source_call_id or (calls[0].call_id if len(calls) == 1 else "")
+        content = _content(result.content)
+        if call_id:
+            yield Recorded(Message("tool", (ToolResult(call_id, content),)), 0, time, id=name)
+        elif content:
+            yield Recorded(Message("user", content), 0, time, id=name, origin="plugin")
+
+
+def _content(content: Any) -> tuple[Content, ...]:
+    if isinstance(content, str):
+        return (Text(content),) if content else ()
+    return tuple(_part(part) for part in content) if isinstance(content, list) else ()
+
+
+def _part(part: Any) -> Content:
+    match part:
+        case {"type": "text", "text": str(text)}:
+            return Text(text)
+        case {"type": "image", "source": {"path": str(path), **rest}}:
+            return Media(str(rest.get("media_type", "")), "url", path)
+        case {"type": str(kind)}:
+            return Opaque("atif", kind, compact(part))
+        case _:
+            return Text(compact(part))
+
+
+def _usage(metrics: object) -> Usage | None:
+    figures = fields_of(metrics)
+    return billed(
+        whole=figures.get("prompt_tokens"),
+        cache_read=figures.get("cached_tokens"),
+        output=figures.get("completion_tokens"),
+    )

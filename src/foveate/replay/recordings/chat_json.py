@@ -1,0 +1,146 @@
+"""Reads plain chats: messages with a role, as JSON Lines (one a line) or somewhere in a JSON document.
+
+A document may be the list itself, or an object or list that holds it: a request body, a benchmark's record, a log
+entry. The messages are in the shape of OpenAI's chat completions or of Anthropic's messages API; blocks that only the
+latter has tell them apart. A file with several conversations is refused, with their number: which one is meant, only
+its owner knows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from ...core.messages import Message
+from ...errors import BadMessage, BadTranscript
+from .recording import Reader, Recorded, Recording, items_of, milliseconds, notes_about
+from .source import Sample, Source
+
+__all__ = ["READER"]
+
+_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+_FIELDS = (
+    "messages",
+    "conversation",
+    "conversations",
+    "trajectory",
+    "traj",
+    "history",
+    "chat",
+    "dialog",
+    "transcript",
+    "input",
+)
+"""Where a list of messages is looked for first; after them, anywhere."""
+
+_STAMPS = ("id", "timestamp", "time", "created_at")
+"""Fields of the recorder's own: they are no part of what was said."""
+
+_ANTHROPIC_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
+
+
+def _recognises(sample: Sample) -> bool:
+    values = list(sample.lines) or [sample.document]
+    return any(_is_message(value) for value in values) or any(_find(value) is not None for value in values)
+
+
+def _read(source: Source) -> Recording:
+    values = list(source.values())
+    about: dict[str, Any] = {}
+    counted: Counter[str] = Counter()
+    if any(_is_message(value) for _, value in values):
+        messages = [(line, value) for line, value in values if isinstance(value, dict) and "role" in value]
+        counted["other lines"] = len(values) - len(messages)
+    else:
+        found = [(line, chat, holder) for line, value in values for chat, holder in _chats(value)]
+        if not found:
+            raise BadTranscript(source.path, 0, "it holds no message with a role.")
+        if len(found) > 1:
+            several = f"it holds {len(found)} conversations."
+            raise BadTranscript(source.path, found[1][0], several, "Give each conversation its own file.")
+        line, chat, about = found[0]
+        counted["other lines"] = len(values) - 1
+        messages = [(line, value) for value in chat]
+    recorded = tuple(_prompt(about)) + tuple(_recorded(source, messages))
+    tools = about.get("tools") or about.get("functions")
+    model = about.get("model")
+    return Recording(
+        source.path,
+        READER.name,
+        recorded,
+        model if isinstance(model, str) else "",
+        tuple(tool for tool in items_of(tools) if isinstance(tool, dict)),
+        notes=notes_about(recorded, counted),
+    )
+
+
+READER = Reader("chat", _recognises, _read)
+
+
+def _recorded(source: Source, messages: list[tuple[int, Any]]) -> Iterator[Recorded]:
+    from ...formats.anthropic import Anthropic
+    from ...formats.openai import OpenAIChat
+
+    wire = Anthropic() if any(_is_anthropic(value) for _, value in messages) else OpenAIChat()
+    together = len({line for line, _ in messages}) < len(messages)
+    for place, (line, value) in enumerate(messages, 1):
+        with source.guard(line, f"message {place}" if together else ""):
+            if not isinstance(value, dict):
+                raise BadMessage("A message is a JSON object with a role.")
+            time = next((value[field] for field in _STAMPS[1:] if field in value), None)
+            name = value.get("id")
+            said = {field: each for field, each in value.items() if field not in _STAMPS}
+            for message in wire.parse(said):
+                yield Recorded(message, line, milliseconds(time), id=name if isinstance(name, str) else "")
+
+
+def _prompt(about: dict[str, Any]) -> Iterator[Recorded]:
+    """The system prompt of a request in Anthropic's shape, which stands beside the messages."""
+    from ...formats.anthropic import Anthropic
+
+    if isinstance(prompt := about.get("system"), str | list) and prompt:
+        for message in Anthropic().parse({"role": "user", "content": prompt}):
+            yield Recorded(Message("system", message.parts), 0)
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("role") in _ROLES and ("content" in value or "tool_calls" in value)
+
+
+def _is_anthropic(value: Any) -> bool:
+    content = value.get("content") if isinstance(value, dict) else None
+    blocks = content if isinstance(content, list) else []
+    return any(isinstance(block, dict) and block.get("type") in _ANTHROPIC_BLOCKS for block in blocks)
+
+
+def _is_chat(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and _is_message(value[0])
+
+
+def _chats(value: Any) -> list[tuple[list[Any], dict[str, Any]]]:
+    """Every conversation in a value, with the object that holds it."""
+    if not _is_chat(value) and isinstance(value, list):
+        return [found for found in (_find(each) for each in value) if found is not None]
+    return [found] if (found := _find(value)) is not None else []
+
+
+def _find(value: Any, depth: int = 2) -> tuple[list[Any], dict[str, Any]] | None:
+    """The conversation in a value, with the object that holds it. The first field of _FIELDS, else the longest list."""
+    if _is_chat(value):
+        return value, {}
+    if depth == 0:
+        return None
+    if isinstance(value, list):
+        return next((found for each in value[:1] if (found := _find(each, depth - 1)) is not None), None)
+    if not isinstance(value, dict):
+        return None
+    for field in _FIELDS:
+        if _is_chat(value.get(field)):
+            return value[field], value
+    chats = [each for each in value.values() if _is_chat(each)]
+    if chats:
+        return max(chats, key=len), value
+    return next(
+        (found for each in value.values() if isinstance(each, dict) and (found := _find(each, depth - 1))), None
+    )

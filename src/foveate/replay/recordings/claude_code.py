@@ -1,0 +1,334 @@
+"""Reads Claude Code sessions: JSON Lines, one event a line, messages in Anthropic's shape.
+
+A response is written block by block, a line each: they become one message here. Side chains, rewinds and native
+compactions are told apart by `_claude_lines.py`; the summary of a compaction is a user's message, and marked.
+
+The format is internal to its program and grows: unknown lines are counted, never refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import UNSET, Struct, UnsetType, structs
+
+from ...core.messages import Message
+from ...core.stamps import Origin, Stop, Usage
+from ...formats.stops import stop_named
+from .recording import Reader, Recorded, Recording, billed, milliseconds, notes_about, reply_model
+from .source import Sample, Source
+from .tree import Node, unravel
+
+__all__ = ["READER", "Line", "Lines", "Said", "is_summary", "sorted_out", "threads"]
+
+
+# MODULEDOC """Claude Code's lines: what each one is, and which of them are the conversation.
+#
+# The lines are a tree by `parentUuid`, and what leads to its newest leaf is the conversation. But the tree also forks
+# where nobody went back: lines that share one `message.id` are one response, written block by block, and each result
+# of a
+# parallel batch hangs from its own call. So a line off the way still belongs if it is a block of a response on it or
+# answers a call on it; the rest was left behind by a rewind. A native compaction starts a new root, whose
+# `logicalParentUuid` names what came before: both are read as one history.
+# """
+class Said(Struct, frozen=True):
+    content: Any = None
+    id: str | None = ""
+    model: str | None = ""
+    usage: dict[str, Any] | None = None
+    stop_reason: Any = None
+
+
+class Line(Struct, frozen=True, rename="camel"):
+    """The fields that tell what a line is and where it belongs; all others are left alone."""
+
+    type: str = ""
+    subtype: str | None = None
+    uuid: str | None = None
+    parent_uuid: str | UnsetType | None = UNSET
+    logical_parent_uuid: str | None = None
+    session_id: str | None = None
+    agent_id: str | None = None
+    timestamp: Any = None
+    is_sidechain: bool | None = False
+    is_meta: bool | None = False
+    is_compact_summary: bool | None = False
+    is_api_error_message: bool | None = False
+    message: Any = None
+    data: Any = None
+    attachment: Any = None
+    tool_use_result: Any = None
+
+    said: Said | None = None
+    """The message, on a line of the conversation; lines of other types may use the field for anything."""
+
+    def blocks(self, kind: str, name: str) -> set[str]:
+        """The ids, in the field `name`, of the message's blocks of this kind."""
+        content = self.said.content if self.said else None
+        blocks = content if isinstance(content, list) else []
+        return {str(block.get(name)) for block in blocks if isinstance(block, dict) and block.get("type") == kind}
+
+
+Lines = list[tuple[int, Line]]
+
+
+def threads(lines: Lines) -> list[list[Node]]:
+    """The conversation first, then what rewinds left behind; each node carries its line."""
+    return unravel(list(_nodes(lines)), _joins) or [[]]
+
+
+def sorted_out(source: Source) -> tuple[Lines, dict[str, Lines], Counter[str]]:
+    """The lines of the conversation, those of each sub-agent, and what the rest is."""
+    main: Lines = []
+    sides: dict[str, Lines] = {}
+    agents: dict[str, str] = {}
+    counted: Counter[str] = Counter()
+    for number, value in source.lines():
+        line = _line(source, number, value)
+        if line is None:
+            continue
+        told = line.data if line.type == "progress" and isinstance(line.data, dict) else {}
+        if isinstance(told.get("message"), dict):
+            # A sub-agent's message, passed on as progress of the call that started it.
+            passed_on = {**told["message"], "agentId": told.get("agentId") or "agent", "isSidechain": True}
+            line = _line(source, number, passed_on) or line
+        if not line.uuid or line.uuid in agents:
+            counted["repeated lines" if line.uuid else "other lines"] += 1
+            continue
+        agent = ""
+        if line.is_sidechain:
+            # Older versions name no agent; there a side chain is what hangs from its first line.
+            agent = line.agent_id or agents.get(line.parent_uuid or "") or line.uuid
+        agents[line.uuid] = agent
+        (sides.setdefault(agent, []) if agent else main).append((number, line))
+    return main, sides, counted
+
+
+def _line(source: Source, number: int, value: Any) -> Line | None:
+    line = source.shaped(number, value, Line)
+    if line is None or line.type not in ("user", "assistant") or line.message is None:
+        return line
+    said = source.shaped(number, line.message, Said)
+    return structs.replace(line, said=said) if said else None
+
+
+def _nodes(lines: Lines) -> Iterator[Node]:
+    known = {line.uuid for _, line in lines}
+    before = ""
+    for number, line in lines:
+        key = line.uuid or ""
+        parent = line.parent_uuid or line.logical_parent_uuid or ""
+        if parent not in known:
+            # A person who goes back to the very start begins a new root. Any other line without a known parent
+            # follows a line that is missing or damaged, or a compaction: it goes on from the line before it.
+            fresh = line.parent_uuid is None and line.type == "user" and not is_summary(line)
+            parent = "" if fresh and not line.blocks("tool_result", "tool_use_id") else before
+        yield Node(number, key, parent, line, line.said is not None)
+        before = key
+
+
+def _joins(way: Sequence[Node]) -> Callable[[Node], bool]:
+    """Tests whether a line off the way belongs all the same: see the top of this file."""
+    responses = {node.line.said.id for node in way if node.line.type == "assistant" and node.says} - {None, ""}
+    calls: set[str] = set().union(*(node.line.blocks("tool_use", "id") for node in way))
+    answered: set[str] = set().union(*(node.line.blocks("tool_result", "tool_use_id") for node in way))
+    way_keys = {node.key for node in way}
+    answers: set[str] = set()
+
+    def belongs(node: Node) -> bool:
+        line: Line = node.line
+        if line.type == "assistant":
+            if line.said is None or line.said.id not in responses:
+                return False
+            calls.update(line.blocks("tool_use", "id"))
+            return True
+        found = line.blocks("tool_result", "tool_use_id")
+        if found and found <= calls - answered:
+            answers.add(node.key)
+            return True
+        # A summary beside messages that its compaction kept, and what the program adds to a result off the way.
+        return is_summary(line) or (bool(line.is_meta) and node.parent not in way_keys and bool(answers))
+
+    return belongs
+
+
+def is_summary(line: Line) -> bool:
+    """Whether this is the user's message by which a native compaction hands its summary on."""
+    content = line.said.content if line.said else ""
+    begins = isinstance(content, str) and content.startswith(
+        "This session is being continued from a previous conversation"
+    )
+    return bool(line.is_compact_summary) or begins
+
+
+def _recognises(sample: Sample) -> bool:
+    return any(
+        isinstance(value, dict)
+        and isinstance(value.get("type"), str)
+        and (
+            "parentUuid" in value
+            or "sessionId" in value
+            or "leafUuid" in value
+            or value["type"] == "file-history-snapshot"
+        )
+        for value in sample.lines
+    )
+
+
+def _read(source: Source) -> Recording:
+    lines, sides, counted = sorted_out(source)
+    name = next((line.session_id for _, line in lines if line.session_id), "")
+    chains: list[Recording] = []
+    if not any(line.said for _, line in lines) and sides:
+        # The file of a sub-agent: what is a side chain elsewhere is the conversation here.
+        name = next(iter(sides))
+        lines = sides.pop(name)
+    for agent, side in sides.items():
+        if any(line.said for _, line in side):
+            counted["side-chain lines"] += len(side)
+            chains.append(_recording(source, agent, side, Counter()))
+    for beside in _files_beside(source):
+        of_agent = _read(beside)
+        source.damaged += beside.damaged
+        counted["side-chain lines"] += len(of_agent.messages)
+        chains = [chain for chain in chains if chain.name != of_agent.name] + [of_agent]
+    recording = _recording(source, name, lines, counted)
+    return structs.replace(recording, side_chains=tuple(chains))
+
+
+def _files_beside(source: Source) -> Iterator[Source]:
+    """The files of sub-agents, which newer versions keep in a folder named like the session."""
+    for path in sorted((Path(source.path).with_suffix("") / "subagents").glob("agent-*.jsonl")):
+        if path.stat().st_size:
+            yield Source(path, lenient=source.lenient, line_limit=source.line_limit)
+
+
+READER = Reader("claude_code", _recognises, _read)
+
+
+# ---------------------------------------------------------------------------------------------------- lines to messages
+
+
+class _Draft(Struct):
+    """One message being put together from the lines that say it."""
+
+    number: int
+    line: Line
+    content: Any
+    """What is said: text, or Anthropic's blocks."""
+    origin: Origin | None = None
+    usage: Usage | None = None
+    stop: Stop | None = None
+
+
+def _recording(source: Source, name: str, lines: Lines, counted: Counter[str]) -> Recording:
+    conversation, *left_behind = threads(lines)
+    branches = []
+    for thread in left_behind:
+        counted["rewound lines"] += len(thread)
+        branches.append(_thread(source, name, thread, Counter()))
+    main = _thread(source, name, conversation, counted)
+    return structs.replace(main, branches=tuple(branches))
+
+
+def _thread(source: Source, name: str, nodes: Iterable[Node], counted: Counter[str]) -> Recording:
+    drafts = list(_drafts(nodes, counted))
+    messages = tuple(entry for draft in drafts for entry in _finished(source, draft))
+    said = [draft.line.said for draft in drafts if draft.line.type == "assistant" and draft.line.said]
+    model = reply_model(message.model or "" for message in said if message.model != "<synthetic>")
+    return Recording(source.path, READER.name, messages, model, (), name, notes_about(messages, counted))
+
+
+def _drafts(nodes: Iterable[Node], counted: Counter[str]) -> list[_Draft]:
+    drafts: list[_Draft] = []
+    reply: _Draft | None = None
+    reply_id = ""
+    replies: set[str] = set()
+    boundary = False
+    for node in nodes:
+        line: Line = node.line
+        said = line.said
+        if said is None or not node.says:
+            compacted = line.subtype == "compact_boundary"
+            boundary = boundary or compacted
+            queued = line.attachment if isinstance(line.attachment, dict) and line.type == "attachment" else {}
+            if queued.get("type") == "queued_command" and queued.get("prompt"):
+                # Typed, or reported by the program, while the model worked; it was delivered with the next results.
+                typed = queued.get("commandMode", "prompt") == "prompt"
+                drafts.append(_Draft(node.number, line, queued["prompt"], None if typed else "plugin"))
+            else:
+                counted["native compactions" if compacted else "other lines"] += 1
+        elif line.type == "user":
+            summary = is_summary(line)
+            if summary and not boundary:
+                counted["native compactions"] += 1
+            boundary = False
+            if not line.is_meta and not line.blocks("tool_result", "tool_use_id"):
+                reply = None
+            origin: Origin | None = "summary" if summary else "plugin" if line.is_meta else None
+            drafts.append(_Draft(node.number, line, said.content, origin))
+        elif line.is_api_error_message:
+            counted["failed replies"] += 1
+        else:
+            if reply is None or not said.id or said.id != reply_id:
+                reply, reply_id = _Draft(node.number, line, []), said.id or ""
+                counted["reused ids"] += reply_id in replies
+                replies.update({reply_id} - {""})
+                drafts.append(reply)
+            _extend(reply, said, counted)
+    return drafts
+
+
+def _extend(reply: _Draft, said: Said, counted: Counter[str]) -> None:
+    """Add the blocks of one more line to the response it belongs to."""
+    content = "" if said.content is None else said.content
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
+    for block in blocks:
+        if isinstance(block, dict) and block.get("type") == "tool_use" and block in reply.content:
+            counted["repeated lines"] += 1  # A resumed session copies lines.
+        else:
+            reply.content.append(block)
+    if said.model != "<synthetic>":  # Each line of a response repeats it, or says nothing yet.
+        reply.stop = stop_named(said.stop_reason) or reply.stop
+    usage = said.usage if said.model != "<synthetic>" else None
+    if usage:
+        # Each line of a response repeats its usage; the last one has counted all of the output.
+        reply.usage = billed(
+            input=usage.get("input_tokens"),
+            cache_read=usage.get("cache_read_input_tokens"),
+            cache_write=usage.get("cache_creation_input_tokens"),
+            output=usage.get("output_tokens"),
+        )
+
+
+def _finished(source: Source, draft: _Draft) -> Iterator[Recorded]:
+    from ...formats.anthropic import Anthropic
+
+    role = "assistant" if draft.line.type == "assistant" else "user"
+    time = milliseconds(draft.line.timestamp)
+    name = (role == "assistant" and draft.line.said and draft.line.said.id) or draft.line.uuid or ""
+    with source.guard(draft.number):
+        for message in Anthropic().parse({"role": role, "content": draft.content}):
+            said = _with_state(message, draft.line)
+            yield Recorded(said, draft.number, time, draft.usage, name, draft.origin, draft.stop)
+
+
+_STOPPED = (
+    "[Request interrupted by user",
+    "The user doesn't want to proceed with this tool use",
+    "Interrupted by user",
+)
+
+
+def _with_state(message: Message, line: Line) -> Message:
+    """The message; its result marked as interrupted if a person stopped the call."""
+    result = message.result
+    if result is None:
+        return message
+    told = line.tool_use_result if isinstance(line.tool_use_result, dict) else {}
+    if told.get("interrupted") is True or (result.state == "error" and result.text.startswith(_STOPPED)):
+        return structs.replace(message, parts=(structs.replace(result, state="interrupted"),))
+    return message

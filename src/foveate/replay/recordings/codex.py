@@ -1,0 +1,399 @@
+"""Reads Codex rollouts, and plain lists of OpenAI Responses items, which is what a rollout's messages are.
+
+A rollout is JSON Lines of `{timestamp, type, payload}`. The conversation is its `response_item` lines; the base
+instructions in `session_meta` are its system prompt; `token_count` events tell what the call before them was billed.
+Items carry no name of their response: what comes between two tool outputs, user messages or token counts is one
+response, and one message here.
+
+Hosted calls (a web search) carry no call id and no output item: the provider ran them. They stay in their message as
+opaque blocks. A rollback (`thread_rolled_back`) leaves a branch; a native compaction (`compacted`) is counted, with
+what it put in place of the history, and its summary, where it is readable, is kept as a marked message.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from msgspec import Struct, structs
+
+from ...core.messages import (
+    Content,
+    Extra,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Role,
+    State,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...core.stamps import Origin, Usage
+from ...errors import BadMessage
+from .recording import (
+    Reader,
+    Recorded,
+    Recording,
+    billed,
+    compact,
+    fields_of,
+    items_of,
+    milliseconds,
+    notes_about,
+    reply_model,
+)
+from .source import Sample, Source
+
+__all__ = ["FORMAT", "READER", "RESPONSES", "Items", "is_item"]
+
+# MODULEDOC """OpenAI Responses items to messages.
+#
+# Items carry no name of their response. What comes between two outputs, or what others say, is taken as one response
+# and
+# becomes one assistant message: reasoning, text and calls in their order.
+# """
+FORMAT = "openai_responses"
+
+_CONTEXT = (
+    "<environment_context>",
+    "<user_instructions>",
+    "<permissions instructions>",
+    "<turn_aborted>",
+    "# AGENTS.md",
+)
+"""How user messages begin that the program wrote itself: they begin no turn of the person."""
+
+
+def is_item(value: Any) -> bool:
+    """Whether this is an item by which a conversation can be told, and nothing else."""
+    match value:
+        case (
+            {"type": "message", "role": str()} | {"type": "reasoning", "summary": list()} | {"type": "web_search_call"}
+        ):
+            return True
+        case {"type": str(kind), "call_id": str()}:
+            return kind.endswith(("_call", "_call_output"))
+        case _:
+            return False
+
+
+class Items:
+    """Items go in with `add`; after `end`, `done` holds the messages. What carries no message is `counted`."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.done: list[Recorded] = []
+        self.counted: Counter[str] = Counter()
+        self._parts: list[Part] = []
+        self._line = 0
+        self._time: int | None = None
+        self._usage: Usage | None = None
+
+    def add(self, line: int, time: int | None, item: Any) -> None:
+        """Take in the next item."""
+        with self.source.guard(line):
+            self._add(line, time, item)
+
+    def _add(self, line: int, time: int | None, item: Any) -> None:
+        if not isinstance(item, dict):
+            raise BadMessage("An item is no JSON object.")
+        kind = str(item.get("type") or ("message" if "role" in item else ""))
+        role = item.get("role")
+        if kind == "message" and role != "assistant":
+            self._other(line, time, item, role)
+        elif kind.endswith("_output") and "call_id" in item:
+            self.end()
+            self.done.append(Recorded(Message("tool", (_result(item),)), line, time))
+        elif kind == "reasoning" and not _reasoning(item):
+            self.counted["other lines"] += 1  # It says that the model thought, and nothing of what.
+        elif kind in ("compaction", "compaction_summary", "context_compaction"):
+            self.end()
+            self.counted["native compactions"] += 1
+        elif kind == "message" or kind == "reasoning" or kind.endswith("_call"):
+            if self._usage is not None:
+                self.end()
+            self._line, self._time = self._line or line, self._time or time
+            self._parts += (
+                _said(item) if kind == "message" else _reasoning(item) if kind == "reasoning" else (_call(kind, item),)
+            )
+        else:
+            self.counted["other lines"] += 1
+
+    def say(self, line: int, time: int | None, role: Role, text: str, origin: Origin | None = None) -> None:
+        """Take in a text that is no item."""
+        self.end()
+        self.done.append(Recorded(Message(role, (Text(text),)), line, time, origin=origin))
+
+    def bill(self, usage: Usage | None) -> None:
+        """The response that is open, or else the last one, was billed so much, unless it was billed before."""
+        if self._parts:
+            self._usage = self._usage or usage
+            return
+        for place in range(len(self.done) - 1, -1, -1):
+            if self.done[place].message.role == "assistant":
+                if self.done[place].usage is None:
+                    self.done[place] = structs.replace(self.done[place], usage=usage)
+                return
+
+    def end(self) -> None:
+        """The open response is complete."""
+        if self._parts:
+            message = Message("assistant", tuple(self._parts))
+            self.done.append(Recorded(message, self._line, self._time, self._usage))
+        self._parts, self._line, self._time, self._usage = [], 0, None, None
+
+    def split(self, turns: int) -> tuple[list[Recorded], list[Recorded]]:
+        """What is done, before and from the beginning of the person's last `turns` turns."""
+        begins = [
+            place
+            for place, entry in enumerate(self.done)
+            if entry.message.role == "user" and not entry.message.text.startswith(_CONTEXT)
+        ]
+        place = begins[-turns:][0] if begins and turns > 0 else len(self.done)
+        return self.done[:place], self.done[place:]
+
+    def _other(self, line: int, time: int | None, item: dict[str, Any], role: object) -> None:
+        self.end()
+        if role not in ("system", "developer", "user"):
+            raise BadMessage(f"A message has the role {role!r}.")
+        # A developer's message is a system prompt; its extra field writes the role back.
+        extra = Extra(FORMAT, '{"role":"developer"}') if role == "developer" else None
+        message = Message("user" if role == "user" else "system", _said(item), extra=extra)
+        origin: Origin | None = "plugin" if role == "user" and message.text.startswith(_CONTEXT) else None
+        self.done.append(Recorded(message, line, time, origin=origin))
+
+
+def _said(item: dict[str, Any]) -> tuple[Content, ...]:
+    """The content of a message item. Fields of the item itself stay with its first text."""
+    parts = [_content(block) for block in _listed(item.get("content"))]
+    if (extra := _rest(item, "type", "role", "content")) and parts and isinstance(parts[0], Text):
+        parts[0] = structs.replace(parts[0], extra=extra)
+    return tuple(parts)
+
+
+def _content(block: Any) -> Content:
+    match block:
+        case str():
+            return Text(block)
+        case {"type": "input_text" | "output_text" | "text" | "summary_text" | "reasoning_text", "text": str(text)}:
+            return Text(text)
+        case {"type": "input_image", "image_url": str(url)}:
+            head, comma, data = url.partition(",")
+            if comma and head.startswith("data:") and head.endswith(";base64"):
+                return Media(head[5:-7], "base64", data, extra=_rest(block, "type", "image_url"))
+            return Media("", "url", url, extra=_rest(block, "type", "image_url"))
+        case {"type": str(kind)}:
+            return Opaque(FORMAT, kind, compact(block))
+        case _:
+            return Text(compact(block))
+
+
+def _reasoning(item: dict[str, Any]) -> tuple[Part, ...]:
+    blocks = [block for field in ("summary", "content") for block in _listed(item.get(field))]
+    text = "\n\n".join(part.text for part in map(_content, blocks) if isinstance(part, Text))
+    encrypted = str(item.get("encrypted_content") or "")
+    if not text and not encrypted:
+        return ()
+    return (Reasoning(text, "", encrypted, FORMAT, _rest(item, "type", "summary", "content", "encrypted_content")),)
+
+
+def _call(kind: str, item: dict[str, Any]) -> Part:
+    """A call to answer; a call that the provider ran itself has no id to answer to, and stays opaque."""
+    call_id = item.get("call_id")
+    if not isinstance(call_id, str):
+        return Opaque(FORMAT, kind, compact(item))
+    if kind == "function_call":
+        arguments = item.get("arguments", "{}")
+        extra = _rest(item, "type", "call_id", "name", "arguments")
+        return ToolCall(call_id, str(item.get("name", "")), _json_text(arguments), extra)
+    if kind == "custom_tool_call":
+        # Its input is free text; arguments are JSON everywhere else.
+        arguments = compact({"input": item.get("input", "")})
+        return ToolCall(call_id, str(item.get("name", "")), arguments, _rest(item, "call_id", "name", "input"))
+    arguments = compact(item.get("action", item.get("arguments", {})))
+    return ToolCall(
+        call_id, str(item.get("name") or kind.removesuffix("_call")), arguments, _rest(item, "call_id", "action")
+    )
+
+
+def _result(item: dict[str, Any]) -> ToolResult:
+    output = item.get("output")
+    state: State = "ok"
+    if isinstance(output, dict) and "content" in output:
+        state = "error" if output.get("success") is False else "ok"
+        output = output["content"]
+    result = ToolResult(str(item.get("call_id")), tuple(_content(block) for block in _listed(output)), state)
+    if result.text == "aborted" or result.text.startswith("aborted by user"):
+        return structs.replace(result, state="interrupted")
+    return result
+
+
+def _listed(value: Any) -> list[Any]:
+    """The blocks of a field that holds several, one, or none."""
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def _json_text(value: object) -> str:
+    return value if isinstance(value, str) else compact(value)
+
+
+def _rest(item: dict[str, Any], *known: str) -> Extra | None:
+    """The fields that the values do not know."""
+    rest = {key: value for key, value in item.items() if key not in known}
+    return Extra(FORMAT, compact(rest)) if rest else None
+
+
+_TYPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
+
+
+class _Line(Struct, frozen=True):
+    type: str = ""
+    timestamp: Any = None
+    payload: Any = None
+
+
+def _recognises(sample: Sample) -> bool:
+    return any(isinstance(value, dict) and value.get("type") in _TYPES and "payload" in value for value in sample.lines)
+
+
+def _read(source: Source) -> Recording:
+    rollout = _Rollout(source)
+    for number, value in source.lines():
+        if (line := source.shaped(number, value, _Line)) is not None:
+            rollout.add(number, line)
+    return rollout.recording()
+
+
+class _Rollout:
+    """What has been read so far of one rollout."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.items = Items(source)
+        self.counted: Counter[str] = Counter()
+        self.name = ""
+        self.models: list[str] = []
+        self.tools: tuple[dict[str, Any], ...] = ()
+        self.total: Any = None
+        self.branches: list[Recording] = []
+
+    def add(self, number: int, line: _Line) -> None:
+        time = milliseconds(line.timestamp)
+        payload = fields_of(line.payload)
+        match line.type, payload.get("type"):
+            case "response_item", _:
+                self.items.add(number, time, payload)
+            case "session_meta", _ if not self.name:
+                self._begin(number, time, payload)
+            case "turn_context", _:
+                self.models.append(str(payload.get("model") or ""))
+                self.counted["other lines"] += 1
+            case "event_msg", "token_count":
+                self._bill(payload.get("info"))
+                self.counted["other lines"] += 1
+            case "event_msg", "thread_rolled_back":
+                self._roll_back(payload.get("num_turns"))
+            case "compacted", _:
+                self.counted["native compactions"] += 1
+                self.counted["replaced items"] += len(items_of(payload.get("replacement_history")))
+                self.items.end()
+                if isinstance(summary := payload.get("message"), str) and summary:
+                    self.items.say(number, time, "user", summary, "summary")
+            case _:
+                self.counted["other lines"] += 1
+
+    def _begin(self, number: int, time: int | None, meta: dict[str, Any]) -> None:
+        self.name = str(meta.get("id") or "session")
+        told = meta.get("base_instructions") or meta.get("instructions")
+        text = told.get("text") if isinstance(told, dict) else told
+        if isinstance(text, str) and text:
+            self.items.say(number, time, "system", text)
+        self.tools = tuple(tool for tool in items_of(meta.get("dynamic_tools")) if isinstance(tool, dict))
+
+    def _bill(self, info: object) -> None:
+        """Note what a call was billed. The event is repeated at each turn; its running total tells repeats apart."""
+        last, total = fields_of(info).get("last_token_usage"), fields_of(info).get("total_token_usage")
+        if isinstance(last, dict) and total != self.total:
+            self.total = total
+            self.items.bill(
+                billed(
+                    whole=last.get("input_tokens"),
+                    cache_read=last.get("cached_input_tokens"),
+                    output=last.get("output_tokens"),
+                    reasoning=last.get("reasoning_output_tokens"),
+                )
+            )
+
+    def _roll_back(self, turns: object) -> None:
+        """The person went back by so many of their turns: what they left behind becomes a branch."""
+        self.items.end()
+        kept, left = self.items.split(turns if isinstance(turns, int) else 1)
+        self.items.done = kept
+        self.counted["rewound lines"] += len(left)
+        if left:
+            self.branches.append(Recording(self.source.path, READER.name, tuple(left), notes=notes_about(left, {})))
+
+    def recording(self) -> Recording:
+        self.items.end()
+        messages = tuple(self.items.done)
+        return Recording(
+            self.source.path,
+            READER.name,
+            messages,
+            reply_model(self.models),
+            self.tools,
+            self.name,
+            notes_about(messages, self.counted + self.items.counted),
+            branches=tuple(self.branches),
+        )
+
+
+READER = Reader("codex", _recognises, _read)
+
+
+# ----------------------------------------------------------------------------------------- Responses items on their own
+
+
+def _recognises_items(sample: Sample) -> bool:
+    values = list(sample.lines) or [sample.document]
+    return any(is_item(item) for value in values for item in _items_of(value) or [])
+
+
+def _items_of(value: Any) -> list[Any] | None:
+    """The items in a value: a list of items, a request body, or an item; None if it is none of these."""
+    if isinstance(value, dict) and isinstance(items := value.get("input"), list):
+        return items
+    if isinstance(value, dict) and ("type" in value or "role" in value):
+        return [value]
+    return value if isinstance(value, list) else None
+
+
+def _read_items(source: Source) -> Recording:
+    """A list of items, a request body (`{"input": [...], "instructions": ...}`), or JSON Lines of items.
+
+    Early rollouts were such lines too, after one with `id`, `timestamp` and `instructions`.
+    """
+    items = Items(source)
+    model, name = "", ""
+    tools: tuple[Any, ...] = ()
+    for number, value in source.values():
+        found = _items_of(value)
+        if isinstance(value, dict) and "type" not in value and "role" not in value:
+            prompt = value.get("instructions")
+            if isinstance(prompt, str) and prompt:
+                items.say(number, milliseconds(value.get("timestamp")), "system", prompt)
+            elif found is None:
+                items.counted["other lines"] += 1
+            model, name = str(value.get("model") or model), str(value.get("id") or name)
+            tools = tuple(value["tools"]) if isinstance(value.get("tools"), list) else tools
+        for item in found or []:
+            items.add(number, None, item)
+    items.end()
+    messages = tuple(items.done)
+    return Recording(source.path, RESPONSES.name, messages, model, tools, name, notes_about(messages, items.counted))
+
+
+RESPONSES = Reader("openai_responses", _recognises_items, _read_items)

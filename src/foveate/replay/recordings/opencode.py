@@ -1,0 +1,236 @@
+"""Reads OpenCode exports: one JSON document of a session's `info` and its `messages`, each with `info` and `parts`.
+
+An assistant message holds its calls together with their results, and in older versions several model calls, each begun
+by a `step-start`. Here every model call is one message, followed by the results of its calls. A call that never ended
+has no result. A revert leaves a branch; the summary of a native compaction is marked.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from msgspec import Struct, convert, structs
+
+from ...core.messages import Content, Extra, Media, Message, Part, Reasoning, State, Text, ToolCall, ToolResult
+from ...core.stamps import Origin, Stop, Usage
+from ...formats.stops import stop_named
+from .recording import (
+    Reader,
+    Recorded,
+    Recording,
+    billed,
+    compact,
+    fields_of,
+    items_of,
+    milliseconds,
+    notes_about,
+    reply_model,
+)
+from .source import Sample, Source
+
+__all__ = ["READER"]
+
+
+class _Time(Struct, frozen=True):
+    created: Any = None
+    start: Any = None
+    end: Any = None
+    compacted: Any = None
+
+
+class _State(Struct, frozen=True):
+    status: str = "pending"
+    input: Any = None
+    output: Any = None
+    error: Any = None
+    attachments: list[dict[str, Any]] = []
+    time: _Time = _Time()
+
+
+class _Part(Struct, frozen=True):
+    type: str = ""
+    text: str = ""
+    ignored: bool | None = False
+    synthetic: bool | None = False
+    callID: str = ""
+    tool: str = ""
+    state: _State | None = None
+    metadata: Any = None
+    mime: str = ""
+    url: str = ""
+    filename: str | None = ""
+    tokens: Any = None
+    reason: Any = None
+
+
+class _Info(Struct, frozen=True):
+    role: str = ""
+    id: str = ""
+    time: _Time = _Time()
+    modelID: str = ""
+    tokens: Any = None
+    summary: Any = None
+    error: Any = None
+
+
+class _Entry(Struct, frozen=True):
+    info: _Info
+    parts: list[dict[str, Any]] = []
+
+    def told(self, counted: Counter[str]) -> list[_Part]:
+        """The parts that say something. Others may hold anything, and are counted."""
+        told = [convert(part, _Part) for part in self.parts if part.get("type") in _KINDS]
+        counted["other lines"] += sum(part.get("type") not in (*_KINDS, *_SILENT) for part in self.parts)
+        return told
+
+
+_KINDS = ("text", "reasoning", "tool", "file", "step-start", "step-finish")
+_SILENT = ("snapshot", "patch")
+
+
+def _recognises(sample: Sample) -> bool:
+    match sample.document:
+        case {"info": dict(), "messages": [{"info": {"role": str()}, "parts": list()}, *_]}:
+            return True
+        case _:
+            return False
+
+
+def _read(source: Source) -> Recording:
+    document = source.object()
+    info = fields_of(document.get("info"))
+    reverted_at = fields_of(info.get("revert")).get("messageID")
+    counted: Counter[str] = Counter()
+    kept: list[Recorded] = []
+    left: list[Recorded] = []
+    models: list[str] = []
+    into = kept
+    for place, value in enumerate(items_of(document.get("messages")), 1):
+        with source.guard(0, f"message {place}"):
+            entry = convert(value, _Entry)
+            if reverted_at and entry.info.id == reverted_at:
+                into = left
+            models.append(entry.info.modelID)
+            into.extend(_assistant(entry, counted) if entry.info.role == "assistant" else _user(entry, counted))
+    counted["rewound lines"] += len(left)
+    branch = (Recording(source.path, READER.name, tuple(left), notes=notes_about(left, {})),) if left else ()
+    return Recording(
+        source.path,
+        READER.name,
+        tuple(kept),
+        reply_model(models),
+        name=str(info.get("id") or ""),
+        notes=notes_about(kept, counted),
+        branches=branch,
+    )
+
+
+READER = Reader("opencode", _recognises, _read)
+
+
+def _user(entry: _Entry, counted: Counter[str]) -> list[Recorded]:
+    parts: list[Part] = []
+    told = entry.told(counted)
+    for part in told:
+        if part.type == "text" and not part.ignored:
+            parts.append(Text(part.text))
+        elif part.type == "file":
+            parts.append(_media(part.mime, part.url, part.filename))
+    origin: Origin | None = "plugin" if all(part.synthetic for part in told) else None
+    return [_recorded(entry, Message("user", tuple(parts)), origin=origin)] if parts else []
+
+
+def _assistant(entry: _Entry, counted: Counter[str]) -> list[Recorded]:
+    """One message a model call, each followed by its results."""
+    summary = entry.info.summary is True
+    counted["native compactions"] += summary
+    done: list[Recorded] = []
+    said: list[Part] = []
+    results: list[Recorded] = []
+    usage: Usage | None = None
+    stop: Stop | None = None
+
+    def close() -> None:
+        nonlocal usage, stop
+        if said:
+            reply = _recorded(entry, Message("assistant", tuple(said)), usage, "summary" if summary else None)
+            done.append(structs.replace(reply, stop=stop))
+        done.extend(results)
+        said.clear()
+        results.clear()
+        usage = stop = None
+
+    for part in entry.told(counted):
+        match part.type:
+            case "step-start":
+                close()
+            case "text":
+                said.append(Text(part.text))
+            case "reasoning":
+                said.append(_reasoning(part))
+            case "tool":
+                state = part.state or _State()
+                said.append(ToolCall(part.callID, part.tool, compact(state.input if state.input is not None else {})))
+                results.extend(_result(entry, part, state))
+                counted["natively cleared results"] += state.time.compacted is not None
+            case "step-finish":
+                usage, stop = _usage(part.tokens), stop_named(part.reason)
+            case _:
+                said.append(_media(part.mime, part.url, part.filename))
+    if usage is None and not done:
+        usage = _usage(entry.info.tokens)
+    close()
+    counted["failed replies"] += not done and entry.info.error is not None
+    return done
+
+
+def _usage(tokens: object) -> Usage | None:
+    figures = fields_of(tokens)
+    cache = fields_of(figures.get("cache"))
+    return billed(
+        input=figures.get("input"),
+        cache_read=cache.get("read"),
+        cache_write=cache.get("write"),
+        output=figures.get("output"),
+        reasoning=figures.get("reasoning"),
+    )
+
+
+def _recorded(entry: _Entry, message: Message, usage: Usage | None = None, origin: Origin | None = None) -> Recorded:
+    return Recorded(message, 0, milliseconds(entry.info.time.created), usage, entry.info.id, origin)
+
+
+def _reasoning(part: _Part) -> Reasoning:
+    extra = Extra("opencode", compact({"metadata": part.metadata})) if part.metadata else None
+    return Reasoning(part.text, format="opencode", extra=extra)
+
+
+def _result(entry: _Entry, part: _Part, state: _State) -> list[Recorded]:
+    """The result of a call; none if it never ended."""
+    how: State = "ok"
+    match state.status:
+        case "completed":
+            text = _text(state.output)
+        case "error":
+            text = _text(state.error)
+            how = "interrupted" if "abort" in text.lower() else "error"
+        case _:
+            return []
+    nested = [
+        _media(str(file.get("mime", "")), str(file.get("url", "")), file.get("filename")) for file in state.attachments
+    ]
+    content: tuple[Content, ...] = (Text(text), *nested)
+    message = Message("tool", (ToolResult(part.callID, content, how, part.tool),))
+    return [Recorded(message, 0, milliseconds(state.time.end), id=entry.info.id)]
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else "" if value is None else compact(value)
+
+
+def _media(mime: str, url: str, name: str | None) -> Media:
+    head, comma, data = url.partition(",")
+    if comma and head.startswith("data:") and head.endswith(";base64"):
+        return Media(mime or head[5:-7], "base64", data, name or "")
+    return Media(mime, "url", url, name or "")
