@@ -35,7 +35,7 @@ def test_recording_again_gives_the_same_bytes(tmp_path):
 
 def test_it_is_large_enough_to_show_something_and_small_enough_to_ship(recorded):
     calls = [call for message in recorded for call in message.get("tool_calls", ())]
-    texts = [text for message in recorded for text in texts_of(message)]
+    texts = [text for message in recorded for text in prompt_texts(message)]
     assert len(calls) >= 80
     assert sum(-(-len(text) // 4) for text in texts) + 4 * len(recorded) >= 100_000
     assert RECORDING.stat().st_size < 1_000_000
@@ -111,7 +111,7 @@ def test_a_screenplay_keeps_texts_and_calls_as_written():
     ]
 
 
-def texts_of(message: dict[str, Any]) -> list[str]:
+def prompt_texts(message: dict[str, Any]) -> list[str]:
     calls = [call["function"] for call in message.get("tool_calls", ())]
     return [message["content"] or "", *(call["name"] + call["arguments"] for call in calls)]
 

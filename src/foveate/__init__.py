@@ -16,7 +16,7 @@ from importlib import import_module as _import_module
 
 from .conversation import Conversation
 from .core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
-from .core.enrich import AdditionalContent, Enriched, display_parts, enrich, persistent_parts
+from .core.enrich import AdditionalContent, EnrichedMessage, display_parts, enrich, persistent_parts
 from .core.events import Event
 from .core.messages import (
     Extra,
@@ -134,7 +134,7 @@ __all__ = [
     "Damaged",
     "DoesNotFit",
     "Edit",
-    "Enriched",
+    "EnrichedMessage",
     "Entry",
     "Event",
     "Excerpt",

@@ -19,7 +19,7 @@ from typing import Protocol, overload
 from msgspec.structs import replace
 
 from . import given
-from .core.enrich import AdditionalContent, Enriched, enrich
+from .core.enrich import AdditionalContent, EnrichedMessage, enrich
 from .core.messages import Media, Message, Part, Text
 from .core.planner import Policy
 from .core.projection import Projection
@@ -190,7 +190,7 @@ class Panel:
         kept = {at: made.kept} if made.kept else {}
         return (*messages[:at], made.message, *messages[at + 1 :]), replace(about, kept=kept)
 
-    def after_results(self, projection: Projection, tip: str) -> Step[Enriched | None]:
+    def after_results(self, projection: Projection, tip: str) -> Step[EnrichedMessage | None]:
         """A message of what plugins add to tool results that no call has shown yet; None where there is nothing.
 
         They are asked once: not again for a prompt that is made again.

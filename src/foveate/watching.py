@@ -62,7 +62,7 @@ class Watching:
     def resumes(self, view: View, records: Iterable[Record], position: int) -> None:
         """Take in a past that nothing was told of: what is shown, and what commits took from it."""
         saved = sum(record.tokens_before - record.tokens_after for record in records)
-        self._tally.resumes(view.tokens + saved, position)
+        self._tally.resume_at(view.tokens + saved, position)
         self._has_gap = False
 
     def appended(self, rows: Iterable[Appended]) -> None:
@@ -71,7 +71,7 @@ class Watching:
         def tell(watch: Watch) -> None:
             for row in rows:
                 self._has_gap = self._has_gap or row.position != self._tally.position + 1
-                self._tally.appended(row.position, row.id, decoded(row), row.stamp)
+                self._tally.add_message(row.position, row.id, decoded(row), row.stamp)
                 for doing, facts in _of_stamp(row.stamp):
                     watch.did(doing, facts)
 
@@ -82,7 +82,7 @@ class Watching:
 
         def tell(watch: Watch) -> None:
             for record in records:
-                self._tally.recorded(record)
+                self._tally.add_record(record)
                 for doing, facts in _of_record(record):
                     watch.did(doing, facts)
 
@@ -92,7 +92,7 @@ class Watching:
         """A view is ready, made so by these commits. Puts what is to be told of that into `facts`."""
 
         def tell(watch: Watch) -> None:
-            self._tally.called(view.entries)
+            self._tally.add_call(view.entries)
             saved = sum(record.tokens_before - record.tokens_after for record in records)
             edits = [edit for record in records for edit in record.edits]
             facts.update(

@@ -282,7 +282,7 @@ def test_f22_the_newest_list_is_in_sight_whatever_else_shrinks_also_after_a_rest
         shown = [part for entry in view for part in entry.message.calls if part.name == "update_todos"]
         assert shown[-1].call_id == "t30"
         assert '"step 3"' in shown[-1].arguments
-        pinned = [entry.handle for entry in view if entry.pinned]
+        pinned = [entry.handle for entry in view if entry.is_pinned()]
         assert pinned == ["m62", "m63"]
         assert plugin.newest(chat.history()) == tuple(Todo(f"step {k}", "done" if k < 3 else "open") for k in range(4))
 
@@ -296,7 +296,7 @@ def test_a_list_that_was_refused_or_not_answered_is_not_in_force():
     chat.append([call("b", "update_todos", todos=todos("open two")), answer("b", "not taken", state="error")])
     chat.append(call("c", "update_todos", todos=todos("open three")))
     assert plugin.newest(chat.history()) == (Todo("one"),)
-    assert [entry.handle for entry in chat.prepare() if entry.pinned] == ["m2", "m3"]
+    assert [entry.handle for entry in chat.prepare() if entry.is_pinned()] == ["m2", "m3"]
 
 
 def test_a_list_and_pins_of_a_preset_leave_each_other_alone():
@@ -305,5 +305,5 @@ def test_a_list_and_pins_of_a_preset_leave_each_other_alone():
     chat.append([call("a", "update_todos", todos=todos("open one")), answer("a", "0 of 1 done. Now: one")])
     chat.append([call("b", "plan"), answer("b", "first this, then that")])
     for _ in range(3):
-        assert [entry.handle for entry in chat.prepare() if entry.pinned] == ["m2", "m3", "m4", "m5"]
+        assert [entry.handle for entry in chat.prepare() if entry.is_pinned()] == ["m2", "m3", "m4", "m5"]
     assert len(chat.receipts()) == 1

@@ -247,7 +247,7 @@ def test_a_plugins_tool_is_offered_and_its_list_is_in_sight():
         agent.send("Add things.")
         assert "update_todos" in [one["name"] for one in model.requests[0]["tools"]]
         assert agent.conversation.history()[2].message.text == "0 of 1 done. Now: add"
-        assert [entry.handle for entry in agent.conversation.prepare() if entry.pinned] == ["m2", "m3"]
+        assert [entry.handle for entry in agent.conversation.prepare() if entry.is_pinned()] == ["m2", "m3"]
 
 
 def test_every_listener_hears_every_event_though_another_one_fails():

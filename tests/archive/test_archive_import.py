@@ -290,7 +290,7 @@ def test_chains_from_before_there_were_outlines_come_along(tmp_path: Path) -> No
     (row,) = chain([user("said")], head)
     head = first.append(head, [replace(row, stamp=stamp, seal=ids.seal("", row.id, wire.encode_stamp(stamp)))])
     record = Record(1, (Hide(Target(head.tip), reason="why"),), 1, 1, head.tip, 1)
-    first.commit(head, record, ids.early_record_id("", wire.encode_record(record)))
+    first.commit(head, record, ids.legacy_record_id("", wire.encode_record(record)))
     export_archive(first, tmp_path / "a.jsonl", tenant=TENANT)
     import_archive(second, tmp_path / "a.jsonl")
     assert contents(second) == contents(first)

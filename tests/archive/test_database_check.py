@@ -11,7 +11,7 @@ from foveate import Hide, Replace, Target, Text
 from foveate.archive import head_text, heads_in, verify_all, verify_head
 from foveate.core import ids
 from foveate.core.messages import user
-from foveate.core.snapshots import Facts, KeptSlot, Snapshot
+from foveate.core.snapshots import Facts, SlotState, Snapshot
 from foveate.ports import Finding, Head, Store
 from foveate.stores.codec import pack
 from foveate.stores.memory import MemoryStore
@@ -41,7 +41,7 @@ def test_a_saved_view_with_a_correct_hash_is_found_with_heads(tmp_path: Path) ->
     with SqliteStore(path) as store:
         kept = heads_in(head_text(filled(store)))
     edit = Replace(Target("ab" * 20), (Text("obey me"),))
-    body = Snapshot(3, 10, 1, [(1, 10)], [KeptSlot(2, [(1, edit)])], [], Facts()).encode()
+    body = Snapshot(3, 10, 1, [(1, 10)], [SlotState(2, [(1, edit)])], [], Facts()).encode()
     run(path, "UPDATE snapshot SET hash = ?, body = ?", values=(bytes.fromhex(ids.body_hash(body)), pack(body)))
     with SqliteStore(path) as store:
         assert [finding.where for finding in verify_head(store, kept[0])] == ["snapshot"]

@@ -21,7 +21,7 @@ from foveate.core.catalog import Action, Prompt
 from foveate.core.edits import Hide
 from foveate.core.messages import user
 from foveate.core.runs import AgentRun, AgentRunStep
-from foveate.core.snapshots import Facts, KeptSlot, Snapshot
+from foveate.core.snapshots import Facts, SlotState, Snapshot
 from foveate.core.stamps import Lease
 from foveate.ports import Head
 from foveate.stores.codec import pack
@@ -59,7 +59,7 @@ def viewed(edit: Any, number: int = 2) -> Falsify:
     """The saved view, with this edit in the place of one that the journal has, and a hash that fits."""
 
     def falsify(connection: sqlite3.Connection) -> None:
-        snapshot = Snapshot(3, 10, 4, [(1, 10)], [KeptSlot(2, [(number, edit)])], [], Facts())
+        snapshot = Snapshot(3, 10, 4, [(1, 10)], [SlotState(2, [(number, edit)])], [], Facts())
         body = snapshot.encode()
         row = bytes.fromhex(ids.body_hash(body)), pack(body)
         assert connection.execute("UPDATE snapshot SET hash = ?, body = ?", row).rowcount > 0

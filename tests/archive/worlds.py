@@ -14,7 +14,7 @@ from foveate.core.edits import Replace, Span, Target, Task
 from foveate.core.messages import Text, user
 from foveate.core.redacted_form import erased_edit, erased_stamp, redacted_stamp
 from foveate.core.runs import AgentRun, AgentRunStep
-from foveate.core.stamps import Expanded, Lease, PartRetention, Retention, Stamp, Stop, Usage
+from foveate.core.stamps import Expansion, Lease, PartRetention, Retention, Stamp, Stop, Usage
 from foveate.ports import Appended, Database, Head
 from foveate.testing.moves import TEXTS, edit_of, history_of
 from foveate.testing.rows import chain, erased, record_after
@@ -27,7 +27,7 @@ STAMPS = (
     Stamp(1, 2**40, 3, "tool", "bash", lease=Lease(3, "compact", "first_chars", 80, "short", message_type="result")),
     Stamp(2, 9, 1, "assistant", usage=Usage(1, 2, None, 4, 0), estimate=5, step="run 1/1", stop=Stop("length", "why")),
     Stamp(3, 1, 0, "plugin", retention=Retention(4, (PartRetention(), PartRetention(False, 2, "todo")))),
-    Stamp(4, 5, 6, "derived", expanded=Expanded("lines", "m3", "ab" * 20)),
+    Stamp(4, 5, 6, "derived", expanded=Expansion("lines", "m3", "ab" * 20)),
 )
 """Facts of each kind."""
 

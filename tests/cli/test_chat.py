@@ -133,11 +133,11 @@ def test_expand_shows_a_message_again_from_the_next_call_on(chat, tmp_path):
 def test_a_pinned_message_stays_until_it_is_unpinned(chat, tmp_path):
     chat("read chapter_0.md", "/pin 3", "read chapter_1.md", "read chapter_2.md", policy="keep-last-1")
     with stored(tmp_path) as talk:
-        assert [entry.handle for entry in talk.view if entry.pinned] == ["m3"]
+        assert [entry.handle for entry in talk.view if entry.is_pinned()] == ["m3"]
         assert [entry.handle for entry in talk.view if entry.shrunk] == ["m7"]
     assert answers(chat("/unpin m3")) == ["m3 is no longer pinned."]
     with stored(tmp_path) as talk:
-        assert not any(entry.pinned for entry in talk.view)
+        assert not any(entry.is_pinned() for entry in talk.view)
 
 
 def test_compact_and_undo_say_what_they_did_and_undo_goes_back_step_by_step(chat, tmp_path):

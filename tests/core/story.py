@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from msgspec.structs import replace
 
 from foveate.core import ids, wire
-from foveate.core.edits import Edit, Record, Restore, named_by
+from foveate.core.edits import Edit, Record, Restore, named_messages
 from foveate.core.messages import Message
 from foveate.core.profiles import PROFILES, Profile
 from foveate.core.projection import Projection
@@ -95,13 +95,13 @@ class Story:
 
     def fold_in(self, projection: Projection, record: Record, earlier: list[Record]) -> None:
         """Apply a record, and bring back what it shows again."""
-        where = self.where(id for id in named_by(record.edits) if not projection.holds(id))
+        where = self.where(id for id in named_messages(record.edits) if not projection.holds(id))
         runs = projection.needs(record, where)
         projection.apply(record, where)
         missing = sorted({position for first, last in runs for position in projection.missing(first, last)})
         if missing:
             records = [*earlier, record]
-            ends = named_by(Restore(e.targets) for old in records for e in old.edits if isinstance(e, Restore))
+            ends = named_messages(Restore(e.targets) for old in records for e in old.edits if isinstance(e, Restore))
             projection.reveal([self.rows[position - 1] for position in missing], records, self.where(ends))
 
     def folded(self, start: Snapshot | None = None) -> Projection:

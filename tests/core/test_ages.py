@@ -8,27 +8,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate.core.retention import Age, Aging, Shown, over_age_runs, read_age, read_ages, read_rule
+from foveate.core.retention import Age, OverAgeCheck, Shown, over_age_runs, read_age, read_ages, read_rule
 from foveate.core.runs import AgentRun
-from foveate.core.stamps import Expanded, Origin, Stamp, Stamped
+from foveate.core.stamps import Expansion, Origin, Stamp, StampRow
 from foveate.errors import BadSetting
 
 DAY = 86_400_000
 NOW = 1_000 * DAY
 
 
-def said(*origins: Origin, **facts: Any) -> list[Stamped]:
+def said(*origins: Origin, **facts: Any) -> list[StampRow]:
     """A message a turn and a day, the newest one today."""
     last = len(origins)
     return [
-        Stamped(n, f"{n:040x}", Stamp(n, NOW - (last - n) * DAY, 10, origin, **facts), 100)
+        StampRow(n, f"{n:040x}", Stamp(n, NOW - (last - n) * DAY, 10, origin, **facts), 100)
         for n, origin in enumerate(origins, 1)
     ]
 
 
-def aged(rows: list[Stamped], *ages: Age, now: int = NOW, media: frozenset[int] = frozenset(), **shown: Any) -> Aging:
+def aged(
+    rows: list[StampRow], *ages: Age, now: int = NOW, media: frozenset[int] = frozenset(), **shown: Any
+) -> OverAgeCheck:
     """What is over its age, where the view shows this."""
-    aging = Aging(ages, now, Shown(rows[-1].stamp.turn, **{"touched": rows[-1].stamp.time, **shown}))
+    aging = OverAgeCheck(ages, now, Shown(rows[-1].stamp.turn, **{"touched": rows[-1].stamp.time, **shown}))
     for row in rows:
         aging.take(row)
     for position in list(aging.unsure):
@@ -41,7 +43,7 @@ def going(*rows: Any, **facts: Any) -> list[int]:
     return sorted(aged(*rows, **facts).going)
 
 
-def waiting(aging: Aging) -> dict[int, str]:
+def waiting(aging: OverAgeCheck) -> dict[int, str]:
     return {position: why for position, (_, why) in aging.waiting.items()}
 
 
@@ -132,7 +134,7 @@ def test_both_limits_of_a_rule_have_to_be_passed_and_of_two_rules_either() -> No
 
 def test_the_narrowest_rules_decide() -> None:
     rows = said("tool", "tool", "user", "assistant", source="grep")
-    rows[1] = Stamped(2, rows[1].id, Stamp(2, rows[1].stamp.time, 10, "tool", "read"), 100)
+    rows[1] = StampRow(2, rows[1].id, Stamp(2, rows[1].stamp.time, 10, "tool", "read"), 100)
     longer = Age("tool_results", 100, tool="grep")
     assert going(rows, Age("all", 0), longer) == [2, 3, 4]
     assert going(rows, Age("all", 0), Age("tool_results", 100), Age("tool_results", 0, tool="grep")) == [1, 3, 4]
@@ -141,7 +143,7 @@ def test_the_narrowest_rules_decide() -> None:
 
 def test_media_is_looked_for_only_where_it_counts() -> None:
     rows = said("user", "tool", "user", "tool")
-    aging = Aging([Age("media", 2), Age("tool_results", 1)], NOW, Shown(4))
+    aging = OverAgeCheck([Age("media", 2), Age("tool_results", 1)], NOW, Shown(4))
     for row in rows:
         aging.take(row)
     assert aging.unsure == [1, 2]  # The second goes either way, and it is told by which rule; the last ones do not.
@@ -175,16 +177,16 @@ def test_what_is_needed_waits_unless_a_rule_says_otherwise(shown: dict[str, Any]
 
 
 def test_what_is_erased_already_is_passed_over_but_for_a_summary_that_outlived_it() -> None:
-    rows = [Stamped(row.position, row.id, row.stamp, 0) for row in said("user", "user", "user")]
+    rows = [StampRow(row.position, row.id, row.stamp, 0) for row in said("user", "user", "user")]
     assert going(rows, Age("all", 0)) == []
     assert going(rows, Age("all", 0), outlived=((2, 3),)) == []
     aging = aged(rows, Age("all", 0, even=("shown",)), outlived=((2, 3),))
     assert (sorted(aging.going), waiting(aging)) == ([2, 3], {})
 
 
-def copying(position: int, form: Any, handle: str = "", message: str = "") -> Stamped:
-    return Stamped(
-        position, f"{position:040x}", Stamp(position, NOW, 1, "derived", expanded=Expanded(form, handle, message)), 9
+def copying(position: int, form: Any, handle: str = "", message: str = "") -> StampRow:
+    return StampRow(
+        position, f"{position:040x}", Stamp(position, NOW, 1, "derived", expanded=Expansion(form, handle, message)), 9
     )
 
 
@@ -212,7 +214,7 @@ def test_a_copy_that_goes_keeps_nothing_and_one_that_stays_keeps_what_it_was_cop
 
 def test_what_a_search_quoted_waits_with_its_result() -> None:
     rows = [*said("user", "user"), copying(3, "search")]
-    aging = Aging([Age("user_messages", 0)], NOW, Shown(3))
+    aging = OverAgeCheck([Age("user_messages", 0)], NOW, Shown(3))
     for row in rows:
         aging.take(row)
     assert aging.searches == [3]
@@ -245,7 +247,7 @@ def test_a_conversation_that_was_not_touched_for_long_goes_whole() -> None:
 def test_a_clock_that_went_back_ages_nothing_early() -> None:
     """The second message was said when the clock stood at 1970."""
     rows = said("user", "user", "user")
-    rows[1] = Stamped(2, rows[1].id, Stamp(2, 5, 10, "user"), 100)
+    rows[1] = StampRow(2, rows[1].id, Stamp(2, 5, 10, "user"), 100)
     assert going(rows, Age("all", None, 2 * DAY)) == [1, 2]  # As old as the one before it, and no older.
     assert going(rows, Age("all", None, 3 * DAY)) == []
     assert going(rows, Age("all", None, DAY), now=10) == []
@@ -259,7 +261,7 @@ TIMES = st.lists(st.integers(0, 100), min_size=1, max_size=12)
 def test_whatever_the_clock_did_nothing_goes_before_its_age_and_the_order_is_kept(
     times: list[int], now: int, limit: int
 ) -> None:
-    rows = [Stamped(n, str(n), Stamp(n, time, 1, "user"), 1) for n, time in enumerate(times, 1)]
+    rows = [StampRow(n, str(n), Stamp(n, time, 1, "user"), 1) for n, time in enumerate(times, 1)]
     gone = going(rows, Age("all", None, limit), now=now)
     assert all(now - times[position - 1] >= limit for position in gone)
     assert gone == list(range(1, len(gone) + 1))

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from foveate.core.budget import NEAR, TARGET, Excess, aimed, default_reserve, is_over
+from foveate.core.budget import NEAR, TARGET, Excess, aim_at, default_reserve, measure_excess
 from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
 from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, assistant
-from foveate.core.planner import Plan, Stage, draw_up
+from foveate.core.planner import Plan, Stage, make_plan
 from foveate.core.rules import check
 from foveate.core.sizes import IMAGE_TOKENS, estimate, images_of, tokens_of
 from foveate.core.view import Budget, View
@@ -29,7 +29,7 @@ PIXEL = Media("image/png", "base64", "AAAA")
 
 
 def plan_of(story: Story, *policies: object, floor: object = (), budget: Budget | None = None) -> Plan:
-    return draw_up(story.projection, story.frame(budget or Budget(10**6, 0, 10**9, 10**6)), policies, floor)
+    return make_plan(story.projection, story.frame(budget or Budget(10**6, 0, 10**9, 10**6)), policies, floor)
 
 
 def shortens(position: int, text: str = "[short]"):
@@ -93,22 +93,24 @@ def sized(tokens: int, size: int, images: int, budget: Budget) -> View:
 
 def test_a_view_is_over_only_by_what_is_above_what_is_usable():
     budget = Budget(1_100, 100, 2_000, 4)
-    assert is_over(sized(1_000, 2_000, 4, budget)) == Excess()
-    assert not is_over(sized(1_000, 2_000, 4, budget))
-    assert is_over(sized(1_001, 2_003, 6, budget)) == Excess(1, 3, 2)
+    assert measure_excess(sized(1_000, 2_000, 4, budget)) == Excess()
+    assert not measure_excess(sized(1_000, 2_000, 4, budget))
+    assert measure_excess(sized(1_001, 2_003, 6, budget)) == Excess(1, 3, 2)
 
 
 def test_the_target_is_three_quarters_in_the_units_that_were_over_and_untouched_in_the_others():
     budget = Budget(2_200, 200, 4_000, 8, overhead=500, overhead_bytes=400, scale=1.0)
     view = sized(1_400, 3_500, 7, budget)
     assert TARGET == 0.75
-    assert is_over(aimed(view, Excess(tokens=1))) == Excess(1_400 - 1_125, 0, 0)
-    assert is_over(aimed(view, Excess(bytes=1))) == Excess(0, 3_500 - 2_700, 0)
-    assert is_over(aimed(view, Excess(images=1))) == Excess(0, 0, 1)
-    assert is_over(aimed(view, Excess())) == Excess()
-    assert is_over(aimed(view, Excess(tokens=1), NEAR)) == Excess(1_400 - 1_200, 0, 0)
+    assert measure_excess(aim_at(view, Excess(tokens=1))) == Excess(1_400 - 1_125, 0, 0)
+    assert measure_excess(aim_at(view, Excess(bytes=1))) == Excess(0, 3_500 - 2_700, 0)
+    assert measure_excess(aim_at(view, Excess(images=1))) == Excess(0, 0, 1)
+    assert measure_excess(aim_at(view, Excess())) == Excess()
+    assert measure_excess(aim_at(view, Excess(tokens=1), NEAR)) == Excess(1_400 - 1_200, 0, 0)
     less_than_nothing = sized(10, 1, 0, Budget(100, 0, 10**6, 9, overhead=300))
-    assert is_over(aimed(less_than_nothing, Excess(tokens=1))).tokens >= is_over(less_than_nothing).tokens
+    assert (
+        measure_excess(aim_at(less_than_nothing, Excess(tokens=1))).tokens >= measure_excess(less_than_nothing).tokens
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- policies
@@ -131,7 +133,7 @@ def test_policies_run_in_order_and_each_sees_what_the_former_did():
 def test_a_plan_changes_nothing_until_it_is_applied_and_then_just_that():
     story = Story(user("go"), say("a long answer " * 9), user("on"))
     before = values(story.projection)
-    plan = draw_up(story.projection, story.frame(Budget(10**6, 0, 10**9, 9)), [shortens(2)], FLOOR)
+    plan = make_plan(story.projection, story.frame(Budget(10**6, 0, 10**9, 9)), [shortens(2)], FLOOR)
     assert bool(plan)
     assert values(story.projection) == before
     story.edit(*plan.edits)
@@ -140,7 +142,7 @@ def test_a_plan_changes_nothing_until_it_is_applied_and_then_just_that():
 
 def test_no_policies_and_nothing_over_is_an_empty_plan():
     story = Story(user("go"))
-    plan = draw_up(story.projection, story.frame(Budget(10**6, 0, 10**9, 9)), [], FLOOR)
+    plan = make_plan(story.projection, story.frame(Budget(10**6, 0, 10**9, 9)), [], FLOOR)
     assert not plan
     assert (plan.edits, plan.tokens_saved, plan.before is plan.after) == ((), 0, True)
 
@@ -265,12 +267,12 @@ def test_any_edits_of_a_policy_leave_a_legal_view_that_is_the_same_when_folded_a
     story = Story(*history, profile=ANTHROPIC)
     for _ in range(3):
         made = data.draw(edits([row.id for row in story.rows], max_size=5))
-        plan = draw_up(story.projection, story.frame(Budget(10**6, 0, 10**9, 9)), [says(*made)], ())
+        plan = make_plan(story.projection, story.frame(Budget(10**6, 0, 10**9, 9)), [says(*made)], ())
         if plan.edits:
             story.edit(*plan.edits)
         assert values(story.projection) == values(story.folded())
         assert [entry.message for entry in plan.after] == [entry.message for entry in story.projection.entries()]
-        protected = [row for row in story.rows if row.message.role == "system" and row.message.says_something]
+        protected = [row for row in story.rows if row.message.role == "system" and row.message.has_content]
         shown = {entry.position: entry for entry in plan.after}
         assert all(shown[row.position].shrunk == () for row in protected)
         if any(entry.message.role != "system" for entry in plan.after):
@@ -346,7 +348,7 @@ def test_a_rung_that_frees_one_unit_at_the_cost_of_another_that_is_over_is_passe
     with pytest.raises(DoesNotFit):
         plan_of(story, floor=[Stage(swaps)], budget=budget)
     plan = plan_of(story, floor=[Stage(swaps), *FLOOR], budget=budget)
-    assert is_over(plan.after) == Excess()
+    assert measure_excess(plan.after) == Excess()
     assert Target(story.id(2)) not in [edit.target for edit in plan.edits if edit.content == (PIXEL, PIXEL)]
 
 
@@ -376,7 +378,7 @@ def test_too_many_images_in_the_pending_request_are_named_as_images():
 
 def test_without_a_floor_what_is_over_stays_over():
     plan = plan_of(results(3), budget=Budget(100, 0, 10**9, 9))
-    assert is_over(plan.after).tokens > 1_000
+    assert measure_excess(plan.after).tokens > 1_000
 
 
 @pytest.mark.parametrize("shape", ["results", "talk", "mixed", "tiny"])
@@ -395,7 +397,7 @@ def test_after_the_floor_the_next_messages_do_not_trigger_it_until_the_gap_is_us
         if plan.edits:
             story.edit(*plan.edits)
             edited.append(story.turn)
-            assert is_over(plan.after) == Excess()
+            assert measure_excess(plan.after) == Excess()
             assert plan.after.tokens <= 8_000 * NEAR
     assert len(edited) > 2
     assert min(b - a for a, b in pairwise(edited)) >= 8_000 * (1 - NEAR) // (said + given + 20)

@@ -12,11 +12,11 @@ from foveate.core.catalog import (
     Action,
     Binding,
     Prompt,
-    checked,
-    completed,
+    complete_binding,
     lease_of,
-    same_prompt,
-    texts_of,
+    prompt_key,
+    prompt_texts,
+    validated,
 )
 from foveate.core.stamps import Lease
 from foveate.core.summaries import SummaryRequest
@@ -53,14 +53,14 @@ def binding(mode: str, *more: object) -> Binding:
     ],
 )
 def test_what_a_binding_leaves_open_is_filled_in(said: Binding, comes_to: Binding) -> None:
-    assert completed(said) == comes_to
+    assert complete_binding(said) == comes_to
 
 
 @given(BINDINGS)
 def test_a_completed_binding_may_be_kept_and_says_the_same(said: Binding) -> None:
     """What a result becomes does not depend on whether the binding was completed before."""
-    whole = checked(completed(said))
-    assert completed(whole) == whole
+    whole = validated(complete_binding(said))
+    assert complete_binding(whole) == whole
     assert effective_lease(lease_of(whole)) == effective_lease(lease_of(said))
 
 
@@ -78,22 +78,22 @@ def test_a_lease_names_the_prompt_of_the_binding_then_that_of_the_action() -> No
 @pytest.mark.parametrize("value", [True, 1.0, "3", 2**63])
 def test_turns_are_whole_numbers(value: object) -> None:
     with pytest.raises(BadSetting, match=r"result_expiration_turns of the binding 'support/look' is .*whole number"):
-        checked(Binding("support", "look", value))  # type: ignore[arg-type]
+        validated(Binding("support", "look", value))  # type: ignore[arg-type]
 
 
 def test_what_a_catalog_does_not_know_is_refused() -> None:
     with pytest.raises(BadSetting, match="an Action, a Binding or a Prompt, not 'look'"):
-        checked("look")  # type: ignore[type-var]
+        validated("look")  # type: ignore[type-var]
     with pytest.raises(BadSetting, match="name of the action is 7; allowed: a text"):
-        checked(Action(7))  # type: ignore[arg-type]
+        validated(Action(7))  # type: ignore[arg-type]
 
 
 def test_the_prompts_of_a_catalog_write_summaries() -> None:
     """The one of the system's name stands for those that name none."""
     prompts = [Prompt(SYSTEM_PROMPT, "Usual: {{ text }}"), Prompt("Ordre", "Own: {{ text }}")]
-    templates = Templates(texts_of(prompts))
+    templates = Templates(prompt_texts(prompts))
     usual = SummaryRequest("expire", (), 100, facts={"originalLength": 900})
     own = structs.replace(usual, prompt="Ordre")
     assert templates.filled(usual, "words").startswith("Usual: ")
     assert templates.filled(own, "words").startswith("Own: ")
-    assert same_prompt(SYSTEM_PROMPT) == MESSAGE
+    assert prompt_key(SYSTEM_PROMPT) == MESSAGE

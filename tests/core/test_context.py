@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from foveate import Media, PartRetention, Prices, Reasoning, ToolCall, Totals, Usage, assistant, open_conversation, user
 from foveate import tool_result as result
-from foveate.core.context import Context, context_of, kinds_of
+from foveate.core.context import Context, measure_context, tokens_by_kind
 from foveate.core.view import Budget, CallContext, View
 from foveate.testing import agent_run
 from foveate.testing.strategies import histories
@@ -148,24 +148,24 @@ def view(scale: float = 1.0) -> View:
 
 
 def test_saved_is_what_was_not_read_less_what_was_written_again():
-    context = context_of(view(), TOTALS, messages=0)
+    context = measure_context(view(), TOTALS, messages=0)
     assert context.saved == pytest.approx(0.1 * 30_000 - 1.15 * 1_000)
 
 
 def test_saved_is_told_as_the_provider_counts():
-    assert context_of(view(2.0), TOTALS, messages=0).saved == pytest.approx(2 * (0.1 * 30_000 - 1.15 * 1_000))
+    assert measure_context(view(2.0), TOTALS, messages=0).saved == pytest.approx(2 * (0.1 * 30_000 - 1.15 * 1_000))
 
 
 def test_what_was_said_is_told_as_the_provider_counts():
-    context = context_of(view(2.0), Totals(tokens_said=300), messages=0, cost=dollars)
+    context = measure_context(view(2.0), Totals(tokens_history=300), messages=0, cost=dollars)
     assert context.tokens_whole == 600
-    doubled = context_of(view(2.0), TOTALS, messages=0, cost=dollars)
+    doubled = measure_context(view(2.0), TOTALS, messages=0, cost=dollars)
     assert doubled.dollars_saved == pytest.approx(doubled.saved * 3 / 1_000_000)
     assert doubled.dollars == pytest.approx(3.0)  # What was billed was counted by the provider already.
 
 
 def test_edits_that_cost_more_than_they_saved_are_told_so():
-    assert context_of(view(), Totals(tokens_whole=100, tokens_sent=100, tokens_rebilled=50), messages=0).saved < 0
+    assert measure_context(view(), Totals(tokens_whole=100, tokens_sent=100, tokens_rebilled=50), messages=0).saved < 0
 
 
 def dollars(usage: Usage) -> float:
@@ -193,13 +193,13 @@ def test_what_the_meter_says_was_saved_is_what_a_provider_would_have_billed_less
 
 
 def test_in_dollars_saved_is_the_same_sum_at_the_prices_of_the_model():
-    context = context_of(view(), TOTALS, messages=0, cost=dollars)
+    context = measure_context(view(), TOTALS, messages=0, cost=dollars)
     assert context.dollars == pytest.approx(3.0)
     assert context.dollars_saved == pytest.approx(context.saved * 3 / 1_000_000)
 
 
 def test_where_the_price_is_not_known_there_are_no_dollars():
-    context = context_of(view(), TOTALS, messages=0, cost=lambda usage: None)
+    context = measure_context(view(), TOTALS, messages=0, cost=lambda usage: None)
     assert (context.dollars, context.dollars_saved) == (None, None)
 
 
@@ -223,6 +223,6 @@ def test_whatever_was_said_the_kinds_come_to_the_whole_request(messages, format,
         for message in messages:
             chat.append(message)
         for entry in chat.view:
-            kinds = kinds_of(entry)
+            kinds = tokens_by_kind(entry)
             assert sum(kinds.values()) == entry.tokens
             assert all(tokens >= 0 for tokens in kinds.values())

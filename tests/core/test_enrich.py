@@ -10,7 +10,7 @@ from foveate import (
     AdditionalContent,
     BadMessage,
     BadSetting,
-    Enriched,
+    EnrichedMessage,
     Media,
     Message,
     PartRetention,
@@ -30,15 +30,15 @@ HEADER = Text("\n### PLUGIN screen CONTEXT ###\n")
 SPACE = Text("\n")
 
 
-def added(*contents: AdditionalContent) -> Enriched:
+def added(*contents: AdditionalContent) -> EnrichedMessage:
     return enrich(SAID, [("screen", contents)])
 
 
-def shown(made: Enriched) -> tuple[object, ...]:
+def shown(made: EnrichedMessage) -> tuple[object, ...]:
     return display_parts(made.message, made.kept)
 
 
-def saved(made: Enriched) -> tuple[tuple[object, ...], tuple[int | None, ...]]:
+def saved(made: EnrichedMessage) -> tuple[tuple[object, ...], tuple[int | None, ...]]:
     return persistent_parts(made.message, made.kept)
 
 
@@ -52,7 +52,7 @@ def one(text: str, save: bool | int = False, display: bool = True) -> Additional
 @pytest.mark.parametrize("plugins", [[], [("screen", [])]])
 def test_3_4_01_without_plugins_what_is_shown_and_saved_is_what_was_said(plugins: list):
     made = enrich(SAID, plugins)
-    assert made == Enriched(SAID, (PartRetention(),))
+    assert made == EnrichedMessage(SAID, (PartRetention(),))
     assert shown(made) == SAID.parts
     assert saved(made) == (SAID.parts, (None,))
 
@@ -89,7 +89,7 @@ def test_3_4_05_what_is_only_shown_is_not_saved_and_what_is_only_saved_is_not_sh
 @pytest.mark.parametrize("save", [False, 0, -1, -(10**30)])
 def test_3_4_06_what_is_saved_for_no_call_is_not_saved_and_has_no_header_for_good(save: int):
     assert saved(added(one("a", save))) == (SAID.parts, (None,))
-    assert added(one("a", save, display=False)) == Enriched(SAID, (PartRetention(),))
+    assert added(one("a", save, display=False)) == EnrichedMessage(SAID, (PartRetention(),))
     assert saved(added(one("a", save), one("b", 2)))[1] == (None, 2, 2, 2)
 
 
@@ -141,7 +141,7 @@ def test_3_4_18_a_part_without_a_time_is_an_error_and_never_a_guess():
 
 
 def test_a_content_without_blocks_has_neither_header_nor_spacing():
-    assert added(one("", 3), AdditionalContent((), True, True)) == Enriched(SAID, (PartRetention(),))
+    assert added(one("", 3), AdditionalContent((), True, True)) == EnrichedMessage(SAID, (PartRetention(),))
 
 
 def test_each_plugin_has_its_header_in_the_order_they_were_asked():

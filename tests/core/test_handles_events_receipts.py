@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foveate.core.edits import Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Task, Unpin
-from foveate.core.events import EXPIRED, Event, added, of_record
+from foveate.core.events import EXPIRED, Event, added_event, events_of_record
 from foveate.core.explain import explain
 from foveate.core.handles import Handle, parse_handle
 from foveate.core.messages import Text
@@ -84,7 +84,7 @@ RECORD = Record(
 
 
 def test_each_edit_of_a_commit_is_an_event_with_its_number():
-    assert list(of_record(RECORD)) == [
+    assert list(events_of_record(RECORD)) == [
         Event("message-compacted", 7, 5, ONE, 0, 4, "prune", "old", 80),
         Event("message-removed", 7, 5, ONE, 0, 5, "prune", "older", 50),
         Event("message-removed", 7, 5, TWO, 0, 6, "other"),
@@ -94,8 +94,8 @@ def test_each_edit_of_a_commit_is_an_event_with_its_number():
         Event("message-pinned", 7, 5, ONE, 0, 10, "plan", "asked"),
         Event("message-unpinned", 7, 5, TWO, 0, 11, "plan"),
     ]
-    assert [event.index for event in of_record(RECORD, {TWO: 3})] == [None, None, 3, None, 3, None, None, 3]
-    assert added(3, ONE, Stamp(2, 8, 9, "user")) == Event("message-added", 2, 8, ONE, 3)
+    assert [event.index for event in events_of_record(RECORD, {TWO: 3})] == [None, None, 3, None, 3, None, None, 3]
+    assert added_event(3, ONE, Stamp(2, 8, 9, "user")) == Event("message-added", 2, 8, ONE, 3)
 
 
 def test_the_end_of_a_lease_and_the_state_of_a_compaction_are_events_of_their_own():
@@ -108,7 +108,7 @@ def test_the_end_of_a_lease_and_the_state_of_a_compaction_are_events_of_their_ow
         Task("compact", "pending", 2, 7, Span(ONE, TWO)),
         Task("compact", "failed", 2, 7, reason="no answer"),
     )
-    assert list(of_record(Record(1, edits, 7, 5, TWO, 9, author="plan"))) == [
+    assert list(events_of_record(Record(1, edits, 7, 5, TWO, 9, author="plan"))) == [
         Event("message-expired", 7, 5, ONE, 0, 1, "expire", "Expired after 3 turns (limit: 2)"),
         Event("message-removed", 7, 5, ONE, 0, 1, "expire", "Removed due to expiration", 50),
         Event("message-expired", 7, 5, TWO, 0, 2, "expire", "Expired after 3 turns (limit: 2); stubbed", 80),

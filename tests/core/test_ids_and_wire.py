@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from foveate.core import ids, wire
 from foveate.core.edits import Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Unpin
 from foveate.core.messages import Extra, Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, user
-from foveate.core.stamps import Expanded, Lease, PartRetention, Retention, Stamp, Stop, Usage
+from foveate.core.stamps import Expansion, Lease, PartRetention, Retention, Stamp, Stop, Usage
 from foveate.errors import BadEdit, BadMessage
 from foveate.testing import say
 from foveate.testing.strategies import edits, messages
@@ -85,7 +85,7 @@ def test_a_chain_of_messages_is_called_what_it_has_always_been_called():
     )
     hashes = [ids.body_hash(body) for body in bodies]
     assert hashes == ["eb7f3d58291b5849b64733746b610e417048611c", "628f0bc3e2df3962b31bc7361a6e7a5cf2931797"]
-    first = ids.message_id(ids.NOTHING, hashes[0])
+    first = ids.message_id(ids.NO_PARENT, hashes[0])
     assert first == "034fa23a14a2aab5fed14ed08812d307c7e99959"
     assert ids.message_id(first, hashes[1]) == "877861fbd3d3fe470f1a4133fd429123c6eec324"
 
@@ -93,7 +93,7 @@ def test_a_chain_of_messages_is_called_what_it_has_always_been_called():
 def test_a_chain_of_stamps_is_called_what_it_has_always_been_called():
     stamp = wire.encode_stamp(STAMP)
     assert stamp.hex() == "9703cf0000018bcfe568002aa9617373697374616e74a572756e2d31950a14c005021f"
-    first = ids.seal(ids.NOTHING, ONE, stamp)
+    first = ids.seal(ids.NO_PARENT, ONE, stamp)
     assert first == "200c3a62c56471bc556c158464f9611b17b54c8f"
     assert ids.seal(first, TWO, stamp) == "044957abe4c43204c9205b4f757c28fa23f768b8"
     said = replace(
@@ -122,9 +122,9 @@ def test_a_chain_of_records_is_called_what_it_has_always_been_called():
             '"bytes_after":6,"author":"plan"}'
         ).encode()
     )
-    first = ids.early_record_id(ids.NOTHING, body)
+    first = ids.legacy_record_id(ids.NO_PARENT, body)
     assert first == "515a36179ff37fb0d5c2cdb413f93de2420514ae"
-    assert ids.early_record_id(first, body) == "51de83175687bd567e4cb1c85c3e919ce3948571"
+    assert ids.legacy_record_id(first, body) == "51de83175687bd567e4cb1c85c3e919ce3948571"
 
 
 def test_the_same_bytes_have_another_name_in_every_chain_and_after_every_parent():
@@ -138,7 +138,7 @@ def test_the_same_bytes_have_another_name_in_every_chain_and_after_every_parent(
         ids.seal(ONE, TWO, body),
         ids.record_id("", body),
         ids.record_id(ONE, body),
-        ids.early_record_id("", body),
+        ids.legacy_record_id("", body),
     ]
     assert len({*names}) == len(names)
     assert {len(name) for name in names} == {40}
@@ -255,7 +255,7 @@ def test_stamps_of_an_earlier_version_that_said_less_are_read():
 
 def test_a_stamp_keeps_the_bytes_that_earlier_versions_gave_it_so_that_their_chains_verify():
     leased = replace(STAMP, lease=Lease(2), metadata="{}")
-    expanded = replace(STAMP, expanded=Expanded("lines", "m3", "0" * 40))
+    expanded = replace(STAMP, expanded=Expansion("lines", "m3", "0" * 40))
     stepped = replace(STAMP, step="run/3")
     stopped = replace(STAMP, stop=Stop("length", "max_tokens"))
     every = [STAMP, leased, expanded, stepped, stopped]

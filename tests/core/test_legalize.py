@@ -50,14 +50,14 @@ def test_what_nothing_is_wrong_with_is_the_message_itself(profile):
     said = Message("assistant", (Text("well"), ToolCall("a", "t", '{"a": 1}')), "bot", Extra("other", "{}"))
     entry = alone(said, profile)
     assert entry.message is entry.source is said
-    assert entry.mended == ""
+    assert entry.legalized == ""
 
 
 @PROVIDERS
 def test_blank_text_goes_and_the_rest_stays(profile):
     entry = alone(Message("user", (Text(" \n"), Text("words"), Text(""), PIXEL)), profile)
     assert entry.message == Message("user", (Text("words"), PIXEL))
-    assert entry.mended == "blank text is refused"
+    assert entry.legalized == "blank text is refused"
 
 
 @PROVIDERS
@@ -69,7 +69,7 @@ def test_a_message_of_which_nothing_is_left_is_not_shown(parts, profile):
 def test_white_space_at_the_end_of_an_answer_goes_only_where_it_is_refused():
     said = assistant("so: \n", ToolCall("a", "t"))
     assert alone(said).message == assistant("so:", ToolCall("a", "t"))
-    assert alone(said).mended == "white space at the end of the assistant's text is refused"
+    assert alone(said).legalized == "white space at the end of the assistant's text is refused"
     assert alone(said, OPENAI).message is said
     assert alone(user("so: \n")).message == user("so: \n")
 
@@ -78,9 +78,9 @@ def test_what_is_said_or_thought_behind_a_call_moves_before_it_only_where_it_is_
     one, two = ToolCall("a", "t"), ToolCall("b", "t")
     said = Message("assistant", (one, Text("and"), SIGNED, two, Text("then")))
     assert alone(said).message.parts == (Text("and"), SIGNED, Text("then"), one, two)
-    assert alone(said).mended == "what stands behind a call, and reasoning at the end, is refused"
-    assert alone(Message("assistant", (Text("x"), one, two))).mended == ""
-    assert alone(Message("assistant", (one, Text("and"), two)), OPENAI).mended == ""
+    assert alone(said).legalized == "what stands behind a call, and reasoning at the end, is refused"
+    assert alone(Message("assistant", (Text("x"), one, two))).legalized == ""
+    assert alone(Message("assistant", (one, Text("and"), two)), OPENAI).legalized == ""
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_what_is_said_or_thought_behind_a_call_moves_before_it_only_where_it_is_
 def test_reasoning_is_sent_back_only_to_who_thought_it_and_only_signed(thoughts, why):
     entry = alone(Message("assistant", (thoughts, Text("so"))))
     assert entry.message.parts == ((Text("so"),) if why else (thoughts, Text("so")))
-    assert (entry.mended, entry.source.parts[0]) == (why, thoughts)
+    assert (entry.legalized, entry.source.parts[0]) == (why, thoughts)
 
 
 def test_unsigned_reasoning_returns_to_a_provider_that_signs_nothing():
@@ -109,9 +109,9 @@ def test_f05_stale_reasoning_is_left_out_and_says_why():
     story = Story(GO, thought("one", call("a")), answer("a"), thought("two", call("b")), answer("b"), profile=BINDING)
     story.edit(Replace(Target(story.id(3)), (Text("x"),)))
     first, *_, last = [entry for entry in story.projection.entries() if entry.message.calls]
-    assert (first.message, first.mended) == (story.rows[1].message, "")
+    assert (first.message, first.legalized) == (story.rows[1].message, "")
     assert last.message == call("b")
-    assert last.mended == "reasoning bound to an earlier form of the conversation is refused"
+    assert last.legalized == "reasoning bound to an earlier form of the conversation is refused"
     assert last.source == story.rows[3].message
 
 
@@ -132,7 +132,7 @@ def test_blank_arguments_are_an_empty_object(profile):
     for arguments in ("", " \n"):
         entry = alone(Message("assistant", (ToolCall("a", "t", arguments),)), profile)
         assert entry.message.calls[0].arguments == "{}"
-        assert entry.mended == "its call had arguments or a name that are refused"
+        assert entry.legalized == "its call had arguments or a name that are refused"
 
 
 def test_names_of_tools_are_made_plain_and_cut_to_what_the_provider_takes():
@@ -180,8 +180,8 @@ def test_long_and_empty_ids_are_replaced_in_call_and_answer(profile):
         (ids[1], "of empty"),
         (ids[0], "of long"),
     ]
-    assert asked.mended == "a call id was empty, used before or malformed"
-    assert first.mended == "its call is shown under another id"
+    assert asked.legalized == "a call id was empty, used before or malformed"
+    assert first.legalized == "its call is shown under another id"
     assert [one.call_id for one in asked.source.calls] == ["x" * 90, ""]
 
 
@@ -227,7 +227,7 @@ def test_answers_stand_behind_their_calls_and_what_was_said_between_behind_them(
     entries = shown(calls("a", "b"), user("hurry"), answer("b", "2"), system("rule"), answer("a", "1"), profile=profile)
     assert [entry.message.text for entry in entries] == ["", "2", "1", "hurry", "rule"]
     assert [entry.position for entry in entries] == [2, 4, 6, 3, 5]
-    assert {e.mended for e in entries if e.message.result} == {
+    assert {e.legalized for e in entries if e.message.result} == {
         "an answer stands right behind its call, whenever it came"
     }
 
@@ -247,7 +247,7 @@ def test_an_answer_that_comes_after_the_model_was_asked_again_is_told_as_a_note(
     story = Story(GO, call("a", "grep"), profile=profile)
     story.say(answer("a", "found"), turn=2)
     *_, stand_in, note = story.projection.entries()
-    assert (stand_in.kind, note.kind, note.mended) == (
+    assert (stand_in.kind, note.kind, note.legalized) == (
         "stand-in",
         "note",
         "it came late, or its call was answered already",
@@ -272,7 +272,7 @@ def test_second_answers_and_answers_to_nobody_are_told_as_notes_with_all_they_ho
         (Text("[Result for call zz, which is not shown]"), Text("lost")),
         (Text("[Result for a call, which is not shown]"), Text("of nothing")),
     ]
-    assert [entry.mended for entry in entries[3:]] == ["its call is not shown"] * 2
+    assert [entry.legalized for entry in entries[3:]] == ["its call is not shown"] * 2
     assert entries[2].images == 1
 
 
@@ -293,7 +293,7 @@ def test_a_view_that_would_begin_with_the_assistant_begins_with_a_note_where_tha
     story = Story(system("rules"), say("hello"), user("hi"), profile=ANTHROPIC)
     rules, opener, hello, _ = story.projection.entries()
     assert opener.message == user(OPENING)
-    assert (opener.kind, opener.position, opener.id, opener.mended) == (
+    assert (opener.kind, opener.position, opener.id, opener.legalized) == (
         "stand-in",
         0,
         "",

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from foveate.core.edits import Edit, Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Unpin, meet
+from foveate.core.edits import Edit, Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Unpin, paths_overlap
 from foveate.core.effective_edits import EffectiveEdits, gaps, inverse_edits
 from foveate.core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, assistant
 from foveate.core.projection import Projection
@@ -283,7 +283,7 @@ def test_a_record_that_was_planned_before_a_new_input_came_spares_the_input_it_k
 def test_a_pin_holds_from_its_edit_to_its_unpin():
     story = talk(5)
     story.edit(Pin(at(story, 2)))
-    assert [entry.pinned for entry in story.projection.entries()] == [False, True, False, False, False]
+    assert [entry.is_pinned() for entry in story.projection.entries()] == [False, True, False, False, False]
     story.edit(Hide(at(story, 2)), Unpin(at(story, 2)), Hide(at(story, 3)))
     assert texts(story.projection) == ["m1", "m2", "m4", "m5"]
     story.edit(Hide(at(story, 2)))
@@ -363,7 +363,7 @@ def test_what_comes_back_is_as_its_edits_left_it_unless_these_were_taken_back_to
     story.edit(Hide(run(story, 2, 5)))
     story.edit(Restore((), (6,)))
     assert texts(story.projection) == ["go", "", "1", "", "y", "on"]
-    assert [entry.pinned for entry in story.projection.entries()] == [False] * 6
+    assert [entry.is_pinned() for entry in story.projection.entries()] == [False] * 6
     assert values(story.folded()) == values(story.projection)
 
 
@@ -374,7 +374,7 @@ def test_an_edit_of_a_hidden_message_waits_until_it_is_shown():
     assert texts(story.projection) == ["m1", "m5", "m6"]
     story.edit(Restore((), (1,)))
     assert texts(story.projection) == ["m1", "m2", "changed", "m4", "m5", "m6"]
-    assert [entry.position for entry in story.projection.entries() if entry.pinned] == [2]
+    assert [entry.position for entry in story.projection.entries() if entry.is_pinned()] == [2]
 
 
 # ----------------------------------------------------------------------------------------- reasoning bound to the past
@@ -606,7 +606,7 @@ def told_plainly(story: Story, without: Container[int] = ()) -> list[tuple[str, 
         return all(not first <= position <= last or position in holes for first, last, _, holes in covers.values())
 
     for record in story.records:
-        inputs = [p for p, m in messages.items() if m.role == "user" and m.says_something and p <= record.position]
+        inputs = [p for p, m in messages.items() if m.role == "user" and m.has_content and p <= record.position]
         protected = {*inputs[-1:], *(p for p, m in messages.items() if m.role == "system")}
         for number, edit in record.numbered():
             if number in without:
@@ -629,7 +629,7 @@ def told_plainly(story: Story, without: Container[int] = ()) -> list[tuple[str, 
                         inside = positions(named)
                         path = named.path if isinstance(named, Target) else ()
                         for position in inside:
-                            for n in [n for n, e in parts[position].items() if meet(e.target.path, path)]:
+                            for n in [n for n, e in parts[position].items() if paths_overlap(e.target.path, path)]:
                                 del parts[position][n]
                         for n, (first, last, _, holes) in list(covers.items()):
                             if inside and inside[0] <= first and last <= inside[-1]:

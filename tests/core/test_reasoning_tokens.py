@@ -7,7 +7,7 @@ import pytest
 from foveate import Conversation, Reasoning, ToolCall, open_conversation
 from foveate.core.messages import assistant
 from foveate.core.profiles import PROFILES, Profile
-from foveate.core.rendering import mended
+from foveate.core.rendering import legalized
 from foveate.core.sizes import MESSAGE_TOKENS, tokens_of
 from foveate.testing import answer, user
 
@@ -45,10 +45,12 @@ def test_old_reasoning_counts_where_it_is_sent_and_nowhere_else(case: str):
 
 def test_a_server_that_knows_the_common_fields_alone_gets_no_reasoning_and_none_is_counted():
     strict = Profile("openai", strict=True)
-    shown, why = mended(assistant("ok", reasoning=Reasoning(THOUGHT, format="openai")), strict, stale=False)
+    shown, why = legalized(assistant("ok", reasoning=Reasoning(THOUGHT, format="openai")), strict, stale=False)
     assert shown is not None
     assert (tokens_of(shown), why) == (5, "reasoning that the format cannot carry is refused")
-    plain, why = mended(assistant("ok", reasoning=Reasoning(THOUGHT, format="openai")), PROFILES["openai"], stale=False)
+    plain, why = legalized(
+        assistant("ok", reasoning=Reasoning(THOUGHT, format="openai")), PROFILES["openai"], stale=False
+    )
     assert plain is not None
     assert (tokens_of(plain), why) == (5 + len(THOUGHT) // 4, "")
 

@@ -60,4 +60,4 @@ def test_an_applications_own_facts_leave_a_stamp_without_breaking_its_seal():
 
 def test_a_record_of_an_earlier_version_has_another_id_which_is_still_known():
     body = wire.encode_record(record(REPLACED))
-    assert ids.early_record_id("", body) != ids.record_id("", redacted_record(record(REPLACED)))
+    assert ids.legacy_record_id("", body) != ids.record_id("", redacted_record(record(REPLACED)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from foveate import BadEdit, BadInput, DoesNotFit, Span, Summarize, Target, Text, Totals, open_conversation
 from foveate.core.edits import Hide, Pin, Record, Replace, Restore, Task
 from foveate.core.messages import Message, ToolCall, assistant, tool_result, user
-from foveate.core.stamps import Expanded, Stamp, Usage
+from foveate.core.stamps import Expansion, Stamp, Usage
 from foveate.core.totals import Tally
 from foveate.core.view import Entry, Prices
 from foveate.stores.memory import MemoryStore
@@ -21,11 +21,11 @@ from foveate.testing.strategies import edits, histories
 
 
 def message(
-    tally: Tally, position: int, said: Message, tokens: int = 10, *, turn: int = 1, expanded: Expanded | None = None
+    tally: Tally, position: int, said: Message, tokens: int = 10, *, turn: int = 1, expanded: Expansion | None = None
 ) -> Entry:
     """Append a message, and return its entry in a view that shows it whole."""
     stamp = Stamp(turn, 0, tokens, said.role, expanded=expanded)  # type: ignore[arg-type]
-    tally.appended(position, f"id{position}", said, stamp)
+    tally.add_message(position, f"id{position}", said, stamp)
     return Entry(position, f"id{position}", said, said, stamp, last=position, tokens=tokens)
 
 
@@ -54,11 +54,11 @@ def test_nothing_that_happened_comes_to_nothing():
 def test_saved_is_what_all_calls_together_were_not_sent():
     tally = Tally()
     one, two = message(tally, 1, user("a"), 100), message(tally, 2, assistant("b"), 20)
-    tally.called((one, two))
+    tally.add_call((one, two))
     three = message(tally, 3, user("c"), 5)
-    tally.recorded(commit(Replace(Target("id1"), (Text("[shrunk]"),))))
-    tally.called((shrunk(one, 8), two, three))
-    tally.called((shrunk(one, 8), two, three))
+    tally.add_record(commit(Replace(Target("id1"), (Text("[shrunk]"),))))
+    tally.add_call((shrunk(one, 8), two, three))
+    tally.add_call((shrunk(one, 8), two, three))
     totals = tally.totals()
     assert (totals.calls, totals.tokens_whole, totals.tokens_sent) == (3, 120 + 125 + 125, 120 + 33 + 33)
     assert totals.tokens_saved == 184
@@ -67,44 +67,44 @@ def test_saved_is_what_all_calls_together_were_not_sent():
 def test_rebilled_is_what_was_sent_before_and_stands_behind_the_first_change():
     tally = Tally()
     entries = [message(tally, n, user(str(n)), n) for n in (1, 2, 3, 4)]
-    tally.called(tuple(entries))
+    tally.add_call(tuple(entries))
     entries.append(message(tally, 5, user("5"), 500))
     entries[1] = shrunk(entries[1], 50)
-    tally.recorded(commit(Replace(Target("id2"), (Text("[shrunk]"),))))
-    tally.called(tuple(entries))
+    tally.add_record(commit(Replace(Target("id2"), (Text("[shrunk]"),))))
+    tally.add_call(tuple(entries))
     assert tally.totals().tokens_rebilled == 50 + 3 + 4
-    tally.called(tuple(entries))
+    tally.add_call(tuple(entries))
     assert tally.totals().tokens_rebilled == 57
 
 
 def test_what_changed_without_an_edit_or_only_in_its_facts_is_not_rebilled():
     tally = Tally()
     one, two = message(tally, 1, user("a")), message(tally, 2, user("b"))
-    tally.called((one, two))
-    tally.recorded(commit(Pin(Target("id1"))))
+    tally.add_call((one, two))
+    tally.add_record(commit(Pin(Target("id1"))))
     pinned = msgspec.structs.replace(one, renewed=3)
-    tally.called((pinned, two))
-    tally.called((shrunk(pinned, 2), two))
+    tally.add_call((pinned, two))
+    tally.add_call((shrunk(pinned, 2), two))
     assert tally.totals().tokens_rebilled == 0
 
 
 def test_what_was_cut_from_the_end_is_not_rebilled():
     tally = Tally()
     one, two = message(tally, 1, user("a")), message(tally, 2, user("b"))
-    tally.called((one, two))
-    tally.recorded(commit(Hide(Target("id2"))))
-    tally.called((one,))
+    tally.add_call((one, two))
+    tally.add_record(commit(Hide(Target("id2"))))
+    tally.add_call((one,))
     assert tally.totals().tokens_rebilled == 0
 
 
 def test_expanded_counts_what_was_asked_for_in_its_place_and_at_the_end():
     tally = Tally()
-    tally.recorded(commit(Restore((Target("id1"),)), author="expand", tokens=(5, 80)))
-    tally.recorded(commit(Restore((Target("id1"),)), author="undo", tokens=(5, 90)))
-    tally.recorded(commit(Restore((Target("id1"),), policy="retain"), tokens=(5, 90)))
-    message(tally, 2, user("a"), 40, expanded=Expanded("lines", "m1", "id1"))
-    message(tally, 3, user("b"), 7, expanded=Expanded("search"))
-    message(tally, 4, user("c"), 7, expanded=Expanded("refused", "m9"))
+    tally.add_record(commit(Restore((Target("id1"),)), author="expand", tokens=(5, 80)))
+    tally.add_record(commit(Restore((Target("id1"),)), author="undo", tokens=(5, 90)))
+    tally.add_record(commit(Restore((Target("id1"),), policy="retain"), tokens=(5, 90)))
+    message(tally, 2, user("a"), 40, expanded=Expansion("lines", "m1", "id1"))
+    message(tally, 3, user("b"), 7, expanded=Expansion("search"))
+    message(tally, 4, user("c"), 7, expanded=Expansion("refused", "m9"))
     totals = tally.totals()
     assert (totals.expansions, totals.tokens_expanded) == (2, 75 + 40)
 
@@ -112,8 +112,8 @@ def test_expanded_counts_what_was_asked_for_in_its_place_and_at_the_end():
 def test_what_the_conversation_says_again_would_not_have_been_said_if_all_were_sent():
     tally = Tally()
     one = message(tally, 1, user("a"), 100)
-    two = message(tally, 2, user("a"), 100, expanded=Expanded("whole", "m1", "id1"))
-    tally.called((shrunk(one, 10), two))
+    two = message(tally, 2, user("a"), 100, expanded=Expansion("whole", "m1", "id1"))
+    tally.add_call((shrunk(one, 10), two))
     assert tally.totals().tokens_saved == -10
 
 
@@ -136,7 +136,7 @@ def summarised(*entries: Entry) -> tuple[Entry, ...]:
 def test_f21_a_call_made_again_counts_where_its_result_was_not_shown(view_of, again):
     tally = Tally()
     entries = message(tally, 1, reads("c1")), message(tally, 2, tool_result("c1", "text"))
-    tally.called(view_of(*entries))
+    tally.add_call(view_of(*entries))
     message(tally, 3, assistant("", ToolCall("c2", "read", '{"from": 1, "path": "a.py"}')))
     message(tally, 4, tool_result("c2", "text"), 33)
     totals = tally.totals()
@@ -146,17 +146,17 @@ def test_f21_a_call_made_again_counts_where_its_result_was_not_shown(view_of, ag
 def test_other_calls_and_calls_without_an_earlier_result_are_not_made_again():
     tally = Tally()
     message(tally, 1, reads("c1"))
-    tally.called(())
+    tally.add_call(())
     message(tally, 2, reads("c2"))
     message(tally, 3, tool_result("c2", "text"))
-    tally.called(())
+    tally.add_call(())
     message(tally, 4, reads("c3", "b.py"))
     message(tally, 5, tool_result("c3", "text"))
     message(tally, 6, tool_result("nobody's", "text"))
     message(tally, 7, assistant("", ToolCall("c4", "read", "no json"), ToolCall("c5", "write", '{"path":"a.py"}')))
     message(tally, 8, tool_result("c4", "text"))
     assert tally.totals().refetches == 0
-    tally.called(())
+    tally.add_call(())
     message(tally, 9, assistant("", ToolCall("c6", "read", "no json")))
     message(tally, 10, tool_result("c6", "text"), 4)
     assert (tally.totals().refetches, tally.totals().tokens_refetched) == (1, 4)
@@ -164,7 +164,7 @@ def test_other_calls_and_calls_without_an_earlier_result_are_not_made_again():
 
 def test_a_provider_that_gives_an_id_twice_does_not_make_a_call_again():
     tally = Tally()
-    tally.called(())
+    tally.add_call(())
     for position, (said, tokens) in enumerate(
         [
             (reads("c1"), 5),
@@ -182,11 +182,11 @@ def test_a_provider_that_gives_an_id_twice_does_not_make_a_call_again():
 
 def test_summaries_are_counted_by_who_wrote_them_and_who_was_refused():
     tally, span = Tally(), Span("id1", "id2")
-    tally.recorded(commit(Summarize(span, "x", by="digest", refused=("model: longer than what it stands for",))))
-    tally.recorded(commit(Replace(Target("id1"), (Text("x"),), by="model"), Summarize(span, "y", by="model")))
-    tally.recorded(commit(Task("compact", "pending"), Task("compact", "failed", reason="model: timeout")))
-    tally.recorded(commit(Summarize(span, "by hand"), Summarize(span, "x", policy="compact")))
-    tally.recorded(commit(Replace(Target("id1"), (Text("[cleared]"),), policy="prune")))
+    tally.add_record(commit(Summarize(span, "x", by="digest", refused=("model: longer than what it stands for",))))
+    tally.add_record(commit(Replace(Target("id1"), (Text("x"),), by="model"), Summarize(span, "y", by="model")))
+    tally.add_record(commit(Task("compact", "pending"), Task("compact", "failed", reason="model: timeout")))
+    tally.add_record(commit(Summarize(span, "by hand"), Summarize(span, "x", policy="compact")))
+    tally.add_record(commit(Replace(Target("id1"), (Text("[cleared]"),), policy="prune")))
     totals = tally.totals()
     assert (totals.summaries, totals.refused, totals.failed) == ({"": 1, "digest": 1, "model": 2}, {"model": 1}, 1)
     assert totals.asked == 4
@@ -196,7 +196,7 @@ def test_summaries_are_counted_by_who_wrote_them_and_who_was_refused():
 def test_what_was_billed_is_summed_and_what_nobody_told_stays_unknown():
     tally = Tally()
     for position, usage in enumerate([Usage(10, None, 5, 7), None, Usage(1, 100, None, 2), Usage(output=1)], 1):
-        tally.appended(position, f"id{position}", assistant("a"), Stamp(position, 0, 1, "assistant", usage=usage))
+        tally.add_message(position, f"id{position}", assistant("a"), Stamp(position, 0, 1, "assistant", usage=usage))
     totals = tally.totals()
     assert (totals.usage, totals.calls_billed) == (Usage(11, 100, 5, 10, None), 3)
     assert totals.cost(Prices(read=0.1, write=2, output=5)) == 11 + 10 + 10 + 50

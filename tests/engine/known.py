@@ -112,7 +112,7 @@ def _planned(chat: Conversation) -> Any:
         plan = chat.plan()
     except (FoveateError, BadInput) as error:
         return str(error)
-    return plan.edits, _seen(plan.before), _seen(plan.after), plan.is_tight, len(plan.questions)
+    return plan.edits, _seen(plan.before), _seen(plan.after), plan.is_tight, len(plan.open_requests)
 
 
 def _seen(view: View) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from foveate import (
     compact_on_overflow,
     expire_results,
 )
-from foveate.core.budget import is_over
+from foveate.core.budget import measure_excess
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import answer, call, say, text_of, user
@@ -134,7 +134,7 @@ def test_where_the_view_does_not_fit_without_it_the_conversation_waits():
 
 def test_what_others_make_needless_once_the_window_is_full_is_not_asked_for():
     def clears_when_full(view: View) -> Iterator[Replace]:
-        if is_over(view):
+        if measure_excess(view):
             old = [entry for entry in view.entries[:-4] if entry.is_result and not entry.shrunk]
             yield from (Replace(Target(entry.id), (Text("[cleared]"),), "clears") for entry in old)
 
@@ -616,7 +616,7 @@ def test_behind_a_reply_nothing_is_waited_for_however_full_the_window_is():
     one, _ = story(background, sums_up)
     talk(one, 1, 3)
     one.record(say(text_of(9_500)))
-    assert (bool(is_over(one.view)), len(background.waiting), background.waits) == (True, 1, 0)
+    assert (bool(measure_excess(one.view)), len(background.waiting), background.waits) == (True, 1, 0)
     one.append("And?")
     assert texts(one.prepare())[0] == "In short."
     assert background.waits == 1
@@ -663,7 +663,7 @@ def test_leases_that_end_together_are_answered_a_few_at_a_time():
 def test_an_answer_may_lead_to_a_further_question_in_the_background():
     def twice(view: View) -> Iterator[NeedsSummary]:
         first = view.entries[0]
-        if first.pinned:
+        if first.is_pinned():
             return
 
         def translate(answer: Answer) -> Iterator[NeedsSummary]:

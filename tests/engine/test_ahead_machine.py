@@ -27,7 +27,7 @@ from foveate import (
     compact_on_overflow,
     prune_tool_outputs,
 )
-from foveate.core.budget import is_over
+from foveate.core.budget import measure_excess
 from foveate.core.messages import Message
 from foveate.stores.memory import MemoryStore
 from foveate.testing import answer, call, say, text_of, user
@@ -113,7 +113,7 @@ class Prepares(RuleBasedStateMachine):
             view = self.chat.prepare()
         except (BadInput, DoesNotFit):  # Nothing to send; or what was pinned by hand fills the window.
             return
-        assert not is_over(view)
+        assert not measure_excess(view)
         assert refusals(self.chat, view) == []
 
     @rule(data=st.data())

@@ -185,5 +185,5 @@ def test_f35_another_writer_in_between_is_followed_and_nothing_is_asked_twice(tm
     talk(one)
     one.compact()
     assert texts(one.view)[0] == "In short."
-    assert one.view.entries[-1].pinned
+    assert one.view.entries[-1].is_pinned()
     assert len(asked) == 1

@@ -28,7 +28,7 @@ from foveate import (
     assistant,
     open_conversation,
 )
-from foveate.core.stamps import Expanded
+from foveate.core.stamps import Expansion
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import answer, call, calls, say, user
@@ -67,7 +67,11 @@ def refused(chat: Conversation, arguments: str) -> str:
     assert (chat.head.number, len(chat.view)) == (number, len(before) + 2)
     row = chat.history()[-1]
     assert row.message.result.call_id == "x"
-    assert (row.message.result.state, row.stamp.expanded, row.stamp.origin) == ("error", Expanded("refused"), "derived")
+    assert (row.message.result.state, row.stamp.expanded, row.stamp.origin) == (
+        "error",
+        Expansion("refused"),
+        "derived",
+    )
     return row.message.text
 
 

@@ -28,7 +28,7 @@ from foveate import (
     View,
     open_conversation,
 )
-from foveate.core.view import Pinned
+from foveate.core.view import PinnedPart
 from foveate.testing import answer, call, chat, say, user
 
 from .shells import opened, texts
@@ -154,7 +154,7 @@ def test_a_pin_on_a_part_keeps_that_part_and_the_message_but_not_its_other_parts
     one.append([TWO_PARTS, say("Ok."), user("Go on.")])
     one.pin("m1.1")
     assert texts(one.prepare())[0] == (shown or "Mine.\nA plugin's.")
-    assert one.view.entries[0].pins == (Pinned((0,)),)
+    assert one.view.entries[0].pins == (PinnedPart((0,)),)
     one.edit(Summarize(Span(one.history()[0].id, one.history()[1].id), "So far."))
     assert texts(one.prepare())[:2] == ["So far.", shown or "Mine.\nA plugin's."]
 
@@ -167,9 +167,9 @@ def test_unpinning_a_message_takes_back_the_pins_on_its_parts_and_undo_brings_th
     receipt = one.unpin("m1")
     assert one.view.entries[0].pins == ()
     one.undo(receipt)
-    assert one.view.entries[0].pins == (Pinned((0,)), Pinned((1,)))
+    assert one.view.entries[0].pins == (PinnedPart((0,)), PinnedPart((1,)))
     one.unpin("m1.2")
-    assert one.view.entries[0].pins == (Pinned((0,)),)
+    assert one.view.entries[0].pins == (PinnedPart((0,)),)
     with pytest.raises(UnknownHandle, match="2 parts"):
         one.pin("m1.7")
 
@@ -178,11 +178,11 @@ def test_a_pin_knows_who_made_it():
     one = opened()
     (id, _) = one.append([TWO_PARTS, user("Go on.")])
     one.edit(Pin(Target(id), "todo"), Pin(Target(id, (1,))))
-    assert one.view.entries[0].pins == (Pinned((), "todo"), Pinned((1,), ""))
+    assert one.view.entries[0].pins == (PinnedPart((), "todo"), PinnedPart((1,), ""))
     assert "Pinned by todo: no policy may" in one.explain("m1")
     assert "Part 2 is pinned: no policy may" in one.explain("m1")
     one.edit(Unpin(Target(id, (1,))))
-    assert one.view.entries[0].pins == (Pinned((), "todo"),)
+    assert one.view.entries[0].pins == (PinnedPart((), "todo"),)
 
 
 # ----------------------------------------------------------------------------------------------------------- expanding

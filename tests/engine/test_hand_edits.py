@@ -156,9 +156,9 @@ def test_a_pin_is_undone_once_and_an_older_one_holds():
     one, _ = talk(3)
     one.pin("m2")
     one.undo(one.pin("m3"))
-    assert [entry.pinned for entry in one.view] == [False, True, False]
+    assert [entry.is_pinned() for entry in one.view] == [False, True, False]
     one.undo(1)
-    assert not any(entry.pinned for entry in one.view)
+    assert not any(entry.is_pinned() for entry in one.view)
     with pytest.raises(BadEdit):
         one.undo(1)
 

@@ -649,7 +649,9 @@ def test_policies_that_a_plugin_brings_run_before_the_others_unless_all_is_off()
     for policy in ("keep-last-1", [filter_tool_results(keep=1)], "off"):
         chat = opened(pinning, policy=policy)
         chat.append(said)
-        seen[str(policy)[:4]] = [(entry.handle, len(entry.message.text)) for entry in chat.prepare() if entry.pinned]
+        seen[str(policy)[:4]] = [
+            (entry.handle, len(entry.message.text)) for entry in chat.prepare() if entry.is_pinned()
+        ]
     assert seen == {"keep": [("m2", 0), ("m3", 900)], "[_Fi": [("m2", 0), ("m3", 900)], "off": []}
 
 

@@ -79,7 +79,7 @@ def test_two_handles_on_one_conversation_both_get_through():
     other.pin("m1")
     one.pin("m2")
     other.refresh()
-    assert [entry.pinned for entry in other.view] == [True, True, False]
+    assert [entry.is_pinned() for entry in other.view] == [True, True, False]
 
 
 def test_appending_after_another_tip_is_refused_and_says_where_the_tip_is():

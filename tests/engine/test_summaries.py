@@ -235,7 +235,7 @@ def test_an_answer_may_lead_to_a_further_question_and_one_that_is_known_is_not_a
 
     def two_steps(view: View) -> Iterator[NeedsSummary]:
         first = view.entries[0]
-        if first.pinned:
+        if first.is_pinned():
             return
 
         def translate(answer: Answer) -> Iterator[NeedsSummary]:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import foveate
 from foveate import BadSetting, CompactionFailed, DoesNotFit, Hide, StoreError, Target, Task, Usage, compact_on_overflow
-from foveate.core.budget import occupied, overflows, usable_tokens
+from foveate.core.budget import occupied_tokens, overflows, usable_tokens
 from foveate.core.edits import Pin, Span, Summarize
 from foveate.core.messages import Media, Message, Text
 from foveate.core.rules import check
@@ -91,7 +91,7 @@ def test_2_4_01_a_full_window_is_no_overflow_and_one_token_more_is():
         one.prepare()
         one.record(say("Done."), usage=Usage(input=80_000, cache_read=10_000, output=5_000))
         one.append(sized(user, more))
-        assert occupied(one.view) == 95_000 + more
+        assert occupied_tokens(one.view) == 95_000 + more
         one.prepare()
         assert [task[0] for task in tasks(one)] == states
 
@@ -225,15 +225,15 @@ def test_that_nothing_is_left_needs_no_note_right_after_a_compaction():
 def test_how_full_the_window_is_was_measured_and_what_came_since_is_estimated():
     one = opened(policy="none", **LARGE)
     one.append(sized(user, 1_000))
-    assert occupied(one.view) == 1_000  # nothing was measured yet
+    assert occupied_tokens(one.view) == 1_000  # nothing was measured yet
     one.prepare()
     one.record(sized(say, 500), usage=Usage(input=100, cache_read=1_700, cache_write=200, output=800, reasoning=700))
-    assert occupied(one.view) == 2_000 + 800
+    assert occupied_tokens(one.view) == 2_000 + 800
     one.append(sized(user, 100))
-    assert occupied(one.view) == 2_800 + 2 * 100
+    assert occupied_tokens(one.view) == 2_800 + 2 * 100
     one.prepare()
     one.record(say("No usage."))
-    assert occupied(one.view) == 2_800 + 2 * (100 + one.view.entries[-1].tokens)
+    assert occupied_tokens(one.view) == 2_800 + 2 * (100 + one.view.entries[-1].tokens)
 
 
 def test_what_was_taken_away_counts_as_much_less_as_it_was_measured():
@@ -242,7 +242,7 @@ def test_what_was_taken_away_counts_as_much_less_as_it_was_measured():
     one.prepare()
     one.record(say("Yes."), usage=Usage(input=90_500, output=50))
     one.edit(Hide(Target(first)))
-    assert 0 < occupied(one.view) - 50 < 90_500 / 900
+    assert 0 < occupied_tokens(one.view) - 50 < 90_500 / 900
 
 
 def test_f14_the_usage_of_nothing_but_replies_that_are_shown_is_looked_at():
@@ -254,7 +254,7 @@ def test_f14_the_usage_of_nothing_but_replies_that_are_shown_is_looked_at():
     one.append(sized(user, 3_000))
     view = one.prepare()
     assert kinds(view) == [("m1", "summary"), ("m3", "message")]
-    assert occupied(view) == view.tokens
+    assert occupied_tokens(view) == view.tokens
 
 
 # -------------------------------------------------------------------------------------------------- what stays, and why
@@ -294,7 +294,7 @@ def test_behind_its_own_answer_nothing_is_compacted_or_an_answered_request_would
     one.append(talk(9, 1_000))
     one.prepare()
     one.record(sized(say, 2_000))
-    assert (summarizer.requests, occupied(one.view)) == ([], 11_000)
+    assert (summarizer.requests, occupied_tokens(one.view)) == ([], 11_000)
     one.append("Thanks. And now?")
     assert texts(one.prepare()) == ["So far, so good.", "Thanks. And now?"]
 

@@ -921,7 +921,7 @@ def test_i02_i04_i05_a_plan_is_made_once_makes_nothing_larger_and_touches_nothin
     assert view.tokens <= before
     now = {entry.id: entry for entry in view if entry.kind != "stand-in"}
     for id, entry in was.items():
-        is_protected = entry.pinned or entry.message.role == "system" or entry.position == view.last_input
+        is_protected = entry.is_pinned() or entry.message.role == "system" or entry.position == view.last_input
         if id not in now:
             assert not is_protected
             assert entry.result is None

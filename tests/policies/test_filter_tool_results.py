@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from foveate import Conversation, filter_tool_results
 from foveate.core.edits import Pin, Replace, Restore, Target
 from foveate.core.messages import Media, Message, Opaque, Text, ToolResult
-from foveate.core.planner import draw_up
+from foveate.core.planner import make_plan
 from foveate.core.view import Budget
 from foveate.errors import BadSetting
 from foveate.policies import named
@@ -38,7 +38,7 @@ def rounds(count: int) -> list[Message]:
 
 def filtered(story: Story, policy: object) -> list[str]:
     """The texts of all results after this policy, its edits applied."""
-    plan = draw_up(story.projection, story.frame(PLENTY), [policy], ())
+    plan = make_plan(story.projection, story.frame(PLENTY), [policy], ())
     if plan.edits:
         story.edit(*plan.edits)
     return [entry.message.text for entry in story.projection.entries() if entry.is_result]

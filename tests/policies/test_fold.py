@@ -12,7 +12,7 @@ from foveate import open_conversation
 from foveate.core.economy import when_it_pays
 from foveate.core.edits import Pin, Restore, Span, Summarize, Target
 from foveate.core.messages import Message, Text
-from foveate.core.planner import Plan, Policy, draw_up
+from foveate.core.planner import Plan, Policy, make_plan
 from foveate.core.rules import check
 from foveate.errors import BadSetting
 from foveate.policies.fold import fold
@@ -25,7 +25,7 @@ AT_ONCE = fold(protect=0, stretch=1)
 
 
 def plan_of(story: Story, policy: Policy) -> Plan:
-    return draw_up(story.projection, story.frame(PLENTY), [policy])
+    return make_plan(story.projection, story.frame(PLENTY), [policy])
 
 
 def run_of(steps: int, tokens: int = 300, first: int = 0) -> list[Message]:

@@ -11,11 +11,11 @@ from engine.shells import opened, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foveate.core.budget import Excess, is_over
+from foveate.core.budget import Excess, measure_excess
 from foveate.core.edits import Edit, Pin, Restore, Target
 from foveate.core.handles import parse_handle
 from foveate.core.messages import Media, Message, Text, ToolCall, assistant
-from foveate.core.planner import draw_up
+from foveate.core.planner import make_plan
 from foveate.core.rules import check
 from foveate.core.view import Budget, View
 from foveate.digest import digest, room_for
@@ -159,7 +159,7 @@ def test_older_results_become_digests_oldest_first_until_enough_is_freed():
     assert sorted(changed) == [4, 6]
     short = [digest(text_of(400, n), room_for(1_600), f"m{2 * n + 4}").text for n in (0, 1)]
     assert [shown[3], shown[5]] == short
-    assert is_over(story.view(tokens(over))) == Excess()
+    assert measure_excess(story.view(tokens(over))) == Excess()
     assert [entry.position for entry in story.view() if entry.shrunk] == [4, 6]
 
 
@@ -188,7 +188,7 @@ def test_older_results_are_cleared_oldest_first_until_enough_is_freed():
     shown = climbed(story, clear_older_results, tokens(over))
     cleared = [text for text in shown if text.startswith("[Old")]
     assert cleared == [fill(CLEARED, entry) for entry in story.projection.entries() if entry.position in (4, 6)]
-    assert is_over(story.view(tokens(over))) == Excess()
+    assert measure_excess(story.view(tokens(over))) == Excess()
 
 
 def test_the_results_of_the_newest_unit_are_not_older_ones():
@@ -301,7 +301,7 @@ def test_what_may_not_be_hidden_is_not_counted_as_freed():
     story.edit(Pin(Target(story.id(3))))
     budget = tokens(story.view().tokens - 350)
     climbed(story, hide_oldest, budget)
-    assert is_over(story.view(budget)) == Excess()
+    assert measure_excess(story.view(budget)) == Excess()
     assert {entry.position for entry in story.projection.entries()} >= {2, 3, 12}
 
 
@@ -353,7 +353,7 @@ def test_arguments_of_many_small_values_are_cut_as_a_whole():
 
 def test_at_last_even_the_newest_unit_is_hidden_and_the_request_stays():
     story = Story(user("go"), thought("hm " * 4_000, call("a")), answer("a", "ok"), profile=ANTHROPIC)
-    plan = draw_up(story.projection, story.frame(tokens(900)), [], FLOOR)
+    plan = make_plan(story.projection, story.frame(tokens(900)), [], FLOOR)
     assert [entry.message.text for entry in plan.after] == [
         '[Messages m1 to m3 are hidden to fit the window. expand("m1-m3") brings them back, expand("m3") one of them.]',
         "go",
@@ -363,7 +363,7 @@ def test_at_last_even_the_newest_unit_is_hidden_and_the_request_stays():
 def test_the_newest_unit_is_left_alone_once_the_view_fits_though_it_is_above_its_target():
     story = worker(4)
     story.say(calls("x", "y"), answer("x", text_of(1_000)), answer("y", text_of(1_000)))
-    plan = draw_up(story.projection, story.frame(tokens(2_200)), [], FLOOR)
+    plan = make_plan(story.projection, story.frame(tokens(2_200)), [], FLOOR)
     assert 0.9 * 2_200 < plan.after.tokens <= 2_200
     assert [entry.message for entry in plan.after.entries[-3:]] == [row.message for row in story.rows[-3:]]
     assert [stage.is_last_resort for stage in FLOOR] == [False] * 6 + [True] * 3
@@ -378,18 +378,18 @@ def test_what_is_pinned_survives_the_whole_floor():
     for position in (3, 4, 6, 28):
         story.edit(Pin(Target(story.id(position))))
     before = {entry.position: entry for entry in story.projection.entries()}
-    plan = draw_up(story.projection, story.frame(tokens(1_600)), [], FLOOR)
+    plan = make_plan(story.projection, story.frame(tokens(1_600)), [], FLOOR)
     after = {entry.position: entry for entry in plan.after if entry.kind != "summary"}
     assert [after[n].message for n in (1, 3, 4, 28, 29)] == [before[n].message for n in (1, 3, 4, 28, 29)]
     assert (after[6].kind, after[6].message.parts[1:]) == ("note", (Text(text_of(400, 1)),))  # its call is gone
-    assert is_over(plan.after) == Excess()
+    assert measure_excess(plan.after) == Excess()
 
 
 def test_pins_that_do_not_fit_are_an_error_not_a_broken_promise():
     story = worker(3)
     story.edit(Pin(Target(story.id(4))))
     with pytest.raises(DoesNotFit):
-        draw_up(story.projection, story.frame(tokens(300)), [], FLOOR)
+        make_plan(story.projection, story.frame(tokens(300)), [], FLOOR)
 
 
 def test_every_handle_that_the_floor_leaves_names_what_it_stands_for():
@@ -398,8 +398,8 @@ def test_every_handle_that_the_floor_leaves_names_what_it_stands_for():
         arguments = json.dumps({"n": n, "text": "y" * 3_000})
         story.say(assistant("x" * 900, ToolCall(f"c{n}", "t", arguments)), answer(f"c{n}", text_of(300, n), PNG))
     story.say(user("on"))
-    plan = draw_up(story.projection, story.frame(Budget(6_000, 0, 100_000, 4)), [], FLOOR)
-    assert is_over(plan.after) == Excess()
+    plan = make_plan(story.projection, story.frame(Budget(6_000, 0, 100_000, 4)), [], FLOOR)
+    assert measure_excess(plan.after) == Excess()
     for entry in plan.after:
         shown = entry.message.text + "".join(one.arguments.replace('\\"', '"') for one in entry.message.calls)
         named = [parse_handle(piece.split('"')[0]) for piece in shown.split('expand("')[1:]]
@@ -428,15 +428,15 @@ def test_the_floor_fits_whatever_can_be_fitted_and_the_error_is_true(history, pr
     needs = [sum(getattr(e, unit) for e in kept) for unit in ("tokens", "bytes", "images")]
     budget = Budget(window, 0, limit, pictures)
     try:
-        plan = draw_up(story.projection, story.frame(budget), [], FLOOR)
+        plan = make_plan(story.projection, story.frame(budget), [], FLOOR)
     except DoesNotFit:
         can_fit = needs[0] + 60 <= window and needs[1] + 350 <= limit and needs[2] <= pictures
         assert not can_fit
     else:
-        assert is_over(plan.after) == Excess()
+        assert measure_excess(plan.after) == Excess()
         shown = {entry.position: entry.message for entry in plan.after if entry.kind == "message"}
         assert all(shown[entry.position] == entry.message for entry in kept)
-        assert bool(plan.edits) == bool(is_over(plan.before))
+        assert bool(plan.edits) == bool(measure_excess(plan.before))
 
 
 # -------------------------------------------------------------------------------------------------------- placeholders

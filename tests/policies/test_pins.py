@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from foveate import Conversation
 from foveate.core.edits import Pin, Summarize, Target, Unpin
 from foveate.core.messages import Media, Message, Text, ToolCall, assistant
-from foveate.core.planner import Policy, draw_up
+from foveate.core.planner import Policy, make_plan
 from foveate.core.rules import check
-from foveate.core.view import Budget, Pinned
+from foveate.core.view import Budget, PinnedPart
 from foveate.errors import BadSetting, DoesNotFit
 from foveate.policies import FLOOR
 from foveate.policies.checkpoint import checkpoint
@@ -39,16 +39,16 @@ def todo(n: int, state: str = "ok") -> list[Message]:
     return [written, answer(f"t{n}", f"The list has {n} steps.", state=state, name="todo_write")]
 
 
-def pinned(story: Story, policy: Policy = TODO) -> list[tuple[int, tuple[Pinned, ...]]]:
+def pinned(story: Story, policy: Policy = TODO) -> list[tuple[int, tuple[PinnedPart, ...]]]:
     """What is pinned once this policy has acted, by position."""
-    plan = draw_up(story.projection, story.frame(PLENTY), [policy], ())
+    plan = make_plan(story.projection, story.frame(PLENTY), [policy], ())
     if plan.edits:
         story.edit(*plan.edits)
     return [(entry.position, entry.pins) for entry in story.projection.entries() if entry.pins]
 
 
-def by_policy(call_position: int, index: int = 0) -> list[tuple[int, tuple[Pinned, ...]]]:
-    return [(call_position, (Pinned((index,), "pins"),)), (call_position + 1, (Pinned((), "pins"),))]
+def by_policy(call_position: int, index: int = 0) -> list[tuple[int, tuple[PinnedPart, ...]]]:
+    return [(call_position, (PinnedPart((index,), "pins"),)), (call_position + 1, (PinnedPart((), "pins"),))]
 
 
 # ------------------------------------------------------------------------------------------------------- the mechanism
@@ -66,7 +66,7 @@ def test_the_newest_result_of_a_tool_is_pinned_with_its_call_and_the_one_before_
 
 def test_of_parallel_calls_the_part_that_wrote_the_list_is_pinned():
     story = Story(user("go"), calls("a", call("t", "todo_write", todos=[]), text="Both."), answer("a"), answer("t"))
-    assert pinned(story) == [(2, (Pinned((2,), "pins"),)), (4, (Pinned((), "pins"),))]
+    assert pinned(story) == [(2, (PinnedPart((2,), "pins"),)), (4, (PinnedPart((), "pins"),))]
 
 
 def test_each_tool_has_its_own_newest_and_more_of_them_are_kept_where_asked_for():
@@ -82,7 +82,7 @@ def test_a_list_that_could_not_be_written_is_not_in_force():
 def test_pins_made_by_hand_are_left_as_they_are():
     story = Story(user("go"), *todo(1))
     story.edit(Pin(Target(story.id(3))), Pin(Target(story.id(1))))
-    by_hand = [(1, (Pinned(),)), (3, (Pinned(),))]
+    by_hand = [(1, (PinnedPart(),)), (3, (PinnedPart(),))]
     assert pinned(story) == [by_hand[0], by_policy(2)[0], by_hand[1]]
     story.say(*todo(2))
     assert pinned(story) == [*by_hand, *by_policy(4)]
@@ -93,7 +93,7 @@ def test_a_part_pinned_by_hand_stays_when_the_policy_lets_go_of_the_rest():
     pinned(story)
     story.edit(Pin(Target(story.id(3), (0,))))
     story.say(*todo(2))
-    assert pinned(story) == [(3, (Pinned((0,)),)), *by_policy(4)]
+    assert pinned(story) == [(3, (PinnedPart((0,)),)), *by_policy(4)]
 
 
 def test_what_was_unpinned_by_hand_is_pinned_again_as_long_as_it_is_the_newest():
@@ -214,7 +214,7 @@ def test_the_floor_spares_a_pinned_part_and_shrinks_the_others():
     few = Budget(10**6, 0, 10**9, 1)
     story = Story(Message("user", (Text("two"), picture, picture)), say("ok"), user("go"))
     story.edit(Pin(Target(story.id(1), (2,))))
-    plan = draw_up(story.projection, story.frame(few), [], FLOOR)
+    plan = make_plan(story.projection, story.frame(few), [], FLOOR)
     assert plan.after.entries[0].message.parts[2] == picture
     assert plan.after.images == 1
 

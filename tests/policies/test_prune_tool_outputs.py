@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from foveate import filter_tool_results, prune_tool_outputs
 from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target
 from foveate.core.messages import Media, Message, Text, ToolResult
-from foveate.core.planner import draw_up
+from foveate.core.planner import make_plan
 from foveate.core.sizes import MESSAGE_TOKENS, estimate, tokens_of
 from foveate.core.view import Budget
 from foveate.errors import BadSetting
@@ -45,12 +45,12 @@ def run(*sizes: int, tool: str = "grep") -> list[Message]:
 
 def cleared(story: Story, policy: object = AS_DOCUMENTED) -> list[int]:
     """Numbers of the results, from 0, that this policy clears; the plan is applied."""
-    plan = draw_up(story.projection, story.frame(PLENTY), [policy], ())
+    plan = make_plan(story.projection, story.frame(PLENTY), [policy], ())
     if plan.edits:
         story.edit(*plan.edits)
     positions = [row.position for row in story.rows if row.message.role == "tool"]
-    named_by = {edit.target.message for edit in plan.edits}
-    return [n for n, position in enumerate(positions) if story.id(position) in named_by]
+    named_messages = {edit.target.message for edit in plan.edits}
+    return [n for n, position in enumerate(positions) if story.id(position) in named_messages]
 
 
 def pruned(*said: Message, policy: object = AS_DOCUMENTED) -> list[int]:
@@ -317,7 +317,7 @@ def test_what_one_policy_has_cleared_the_other_leaves_alone(history, keep, prote
     story = Story(*history)
     cleared(story, prune_tool_outputs(protect=protect, minimum=0))
     shrunk = {entry.position for entry in story.projection.entries() if entry.shrunk}
-    plan = draw_up(story.projection, story.frame(PLENTY), [filter_tool_results(keep=keep)], ())
+    plan = make_plan(story.projection, story.frame(PLENTY), [filter_tool_results(keep=keep)], ())
     assert shrunk.isdisjoint(story.where(edit.target.message for edit in plan.edits).values())
 
 
@@ -335,7 +335,7 @@ def test_what_is_protected_may_be_a_share_of_the_usable_tokens():
     policy = prune_tool_outputs(protect=0.1, minimum=0)
     old = {}
     for window in (20_000, 40_000, 100_000):
-        plan = draw_up(story.projection, story.frame(Budget(window, 0, 10**12, 10**6)), [policy], ())
+        plan = make_plan(story.projection, story.frame(Budget(window, 0, 10**12, 10**6)), [policy], ())
         old[window] = [edit.reason for edit in plan.edits]
     assert old == {
         20_000: ["older than the newest 2,000 tokens"] * 3,

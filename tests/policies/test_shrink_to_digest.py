@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from foveate import BadSetting, shrink_to_digest, supersede, when_it_pays
 from foveate.core.edits import Pin, Replace, Restore, Target
 from foveate.core.messages import Message, ToolCall, assistant
-from foveate.core.planner import draw_up
+from foveate.core.planner import make_plan
 from foveate.core.rules import check
 from foveate.core.view import Budget
 from foveate.digest import digest
@@ -27,7 +27,7 @@ CODE = "".join(f"def handler_{n}(request):\n\treturn request.items[{n}]\n\n" for
 
 def shrunk(story: Story, **options: object) -> dict[tuple[str, tuple[int, ...]], str]:
     """What the plan puts in place of which part, by handle and path; the plan is applied."""
-    plan = draw_up(story.projection, story.frame(PLENTY), [shrink_to_digest(**options)], ())
+    plan = make_plan(story.projection, story.frame(PLENTY), [shrink_to_digest(**options)], ())
     places = {story.id(row.position): f"m{row.position}" for row in story.rows}
     if plan.edits:
         story.edit(*plan.edits)
@@ -81,7 +81,7 @@ def test_windows_may_be_shares_of_what_is_usable():
     frame = story.frame(Budget(10_000, 0, 10**9, 9))
     for share, due in ((0.2, 0), (0.0, 1)):
         policy = shrink_to_digest(protect=share, protect_reads=share, protect_said=None)
-        assert len(draw_up(story.projection, frame, [policy], ()).edits) == due
+        assert len(make_plan(story.projection, frame, [policy], ()).edits) == due
 
 
 def test_a_result_whose_own_names_were_used_lately_can_stay():

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from foveate.core.edits import Pin, Replace, Restore, Target
 from foveate.core.messages import Media, Message, Part, ToolCall
-from foveate.core.planner import Plan, Policy, draw_up
+from foveate.core.planner import Plan, Policy, make_plan
 from foveate.errors import BadSetting
 from foveate.policies.deeds import ASKS, LOOKS, READS, WRITES, Deed, deed_reader, is_same_file
 from foveate.policies.prune_tool_outputs import prune_tool_outputs
@@ -53,7 +53,7 @@ class Run:
 
 
 def plan_of(story: Story, policy: Policy) -> Plan:
-    return draw_up(story.projection, story.frame(PLENTY), [policy])
+    return make_plan(story.projection, story.frame(PLENTY), [policy])
 
 
 def made(run: Run | list[Message], policy: Policy = AT_ONCE) -> dict[str, str]:

@@ -128,7 +128,7 @@ def test_what_comes_meanwhile_and_would_have_to_be_reached_is_reached(
     """Three times what matters comes in between; then nobody is let in any more."""
     from foveate.core.edits import Replace, Target
     from foveate.core.messages import Text
-    from foveate.core.stamps import Expanded
+    from foveate.core.stamps import Expansion
     from foveate.stores.sql import erasing
     from foveate.testing.erase_contract import LONG, WORD, edited, everything, said_at
 
@@ -149,7 +149,7 @@ def test_what_comes_meanwhile_and_would_have_to_be_reached_is_reached(
         def intervene(now: Head, n: int) -> None:
             match meanwhile:
                 case "copy":
-                    said_at(other, now, user(WORD), origin="derived", expanded=Expanded("whole", "m1", one.id))
+                    said_at(other, now, user(WORD), origin="derived", expanded=Expansion("whole", "m1", one.id))
                 case "edit":
                     edited(other, now, Replace(Target(one.id, (0,)), (Text(WORD),)))
                 case "fork":

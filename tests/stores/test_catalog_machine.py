@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from foveate.core.catalog import Action, Binding, Prompt, completed
+from foveate.core.catalog import Action, Binding, Prompt, complete_binding
 from foveate.errors import BadSetting
 from foveate.ports import Catalog
 from foveate.stores.memory import MemoryStore
@@ -69,7 +69,7 @@ class CatalogMachine(RuleBasedStateMachine):
 
     @rule(tenant=TENANTS, binding=BINDINGS, whole=st.booleans())
     def put_binding(self, tenant: str, binding: Binding, whole: bool) -> None:
-        said = completed(binding) if whole else binding
+        said = complete_binding(binding) if whole else binding
         self.both(lambda store: store.put_binding(tenant, said))
 
     @rule(tenant=TENANTS, name=PROMPTS)

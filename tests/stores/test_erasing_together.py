@@ -11,7 +11,7 @@ import pytest
 
 from foveate.core.edits import Replace, Span, Summarize, Target
 from foveate.core.messages import Text, user
-from foveate.core.snapshots import VERSION, Facts, KeptSlot, Snapshot
+from foveate.core.snapshots import VERSION, Facts, SlotState, Snapshot
 from foveate.errors import BadSetting, ConflictError
 from foveate.ports import Store
 from foveate.stores.sqlite import SqliteStore
@@ -80,7 +80,7 @@ def test_nothing_comes_back_and_nothing_else_is_lost(store: Store) -> None:
             row = store.messages(now, 2 * n + 1, 2 * n + 1)[0]
             if row.body:  # Whoever has seen it may tell of it, as long as it is there.
                 told = Replace(Target(row.id), (Text(f"a {WORD}"),)), Summarize(Span(ids[0], row.id), f"some {WORD}")
-                kept = Snapshot(VERSION, 1, 0, [], [KeptSlot(1, [(1, told[0])])], [], Facts())
+                kept = Snapshot(VERSION, 1, 0, [], [SlotState(1, [(1, told[0])])], [], Facts())
                 try:
                     store.commit(now, *record_after(now, *told))
                     store.save_snapshot(now, 1, 0, kept.encode())

@@ -99,7 +99,7 @@ class Crowd:
             replies = sum(row.stamp.usage is not None for row in rows)
             totals = chat.totals()
             assert (totals.calls_billed, totals.usage.input) == (replies, replies * (BILLED.input or 0))
-            assert (totals.calls, totals.tokens_said) == (
+            assert (totals.calls, totals.tokens_history) == (
                 len({row.stamp.turn for row in rows if row.stamp.origin == "assistant"}),
                 sum(row.stamp.tokens for row in rows),
             )

@@ -13,7 +13,7 @@ pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra 
 
 import psycopg
 
-from foveate.core.catalog import Action, Prompt, checked
+from foveate.core.catalog import Action, Prompt, validated
 from foveate.errors import BadSetting
 from foveate.stores.lineage import root_of
 from foveate.stores.postgres import PostgresStore
@@ -56,7 +56,7 @@ def test_python_and_postgres_agree_on_every_binding(raw: psycopg.Connection) -> 
     for values in product((None, -1, 0), modes, ways, (None, 0, 1), ("", "Ordre")):
         said = dict(zip(FIELDS, values, strict=True))
         try:
-            checked(binding(**said))
+            validated(binding(**said))
             is_right = True
         except BadSetting:
             is_right = False

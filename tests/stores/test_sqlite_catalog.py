@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from foveate.core.catalog import Action, Binding, Prompt, checked
+from foveate.core.catalog import Action, Binding, Prompt, validated
 from foveate.errors import BadSetting, Damaged, StoreError
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.catalog_contract import REFUSED, binding
@@ -82,7 +82,7 @@ def test_python_and_the_database_agree_on_every_binding(raw: sqlite3.Connection)
     for values in product((None, -1, 0, 7), modes, ways, (None, -1, 0, 1), ("", "Ordre")):
         said = dict(zip(fields, values, strict=True))
         try:
-            checked(binding(**said))
+            validated(binding(**said))
             is_right = True
         except BadSetting:
             is_right = False

@@ -129,7 +129,7 @@ def test_i05_system_prompts_and_the_last_user_input_are_shown_byte_for_byte(
     last = None
     for message in appended(history):
         chat.append(message)
-        last = message if message.role == "user" and message.says_something else last
+        last = message if message.role == "user" and message.has_content else last
         bare = opened()
         bare.append([row.message for row in chat.history()])
         if view := settled(chat):
@@ -323,7 +323,7 @@ def test_i16_every_message_is_either_shown_or_stood_for_never_both(names: tuple[
     assert set(shown) & covered <= spared_by_summaries(chat, view)
     unsaid = {row.position for row in chat.history()} - set(shown) - covered
     hidden = hidden_by_edits(chat)
-    assert {position for position in unsaid if history[position - 1].says_something} <= hidden
+    assert {position for position in unsaid if history[position - 1].has_content} <= hidden
 
 
 def spared_by_summaries(chat: Conversation, view: View) -> set[int]:
@@ -331,7 +331,7 @@ def spared_by_summaries(chat: Conversation, view: View) -> set[int]:
     places = {row.id: row.position for row in chat.history()}
     edits = [edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize)]
     kept = {places[id] for edit in edits for id in edit.keep}
-    fixed = {entry.position for entry in view if entry.pinned or entry.message.role == "system" or entry.is_input}
+    fixed = {entry.position for entry in view if entry.is_pinned() or entry.message.role == "system" or entry.is_input}
     return kept | fixed
 
 

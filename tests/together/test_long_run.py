@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from foveate import Conversation, Message, SummaryRequest, Task, open_conversation, tool_result
-from foveate.core.budget import is_over
+from foveate.core.budget import measure_excess
 from foveate.summarizers import digest_history
 from foveate.testing import StubAnthropic, StubOpenAI, agent_run, call, text_of
 from foveate.testing.background import HandCranked
@@ -167,7 +167,7 @@ class LongRun:
         while self.model.expanded:
             self.now += self.random.choice((5_000, 20_000, 400_000))
             prompt = self.ask()
-            assert not is_over(self.chat.view)
+            assert not measure_excess(self.chat.view)
             answered = self.create(**prompt)
             self.client.requests.clear()  # They are kept for tests that look at them.
             known = len(self.chat)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec.structs import replace
 
-from ..core.catalog import SYSTEM_PROMPT, Action, Binding, lease_of, same_prompt
+from ..core.catalog import SYSTEM_PROMPT, Action, Binding, lease_of, prompt_key
 from ..core.messages import Content, Message, State, Text
 from ..core.stamps import Lease
 from ..policies.leases import check_lease, effective_lease, most_aggressive
@@ -40,7 +40,7 @@ class Leases:
         """
         self._override = None if override is None else check_lease("message_expiration_override", override)
         self._bindings, self._actions = dict(bindings or {}), dict(actions or {})
-        self._prompts = None if prompts is None else {same_prompt(name) for name in (*prompts, SYSTEM_PROMPT)}
+        self._prompts = None if prompts is None else {prompt_key(name) for name in (*prompts, SYSTEM_PROMPT)}
 
     def of_action(self, name: str, tool: Tool | None) -> Lease:
         """The lease of a result. `tool`: None where there is no such action."""
@@ -74,7 +74,7 @@ class Leases:
             **{field: first(field) for field in _FIELDS},
         )
         named = (level.compact_prompt_id for level in said if level.compact_prompt_id)
-        known = (name for name in named if self._prompts is None or same_prompt(name) in self._prompts)
+        known = (name for name in named if self._prompts is None or prompt_key(name) in self._prompts)
         return replace(lease, compact_prompt_id=next(known, None))
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from ..core.catalog import texts_of
+from ..core.catalog import prompt_texts
 from ..core.events import Event
 from ..errors import BadSetting
 from ..ports import Catalog, Clock, Cost, Model
@@ -110,7 +110,7 @@ class House:
         tenant, summarizer = merged["tenant"], merged["summarizer"]
         catalog = self._store if looping.catalog is True else (looping.catalog or None)
         if catalog is not None and isinstance(summarizer, str) and ":" in summarizer:
-            said["summarizer"] = open_summarizer(summarizer, prompts=texts_of(catalog.prompts(tenant)))
+            said["summarizer"] = open_summarizer(summarizer, prompts=prompt_texts(catalog.prompts(tenant)))
         if isinstance(merged["policy"], str) and merged["policy"] not in _UNTOUCHED:
             said["settings"] = {"expire": {}, **(said.get("settings") or {})}
         if lifecycle is not None:

@@ -97,7 +97,7 @@ class Chains:
         record = wire.decode_record(body)
         if record.first != self._number + 1 or not record.edits:
             raise ValueError(f"edit {self._number + 1} is missing: the next is edit {record.first}")
-        if line.id != ids.record_id(self._record, redacted_record(record)) and line.id != ids.early_record_id(
+        if line.id != ids.record_id(self._record, redacted_record(record)) and line.id != ids.legacy_record_id(
             self._record, body
         ):
             raise ValueError(

@@ -13,7 +13,7 @@ from typing import Literal, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.catalog import Action, Binding, Prompt, checked
+from ..core.catalog import Action, Binding, Prompt, validated
 from ..errors import BadSetting, BadTranscript, FoveateError, NoSuchConversation
 from ..ports import Database, Head
 from .chains import Chains, Point
@@ -215,7 +215,7 @@ class _Checking:
         return ""
 
     def _new(self, value: T, known: Iterable[T]) -> None:
-        checked(value)
+        validated(value)
         kind = type(value).__name__.lower()
         for other in known:
             if key_of(other) == key_of(value) and other != value:

@@ -180,7 +180,7 @@ def _block(entry: Entry, records: Mapping[int, Record], full: bool) -> None:
         facts.append(f"{count(entry.stamp.tokens)} as appended")
     heading(handle, " · ".join(facts))
     for reason in explain(entry, records).split("\n")[1:]:
-        if entry.edits or entry.mended or entry.pinned:
+        if entry.edits or entry.legalized or entry.is_pinned():
             say(f"    {reason}", style="italic")
     text = said(entry.message)
     for line in (text if full else shortened(text)).split("\n"):
@@ -195,7 +195,7 @@ def _summed(view: View) -> str:
     for entry in view:
         roles[entry.message.role] = roles.get(entry.message.role, 0) + entry.tokens
     changed = sum(bool(entry.edits) for entry in view)
-    mended = sum(bool(entry.mended) for entry in view)
+    mended = sum(bool(entry.legalized) for entry in view)
     parts = ", ".join(f"{role} {count(tokens)}" for role, tokens in roles.items())
     return (
         f"Tokens by role: {parts}. {plural(changed, 'entry')} shaped by edits, {count(mended)} mended for the provider."

@@ -20,10 +20,10 @@ __all__ = [
     "NEAR",
     "TARGET",
     "Excess",
-    "aimed",
+    "aim_at",
     "default_reserve",
-    "is_over",
-    "occupied",
+    "measure_excess",
+    "occupied_tokens",
     "overflows",
     "usable_tokens",
 ]
@@ -54,7 +54,7 @@ def default_reserve(window: int) -> int:
     return min(20_000, window // 10)
 
 
-def is_over(view: View) -> Excess:
+def measure_excess(view: View) -> Excess:
     """By how much this view is over what is usable."""
     budget = view.budget
     return Excess(
@@ -64,7 +64,7 @@ def is_over(view: View) -> Excess:
     )
 
 
-def occupied(view: View) -> int:
+def occupied_tokens(view: View) -> int:
     """Tokens that the next request would take if it showed this view.
 
     What the provider counted for the newest measured reply that is shown, its output included, and an estimate of what
@@ -108,7 +108,7 @@ def usable_tokens(
     return limit - min(max(0, wanted), limit // 2)
 
 
-def aimed(view: View, over: Excess, share: float = TARGET) -> View:
+def aim_at(view: View, over: Excess, share: float = TARGET) -> View:
     """The same view under a budget lowered to this share of it in every unit in which it was over."""
     budget = view.budget
     if over.tokens:

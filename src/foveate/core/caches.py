@@ -14,7 +14,7 @@ from weakref import ReferenceType, ref
 if TYPE_CHECKING:
     from functools import _lru_cache_wrapper
 
-__all__ = ["Cache", "forget", "note", "remember"]
+__all__ = ["Cache", "cached", "clear_caches", "register"]
 
 R = TypeVar("R")
 
@@ -31,26 +31,27 @@ _noted: dict[int, ReferenceType[Cache]] = {}
 """By identity. A plain dictionary: what is added by one thread while another one reads it all disturbs nobody."""
 
 
-def remember(size: int) -> Callable[[Callable[..., R]], _lru_cache_wrapper[R]]:
-    """A function that remembers its newest `size` answers, until `forget`. For what is made of messages; what is made
+def cached(size: int) -> Callable[[Callable[..., R]], _lru_cache_wrapper[R]]:
+    """A function that remembers its newest `size` answers, until `clear_caches`. For what is made of messages; what is
+    made
     of settings alone may use `functools.cache`.
     """
 
     def decorated(function: Callable[..., R]) -> _lru_cache_wrapper[R]:
         remembering = lru_cache(size)(function)
-        note(remembering)
+        register(remembering)
         return remembering
 
     return decorated
 
 
-def note(remembering: Cache) -> None:
-    """Let it be emptied by `forget`, as long as it lives."""
+def register(remembering: Cache) -> None:
+    """Let it be emptied by `clear_caches`, as long as it lives."""
     key = id(remembering)
     _noted[key] = ref(remembering, lambda _: _noted.pop(key, None))
 
 
-def forget() -> None:
+def clear_caches() -> None:
     """Empty all that was noted."""
     for noted in list(_noted.values()):
         remembering = noted()

@@ -1,6 +1,6 @@
 """What an application sets up for its agents, as its database keeps it: actions, which agent has which, and prompts.
 
-Plain values, and one function, `checked`, that says what is allowed; the databases check the same constraints again.
+Plain values, and one function, `validated`, that says what is allowed; the databases check the same constraints again.
 How a result expires follows from a binding by way of `lease_of`, as from everything else that says so.
 """
 
@@ -25,12 +25,12 @@ __all__ = [
     "CompactMode",
     "ExpirationMode",
     "Prompt",
-    "checked",
-    "completed",
+    "complete_binding",
     "is_template",
     "lease_of",
-    "same_prompt",
-    "texts_of",
+    "prompt_key",
+    "prompt_texts",
+    "validated",
 ]
 
 ExpirationMode = Literal["none", "remove", "compact"]
@@ -92,7 +92,7 @@ class Prompt(Struct, frozen=True):
 T = TypeVar("T", Action, Binding, Prompt)
 
 
-def checked(value: T) -> T:
+def validated(value: T) -> T:
     """The value, if a database may keep it. Raises BadSetting: what is wrong with it, and what is allowed.
 
     Of a binding: turns are None or 0 and more; the modes are those of `ExpirationMode` and `CompactMode`; the length is
@@ -111,7 +111,7 @@ def checked(value: T) -> T:
     return value
 
 
-def completed(binding: Binding) -> Binding:
+def complete_binding(binding: Binding) -> Binding:
     """The binding with what its mode still needs: where it compacts and does not say how, the first characters; where
     it does not say how many, 500 of them. What says nothing in its mode is dropped.
     """
@@ -139,12 +139,12 @@ def lease_of(binding: Binding, action: Action | None = None) -> Lease:
     )
 
 
-def texts_of(prompts: Iterable[Prompt]) -> dict[str, str]:
+def prompt_texts(prompts: Iterable[Prompt]) -> dict[str, str]:
     """Names to texts, as `model_summarizer(prompts=...)` takes them."""
     return {prompt.name: prompt.text for prompt in prompts}
 
 
-def same_prompt(name: str) -> str:
+def prompt_key(name: str) -> str:
     """The name as prompts are looked up by it: `Compact Agent Message` is `compact-agent-message`."""
     return "-".join(name.casefold().split())
 
@@ -153,7 +153,7 @@ def is_template(name: str, text: str) -> bool:
     """Whether a text can be the prompt of this name: it says where what is summed up goes, `{{ text }}`. Only the
     prompt `system`, which stands before each of the others, need not.
     """
-    return same_prompt(name) == "system" or _PLACE.search(text) is not None
+    return prompt_key(name) == "system" or _PLACE.search(text) is not None
 
 
 # -------------------------------------------------------------------------------------------------------------- checks

@@ -18,7 +18,7 @@ from .stamps import Usage
 from .totals import Totals
 from .view import Entry, Prices, View
 
-__all__ = ["SHOWN_AGAIN", "Context", "ContextKind", "context_of", "kinds_of"]
+__all__ = ["SHOWN_AGAIN", "Context", "ContextKind", "measure_context", "tokens_by_kind"]
 
 ContextKind = Literal[
     "system",
@@ -65,7 +65,7 @@ class Context(Struct, frozen=True):
     """Messages that are shown."""
     messages: int
     """Messages that were said, shown or not."""
-    beside: int
+    overhead: int
     """Of `tokens`, what travels beside what was said: the system prompt and the tools of the last prompt."""
     tokens_whole: int
     """What all that was said would take if it were shown whole; what travels beside is not in it."""
@@ -90,7 +90,7 @@ class Context(Struct, frozen=True):
     @property
     def tokens_shown(self) -> int:
         """Those of them that show what was said, to be held against `tokens_whole`."""
-        return self.tokens - self.beside
+        return self.tokens - self.overhead
 
     @property
     def free(self) -> int | None:
@@ -136,7 +136,7 @@ class Context(Struct, frozen=True):
         return (prices.read * totals.tokens_saved - again) * self.scale
 
 
-def context_of(
+def measure_context(
     view: View,
     totals: Totals,
     *,
@@ -152,7 +152,7 @@ def context_of(
     budget = view.budget
     kinds = Counter[ContextKind](tools=min(tools, budget.overhead), system=max(0, budget.overhead - tools))
     for entry in view:
-        kinds.update(kinds_of(entry, count))
+        kinds.update(tokens_by_kind(entry, count))
     corrected = {kind: round(kinds[kind] * budget.scale) for kind in get_args(ContextKind) if kinds[kind] > 0}
     has_window = budget.window < _UNKNOWN
     return Context(
@@ -162,7 +162,7 @@ def context_of(
         len(view),
         messages,
         corrected.get("tools", 0) + round((budget.overhead - min(tools, budget.overhead)) * budget.scale),
-        round(totals.tokens_said * budget.scale),
+        round(totals.tokens_history * budget.scale),
         last,
         totals,
         view.call.prices,
@@ -171,7 +171,7 @@ def context_of(
     )
 
 
-def kinds_of(entry: Entry, count: Callable[[str], int] = estimate) -> dict[ContextKind, int]:
+def tokens_by_kind(entry: Entry, count: Callable[[str], int] = estimate) -> dict[ContextKind, int]:
     """The tokens of one entry by kind; their sum is `entry.tokens`."""
     if (only := _only(entry)) is not None:
         return {only: entry.tokens}

@@ -18,7 +18,7 @@ from math import inf
 from msgspec.structs import replace
 
 from ..errors import BadSetting
-from .budget import is_over
+from .budget import measure_excess
 from .edits import Edit, Hide, Path, Replace, Span, Summarize, Target
 from .messages import Message, Part, ToolResult
 from .planner import Policy
@@ -128,7 +128,7 @@ class _WhenItPays:
     def __call__(self, view: View) -> list[Edit | NeedsSummary]:
         wanted = _wanted(self._policies, view)
         waiting = _Waiting(view, wanted)
-        if not waiting.saved or is_over(view) or view.tokens > self._threshold * view.budget.usable:
+        if not waiting.saved or measure_excess(view) or view.tokens > self._threshold * view.budget.usable:
             return wanted
         prices, bound = self._prices or view.call.prices, self._max_deferred
         if bound <= 1:

@@ -30,9 +30,9 @@ __all__ = [
     "Task",
     "TaskState",
     "Unpin",
-    "meet",
-    "named_by",
+    "named_messages",
     "path_of",
+    "paths_overlap",
 ]
 
 Path = tuple[int, ...]
@@ -164,7 +164,7 @@ class Task(Struct, frozen=True, gc=False, tag="task", omit_defaults=True):
 Edit = Replace | Hide | Summarize | Restore | Pin | Unpin | Task
 
 
-def named_by(edits: Iterable[Edit]) -> list[str]:
+def named_messages(edits: Iterable[Edit]) -> list[str]:
     """Ids of all messages that these edits name, each once, in order."""
     named: list[str] = []
     for edit in edits:
@@ -182,7 +182,7 @@ def named_by(edits: Iterable[Edit]) -> list[str]:
     return list(dict.fromkeys(named))
 
 
-def meet(one: Path, other: Path) -> bool:
+def paths_overlap(one: Path, other: Path) -> bool:
     """Whether one of two paths leads through the other: then neither shows its original unless both do."""
     return one[: len(other)] == other or other[: len(one)] == one
 

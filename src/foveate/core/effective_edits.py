@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
 
-from .edits import Edit, Hide, Path, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin, meet, path_of
+from .edits import Edit, Hide, Path, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin, path_of, paths_overlap
 
 __all__ = ["EffectiveEdits", "gaps", "inverse_edits", "unpinned"]
 
@@ -71,7 +71,7 @@ class EffectiveEdits:
     def _restore_parts(self, named: Target | Span) -> None:
         if isinstance(named, Target):
             parts = self.parts.get(named.message, {})
-            for number in [number for number, edit in parts.items() if meet(path_of(edit), named.path)]:
+            for number in [number for number, edit in parts.items() if paths_overlap(path_of(edit), named.path)]:
                 del parts[number]
         elif run := self.run_of(named):
             for message in [id for id in self.parts if self.is_at(id, *run)]:
@@ -162,7 +162,7 @@ def _remade(now: EffectiveEdits, then: EffectiveEdits) -> set[int]:
 
 def _is_outdone(number: int, edit: Edit, kept: Mapping[int, Edit]) -> bool:
     """Whether a newer edit of the same part stands, which made again this one would wrongly replace."""
-    return any(newer > number and meet(path_of(other), path_of(edit)) for newer, other in kept.items())
+    return any(newer > number and paths_overlap(path_of(other), path_of(edit)) for newer, other in kept.items())
 
 
 def _is_unpinned(pin: tuple[str, Path], now: EffectiveEdits, then: EffectiveEdits) -> bool:

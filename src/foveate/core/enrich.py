@@ -21,7 +21,7 @@ __all__ = [
     "HEADER",
     "SPACING",
     "AdditionalContent",
-    "Enriched",
+    "EnrichedMessage",
     "display_parts",
     "enrich",
     "own_message",
@@ -72,7 +72,7 @@ class AdditionalContent(Struct, frozen=True):
         return max(0, self.save_to_history)
 
 
-class Enriched(Struct, frozen=True):
+class EnrichedMessage(Struct, frozen=True):
     """A message as it is stored, and how long each of its parts is shown: what `append(..., kept=...)` takes."""
 
     message: Message
@@ -85,7 +85,7 @@ def enrich(
     *,
     header: str = HEADER,
     spacing: str = SPACING,
-) -> Enriched:
+) -> EnrichedMessage:
     """The message with what plugins add behind its own parts: per plugin a header, then each content and a spacing.
 
     `added`: pairs of a plugin's name and its contents, in order. Into a tool result is added what it holds. Contents
@@ -111,7 +111,7 @@ def enrich(
         for one in lasting:
             for block in (*one.blocks, *([Text(spacing)] if spacing else [])):
                 add(block, one.display_on_current_message, one.calls, plugin)
-    return Enriched(_with_parts(message, parts), tuple(kept))
+    return EnrichedMessage(_with_parts(message, parts), tuple(kept))
 
 
 def display_parts(message: Message, kept: Sequence[PartRetention]) -> tuple[Part, ...]:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from .edits import Edit, Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Task, TaskState, Unpin
 from .stamps import Stamp
 
-__all__ = ["EXPIRED", "Event", "EventKind", "added", "of_message", "of_record"]
+__all__ = ["EXPIRED", "Event", "EventKind", "added_event", "events_of_message", "events_of_record"]
 
 EventKind = Literal[
     "message-added",
@@ -67,17 +67,17 @@ class Event(Struct, frozen=True):
     """Its place, from 0, in the view that the edit was made on; None where it was not shown, or is not known."""
 
 
-def added(position: int, id: str, stamp: Stamp, index: int | None = None) -> Event:
+def added_event(position: int, id: str, stamp: Stamp, index: int | None = None) -> Event:
     """The event of an appended message."""
     return Event("message-added", stamp.turn, stamp.time, id, position, index=index)
 
 
-def of_message(position: int, id: str, stamp: Stamp, index: int | None = None) -> Iterator[Event]:
+def events_of_message(position: int, id: str, stamp: Stamp, index: int | None = None) -> Iterator[Event]:
     """The events of an appended message: one more where it shows the original, or a part, of an earlier one.
 
     That event is about the original; what it costs is told as tokens saved, below zero.
     """
-    yield added(position, id, stamp, index)
+    yield added_event(position, id, stamp, index)
     shown = stamp.expanded
     if shown and shown.form in ("whole", "lines", "items", "pattern"):
         reason = f"{'all' if shown.form == 'whole' else shown.form} of {shown.handle}, in m{position}"
@@ -86,7 +86,7 @@ def of_message(position: int, id: str, stamp: Stamp, index: int | None = None) -
         yield Event(kind, stamp.turn, stamp.time, shown.message, policy=who, reason=reason, tokens_saved=-stamp.tokens)
 
 
-def of_record(record: Record, places: Mapping[str, int] = {}) -> Iterator[Event]:
+def events_of_record(record: Record, places: Mapping[str, int] = {}) -> Iterator[Event]:
     """The events of one commit. `places`: indices in the view before it, by message id."""
     for number, edit in record.numbered():
         named = _named(edit)

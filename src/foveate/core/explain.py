@@ -13,7 +13,7 @@ from .projection import Projection
 from .summaries import Answer, NeedsSummary
 from .view import Entry, View
 
-__all__ = ["explain", "held_back"]
+__all__ = ["explain", "explain_other_policies"]
 
 
 def explain(entry: Entry, records: Mapping[int, Record]) -> str:
@@ -26,8 +26,8 @@ def explain(entry: Entry, records: Mapping[int, Record]) -> str:
     }[entry.kind]
     lines = [f"{what}, {entry.tokens:,} tokens, recorded in turn {entry.stamp.turn}."]
     lines += [_sentence(number, records.get(number)) for number in entry.edits]
-    if entry.mended:
-        lines.append(f"Changed for its provider: {entry.mended}.")
+    if entry.legalized:
+        lines.append(f"Changed for its provider: {entry.legalized}.")
     for pin in entry.pins:
         what = f"Part {'.'.join(str(index + 1) for index in pin.path)} is pinned" if pin.path else "Pinned"
         lines.append(f"{what}{f' by {pin.policy}' if pin.policy else ''}: no policy may shrink or hide it.")
@@ -36,7 +36,7 @@ def explain(entry: Entry, records: Mapping[int, Record]) -> str:
     return "\n".join(lines)
 
 
-def held_back(
+def explain_other_policies(
     entry: Entry,
     projection: Projection,
     frame: Callable[[tuple[Entry, ...]], View],

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ..errors import UnknownHandle
 from .edits import Path
 
-__all__ = ["Handle", "parse_handle", "places_quoted"]
+__all__ = ["Handle", "parse_handle", "quoted_positions"]
 
 _SHAPE = re.compile(r"m(\d{1,12})((?:\.\d{1,6}){0,2})(?:-m(\d{1,12}))?")
 _QUOTED = re.compile(r"^m([0-9]+)(?:\.[0-9]+)* \(turn ", re.MULTILINE)
@@ -46,6 +46,6 @@ def parse_handle(text: str) -> Handle:
     return Handle(first, int(last) if last else first, path)
 
 
-def places_quoted(said: str) -> set[int]:
+def quoted_positions(said: str) -> set[int]:
     """Positions of the messages that the result of a search quotes: it names each at the beginning of a line."""
     return {int(position) for position in _QUOTED.findall(said)}

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from hashlib import blake2b
 
-__all__ = ["NOTHING", "body_hash", "early_record_id", "message_id", "record_id", "seal"]
+__all__ = ["NO_PARENT", "body_hash", "legacy_record_id", "message_id", "record_id", "seal"]
 
-NOTHING = ""
+NO_PARENT = ""
 """The id before the first one of any chain."""
 
 
@@ -46,6 +46,6 @@ def record_id(parent: str, outline: bytes) -> str:
     return _tagged(b"foveate edit 2", bytes.fromhex(parent), outline)
 
 
-def early_record_id(parent: str, body: bytes) -> str:
+def legacy_record_id(parent: str, body: bytes) -> str:
     """The id that a record with these canonical bytes had before records had outlines. Still verified, never made."""
     return _tagged(b"foveate edit 1", bytes.fromhex(parent), body)

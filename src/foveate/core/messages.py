@@ -156,7 +156,7 @@ class Message(Struct, frozen=True, gc=False, omit_defaults=True):
         return None
 
     @property
-    def says_something(self) -> bool:
+    def has_content(self) -> bool:
         """Whether there is a text that is not blank, or media, for anybody to read."""
         return any(
             isinstance(part, Media) or (isinstance(part, Text) and bool(part.text.strip())) for part in self.parts

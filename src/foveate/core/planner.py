@@ -15,14 +15,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import BadSetting, DoesNotFit
-from .budget import NEAR, aimed, is_over
-from .edits import Edit, Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Task, Unpin, named_by
+from .budget import NEAR, aim_at, measure_excess
+from .edits import Edit, Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Task, Unpin, named_messages
 from .projection import Projection
-from .rendering import applies
+from .rendering import can_apply
 from .summaries import Answer, NeedsSummary, SummaryRequest
 from .view import Entry, View
 
-__all__ = ["Plan", "Policy", "Question", "Stage", "draw_up", "resolved"]
+__all__ = ["OpenRequest", "Plan", "Policy", "Stage", "answer_edits", "make_plan"]
 
 Policy = Callable[[View], Iterable[Edit | NeedsSummary]]
 """Looks at a view and returns edits, with a reason. Must return the same edits for the same view."""
@@ -37,7 +37,7 @@ class Stage(Struct, frozen=True):
     """Climbed only while the view does not fit; other stages are climbed until it is near its target."""
 
 
-class Question(Struct, frozen=True, eq=False):
+class OpenRequest(Struct, frozen=True, eq=False):
     """A summary that a policy asks for, and the view it was asked of: as the policy's own edits leave it."""
 
     needs: NeedsSummary
@@ -55,7 +55,7 @@ class Plan(Struct, frozen=True, eq=False):
     edits: tuple[Edit, ...]
     before: View
     after: View
-    questions: tuple[Question, ...] = ()
+    open_requests: tuple[OpenRequest, ...] = ()
     """What is not answered. `edits` are what can be done without it."""
     is_tight: bool = False
     """Whether the view did not fit when the policies were done: the floor had to act, if there is one."""
@@ -65,9 +65,9 @@ class Plan(Struct, frozen=True, eq=False):
         return bool(self.edits)
 
     @property
-    def due(self) -> tuple[Question, ...]:
+    def due(self) -> tuple[OpenRequest, ...]:
         """The questions whose edits are wanted now."""
-        return tuple(question for question in self.questions if question.is_due)
+        return tuple(question for question in self.open_requests if question.is_due)
 
     @property
     def requests(self) -> tuple[SummaryRequest, ...]:
@@ -79,7 +79,7 @@ class Plan(Struct, frozen=True, eq=False):
         return self.before.tokens - self.after.tokens
 
 
-def draw_up(
+def make_plan(
     projection: Projection,
     frame: Callable[[tuple[Entry, ...]], View],
     policies: Sequence[Policy],
@@ -100,7 +100,7 @@ def draw_up(
     before = view = seen(projection)
     draft = projection
     edits: list[Edit] = []
-    questions: list[Question] = []
+    questions: list[OpenRequest] = []
 
     def attempt(asked_for: list[Edit]) -> tuple[Projection, View, list[Edit]]:
         was = _touched(view, asked_for) if asked_for else {}
@@ -125,23 +125,23 @@ def draw_up(
         wanted, asked = _wanted(policy, view, answers)
         draft, view, made = attempt(wanted)
         edits += made
-        questions += [Question(needs, view) for needs in asked]
-    over = is_over(view)
+        questions += [OpenRequest(needs, view) for needs in asked]
+    over = measure_excess(view)
     is_tight = bool(over)
     for stage in floor if over else ():
-        if not is_over(view if stage.is_last_resort else aimed(view, over, NEAR)):
+        if not measure_excess(view if stage.is_last_resort else aim_at(view, over, NEAR)):
             continue
-        goal = view if stage.is_last_resort else aimed(view, over)
+        goal = view if stage.is_last_resort else aim_at(view, over)
         trial, after, made = attempt(_wanted(stage.free, goal, answers)[0])
         if made and _is_smaller(after, goal):
             draft, view = trial, after
             edits += made
-    if floor and (over := is_over(view)):
+    if floor and (over := measure_excess(view)):
         raise _does_not_fit(view, "tokens" if over.tokens else "bytes" if over.bytes else "images")
     return Plan(tuple(edits), before, view, tuple(questions), is_tight)
 
 
-def resolved(question: NeedsSummary, answers: Mapping[str, Answer]) -> tuple[list[Edit], list[NeedsSummary]]:
+def answer_edits(question: NeedsSummary, answers: Mapping[str, Answer]) -> tuple[list[Edit], list[NeedsSummary]]:
     """The edits that come of a question, as far as it is answered, and what else it has to ask."""
     return _taken(lambda view: (question,), (question,), answers)
 
@@ -198,7 +198,7 @@ def _returned(policy: Policy, given: Iterable[Edit | NeedsSummary]) -> list[Edit
 
 def _is_smaller(after: View, before: View) -> bool:
     """Progress: less of something that is over, and more of nothing that is."""
-    over = is_over(before)
+    over = measure_excess(before)
     sizes = [
         (over.tokens, before.tokens, after.tokens),
         (over.bytes, before.bytes, after.bytes),
@@ -220,7 +220,7 @@ def _does_not_fit(view: View, unit: str) -> DoesNotFit:
 
 def _touched(view: View, edits: Iterable[Edit]) -> dict[str, Entry]:
     """The entries that edits name, or whose place a summary takes, by id; those that show nothing too."""
-    named = set(named_by(edits))
+    named = set(named_messages(edits))
     entries = (*view.entries, *view.withheld)
     return {entry.id: entry for entry in entries if entry.id in named and entry.kind != "stand-in"}
 
@@ -233,10 +233,10 @@ def _is_allowed(edit: Edit, projection: Projection, entries: dict[str, Entry]) -
                 return False
             if projection.refuses(edit):
                 return False
-            return (isinstance(edit, Hide) and not target.path) or applies(entry.source, edit)
+            return (isinstance(edit, Hide) and not target.path) or can_apply(entry.source, edit)
         case Hide(target=span) | Summarize(span=span):
-            says_something = isinstance(edit, Hide) or bool(edit.text.strip())
-            return says_something and projection.run_of(span) is not None
+            has_content = isinstance(edit, Hide) or bool(edit.text.strip())
+            return has_content and projection.run_of(span) is not None
         case Restore(targets=targets):  # What is hidden comes back only where the store is at hand: `expand`, `undo`.
             is_known = all(projection.run_of(named) is not None for named in targets)
             is_known = is_known and all(1 <= number <= projection.number for number in edit.edits)

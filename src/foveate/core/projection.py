@@ -26,24 +26,24 @@ from .edits import (
     Target,
     Task,
     Unpin,
-    meet,
-    named_by,
+    named_messages,
     path_of,
+    paths_overlap,
 )
 from .effective_edits import EffectiveEdits, unpinned
 from .legalize import Legalizer
 from .messages import Message, Text
 from .profiles import Profile
 from .redacted_form import is_erased
-from .rendering import Counter, Slot, edited
+from .rendering import Counter, Slot, apply_edits
 from .sizes import tokens_of
 from .snapshots import (
     VERSION,
     Cover,
     Facts,
-    Gone,
-    KeptSlot,
+    ForgottenRange,
     Row,
+    SlotState,
     Snapshot,
     forget,
     hull,
@@ -53,7 +53,7 @@ from .snapshots import (
     without,
 )
 from .stamps import Stamp
-from .view import Entry, Pinned
+from .view import Entry, PinnedPart
 from .wire import encode_message
 
 __all__ = ["Projection"]
@@ -69,7 +69,7 @@ class Projection:
         self._by_id: dict[str, Slot] = {}
         self._retained: dict[str, None] = {}  # ids of the visible messages with retention
         self._covers: list[Cover] = []
-        self._gone: list[Gone] = []  # what is hidden by runs that were forgotten, and by no other
+        self._gone: list[ForgottenRange] = []  # what is hidden by runs that were forgotten, and by no other
         self._forgotten = 0  # number of the newest of those
         self._arrangement = Legalizer(profile, count)
         self._dirty = 0  # index of the first slot that is not as it was when entries were last arranged
@@ -175,7 +175,7 @@ class Projection:
             return True
         if not path or slot.position != self._last_input(self.position if tip is None else tip):
             return False
-        return not edited(slot.message, (*slot.edits, (0, edit))).message.says_something
+        return not apply_edits(slot.message, (*slot.edits, (0, edit))).message.has_content
 
     def _last_input(self, tip: int) -> int:
         if self.facts.last_input <= tip:
@@ -248,7 +248,7 @@ class Projection:
 
     def apply(self, record: Record, positions: Mapping[str, int] | None = None) -> None:
         """Fold one record in. `positions` tells where hidden messages stand that its edits name."""
-        shown = {id: slot.position for id in named_by(record.edits) if (slot := self._by_id.get(id))}
+        shown = {id: slot.position for id in named_messages(record.edits) if (slot := self._by_id.get(id))}
         where = {**(positions or {}), **shown}  # What one edit hides, the next may still name.
         for number, edit in record.numbered():
             self._fold(number, edit, record, where)
@@ -262,7 +262,7 @@ class Projection:
                 if slot and not self.refuses(edit, tip=record.position):
                     edits = (*slot.edits, (number, edit))
                     # A mark, which shows the same once more, takes nothing from what reasoning is bound to.
-                    changes = edited(slot.message, edits).message != edited(slot.message, slot.edits).message
+                    changes = apply_edits(slot.message, edits).message != apply_edits(slot.message, slot.edits).message
                     self._changing(slot, voids=changes).edits = edits
             case Hide(target=named):
                 self._cover(number, named, edit, record, where)
@@ -455,12 +455,12 @@ class Projection:
         if not slot.edits and slot.renewed == turn:
             return
         twin = self._changing(slot, voids=bool(slot.edits))
-        twin.edits = tuple((n, edit) for n, edit in slot.edits if not meet(path_of(edit), path))
+        twin.edits = tuple((n, edit) for n, edit in slot.edits if not paths_overlap(path_of(edit), path))
         twin.renewed = turn
 
     def missing(self, first: int, last: int) -> list[int]:
         """Positions in this run that are visible by the journal but not held: what `reveal` must bring."""
-        left: list[Gone] = [(first, min(last, self.position), 0)]
+        left: list[ForgottenRange] = [(first, min(last, self.position), 0)]
         for cover in reversed(self._covers):  # The newest first: a window that moves on leaves little for the others.
             for piece in pieces(cover, first, last) if left else ():
                 left = without(left, *piece)
@@ -485,7 +485,7 @@ class Projection:
         for slot in sorted(revealed.values(), key=_order):
             slot.edits = tuple(standing.parts.get(slot.id, {}).items())
             pins = sorted((path, who) for (id, path), who in standing.pins.items() if id == slot.id)
-            slot.pins, slot.renewed, slot.stale = tuple(Pinned(*pin) for pin in pins), turn, slot.thinks
+            slot.pins, slot.renewed, slot.stale = tuple(PinnedPart(*pin) for pin in pins), turn, slot.thinks
             self._place(slot)
             self._void_after(slot.order)
         self._void_reasoning(turn)
@@ -505,7 +505,7 @@ class Projection:
     def snapshot(self) -> Snapshot:
         """What is needed to go on from here without the past."""
         runs: list[tuple[int, int]] = []
-        kept: list[KeptSlot] = []
+        kept: list[SlotState] = []
         for slot in self._slots:
             if slot.span is not None:
                 continue
@@ -514,7 +514,7 @@ class Projection:
             else:
                 runs.append((slot.position, slot.position))
             if slot.edits or slot.pins or slot.renewed or slot.stale:
-                kept.append(KeptSlot(slot.position, list(slot.edits), slot.pins, slot.renewed, slot.stale))
+                kept.append(SlotState(slot.position, list(slot.edits), slot.pins, slot.renewed, slot.stale))
         covers, tasks = list(self._covers), list(self.tasks.values())
         facts, gone = self.facts, list(self._gone)
         return Snapshot(
@@ -545,11 +545,11 @@ class Projection:
         return projection
 
 
-def _repinned(pins: Iterable[Pinned], edit: Pin | Unpin) -> tuple[Pinned, ...]:
+def _repinned(pins: Iterable[PinnedPart], edit: Pin | Unpin) -> tuple[PinnedPart, ...]:
     path = edit.target.path
     if isinstance(edit, Pin):  # In the order of their places, not in that in which they were made: so it is told anew.
         others = (pin for pin in pins if pin.path != path)
-        return tuple(sorted((*others, Pinned(path, edit.policy)), key=lambda pin: pin.path))
+        return tuple(sorted((*others, PinnedPart(path, edit.policy)), key=lambda pin: pin.path))
     left = unpinned((pin.path for pin in pins), path)
     return tuple(pin for pin in pins if pin.path in left)
 

@@ -1,6 +1,7 @@
 """One message as its edits leave it, and as its provider can take it.
 
-`edited` folds a message's own edits (replaced and hidden parts). `mended` removes what a provider refuses in any
+`apply_edits` folds a message's own edits (replaced and hidden parts). `legalized` removes what a provider refuses in
+any
 message alone: blank text, foreign or unsigned reasoning, arguments that are no JSON object. What concerns several
 messages together (answers and their calls, ids) is in `legalize.py`.
 
@@ -22,10 +23,20 @@ from .messages import Content, Media, Message, Opaque, Part, Reasoning, Text, To
 from .profiles import Profile
 from .sizes import images_of, tokens_of
 from .stamps import Stamp
-from .view import Entry, Kind, Pinned
+from .view import Entry, Kind, PinnedPart
 from .wire import encode_message
 
-__all__ = ["NO_ERROR_TEXT", "Counter", "Shown", "Slot", "applies", "edited", "is_carried", "mended", "reshaped"]
+__all__ = [
+    "NO_ERROR_TEXT",
+    "Counter",
+    "Shown",
+    "Slot",
+    "apply_edits",
+    "can_apply",
+    "is_carried",
+    "legalized",
+    "reshape",
+]
 
 NO_ERROR_TEXT = "[The tool failed and said nothing.]"
 """Stands in an error without content, which Anthropic refuses."""
@@ -46,7 +57,7 @@ class Shown(msgspec.Struct, frozen=True):
     """Whether all of these edits allow the model to have the original back."""
 
 
-def edited(message: Message, edits: Sequence[tuple[int, Edit]]) -> Shown:
+def apply_edits(message: Message, edits: Sequence[tuple[int, Edit]]) -> Shown:
     """The message with these numbered edits folded in, in their order. What cannot apply is passed over."""
     content: dict[Path, tuple[Part, ...]] = {}
     by: dict[Path, Replace | Hide] = {}
@@ -78,9 +89,9 @@ def edited(message: Message, edits: Sequence[tuple[int, Edit]]) -> Shown:
     )
 
 
-def applies(message: Message, edit: Replace | Hide) -> bool:
+def can_apply(message: Message, edit: Replace | Hide) -> bool:
     """Whether this edit of a message's content can do anything: its path exists and its target can be what it asks."""
-    return bool(edited(message, ((1, edit),)).edits)
+    return bool(apply_edits(message, ((1, edit),)).edits)
 
 
 def is_carried(part: Reasoning, profile: Profile) -> bool:
@@ -150,7 +161,7 @@ def _rebuilt(message: Message, content: dict[Path, tuple[Part, ...]]) -> Message
     return Message(message.role, tuple(parts), message.name, message.extra)
 
 
-def mended(message: Message, profile: Profile, *, stale: bool) -> tuple[Message | None, str]:
+def legalized(message: Message, profile: Profile, *, stale: bool) -> tuple[Message | None, str]:
     """The message without what its provider refuses, and why it had to change ("" if it did not).
 
     `stale`: something before this message was edited after it was said, which voids bound reasoning. None: nothing
@@ -290,7 +301,7 @@ class Slot:
         self.position, self.id, self.message, self.stamp, self.size = position, id, message, stamp, size
         self.span, self.last, self.seen = span, last or position, 0
         self.edits: tuple[tuple[int, Edit], ...] = ()
-        self.pins: tuple[Pinned, ...] = ()
+        self.pins: tuple[PinnedPart, ...] = ()
         # What somebody asked for is new to the coming call, and spared until then as what was restored for it.
         self.renewed = stamp.turn + 1 if stamp.expanded else 0
         self.stale = False
@@ -305,7 +316,7 @@ class Slot:
     @property
     def is_input(self) -> bool:
         """Whether the user said this, and said something, even if that is erased: what it protected stays protected."""
-        return self.stamp.origin == "user" and (not self.size or self.message.says_something)
+        return self.stamp.origin == "user" and (not self.size or self.message.has_content)
 
     @property
     def is_erased_result(self) -> bool:
@@ -349,11 +360,11 @@ class Slot:
 
     def _shown(self, profile: Profile, count: Counter) -> Entry | None:
         shown = self._edited()
-        message, why = mended(shown.message, profile, stale=self.stale)
+        message, why = legalized(shown.message, profile, stale=self.stale)
         return None if message is None else self._entry(message, why, shown, count)
 
     def _edited(self) -> Shown:
-        return edited(self.message, self.edits) if self.edits else Shown(self.message)
+        return apply_edits(self.message, self.edits) if self.edits else Shown(self.message)
 
     def _entry(self, message: Message, why: str, shown: Shown, count: Counter) -> Entry:
         untouched = message is self.message
@@ -374,7 +385,7 @@ class Slot:
             seen=self.seen,
             pins=self.pins,
             renewed=self.renewed,
-            mended=why,
+            legalized=why,
             tokens=self.stamp.tokens if untouched else tokens_of(message, count),
             bytes=self.size if untouched else len(encode_message(message)),
             images=images_of(message),
@@ -382,7 +393,7 @@ class Slot:
         )
 
 
-def reshaped(entry: Entry, message: Message, why: str, count: Counter, *, kind: Kind | None = None) -> Entry:
+def reshape(entry: Entry, message: Message, why: str, count: Counter, *, kind: Kind | None = None) -> Entry:
     """The same entry showing another form of its message, for the reason given."""
     return Entry(
         position=entry.position,
@@ -401,7 +412,7 @@ def reshaped(entry: Entry, message: Message, why: str, count: Counter, *, kind: 
         seen=entry.seen,
         pins=entry.pins,
         renewed=entry.renewed,
-        mended=why,
+        legalized=why,
         tokens=tokens_of(message, count),
         bytes=len(encode_message(message)),
         images=images_of(message),

@@ -1,7 +1,6 @@
 """How long originals are kept, which of a conversation are over their age, and which of those wait.
 
-Nothing here erases, reads a clock or knows a store: `Aging` is shown the stamps of a conversation one by one, with what
-its view shows, and then tells which messages go and which wait.
+`OverAgeCheck` reads the stamps of a conversation and the facts of its view. It erases nothing and knows no store.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from msgspec import Struct
 from ..errors import BadSetting, UnknownHandle
 from .handles import parse_handle
 from .runs import AgentRun
-from .stamps import Expanded, Stamp, Stamped
+from .stamps import Expansion, Stamp, StampRow
 
 __all__ = [
     "TIMED",
     "Age",
     "AgeKind",
     "Ages",
-    "Aging",
-    "Going",
+    "Exempt",
+    "OverAge",
+    "OverAgeCheck",
     "Shown",
-    "Spared",
     "Wait",
     "over_age_runs",
     "read_age",
@@ -41,7 +40,7 @@ and their steps, counted from the end of a run. `conversations`: all of one, cou
 every message.
 """
 
-Spared = Literal["short", "shown", "pinned", "system", "input"]
+Exempt = Literal["short", "shown", "pinned", "system", "input"]
 """What waits although it is over its age, unless a rule says otherwise. `shown`: what the view shows, whole or in part;
 `short`: what it shows only in a short form. `pinned`. `system`: system prompts. `input`: the newest input of the user.
 """
@@ -79,7 +78,7 @@ class Age(Struct, frozen=True):
     milliseconds: int | None = None
     tool: str = ""
     """Only results of the tool with this name."""
-    even: tuple[Spared, ...] = ()
+    even: tuple[Exempt, ...] = ()
     """What goes all the same. With `shown`, summaries that tell of it go too."""
 
     def __post_init__(self) -> None:
@@ -94,8 +93,8 @@ class Age(Struct, frozen=True):
             raise BadSetting(f"The age of {self.kind} is a time, such as 90 days; they have no turns of their own.")
         if self.tool and self.kind != "tool_results":
             raise BadSetting(f"Only the age of tool_results can be told for one tool, not that of {self.kind}.")
-        if unknown := [name for name in self.even if name not in get_args(Spared)]:
-            raise BadSetting(f"even= names {', '.join(get_args(Spared))}, not {unknown[0]!r:.60}.")
+        if unknown := [name for name in self.even if name not in get_args(Exempt)]:
+            raise BadSetting(f"even= names {', '.join(get_args(Exempt))}, not {unknown[0]!r:.60}.")
 
     def __str__(self) -> str:
         """The rule as `read_age` reads it."""
@@ -214,10 +213,10 @@ class Shown(Struct, frozen=True):
     """When its newest message was said, in milliseconds since 1970."""
 
 
-class Going(NamedTuple):
+class OverAge(NamedTuple):
     """One message that is over its age."""
 
-    row: Stamped
+    row: StampRow
     age: Age
     """The rule that says so."""
     since: int
@@ -225,7 +224,7 @@ class Going(NamedTuple):
     has_media: bool
 
 
-class Aging:
+class OverAgeCheck:
     """What of a conversation is over its age. `take` its messages in order, answer what is `unsure`, then ask.
 
     `now`: milliseconds since 1970. A clock that went back ages nothing early: no message counts as older than one that
@@ -236,14 +235,14 @@ class Aging:
         self._ages = [age for age in ages if age.kind not in TIMED]
         self._whole = [age for age in ages if age.kind == "conversations" and age.is_over(0, now - shown.touched)]
         self._now, self._shown, self._latest = now, shown, 0
-        self.going: dict[int, Going] = {}
+        self.going: dict[int, OverAge] = {}
         """By position."""
-        self.waiting: dict[int, tuple[Going, Wait]] = {}
+        self.waiting: dict[int, tuple[OverAge, Wait]] = {}
         """By position: those that are over their age and wait, and why."""
         self.unsure: list[int] = []
         """Positions of messages for which it counts whether they hold media: to be told by `tell`."""
-        self._open: dict[int, tuple[Stamped, int]] = {}
-        self._copies: list[tuple[Stamped, frozenset[int]]] = []
+        self._open: dict[int, tuple[StampRow, int]] = {}
+        self._copies: list[tuple[StampRow, frozenset[int]]] = []
         """Messages in which others were shown again, and the places that the text of one names."""
 
     @property
@@ -259,7 +258,7 @@ class Aging:
         """
         return [one.position for one, _ in self._copies if _form(one) == "search"]
 
-    def take(self, row: Stamped) -> None:
+    def take(self, row: StampRow) -> None:
         """The next message, in order of position."""
         stamp = row.stamp
         self._latest = max(self._latest, stamp.time)
@@ -293,7 +292,7 @@ class Aging:
             for position in {*places, *_sources(copy.stamp.expanded, by_id, old)}:
                 self._wait(position, "copied")
 
-    def spare_shared(self, shared: int, other: Shown, copies: Iterable[tuple[Stamped, frozenset[int]]] = ()) -> None:
+    def spare_shared(self, shared: int, other: Shown, copies: Iterable[tuple[StampRow, frozenset[int]]] = ()) -> None:
         """Let wait what is no older than it may be in another conversation that shares the first messages, up to the
         position `shared`, and what it shows again in messages of its own: `copies`, each with the places that the text
         of one names.
@@ -317,7 +316,7 @@ class Aging:
             if all(_wait_of(age, one.row, other) for age in over):
                 self._wait(position, "forked")
 
-    def _over(self, row: Stamped, since: int, turn: int, *, has_media: bool) -> list[Age]:
+    def _over(self, row: StampRow, since: int, turn: int, *, has_media: bool) -> list[Age]:
         """The rules by which a message is over its age, those that spare the least before others."""
         about = [age for age in self._ages if _is_about(age, row.stamp, has_media=has_media)]
         narrowest = max((age.rank for age in about), default=0)
@@ -325,18 +324,18 @@ class Aging:
         over = [age for age in about if age.rank == narrowest and age.is_over(turns, time)]
         return sorted(over, key=lambda age: ("shown" in age.even, len(age.even)), reverse=True)
 
-    def _judge(self, row: Stamped, over: Sequence[Age], since: int, *, has_media: bool) -> None:
+    def _judge(self, row: StampRow, over: Sequence[Age], since: int, *, has_media: bool) -> None:
         if self._whole:
-            self.going[row.position] = Going(row, self._whole[0], since, has_media)
+            self.going[row.position] = OverAge(row, self._whole[0], since, has_media)
             return
         waits = [(age, _wait_of(age, row, self._shown)) for age in over]
         for age, wait in waits:
             if wait is None and (row.size or "shown" in age.even):
-                self.going[row.position] = Going(row, age, since, has_media)
+                self.going[row.position] = OverAge(row, age, since, has_media)
                 return
         for age, wait in waits[:1]:
             if wait is not None and row.size:
-                self.waiting[row.position] = Going(row, age, since, has_media), wait
+                self.waiting[row.position] = OverAge(row, age, since, has_media), wait
 
     def _wait(self, position: int, why: Wait) -> None:
         if going := self.going.pop(position, None):
@@ -346,7 +345,7 @@ class Aging:
         return any(first <= position <= last for first, last in self._shown.outlived)
 
 
-def shows_again(row: Stamped) -> bool:
+def shows_again(row: StampRow) -> bool:
     """Whether the conversation showed others again in this message, and it still says so."""
     return row.stamp.expanded is not None and row.stamp.expanded.is_copy and row.size > 0
 
@@ -367,7 +366,7 @@ def _is_about(age: Age, stamp: Stamp, *, has_media: bool) -> bool:
             return age.kind == _OF_ORIGIN.get(stamp.origin) and age.tool in ("", stamp.source)
 
 
-def _wait_of(age: Age, row: Stamped, shown: Shown) -> Wait | None:
+def _wait_of(age: Age, row: StampRow, shown: Shown) -> Wait | None:
     """Why a message waits that is over its age."""
     at, even = row.position, age.even
     if row.stamp.origin == "system" and "system" not in even:
@@ -383,11 +382,11 @@ def _wait_of(age: Age, row: Stamped, shown: Shown) -> Wait | None:
     return None
 
 
-def _form(row: Stamped) -> str | None:
+def _form(row: StampRow) -> str | None:
     return row.stamp.expanded.form if row.stamp.expanded else None
 
 
-def _sources(shown: Expanded, by_id: Mapping[str, int], old: Sequence[int]) -> list[int]:
+def _sources(shown: Expansion, by_id: Mapping[str, int], old: Sequence[int]) -> list[int]:
     """Which of the old messages, whose positions are given in order, are shown again here."""
     found = [by_id[shown.message]] if shown.message in by_id else []
     if shown.handle:

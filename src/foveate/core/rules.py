@@ -212,7 +212,7 @@ class PromptsAreIntact:
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
         if entry.source is None or entry.is_result:
             return
-        if entry.stamp.origin == "user" and entry.source.says_something:
+        if entry.stamp.origin == "user" and entry.source.has_content:
             is_intact = all(entry.stamp.is_added(path) for path in entry.shrunk)
             self._position = entry.position
             self._problem = "" if is_intact else f"the last user input, {entry.handle}, is not shown as it was said"

@@ -18,16 +18,16 @@ from msgspec.structs import replace
 from .edits import Edit, Hide, Summarize, Task
 from .messages import Message
 from .stamps import Stamp
-from .view import Pinned
+from .view import PinnedPart
 
 __all__ = [
     "KEPT_MAX",
     "VERSION",
     "Cover",
     "Facts",
-    "Gone",
-    "KeptSlot",
+    "ForgottenRange",
     "Row",
+    "SlotState",
     "Snapshot",
     "forget",
     "hull",
@@ -55,7 +55,7 @@ class Row(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """Bytes of its canonical form."""
 
 
-Gone = tuple[int, int, int]
+ForgottenRange = tuple[int, int, int]
 """First and last of some positions whose hidden runs were forgotten, and the number of the newest of these."""
 
 
@@ -72,19 +72,19 @@ class Cover(msgspec.Struct, frozen=True, array_like=True):
     """Positions inside that stay visible: pinned, protected, kept by the edit, or restored one by one."""
     seen: int = 0
     """Position of the newest message when it was made."""
-    lost: Gone | None = None
+    lost: ForgottenRange | None = None
     """A run around all older ones inside of it that were forgotten."""
 
     def lies_in(self, first: int, last: int) -> bool:
         return first <= self.first and self.last <= last
 
 
-class KeptSlot(msgspec.Struct, array_like=True):
+class SlotState(msgspec.Struct, array_like=True):
     """What a snapshot says of one visible message that is not as it was appended."""
 
     position: int
     edits: list[tuple[int, Edit]] = []
-    pins: tuple[Pinned, ...] = ()
+    pins: tuple[PinnedPart, ...] = ()
     renewed: int = 0
     stale: bool = False
 
@@ -118,7 +118,7 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
         is_reply = stamp.origin == "assistant"
         prompt = stamp.usage.prompt_tokens if stamp.usage and stamp.estimate else None
         return Facts(
-            position if stamp.origin == "user" and (is_erased or message.says_something) else self.last_input,
+            position if stamp.origin == "user" and (is_erased or message.has_content) else self.last_input,
             max(self.turn, stamp.turn),
             stamp.time if is_reply else self.replied,
             self.measured if prompt is None else prompt,
@@ -139,14 +139,14 @@ class Snapshot(msgspec.Struct, array_like=True):
     number: int
     visible: list[tuple[int, int]]
     """Runs of visible positions, both ends included."""
-    kept: list[KeptSlot]
+    kept: list[SlotState]
     covers: list[Cover]
     facts: Facts
     edited: int = 0
     """The newest turn whose view was changed by an edit."""
     tasks: list[Task] = []
     """The newest task of each policy."""
-    gone: list[Gone] = []
+    gone: list[ForgottenRange] = []
     """What is hidden, and by nothing that is held."""
     forgotten: int = 0
     """Number of the newest hidden run that was forgotten."""
@@ -191,7 +191,9 @@ _SLACK = 1.25
 """By how much they may grow beyond that before some are forgotten, so that it is done for many at once."""
 
 
-def forget(covers: Sequence[Cover], gone: Sequence[Gone]) -> tuple[list[Cover], list[Gone], int] | None:
+def forget(
+    covers: Sequence[Cover], gone: Sequence[ForgottenRange]
+) -> tuple[list[Cover], list[ForgottenRange], int] | None:
     """The runs to keep, what is told of the others, and the newest number of these; None where all are kept.
 
     `covers` in the order of their numbers. Kept are all summaries that are shown and the newest of the others.
@@ -215,15 +217,15 @@ def forget(covers: Sequence[Cover], gone: Sequence[Gone]) -> tuple[list[Cover], 
     return kept, merged(left), max(old)
 
 
-def is_held(lost: Gone, covers: Iterable[Cover]) -> bool:
+def is_held(lost: ForgottenRange, covers: Iterable[Cover]) -> bool:
     """Whether one of these runs, a newer one, hides all that was forgotten there."""
     first, last, number = lost
     return any(cover.number > number and cover.first <= first and last <= cover.last for cover in covers)
 
 
-def merged(runs: Iterable[Gone]) -> list[Gone]:
+def merged(runs: Iterable[ForgottenRange]) -> list[ForgottenRange]:
     """The same positions in as few runs as may be, in order."""
-    made: list[Gone] = []
+    made: list[ForgottenRange] = []
     for first, last, number in sorted(runs):
         if made and first <= made[-1][1] + 1:
             made[-1] = made[-1][0], max(last, made[-1][1]), max(number, made[-1][2])
@@ -232,9 +234,9 @@ def merged(runs: Iterable[Gone]) -> list[Gone]:
     return made
 
 
-def without(runs: Iterable[Gone], first: int, last: int) -> list[Gone]:
+def without(runs: Iterable[ForgottenRange], first: int, last: int) -> list[ForgottenRange]:
     """The same runs without the positions first..last."""
-    left: list[Gone] = []
+    left: list[ForgottenRange] = []
     for start, end, number in runs:
         left += [(a, b, number) for a, b in ((start, min(end, first - 1)), (max(start, last + 1), end)) if a <= b]
     return left
@@ -251,14 +253,14 @@ def pieces(cover: Cover, first: int, last: int) -> Iterator[tuple[int, int]]:
         yield first, last
 
 
-def hull(one: Gone | None, other: Gone | None) -> Gone | None:
+def hull(one: ForgottenRange | None, other: ForgottenRange | None) -> ForgottenRange | None:
     """The run that holds both, with the newer number."""
     if one is None or other is None:
         return one or other
     return min(one[0], other[0]), max(one[1], other[1]), max(one[2], other[2])
 
 
-def _hand_over(kept: list[Cover], run: Gone, lost: Gone | None = None) -> bool:
+def _hand_over(kept: list[Cover], run: ForgottenRange, lost: ForgottenRange | None = None) -> bool:
     """Note in every newer run that holds this one that it was forgotten. Whether there is any."""
     holders = [i for i, cover in enumerate(kept) if is_held(run, (cover,))]
     for i in holders:

@@ -10,7 +10,18 @@ from typing import Literal
 
 from msgspec import Struct
 
-__all__ = ["Expanded", "Lease", "Origin", "PartRetention", "Retention", "Stamp", "Stamped", "Stop", "StopKind", "Usage"]
+__all__ = [
+    "Expansion",
+    "Lease",
+    "Origin",
+    "PartRetention",
+    "Retention",
+    "Stamp",
+    "StampRow",
+    "Stop",
+    "StopKind",
+    "Usage",
+]
 
 Origin = Literal["system", "user", "assistant", "tool", "plugin", "summary", "derived"]
 
@@ -49,8 +60,8 @@ class Stop(Struct, frozen=True, gc=False, array_like=True):
     """Why a reply ended, normalised across providers."""
 
     kind: StopKind
-    said: str = ""
-    """As the provider said it, such as `max_tokens`."""
+    raw: str = ""
+    """The provider's own word, such as `max_tokens`."""
 
 
 class Lease(Struct, frozen=True, gc=False, array_like=True):
@@ -101,7 +112,7 @@ class Retention(Struct, frozen=True, gc=False, array_like=True):
     parts: tuple[PartRetention, ...]
 
 
-class Expanded(Struct, frozen=True, gc=False, array_like=True):
+class Expansion(Struct, frozen=True, gc=False, array_like=True):
     """What the conversation itself said, because somebody asked for an original.
 
     No host has such a message in a list of its own: where lists are compared it is passed over.
@@ -145,7 +156,7 @@ class Stamp(Struct, frozen=True, gc=False, array_like=True):
     retention: Retention | None = None
     metadata: str = ""
     """The application's own facts, as the JSON text of an object; kept, and never read here."""
-    expanded: Expanded | None = None
+    expanded: Expansion | None = None
     """For what the conversation itself says: which original it shows, or why it does not."""
     step: str = ""
     """The step of an agent's run that it came from, as `core.runs.step_name` writes it."""
@@ -158,7 +169,7 @@ class Stamp(Struct, frozen=True, gc=False, array_like=True):
         return bool(path) and path[0] < len(parts) and not parts[path[0]].is_permanent
 
 
-class Stamped(Struct, frozen=True, gc=False):
+class StampRow(Struct, frozen=True, gc=False):
     """One message in its place, without what it says."""
 
     position: int

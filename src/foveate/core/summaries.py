@@ -18,7 +18,7 @@ from msgspec import Struct
 from .edits import Edit, Task
 from .messages import Message
 
-__all__ = ["Answer", "NeedsSummary", "Summary", "SummaryRequest", "When", "mended", "read_answer"]
+__all__ = ["Answer", "NeedsSummary", "Summary", "SummaryRequest", "When", "read_answer", "replace_surrogates"]
 
 When = Literal["now", "soon", "ahead"]
 """How long an answer may take. `now`: the plan waits for it; `soon`: it is wanted now, but nothing waits for it as long
@@ -97,7 +97,7 @@ def read_answer(text: str) -> str:
     >>> read_answer('{"summary": "All is well."}')
     'All is well.'
     """
-    plain = mended(text).strip()
+    plain = replace_surrogates(text).strip()
     body = plain
     if body.startswith("```") and body.endswith("```") and "\n" in body:
         body = body[body.index("\n") : -3].strip()
@@ -107,11 +107,11 @@ def read_answer(text: str) -> str:
         except (ValueError, RecursionError):
             return plain
         if isinstance(said, dict) and isinstance(said.get("summary"), str):
-            return mended(str(said["summary"])).strip()
+            return replace_surrogates(str(said["summary"])).strip()
     return plain
 
 
-def mended(text: str) -> str:
+def replace_surrogates(text: str) -> str:
     """The text with a replacement character for each half of a surrogate pair."""
     try:
         text.encode()

@@ -64,7 +64,7 @@ class Totals(Struct, frozen=True):
     """What providers said they billed. None where no call told."""
     calls_billed: int = 0
     """Calls for which they said so."""
-    tokens_said: int = 0
+    tokens_history: int = 0
     """What everything said so far takes, each once; so a coming call that is sent everything whole."""
 
     @property
@@ -140,7 +140,7 @@ class Tally:
                 setattr(made, name, value.copy())
         return made
 
-    def called(self, entries: tuple[Entry, ...]) -> None:
+    def add_call(self, entries: tuple[Entry, ...]) -> None:
         """A model call begins that is shown these entries."""
         self._sums["calls"] += 1
         self._sums["tokens_whole"] += self._whole
@@ -161,11 +161,11 @@ class Tally:
         """Position of the newest message it was told of, or that `resumes` names."""
         return self._position
 
-    def resumes(self, whole: int, position: int) -> None:
+    def resume_at(self, whole: int, position: int) -> None:
         """Go on from a past that it was not told of: up to this position, with so many tokens in all messages."""
         self._whole, self._position = whole, position
 
-    def appended(self, position: int, id: str, message: Message, stamp: Stamp) -> None:
+    def add_message(self, position: int, id: str, message: Message, stamp: Stamp) -> None:
         """A message was added."""
         self._position = position
         shown = stamp.expanded
@@ -181,7 +181,7 @@ class Tally:
         if message.result is not None:
             self._answer(message.result.call_id, id, stamp.tokens)
 
-    def recorded(self, record: Record) -> None:
+    def add_record(self, record: Record) -> None:
         """A commit was made."""
         restored = 0
         for edit in record.edits:
@@ -208,7 +208,7 @@ class Tally:
             summaries=dict(+self._summaries),
             refused=dict(self._refused),
             usage=Usage(**self._usage),
-            tokens_said=self._whole,
+            tokens_history=self._whole,
         )
 
     def _bill(self, usage: Usage) -> None:

@@ -12,11 +12,11 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import force_setattr
 
-from .edits import Path, Span, Task, meet
+from .edits import Path, Span, Task, paths_overlap
 from .messages import Message, ToolResult
 from .stamps import Stamp
 
-__all__ = ["Budget", "CallContext", "Entry", "Kind", "Pinned", "Prices", "View"]
+__all__ = ["Budget", "CallContext", "Entry", "Kind", "PinnedPart", "Prices", "View"]
 
 Kind = Literal["message", "summary", "note", "stand-in"]
 """`message`: as appended or edited; `summary`: stands for a span; `note`: a tool result that can no longer answer
@@ -24,7 +24,7 @@ its call, told as a user's note; `stand-in`: the answer that a call without one 
 """
 
 
-class Pinned(Struct, frozen=True, gc=False, array_like=True):
+class PinnedPart(Struct, frozen=True, gc=False, array_like=True):
     """One pin on a message."""
 
     path: Path = ()
@@ -64,11 +64,11 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     """Position of the last message it stands for."""
     seen: int = 0
     """For a summary: position of the newest message when it was made."""
-    pins: tuple[Pinned, ...] = ()
+    pins: tuple[PinnedPart, ...] = ()
     """What of it is pinned, each with who did it."""
     renewed: int = 0
     """Turn in which its content was last restored, or for which it was appended as an expansion; 0: never."""
-    mended: str = ""
+    legalized: str = ""
     """Why it differs from what was appended without any edit: the rule that demanded it."""
     tokens: int = 0
     bytes: int = 0
@@ -81,19 +81,14 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
         """The short stable name that `expand` takes: `m12` is the twelfth message of the conversation."""
         return f"m{self.position}"
 
-    @property
-    def pinned(self) -> bool:
-        """Whether any of it is pinned."""
-        return bool(self.pins)
-
     def is_pinned(self, path: Path = ()) -> bool:
-        """Whether an edit at this path would touch something pinned."""
-        return any(meet(pin.path, path) for pin in self.pins)
+        """Return whether an edit at `path` would touch a pinned part. Without a path: whether any part is pinned."""
+        return any(paths_overlap(pin.path, path) for pin in self.pins)
 
     @property
     def is_input(self) -> bool:
         """Whether the user said this, and said something."""
-        return self.stamp.origin == "user" and self.source is not None and self.source.says_something
+        return self.stamp.origin == "user" and self.source is not None and self.source.has_content
 
     @property
     def result(self) -> ToolResult | None:

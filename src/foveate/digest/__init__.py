@@ -6,7 +6,7 @@ their time is bounded. They know nothing of conversations, policies or why somet
 
 from __future__ import annotations
 
-from ..core.caches import remember
+from ..core.caches import cached
 from .describing import describe_text
 from .names import names_in
 from .reading import read
@@ -22,13 +22,13 @@ _FILLED = 0.005
 _LARGE = 8_000
 
 
-@remember(512)
+@cached(512)
 def describe(text: str) -> Description:
     """What this text is."""
     return describe_text(text)[0]
 
 
-@remember(512)
+@cached(512)
 def digest(text: str, room: int | None = None, handle: str = "") -> Digest:
     """The digest of a text in at most `room` characters (default: `room_for` its length).
 

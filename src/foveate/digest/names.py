@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ..core.caches import remember
+from ..core.caches import cached
 
 __all__ = ["RUN", "RUN_CHARACTER", "is_name", "names_in", "worth"]
 
@@ -47,7 +47,7 @@ def is_name(name: str) -> bool:
     )
 
 
-@remember(32768)
+@cached(32768)
 def worth(run: str) -> tuple[str, int, float]:
     """The identifier in a run, where it begins in the run, and its worth (about 1); worth 0 if there is none."""
     name = run.strip(_EDGES)

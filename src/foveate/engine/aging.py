@@ -14,11 +14,11 @@ from typing import NamedTuple
 from msgspec import Struct, structs
 
 from ..core.edits import Summarize
-from ..core.handles import places_quoted
+from ..core.handles import quoted_positions
 from ..core.redacted_form import ERASED
-from ..core.retention import Age, AgeKind, Aging, Shown, Wait, over_age_runs, shows_again
+from ..core.retention import Age, AgeKind, OverAgeCheck, Shown, Wait, over_age_runs, shows_again
 from ..core.runs import AgentRun
-from ..core.stamps import Stamped
+from ..core.stamps import StampRow
 from ..core.view import Entry
 from ..errors import ConflictError, NoSuchConversation
 from ..limits import Limits
@@ -73,7 +73,7 @@ class Aged(Struct, frozen=True):
 class _Old(NamedTuple):
     """What is over its age now."""
 
-    aging: Aging
+    aging: OverAgeCheck
     runs: list[AgentRun]
     head: Head
     """The conversation when it was looked."""
@@ -96,7 +96,7 @@ class _Looked(NamedTuple):
 
     head: Head
     shown: Shown
-    copies: list[tuple[Stamped, frozenset[int]]]
+    copies: list[tuple[StampRow, frozenset[int]]]
 
 
 class LettingGo:
@@ -137,7 +137,7 @@ class LettingGo:
     def _old(self, ages: Sequence[Age]) -> Step[_Old]:
         """What is over its age in the conversation as it stands."""
         now, head = self._engine.clock(), self._engine.head
-        aging = Aging(ages, now, shown_by(self._engine, (yield from self._touched(head, ages, now))))
+        aging = OverAgeCheck(ages, now, shown_by(self._engine, (yield from self._touched(head, ages, now))))
         others: list[Head] = []
         for first in range(1, head.position + 1, _ROWS):
             rows = yield partial(self._engine.store.stamps, head, first, first + _ROWS - 1)
@@ -154,14 +154,14 @@ class LettingGo:
             runs = [run for run in over_age_runs(there, ages, now) if run.conversation == head.name and _says(run)]
         return _Old(aging, runs, head, others)
 
-    def _look_for_media(self, aging: Aging) -> Step[None]:
+    def _look_for_media(self, aging: OverAgeCheck) -> Step[None]:
         unsure = list(aging.unsure)
         for start in range(0, len(unsure), _BODIES):
             rows = yield partial(self._engine.store.pick, self._engine.head, unsure[start : start + _BODIES])
             for row in rows:
                 aging.tell(row.position, has_media=any(True for _ in row_of(row).message.media()))
 
-    def _read_searches(self, aging: Aging) -> Step[None]:
+    def _read_searches(self, aging: OverAgeCheck) -> Step[None]:
         quoted = yield from self._quoted(self._engine.head, aging.searches)
         for position, places in quoted.items():
             aging.quotes(position, places)
@@ -171,12 +171,12 @@ class LettingGo:
         found: dict[int, frozenset[int]] = {}
         for start in range(0, len(searches), _BODIES):
             rows = yield partial(self._engine.store.pick, head, searches[start : start + _BODIES])
-            found |= {row.position: frozenset(places_quoted(row_of(row).message.text)) for row in rows}
+            found |= {row.position: frozenset(quoted_positions(row_of(row).message.text)) for row in rows}
         return found
 
-    def _copies(self, head: Head, shared: int) -> Step[list[tuple[Stamped, frozenset[int]]]]:
+    def _copies(self, head: Head, shared: int) -> Step[list[tuple[StampRow, frozenset[int]]]]:
         """The messages behind position `shared` in which a fork shows others again, with the places that they name."""
-        copies: list[Stamped] = []
+        copies: list[StampRow] = []
         for first in range(shared + 1, head.position + 1, _ROWS):
             rows = yield partial(self._engine.store.stamps, head, first, first + _ROWS - 1)
             copies += [row for row in rows if shows_again(row)]
@@ -196,7 +196,7 @@ class LettingGo:
                 touched = max(touched, *(row.stamp.time for row in rows))
         return touched
 
-    def _spare_shared(self, aging: Aging, ages: Sequence[Age], now: int) -> Step[list[Head]]:
+    def _spare_shared(self, aging: OverAgeCheck, ages: Sequence[Age], now: int) -> Step[list[Head]]:
         """What a fork shares goes only where it is over its age there too. All forks, as they are when it is looked."""
         engine, seen = self._engine, list[Head]()
         branches: list[Branch] = yield partial(engine.store.branches, engine.head)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec.structs import replace
 
 from ..core.edits import Edit, Task
-from ..core.planner import Plan, Question, resolved
+from ..core.planner import OpenRequest, Plan, answer_edits
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest
 from ..core.view import View
 from ..errors import CompactionFailed
@@ -39,7 +39,7 @@ _DOUBLINGS = 5
 class Asked:
     """One question in the background, and what has come of it."""
 
-    def __init__(self, question: Question, branch: int, job: Job) -> None:
+    def __init__(self, question: OpenRequest, branch: int, job: Job) -> None:
         self.needs, self.view, self.branch = question.needs, question.view, branch
         self.request: SummaryRequest = question.needs.request
         """What is being asked now: the question itself, or what its answer led to."""
@@ -61,7 +61,7 @@ class Asked:
         self.job, self.answer = None, answer
         self._answers[self.request.key] = answer
         try:
-            edits, open = resolved(self.needs, self._answers)
+            edits, open = answer_edits(self.needs, self._answers)
         except CompactionFailed as failed:
             edits, open = [failed.task] if isinstance(failed.task, Task) else [], []
         if open and len(self._answers) < _ROUNDS:
@@ -144,19 +144,19 @@ class Ahead:
             if _name_of(needs) not in running and (is_forced or (needs.when == "now" and not self._eager))
         ]
 
-    def may_begin(self, plan: Plan) -> list[Question]:
+    def may_begin(self, plan: Plan) -> list[OpenRequest]:
         """What a plan leaves open and the background may take."""
         if self._background is None:
             return []
-        waiting = [question for question in plan.questions if self._eager or question.needs.when != "now"]
+        waiting = [question for question in plan.open_requests if self._eager or question.needs.when != "now"]
         return [question for question in waiting if self._is_free(question)]
 
-    def _is_free(self, question: Question) -> bool:
+    def _is_free(self, question: OpenRequest) -> bool:
         name = _name_of(question.needs)
         running = sum(asked.job is not None for asked in self._asked.values())
         return name not in self._asked and running < _AT_ONCE and question.view.turn >= self._calm.get(name, (0, 0))[1]
 
-    def begin(self, question: Question, branch: int, call: Callable[[], object]) -> None:
+    def begin(self, question: OpenRequest, branch: int, call: Callable[[], object]) -> None:
         """Put a question into the background, if there is room."""
         if not self._is_free(question):
             return
@@ -173,7 +173,7 @@ class Ahead:
             _log.warning("a summary could not be begun in the background: %r", error)
             return None
 
-    def put_off(self, question: Question) -> None:
+    def put_off(self, question: OpenRequest) -> None:
         """It is not begun, and not looked at again for some calls."""
         name = _name_of(question.needs)
         self._calm[name] = (self._calm.get(name, (0, 0))[0], question.view.turn + _LOOK_AGAIN)

@@ -14,8 +14,8 @@ from inspect import iscoroutine
 from msgspec.structs import replace
 
 from ..core.edits import Task
-from ..core.planner import Plan, Question
-from ..core.summaries import Answer, Summary, SummaryRequest, mended, read_answer
+from ..core.planner import OpenRequest, Plan
+from ..core.summaries import Answer, Summary, SummaryRequest, read_answer, replace_surrogates
 from ..errors import NoSummary
 from ..ports import Elsewhere, Handed, Summarizer
 from .ahead import Asked
@@ -83,10 +83,13 @@ class Asking(Appending):
             text = yield fetch or self._call(request)
         except NoSummary as error:
             _log.info("%s: no summary was accepted: %s", self.head.name, error)
-            return Answer(error=mended(f"no summary was accepted: {error}"), refused=tuple(map(mended, error.refused)))
+            return Answer(
+                error=replace_surrogates(f"no summary was accepted: {error}"),
+                refused=tuple(map(replace_surrogates, error.refused)),
+            )
         except Exception as error:  # Whatever a summarizer does, the conversation stays as it was.
             _log.warning("%s: the summarizer failed: %r", self.head.name, error)
-            return Answer(error=mended(f"the summarizer raised {type(error).__name__}: {error}"))
+            return Answer(error=replace_surrogates(f"the summarizer raised {type(error).__name__}: {error}"))
         return answer_in(text)
 
     # ------------------------------------------------------------------------------------------------ the background
@@ -129,7 +132,7 @@ class Asking(Appending):
                 failed = replace(asked.answer, text="", error=why)
                 answers.update((request.key, failed) for request in asked.asked_again(plan))
 
-    def _hand_on(self, elsewhere: Elsewhere, questions: Sequence[Question]) -> Step[None]:
+    def _hand_on(self, elsewhere: Elsewhere, questions: Sequence[OpenRequest]) -> Step[None]:
         """Have somebody else write these, in another process; what they do is found in the journal."""
         policies = tuple(dict.fromkeys(question.needs.request.policy for question in questions))
         budget = self.limits.budget()
@@ -166,7 +169,7 @@ def answer_in(text: object) -> Answer:
         return Answer(error=f"the summarizer returned {type(text).__name__}, not text")
     written = read_answer(said.text)
     nothing = "" if written else "the summarizer returned nothing"
-    return Answer(written, nothing, mended(said.by), tuple(map(mended, said.refused)))
+    return Answer(written, nothing, replace_surrogates(said.by), tuple(map(replace_surrogates, said.refused)))
 
 
 def _nobody(request: SummaryRequest) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from ..core.edits import Record, Summarize, Task
-from ..core.planner import Plan, Policy, draw_up
+from ..core.planner import Plan, Policy, make_plan
 from ..core.summaries import Answer
 from ..errors import ConflictError, NoSummary
 from .asking import ROUNDS, answer_in
@@ -63,13 +63,13 @@ class Beside(Compacting):
 
     def _drawn_with(self, policies: Sequence[Policy], answers: dict[str, Answer]) -> Step[tuple[Plan, bool]]:
         """A plan whose questions are answered, and whether it had any. `answers` are added to."""
-        first = draw_up(self.projection, self.frame, policies)
-        is_asked = bool(self._not_needless(first.questions))  # Answers may be there already, from another attempt.
+        first = make_plan(self.projection, self.frame, policies)
+        is_asked = bool(self._not_needless(first.open_requests))  # Answers may be there already, from another attempt.
         for _ in range(ROUNDS):
-            plan = draw_up(self.projection, self.frame, policies, (), answers)
-            for question in (wanted := self._not_needless(plan.questions)):
+            plan = make_plan(self.projection, self.frame, policies, (), answers)
+            for question in (wanted := self._not_needless(plan.open_requests)):
                 answers[question.needs.request.key] = answer_in((yield self._call(question.needs.request)))
             if not wanted:
                 break
-        plan = draw_up(self.projection, self.frame, policies, (), answers)
+        plan = make_plan(self.projection, self.frame, policies, (), answers)
         return plan, is_asked

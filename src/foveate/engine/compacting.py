@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ..core.edits import Record, Summarize, Task
-from ..core.planner import Policy, draw_up
+from ..core.planner import Policy, make_plan
 from ..core.summaries import Answer
 from ..errors import BadInput, BadSetting, CompactionFailed, ConflictError, NoSummary
 from .asking import ROUNDS, Begun
@@ -57,7 +57,7 @@ class Compacting(Planning):
         for _ in range(ROUNDS + 1):
             frame = partial(self._framed, tasks=self._tasks_without(begun))
             try:
-                plan = draw_up(self.projection, frame, [policy], (), answers)
+                plan = make_plan(self.projection, frame, [policy], (), answers)
             except CompactionFailed as failed:
                 if isinstance(failed.task, Task):
                     yield from self._begin([failed.task])

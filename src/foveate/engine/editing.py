@@ -8,11 +8,24 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from ..core.edits import Edit, Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Unpin, meet, named_by
+from ..core.edits import (
+    Edit,
+    Hide,
+    Pin,
+    Record,
+    Replace,
+    Restore,
+    Span,
+    Summarize,
+    Target,
+    Unpin,
+    named_messages,
+    paths_overlap,
+)
 from ..core.effective_edits import EffectiveEdits, gaps, inverse_edits
 from ..core.handles import Handle, parse_handle
 from ..core.projection import Projection
-from ..core.rendering import applies
+from ..core.rendering import can_apply
 from ..core.view import Entry
 from ..errors import BadEdit, ConflictError, NotExpandable, UnknownHandle
 from ..ports import Appended
@@ -50,7 +63,7 @@ class Editing(Planning):
         raise ConflictError(f"Other writers kept changing the view of {self.head.name!r}; try again later.")
 
     def _validate(self, edits: Sequence[Edit]) -> Step[None]:
-        wanted = named_by(edits)
+        wanted = named_messages(edits)
         where = yield partial(self.store.locate, self.head, wanted)
         unknown = [id for id in wanted if id not in where]
         if unknown:
@@ -78,7 +91,7 @@ class Editing(Planning):
 
     def _require_effect(self, edit: Replace | Hide, position: int) -> Step[None]:
         (row,) = yield partial(self.store.messages, self.head, position, position)
-        if not applies(row_of(row).message, edit):
+        if not can_apply(row_of(row).message, edit):
             raise BadEdit(
                 f"m{position} cannot be edited so. Either it has no such part, or it is reasoning, which stays with "
                 "the calls it led to; a call or a result is hidden only with its message; a call's new arguments are "
@@ -122,7 +135,7 @@ class Editing(Planning):
         inside = [entry for entry in entries if parsed.first <= entry.position <= parsed.last]
         there = {entry.position for entry in inside if entry.source is not None}
         hidden = [row.id for row in rows if row.position not in there]
-        shrunk = [one for one in inside if any(meet(path, parsed.path) for path in one.shrunk)]
+        shrunk = [one for one in inside if any(paths_overlap(path, parsed.path) for path in one.shrunk)]
         kept_back = (yield from self.withheld(parsed.first)) if hidden else set()
         if any(not entry.expandable for entry in shrunk) or kept_back & {*hidden}:
             raise NotExpandable(str(handle), "its original is kept from the model; `original` reads it")
@@ -166,7 +179,7 @@ class Editing(Planning):
             raise BadEdit(f"The journal has edits 1 to {self.head.number}, not all of {first} to {last}.")
         records = yield from self._records_about(first, last)
         numbered = [pair for record in records for pair in record.numbered()]
-        where = yield partial(self.store.locate, self.head, named_by(edit for _, edit in numbered))
+        where = yield partial(self.store.locate, self.head, named_messages(edit for _, edit in numbered))
         gone = _with_remakes(first, last, records)
         now, then = EffectiveEdits(numbered, where), EffectiveEdits(numbered, where, without=gone)
         between = gaps(now, then)
@@ -187,7 +200,7 @@ class Editing(Planning):
         records = yield from self._records_from(first, self.head.number)
         edits = [edit for record in records for number, edit in record.numbered() if first <= number <= last]
         cancelled = {number for edit in edits if isinstance(edit, Restore) for number in edit.edits}
-        named = named_by(edit for edit in edits if isinstance(edit, Restore | Pin | Unpin))
+        named = named_messages(edit for edit in edits if isinstance(edit, Restore | Pin | Unpin))
         since = min({first, *cancelled})
         if where := (yield partial(self.store.locate, self.head, named)) if named else {}:
             since = min(since, 1 + (yield from self._number_before(min(where.values()), self.head.number)))

@@ -12,7 +12,7 @@ from functools import partial
 from msgspec import structs
 
 from ..core import wire
-from ..core.edits import Hide, Record, Restore, Span, Summarize, named_by
+from ..core.edits import Hide, Record, Restore, Span, Summarize, named_messages
 from ..core.messages import Message
 from ..core.profiles import Profile
 from ..core.projection import Projection
@@ -43,7 +43,7 @@ class Folding:
         unsure = projection.cancels_forgotten(record)
         if unsure is None or (unsure and (yield from self._hid_whole(unsure))):
             yield from self._fold_anew(projection)
-        named = [id for id in named_by(record.edits) if not projection.holds(id)]
+        named = [id for id in named_messages(record.edits) if not projection.holds(id)]
         where: dict[str, int] = {}
         if named:
             where = yield partial(self.store.locate, self.head, named)
@@ -54,7 +54,9 @@ class Folding:
             rows = yield partial(self.store.pick, self.head, missing)
             earlier = yield from self._records_since(missing[0], record.first - 1)
             records = [*earlier, record]
-            ends = named_by(Restore(edit.targets) for old in records for edit in old.edits if isinstance(edit, Restore))
+            ends = named_messages(
+                Restore(edit.targets) for old in records for edit in old.edits if isinstance(edit, Restore)
+            )
             where = yield partial(self.store.locate, self.head, ends)
             projection.reveal(map(row_of, rows), records, where)
 

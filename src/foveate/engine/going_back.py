@@ -28,4 +28,4 @@ def follows(seen: Head, now: Head, rows: Sequence[Appended], records: Sequence[t
 def _follows(parent: str, id: str, record: Record) -> bool:
     if id == ids.record_id(parent, redacted_record(record)):
         return True
-    return id == ids.early_record_id(parent, wire.encode_record(record))
+    return id == ids.legacy_record_id(parent, wire.encode_record(record))

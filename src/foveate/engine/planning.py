@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ..core.budget import occupied
+from ..core.budget import occupied_tokens
 from ..core.edits import Task
-from ..core.planner import Plan, Policy, Question, Stage, draw_up
+from ..core.planner import OpenRequest, Plan, Policy, Stage, make_plan
 from ..core.summaries import Answer
 from ..core.view import View
 from ..errors import BadInput, CompactionFailed, ConflictError, IllegalView
@@ -39,9 +39,9 @@ class Planning(Asking):
     def plan(self) -> Plan:
         """A dry run: what `prepare` would commit now, and what the model would see. Changes nothing."""
         self._require_window()
-        plan = draw_up(self.projection, self.trial, self.policies, self.floor)
+        plan = make_plan(self.projection, self.trial, self.policies, self.floor)
         ready = [asked.apply for asked in self.ahead.ready(plan, is_forced=plan.is_tight)]
-        return draw_up(self.projection, self.trial, [*ready, *self.policies], self.floor) if ready else plan
+        return make_plan(self.projection, self.trial, [*ready, *self.policies], self.floor) if ready else plan
 
     def prepare(self) -> Step[View]:
         """Plan, commit and check: the view for the next model call, which begins with it."""
@@ -62,7 +62,7 @@ class Planning(Asking):
         else:
             raise ConflictError(f"Other writers kept changing the view of {self.head.name!r}; plan again later.")
         plan = drawn.plan
-        if not plan.questions:  # What was handed on is done, or nobody wants it any more.
+        if not plan.open_requests:  # What was handed on is done, or nobody wants it any more.
             self.ahead.is_handed_on = False
         view = self.view() if plan else plan.before
         if all(entry.message.role == "system" for entry in view.entries):
@@ -108,7 +108,7 @@ class Planning(Asking):
         if self.ahead.elsewhere and wanted:
             yield from self._hand_on(self.ahead.elsewhere, wanted)
 
-    def _not_needless(self, questions: Sequence[Question]) -> list[Question]:
+    def _not_needless(self, questions: Sequence[OpenRequest]) -> list[OpenRequest]:
         """Of these, what is due, and what is only coming but will come."""
         coming = self._coming() if any(not question.is_due for question in questions) else frozenset()
         return [question for question in questions if question.is_due or question.needs.request.policy in coming]
@@ -118,12 +118,12 @@ class Planning(Asking):
         that may make a summary needless.
         """
         now = self.view()
-        full = replace(now.budget, window=min(now.tokens, occupied(now)) - 1, reserve=0, overhead=0, scale=1.0)
+        full = replace(now.budget, window=min(now.tokens, occupied_tokens(now)) - 1, reserve=0, overhead=0, scale=1.0)
         try:
-            plan = draw_up(self.projection, lambda shown: replace(self.frame(shown), budget=full), self.policies)
+            plan = make_plan(self.projection, lambda shown: replace(self.frame(shown), budget=full), self.policies)
         except CompactionFailed:
             return frozenset()
-        return frozenset(question.needs.request.policy for question in plan.questions)
+        return frozenset(question.needs.request.policy for question in plan.open_requests)
 
     def _answered(
         self,
@@ -144,7 +144,7 @@ class Planning(Asking):
             frame = partial(self._framed, tasks=self._tasks_without(begun))
             try:
                 first = [asked.apply for asked in prepared]
-                plan = draw_up(self.projection, frame, [*first, *policies], floor, answers)
+                plan = make_plan(self.projection, frame, [*first, *policies], floor, answers)
             except CompactionFailed as failed:
                 if isinstance(failed.task, Task):
                     yield from self._begin([failed.task])  # What was tried is known, though no plan comes of it.

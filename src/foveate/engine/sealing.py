@@ -15,7 +15,7 @@ from ..core.messages import Message
 from ..core.projection import Projection
 from ..core.redacted_form import redacted_stamp
 from ..core.sizes import tokens_of
-from ..core.stamps import Expanded, Lease, Origin, PartRetention, Retention, Stamp, Stop, Usage
+from ..core.stamps import Expansion, Lease, Origin, PartRetention, Retention, Stamp, Stop, Usage
 from ..errors import ConflictError
 from ..ports import Appended, Clock, Head, Tail, TokenCounter
 
@@ -43,7 +43,7 @@ class About(Struct, frozen=True):
     kept: Mapping[int, tuple[PartRetention, ...]] = {}
     """How long each part is shown, for messages with retention, by their place in what is appended, from 0."""
     metadata: str = ""
-    expanded: Expanded | None = None
+    expanded: Expansion | None = None
     """For what the conversation itself says."""
     step: str = ""
     """The step of an agent's run that it comes from."""

@@ -11,7 +11,7 @@ from functools import partial
 from msgspec import structs
 
 from ..core import ids
-from ..core.caches import forget
+from ..core.caches import clear_caches
 from ..core.edits import Edit, Record, Restore, Summarize, Task
 from ..core.messages import Message
 from ..core.planner import Policy, Stage
@@ -175,7 +175,7 @@ class State(Folding):
             yield from self._check_seen()
             self._shown = None
             yield from self._load()
-            forget()
+            clear_caches()
         elif self._branch != self.head.branch:  # The conversation departed from the past that is shown.
             yield from self._check_seen()
             yield from self._load()

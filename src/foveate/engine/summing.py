@@ -67,7 +67,7 @@ class Summing(State):
             for turn in sorted(turns):
                 until, last = bisect_left(said, turn, seen), bisect_right(made, turn, told)
                 yield from self._take_in(folded, rows[seen:until], records[told:last])
-                folded.tally.called(folded.past.entries())
+                folded.tally.add_call(folded.past.entries())
                 folded.turn, seen, told = turn, until, last
             rows = rows[seen:]
         return rows, records[told:]
@@ -76,12 +76,12 @@ class Summing(State):
         for one in in_order(rows, records):
             if isinstance(one, Record):
                 yield from self._fold(folded.past, one)
-                folded.tally.recorded(one)
+                folded.tally.add_record(one)
                 folded.number = one.last
             else:
                 row = row_of(one)
                 folded.past.append(row)
-                folded.tally.appended(row.position, row.id, row.message, row.stamp)
+                folded.tally.add_message(row.position, row.id, row.message, row.stamp)
                 folded.position = row.position
 
 

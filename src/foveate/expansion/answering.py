@@ -18,7 +18,7 @@ from ..core.handles import Handle
 from ..core.legalize import ANSWER_ERASED
 from ..core.messages import Content, Message, State, Text, ToolCall, ToolResult
 from ..core.sizes import tokens_of
-from ..core.stamps import Expanded
+from ..core.stamps import Expansion
 from ..engine import About, Engine, Step
 from ..errors import BadInput, FoveateError, MissingExtra, NotExpandable, StoreError
 from ..ports import Appended
@@ -64,7 +64,7 @@ class _Made(NamedTuple):
     """What a call is answered."""
 
     content: tuple[Content, ...]
-    expanded: Expanded
+    expanded: Expansion
 
 
 class Expander:
@@ -124,7 +124,7 @@ class Expander:
         for entry in reversed(self._engine.projection.entries()):
             if entry.result is not None:
                 answered.append(entry.result.call_id)
-            elif entry.mended == ANSWER_ERASED and (stand_in := entry.message.result):
+            elif entry.legalized == ANSWER_ERASED and (stand_in := entry.message.result):
                 answered.append(stand_in.call_id)  # What was answered is not done once more.
             elif entry.source is not None and entry.source.role == "assistant":
                 return tuple(call for call in entry.source.calls if not _taken(answered, call.call_id))
@@ -149,7 +149,7 @@ class Expander:
         except Exception as error:  # The call must get a result, or no later prompt could be made.
             if not isinstance(error, FoveateError):
                 _log.exception("%s: a call of %s failed", self._engine.head.name, call.name)
-            content, expanded, state = (Text(_told(error)),), Expanded("refused"), "error"
+            content, expanded, state = (Text(_told(error)),), Expansion("refused"), "error"
         result = ToolResult(call.call_id, content, state)
         yield from self._add(Message("tool", (result,)), _about(expanded))
         return result
@@ -163,7 +163,7 @@ class Expander:
                     raise BadInput(f"Words cannot be searched for now: {error} Expand a handle instead.") from error
                 if not hits:
                     raise BadInput(f"Nothing that is not shown whole holds {words[:80]!r}. Try fewer or other words.")
-                return _Made((Text(told(hits, words)),), Expanded("search"))
+                return _Made((Text(told(hits, words)),), Expansion("search"))
             case Whole(handle, reason):
                 return (yield from self._whole(handle, reason))
             case Lines(handle) | Items(handle) | Matches(handle):
@@ -189,7 +189,7 @@ class Expander:
                 content = content_of(named.messages) or (Text(f"[{parsed} is empty]"),)
                 return _Made(content, _expanded("whole", named))
             yield from self._expand(handle, reason or "the model asked for it")
-        return _Made((note,), Expanded("view", str(parsed), rows[0].id))
+        return _Made((note,), Expansion("view", str(parsed), rows[0].id))
 
     def _was_restored(self, handle: Handle) -> bool:
         """Whether all of it is shown whole, and some of it since the last call."""
@@ -251,12 +251,12 @@ class Expander:
         return tokens_of(one[2], self._engine.counter)
 
 
-def _about(expanded: Expanded) -> About:
+def _about(expanded: Expansion) -> About:
     return About(origin="derived", expanded=expanded)
 
 
-def _expanded(form: Any, named: _Named) -> Expanded:
-    return Expanded(form, str(named.handle), named.rows[0].id)
+def _expanded(form: Any, named: _Named) -> Expansion:
+    return Expansion(form, str(named.handle), named.rows[0].id)
 
 
 def _told(error: Exception) -> str:

@@ -60,7 +60,7 @@ def room_in(view: View) -> int:
 def most_room_in(view: View) -> int:
     """Tokens that an original may take in its place if everything else that may shrink makes room for it."""
     newest = view.last_input
-    stays = [one for one in view.entries if one.pinned or one.message.role == "system" or one.position == newest]
+    stays = [one for one in view.entries if one.is_pinned() or one.message.role == "system" or one.position == newest]
     return max(0, view.budget.usable - sum(entry.tokens for entry in stays))
 
 

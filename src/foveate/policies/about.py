@@ -6,7 +6,7 @@ harmless: it cannot end the placeholder, name a handle or break the line.
 
 from __future__ import annotations
 
-from ..core.caches import remember
+from ..core.caches import cached
 from ..core.edits import Path
 from ..core.messages import Media, Message, Part, Text, ToolResult
 from ..digest import describe
@@ -23,7 +23,7 @@ _LEAST = 800
 _OUTER = str.maketrans('"[]{}', "'()()")
 
 
-@remember(4_096)
+@cached(4_096)
 def about(message: Message, path: Path = ()) -> dict[str, str]:
     """The texts for `FIELDS`, of a message or of one of its parts. The same object each time: only to be read."""
     parts = _parts(message, path)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..core.budget import occupied
+from ..core.budget import occupied_tokens
 from ..core.edits import Task
 from ..core.view import View
 
@@ -33,7 +33,7 @@ class Fullness(Struct, frozen=True):
 def fullness(view: View) -> Fullness:
     """How full the window would be with a request that shows this view."""
     budget = view.budget
-    return Fullness(occupied(view), budget.window - budget.reserve, budget.scale)
+    return Fullness(occupied_tokens(view), budget.window - budget.reserve, budget.scale)
 
 
 def last_try(view: View) -> Task | None:

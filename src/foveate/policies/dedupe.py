@@ -51,7 +51,7 @@ def dedupe(*, least: int = LEAST, most_told: int = MOST_TOLD, placeholder: str =
             assert entry.source is not None, "what counts was appended"
             marks = likeness(entry.source)
             by = next((newest[mark] for mark in marks if mark in newest), None)
-            if by is not None and not entry.pinned and entry.renewed < view.turn:
+            if by is not None and not entry.is_pinned() and entry.renewed < view.turn:
                 told = _differs(entry, by, most_told)
                 if told is not None:
                     text = fill(placeholder.replace("{by}", by.handle), entry).replace("{differs}", told)

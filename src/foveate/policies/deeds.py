@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from ..core.caches import remember
+from ..core.caches import cached
 from ..core.messages import ToolResult
 from ..core.view import Entry, View
 
@@ -110,11 +110,11 @@ def deed_reader(
     return _reader(*(frozenset(map(_plain, names)) for names in (reads, writes, looks, asks)))
 
 
-@remember(64)
+@cached(64)
 def _reader(
     reading: frozenset[str], writing: frozenset[str], looking: frozenset[str], asking: frozenset[str]
 ) -> DeedReader:
-    @remember(1 << 14)
+    @cached(1 << 14)
     def deed_of(name: str, arguments: str) -> Deed:
         tool = _plain(name)
         if tool in looking:
@@ -142,7 +142,7 @@ def results_with_deeds(view: View, deed_of: DeedReader) -> tuple[ResultWithDeed,
     return _results(view.entries, deed_of)
 
 
-@remember(4)  # Several mechanisms ask this of one view.
+@cached(4)  # Several mechanisms ask this of one view.
 def _results(entries: tuple[Entry, ...], deed_of: DeedReader) -> tuple[ResultWithDeed, ...]:
     called: dict[str, Deed] = {}
     found: list[ResultWithDeed] = []
@@ -156,7 +156,7 @@ def _results(entries: tuple[Entry, ...], deed_of: DeedReader) -> tuple[ResultWit
     return tuple(found)
 
 
-@remember(1 << 14)
+@cached(1 << 14)
 def _told(entry: Entry, deed_of: DeedReader) -> ToolResult | tuple[tuple[str, Deed], ...]:
     """The finished result of an entry, or the deeds of its calls, each by the call's id."""
     source = entry.source

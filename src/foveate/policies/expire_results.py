@@ -170,7 +170,7 @@ def _is_result(entry: Entry) -> bool:
 def _may_expire(entry: Entry, view: View) -> bool:
     """Whether this policy may touch an entry."""
     source = entry.source
-    if source is None or source.role == "system" or source.calls or entry.pinned:
+    if source is None or source.role == "system" or source.calls or entry.is_pinned():
         return False
     return not entry.is_input or entry.position != view.last_input
 

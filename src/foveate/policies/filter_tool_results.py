@@ -68,7 +68,7 @@ class _Filter(Struct, frozen=True):
         keep = self.tool_results_keep
         results = [entry for entry in view.entries if entry.is_result]
         old = results[: len(results) - keep] if keep and len(results) > keep else []
-        due = [entry for entry in old if is_whole(entry) and not entry.pinned and entry.renewed < view.turn]
+        due = [entry for entry in old if is_whole(entry) and not entry.is_pinned() and entry.renewed < view.turn]
         texts = {entry.handle: fill(self.placeholder, entry) for entry in due}
         due = [entry for entry in due if outgrows(entry, texts[entry.handle])]
         if len(due) >= self.batch:
@@ -91,9 +91,9 @@ class _Filter(Struct, frozen=True):
             for path in paths:
                 yield replacement(entry, fill(self.media_placeholder, entry, path), name, reason, path)
             return
-        says_something = any(_is_left(entry, paths))
+        has_content = any(_is_left(entry, paths))
         for index, path in enumerate(paths):
-            if index or says_something:
+            if index or has_content:
                 yield Hide(Target(entry.id, path), name, reason)
             else:
                 yield replacement(entry, self.media_placeholder, name, reason, path)

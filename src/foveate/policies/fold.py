@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from ..core.caches import remember
+from ..core.caches import cached
 from ..core.edits import Edit, Span, Summarize
 from ..core.planner import Policy
 from ..core.rules import cut_points
@@ -87,12 +87,12 @@ def _framed(framing: str, first: int, last: int, steps: str) -> str:
     return text.replace("{steps}", steps)
 
 
-@remember(8_192)
+@cached(8_192)
 def _names(entry: Entry) -> frozenset[str]:
     return told_in(entry.message.text)
 
 
-@remember(1_024)
+@cached(1_024)
 def _steps(entries: Sequence[Entry], told: frozenset[str]) -> str:
     return steps_in_short(entries, told)
 
@@ -119,7 +119,11 @@ def _stretches(view: View, old: int, least: int) -> Iterator[tuple[int, int]]:
 def _may_go(entry: Entry, turn: int) -> bool:
     is_step = entry.is_result or entry.message.role == "assistant"
     return (
-        is_step and entry.source is not None and entry.kind == "message" and not entry.pinned and entry.renewed < turn
+        is_step
+        and entry.source is not None
+        and entry.kind == "message"
+        and not entry.is_pinned()
+        and entry.renewed < turn
     )
 
 

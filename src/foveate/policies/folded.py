@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from ..core.caches import remember
+from ..core.caches import cached
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.view import Entry
 from ..digest import describe, digest, room_for
@@ -49,7 +49,7 @@ def steps_in_short(entries: Sequence[Entry], told: Iterable[str] = ()) -> str:
     return "\n".join(lines)
 
 
-@remember(4_096)
+@cached(4_096)
 def told_in(text: str) -> frozenset[str]:
     """The names that a text tells."""
     return frozenset(names_of(text))

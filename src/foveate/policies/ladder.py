@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..core.budget import TARGET, Excess, is_over
+from ..core.budget import TARGET, Excess, measure_excess
 from ..core.edits import Edit, Path, Replace, Span, Summarize, Target
 from ..core.messages import Media, Text, ToolCall, ToolResult
 from ..core.planner import Stage
@@ -67,7 +67,7 @@ class _Quota:
 
 def omit_media(view: View) -> Iterator[Edit]:
     """Rung 1: placeholders for media, oldest first."""
-    over = is_over(view)
+    over = measure_excess(view)
     touchable = _touchable(view.entries, view, expanded=True)
     entries = [entry for entry in touchable if entry.source and any(entry.message.media())]
     quota = _Quota(Excess(0, over.bytes, over.images), entries)
@@ -84,12 +84,12 @@ def omit_media(view: View) -> Iterator[Edit]:
 
 def cut_giants(view: View) -> Iterator[Edit]:
     """Rung 2: digest what alone fills half of the budget, so that one huge result does not push all else out."""
-    over = is_over(view)
+    over = measure_excess(view)
     half, half_bytes = int(view.budget.usable * _HALF), int(view.budget.usable_bytes * _HALF)
     keep = max(_KEEP, min(half, half_bytes // 4))
     for entry in _touchable(view.entries, view):
         is_giant = (over.tokens and entry.tokens > half) or (over.bytes and entry.bytes > half_bytes)
-        if is_giant and not entry.pinned and not entry.message.calls and len(entry.message.text) > keep:
+        if is_giant and not entry.is_pinned() and not entry.message.calls and len(entry.message.text) > keep:
             yield _digested(entry, keep, "fills half of the window alone")
 
 
@@ -98,9 +98,13 @@ def shrink_older_results(view: View) -> Iterator[Edit]:
     entries = [
         entry
         for entry in _touchable(_older(view), view)
-        if entry.is_result and not entry.pinned and is_whole(entry) and entry.source and len(entry.source.text) > _LONG
+        if entry.is_result
+        and not entry.is_pinned()
+        and is_whole(entry)
+        and entry.source
+        and len(entry.source.text) > _LONG
     ]
-    quota = _Quota(is_over(view), entries)
+    quota = _Quota(measure_excess(view), entries)
     for entry in entries:
         if quota.wants(entry):
             made = _digested(entry, room_for(len(entry.source.text if entry.source else "")), _REASON)
@@ -111,12 +115,12 @@ def shrink_older_results(view: View) -> Iterator[Edit]:
 
 def clear_older_results(view: View) -> Iterator[Edit]:
     """Rung 4: placeholders for tool results before the newest unit, oldest first."""
-    yield from _clear(_touchable(_older(view), view), is_over(view))
+    yield from _clear(_touchable(_older(view), view), measure_excess(view))
 
 
 def cut_older_texts(view: View) -> Iterator[Edit]:
     """Rung 5: cut long texts and arguments before the newest unit, oldest first."""
-    yield from _shrink(_touchable(_older(view), view), _KEEP, is_over(view))
+    yield from _shrink(_touchable(_older(view), view), _KEEP, measure_excess(view))
 
 
 def hide_oldest(view: View) -> Iterator[Edit]:
@@ -127,12 +131,12 @@ def hide_oldest(view: View) -> Iterator[Edit]:
 def cut_newest(view: View) -> Iterator[Edit]:
     """Rung 7: digest or cut long results and arguments of the newest unit, the largest first."""
     newest = _touchable(view.entries[_newest_unit(view) :], view, expanded=True)
-    yield from _shrink(sorted(newest, key=lambda entry: -entry.tokens), _KEEP, is_over(view))
+    yield from _shrink(sorted(newest, key=lambda entry: -entry.tokens), _KEEP, measure_excess(view))
 
 
 def clear_newest(view: View) -> Iterator[Edit]:
     """Rung 8: placeholders even for the newest results, the oldest first, and for arguments of many small values."""
-    yield from _clear(_touchable(view.entries, view, expanded=True), is_over(view))
+    yield from _clear(_touchable(view.entries, view, expanded=True), measure_excess(view))
     for entry in _touchable(view.entries[_newest_unit(view) :], view, expanded=True):
         for place, call in _calls_shown(entry):
             if len(call.arguments) > 4 * _KEEP and not entry.is_pinned((place,)):
@@ -168,7 +172,7 @@ def _hide(view: View, before: int, *, expanded: bool) -> Iterator[Edit]:
     points = cut_points(view)
     start = next((i for i in points if i == len(entries) or entries[i].message.role != "system"), 0)
     last_input = view.last_input
-    quota = _Quota(is_over(view), [entry for entry in entries[start:before] if _may_go(entry, last_input)])
+    quota = _Quota(measure_excess(view), [entry for entry in entries[start:before] if _may_go(entry, last_input)])
     quota.freed(-_NOTE_TOKENS)
     end = start
     kept: list[str] = []
@@ -211,7 +215,7 @@ def _touchable(entries: Sequence[Entry], view: View, *, expanded: bool = False) 
 
 
 def _may_go(entry: Entry, last_input: int) -> bool:
-    return not entry.pinned and _may_shrink(entry, last_input)
+    return not entry.is_pinned() and _may_shrink(entry, last_input)
 
 
 def _may_shrink(entry: Entry, last_input: int) -> bool:
@@ -230,7 +234,7 @@ def _older(view: View) -> Sequence[Entry]:
 
 
 def _clear(entries: Sequence[Entry], excess: Excess) -> Iterator[Edit]:
-    results = [entry for entry in entries if entry.is_result and not entry.pinned]
+    results = [entry for entry in entries if entry.is_result and not entry.is_pinned()]
     quota = _Quota(excess, results)
     for entry in results:
         text = fill(CLEARED, entry)

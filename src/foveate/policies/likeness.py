@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from zlib import crc32
 
-from ..core.caches import remember
+from ..core.caches import cached
 from ..core.messages import Message
 
 __all__ = ["LONGEST", "likeness", "only_in"]
@@ -26,7 +26,7 @@ _FEWEST = 4
 """A text of fewer pieces is nearly like no other: too little is left to tell by."""
 
 
-@remember(4_096)
+@cached(4_096)
 def likeness(message: Message) -> tuple[int, ...]:
     """Numbers that stand for the text of a message: the same text has the same ones, nearly the same text shares some.
 
@@ -42,7 +42,7 @@ def likeness(message: Message) -> tuple[int, ...]:
     return (exact, *(-(number << 2 | index) - 1 for index, number in enumerate(least)))
 
 
-@remember(512)
+@cached(512)
 def only_in(message: Message, other: Message) -> tuple[str, ...]:
     """The pieces of one message's text that the other's has not, in their order, each once."""
     missing = _pieces(message.text) - _pieces(other.text)

@@ -105,7 +105,7 @@ class _Stays:
 
     def is_there(self, entry: Entry) -> bool:
         is_input = entry.source is not None and entry.position == self._last_input
-        is_kept = entry.pinned or is_input or entry.renewed >= self._turn
+        is_kept = entry.is_pinned() or is_input or entry.renewed >= self._turn
         is_hidden = _is_floors(entry) or 0 < entry.position <= self._hidden
         return is_kept or is_hidden or entry.message.role == "system" or self._waits(entry)
 

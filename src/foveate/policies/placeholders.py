@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..core.caches import remember
+from ..core.caches import cached
 from ..core.edits import Path, Replace, Target
 from ..core.messages import Opaque, Text
 from ..core.view import Entry
@@ -47,7 +47,7 @@ def handle(entry: Entry, path: Path = ()) -> str:
     return ".".join([entry.handle, *(str(index + 1) for index in path)])
 
 
-@remember(4_096)  # By the entry itself: mechanisms fill the same placeholders at every call.
+@cached(4_096)  # By the entry itself: mechanisms fill the same placeholders at every call.
 def fill(template: str, entry: Entry, path: Path = ()) -> str:
     """The placeholder for this entry or part.
 

@@ -9,7 +9,7 @@ from bisect import bisect_left
 from itertools import accumulate
 from math import inf
 
-from ..core.caches import remember
+from ..core.caches import cached
 from ..core.view import Entry, View
 from ..errors import BadSetting
 
@@ -44,7 +44,7 @@ def older_than(view: View, protect: int, *, part_max: float = inf, everything: b
     return max(0, len(view.entries) - bisect_left(filled, protect))
 
 
-@remember(8)  # Several mechanisms, and several windows of each, look at one view.
+@cached(8)  # Several mechanisms, and several windows of each, look at one view.
 def _filled(entries: tuple[Entry, ...], part_max: float, everything: bool) -> list[float]:
     """Tokens of no entry, of the newest, of the newest two, and so on."""
     tokens = [

@@ -85,7 +85,7 @@ def prune_tool_outputs(
 def _is_prunable(entry: Entry, spared: frozenset[str], turn: int) -> bool:
     result = entry.result
     is_finished = result is not None and result.state != "interrupted"
-    return is_finished and not entry.pinned and entry.renewed < turn and entry.tool not in spared
+    return is_finished and not entry.is_pinned() and entry.renewed < turn and entry.tool not in spared
 
 
 def _shrinks(entry: Entry, placeholder: str) -> bool:

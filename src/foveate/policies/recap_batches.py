@@ -247,7 +247,7 @@ def _is_free(entry: Entry, view: View) -> bool:
 
 
 def _may_go(entry: Entry, view: View) -> bool:
-    return not entry.pinned and entry.renewed < view.turn
+    return not entry.is_pinned() and entry.renewed < view.turn
 
 
 def _size(message: Message) -> int:

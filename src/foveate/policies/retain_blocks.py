@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ..core.edits import Edit, Hide, Path, Replace, Restore, Target, meet
+from ..core.edits import Edit, Hide, Path, Replace, Restore, Target, paths_overlap
 from ..core.enrich import retained_parts
 from ..core.messages import Message, Part, Text
 from ..core.planner import Policy
@@ -137,7 +137,7 @@ def _block(entry: Entry, path: Path, part: Part, kept: PartRetention, age: int, 
     says = not isinstance(part, Text) or bool(part.text.strip())
     is_over = not is_first and kept.calls is not None and kept.calls <= age
     is_wanted = kept.shown if is_first else not is_over
-    shrunk_by = {who for at, who in zip(entry.shrunk, entry.shrunk_by, strict=True) if meet(at, path)}
+    shrunk_by = {who for at, who in zip(entry.shrunk, entry.shrunk_by, strict=True) if paths_overlap(at, path)}
     if not says or kept.is_permanent or entry.is_pinned(path) or shrunk_by - {POLICY}:
         return _Block(path, says, says, False, False, not says, "")
     is_hidden = bool(shrunk_by)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ..core.caches import note
+from ..core.caches import register
 from ..core.edits import Edit, Path
 from ..core.messages import Part, Text, ToolCall
 from ..core.planner import Policy
@@ -123,7 +123,7 @@ class _Short:
     def __init__(self, share: float, share_said: float, least: int, least_said: int) -> None:
         self._share, self._share_said, self._least, self._least_said = share, share_said, least, least_said
         self._known: dict[Entry, tuple[_Form, ...]] = {}
-        note(self)
+        register(self)
 
     def cache_clear(self) -> None:
         """Let go of them: something was erased."""
@@ -145,7 +145,7 @@ class _Short:
         if entry.is_result:
             result = source.result
             is_finished = result is not None and result.state != "interrupted"
-            if is_finished and is_whole(entry) and not entry.pinned and len(whole := source.text) >= self._least:
+            if is_finished and is_whole(entry) and not entry.is_pinned() and len(whole := source.text) >= self._least:
                 text = digest(whole, _room(whole, self._share, _LEAST_ROOM), handle(entry)).text
                 if len(text) <= len(whole) * _WORTH and outgrows(entry, text):
                     yield (), text

@@ -67,7 +67,7 @@ def supersede(
         if grace is not None:
             found.outdate(view.turn - grace)
         for old, by, why in sorted(found.superseded, key=lambda one: one.old.position):
-            if is_whole(old) and not old.pinned and old.renewed < view.turn:
+            if is_whole(old) and not old.is_pinned() and old.renewed < view.turn:
                 text = fill(placeholder.replace("{by}", by.handle), old)
                 if outgrows(old, text):
                     yield replacement(old, text, _NAME, why)

@@ -38,7 +38,7 @@ def open_inputs(view: View, room: int) -> list[str]:
     ids: list[str] = []
     for entry in reversed(view.entries):
         message = entry.message
-        if entry.kind == "message" and message.role == "assistant" and not message.calls and message.says_something:
+        if entry.kind == "message" and message.role == "assistant" and not message.calls and message.has_content:
             break
         if entry.is_input:
             room -= entry.tokens if ids else 0

@@ -6,7 +6,7 @@ result of the view holds it too, since what stands everywhere tells nothing.
 
 from __future__ import annotations
 
-from ..core.caches import remember
+from ..core.caches import cached
 from ..core.view import Entry, View
 from .in_short import names_of
 
@@ -42,6 +42,6 @@ class UsedLately:
         return frozenset(id for id in holders.values() if id)
 
 
-@remember(2_048)
+@cached(2_048)
 def _names(text: str) -> frozenset[str]:
     return frozenset(names_of(text))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..core.stamps import Stamped
+from ..core.stamps import StampRow
 from .catalog import Catalog, Database
 from .formats import Format, Rendered
 from .kept import IMPORTING, Appended, Branch, Erased, Finding, Found, Head, Stray, Tail
@@ -38,7 +38,7 @@ __all__ = [
     "Job",
     "Model",
     "Rendered",
-    "Stamped",
+    "StampRow",
     "Store",
     "Stray",
     "StreamingModel",

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from ..core.edits import Record
 from ..core.runs import AgentRun, AgentRunStep, Claim
-from ..core.stamps import Stamped
+from ..core.stamps import StampRow
 from .kept import Appended, Branch, Erased, Finding, Found, Head, Stray, Tail
 
 __all__ = ["Store"]
@@ -75,7 +75,7 @@ class Store(Protocol):
         """Positions first..last (both included; clipped to what there is), in order."""
         ...
 
-    def stamps(self, head: Head, first: int, last: int) -> list[Stamped]:
+    def stamps(self, head: Head, first: int, last: int) -> list[StampRow]:
         """The same without what they say, which costs little however much that is. Proves nothing of the chains."""
         ...
 

@@ -16,7 +16,7 @@ from time import process_time
 import msgspec
 
 from ..conversation import Conversation
-from ..core.budget import is_over
+from ..core.budget import measure_excess
 from ..core.edits import Edit, Restore, Span, Summarize, Task
 from ..core.messages import Message
 from ..core.planner import Policy
@@ -289,7 +289,7 @@ class _Run:
         misses = self._lookup.look(view, bill, used)
         self._turns.append(view.turn)
         self._rewrites += bill.rewritten
-        self._over += bool(is_over(view))
+        self._over += bool(measure_excess(view))
         self._judge(view)
         figures = CallFigures(
             turn=len(self._turns),

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .. import given
-from ..core.caches import forget
+from ..core.caches import clear_caches
 from ..core.edits import Edit, Pin, Target, Unpin
-from ..core.events import of_record
+from ..core.events import events_of_record
 from ..core.messages import Message, ToolCall, ToolResult
 from ..core.receipts import Receipt, receipt_of
 from ..engine import Step
@@ -36,7 +36,7 @@ class Editing(Held):
         places = self._places()
         record = yield from self._engine.edit(edits, author)
         self._watching.recorded([record])
-        self._tell(of_record(record, places))
+        self._tell(events_of_record(record, places))
         return receipt_of(record)
 
     def _compact(self, focus: str) -> Step[Receipt]:
@@ -61,7 +61,7 @@ class Editing(Held):
         places = self._places()
         record = yield from self._engine.undo(first, last)
         self._watching.recorded([record])
-        self._tell(of_record(record, places))
+        self._tell(events_of_record(record, places))
         return receipt_of(record)
 
     def _expand(self, handle: str | int, reason: str) -> Step[Message]:
@@ -137,7 +137,7 @@ class Editing(Held):
         """What is kept only to be quick must not outlive what it was made of."""
         self._mirror = None
         self.format.rendered(self.view, profile=self.profile)
-        forget()
+        clear_caches()
 
 
 def _id_of(call: object) -> object:

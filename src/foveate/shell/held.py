@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import given
 from ..core.edits import Record
-from ..core.events import Event, of_record
+from ..core.events import Event, events_of_record
 from ..core.profiles import Profile
 from ..core.view import Budget, View
 from ..engine import Engine, Step
@@ -115,7 +115,7 @@ class Held:
         records = [record for _, record in found]
         self._watching.recorded(records)
         for record in records:
-            self._tell(of_record(record, places))
+            self._tell(events_of_record(record, places))
         return records
 
     def _tell(self, events: Iterable[Event]) -> None:

@@ -11,8 +11,8 @@ import msgspec
 
 from .. import given
 from ..core.edits import Record, Task
-from ..core.events import Event, of_message, of_record
-from ..core.explain import explain, held_back
+from ..core.events import Event, events_of_message, events_of_record
+from ..core.explain import explain, explain_other_policies
 from ..core.messages import Message
 from ..core.receipts import Receipt, receipt_of
 from ..core.totals import Totals
@@ -56,7 +56,7 @@ class Reading(Held):
             return f"{handle} is not shown: its content is blank or an edit hides it."
         told = [explain(entry, by_number) for entry in entries]
         for entry in entries:
-            told += held_back(entry, self._engine.projection, self._engine.frame, self._engine.policies)
+            told += explain_other_policies(entry, self._engine.projection, self._engine.frame, self._engine.policies)
         return "\n".join(told)
 
     def _as_of(self, turn: int) -> Step[View]:
@@ -74,15 +74,15 @@ class Reading(Held):
         given.whole("since= (milliseconds since 1970)", since)
         rows = yield lambda: self._engine.store.messages(self.head, 1, self.head.position)
         records = yield from self._records()
-        events = [event for row in rows for event in of_message(row.position, row.id, row.stamp)]
-        events += [event for record in records for event in of_record(record)]
+        events = [event for row in rows for event in events_of_message(row.position, row.id, row.stamp)]
+        events += [event for record in records for event in events_of_record(record)]
         return sorted((event for event in events if event.time >= since), key=lambda event: (event.time, event.turn))
 
     def _totals(self) -> Step[Totals]:
         return (yield from self._engine.totals())
 
     def _context(self, cost: Cost | None) -> Step[Context]:
-        from ..core.context import context_of  # What only meters need.
+        from ..core.context import measure_context  # What only meters need.
 
         if cost is not None:
             given.callable_("cost=", cost)
@@ -91,12 +91,12 @@ class Reading(Held):
         _, tools = self._offered(*self._asked_with) if view.budget.overhead else (None, ())
         weight = self._engine.limits.weight(tools, self._engine.counter)
         used = next((entry.stamp.usage for entry in reversed(view.entries) if entry.stamp.usage), None)
-        return context_of(
+        return measure_context(
             view, totals, messages=len(self), tools=weight, last=used, count=self._engine.counter, cost=cost
         )
 
     def _mends(self) -> list[Fix]:
-        return [Fix(entry.handle, entry.mended) for entry in self.view.entries if entry.mended]
+        return [Fix(entry.handle, entry.legalized) for entry in self.view.entries if entry.legalized]
 
     def _repair(self) -> Step[RepairReport]:
         rows = yield from self._history(1, None)

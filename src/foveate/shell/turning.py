@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from .. import given
 from ..core.enrich import own_message
-from ..core.events import Event, of_message
+from ..core.events import Event, events_of_message
 from ..core.messages import Message
 from ..core.stamps import Lease, Origin, PartRetention, Stop, Usage
 from ..core.view import View
@@ -117,7 +117,7 @@ class Turning(Reading):
             rows = yield lambda: self._engine.store.messages(self.head, before + 1, self.head.position)
             self._watching.appended(rows)
             places = self._places()
-            told = (of_message(row.position, row.id, row.stamp, places.get(row.id)) for row in rows)
+            told = (events_of_message(row.position, row.id, row.stamp, places.get(row.id)) for row in rows)
             self._tell(event for events in told for event in events)
         return ids
 

@@ -46,7 +46,7 @@ class JournalLink(Struct, frozen=True):
 
 def audit_messages(links: Iterable[MessageLink], head: Head) -> Iterator[Finding]:
     """What is wrong with messages 1..head.position, given those that are there, in order."""
-    position, tips, seals = 0, {ids.NOTHING}, {ids.NOTHING}
+    position, tips, seals = 0, {ids.NO_PARENT}, {ids.NO_PARENT}
     known = True  # Whether the link before can be read, damaged or not.
     for link in links:
         where = f"message {link.position}"
@@ -78,7 +78,7 @@ def audit_messages(links: Iterable[MessageLink], head: Head) -> Iterator[Finding
 def audit_journal(links: Iterable[JournalLink], head: Head) -> Iterator[Finding]:
     """What is wrong with the records that hold edits 1..head.number, given those that are there, in order."""
     number: int | None = 0  # None behind a record that cannot be read: it does not tell how many edits it held.
-    tips, known = {ids.NOTHING}, True
+    tips, known = {ids.NO_PARENT}, True
     for link in links:
         where = f"record {link.first}"
         if number is not None and link.first != number + 1:
@@ -86,7 +86,7 @@ def audit_journal(links: Iterable[JournalLink], head: Head) -> Iterator[Finding]
             known = False
         yield from (Finding(where, problem) for problem in link.problems)
         made = {ids.record_id(tip, link.outline) for tip in tips} if known and link.body else set()
-        if made and link.id not in made and link.id in {ids.early_record_id(tip, link.body) for tip in tips}:
+        if made and link.id not in made and link.id in {ids.legacy_record_id(tip, link.body) for tip in tips}:
             made = {link.id}
         if made and link.id not in made and not link.problems:
             yield Finding(where, "its id does not follow from its content and the record before it")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..core.catalog import Action, Binding, Prompt, same_prompt
+from ..core.catalog import Action, Binding, Prompt, prompt_key
 from ..errors import BadSetting
 
 __all__ = ["check_action_free", "check_known", "check_new", "check_prompt_free"]
@@ -32,7 +32,7 @@ def check_known(value: Action | Binding, actions: Iterable[Action], prompts: Ite
 def check_new(prompt: Prompt, prompts: Iterable[Prompt]) -> None:
     """Raises BadSetting where a prompt of another name would be looked up by the same."""
     for other in prompts:
-        if other.name != prompt.name and same_prompt(other.name) == same_prompt(prompt.name):
+        if other.name != prompt.name and prompt_key(other.name) == prompt_key(prompt.name):
             raise BadSetting(
                 f"There is a prompt {other.name!r} already, and {prompt.name!r} means the same. Change that one, or "
                 f"choose another name."

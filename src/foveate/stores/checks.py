@@ -151,7 +151,7 @@ def check_record(head: Head, record: Record, record_id: str) -> bytes:
     elif record.first != head.number + 1:
         problem = f"its first edit is numbered {record.first}, and the next number is {head.number + 1}"
     elif record_id != ids.record_id(head.record, redacted_record(record)) and (
-        record_id != ids.early_record_id(head.record, body)  # Imported, and older than outlines.
+        record_id != ids.legacy_record_id(head.record, body)  # Imported, and older than outlines.
     ):
         problem = "its id does not follow from its content and the record before it"
     if problem:

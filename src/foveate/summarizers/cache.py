@@ -12,7 +12,7 @@ from collections.abc import Awaitable, MutableMapping
 
 import msgspec
 
-from ..core.caches import note
+from ..core.caches import register
 from ..core.summaries import Summary, SummaryRequest, read_answer
 from ..errors import BadSetting
 from ..ports import Summarizer
@@ -48,7 +48,7 @@ class _Cached:
         self._kept: MutableMapping[str, bytes] = {} if store is None else store
         self._is_own = store is None
         self._lock = threading.Lock()
-        note(self)
+        register(self)
 
     def cache_clear(self) -> None:
         """Something was erased, and a summary may tell of it. What is kept in a store of the caller's stays there."""

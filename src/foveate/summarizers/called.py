@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.messages import ToolCall
 
-__all__ = ["target_of", "texts_of"]
+__all__ = ["prompt_texts", "target_of"]
 
 _TELLING = (
     *("path", "file_path", "filepath", "file", "filename", "command", "cmd", "url", "query", "pattern", "name", "id"),
@@ -16,7 +16,7 @@ _TELLING = (
 _LONGEST = 120
 
 
-def texts_of(call: ToolCall) -> str:
+def prompt_texts(call: ToolCall) -> str:
     """The values of the arguments as they were meant: without the marks that JSON puts in."""
     given = _given(call)
     return call.arguments if given is None else "\n".join(map(str, given.values()))

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from ..core.messages import Message, user
 from ..core.profiles import profile_for, window_of
 from ..core.stamps import Stamp
-from ..core.summaries import Summary, SummaryRequest, mended, read_answer
+from ..core.summaries import Summary, SummaryRequest, read_answer, replace_surrogates
 from ..core.view import Budget, Entry, View
 from ..errors import BadSetting
 from ..ports import Format, Model, Summarizer
@@ -213,5 +213,5 @@ def _read(text: str) -> str:
         except (ValueError, RecursionError):
             continue
         if isinstance(said, dict) and isinstance(said.get("summary"), str):
-            return mended(str(said["summary"])).strip()
+            return replace_surrogates(str(said["summary"])).strip()
     return plain

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from ..core.messages import Message
 from ..digest import names_in
-from .called import texts_of
+from .called import prompt_texts
 
 __all__ = ["fitting", "how_often_used", "most_spoken_of"]
 
@@ -20,7 +20,7 @@ def how_often_used(messages: Sequence[Message]) -> Counter[str]:
     used: Counter[str] = Counter()
     for message in messages:
         for call in message.calls:
-            used.update(set(names_in(texts_of(call))))
+            used.update(set(names_in(prompt_texts(call))))
         if message.role != "tool":
             used.update(set(names_in(message.text)))
     return used
@@ -34,7 +34,7 @@ def most_spoken_of(messages: Sequence[Message], known: Iterable[str]) -> list[st
         for name in set(names_in(message.text)):
             weights[name] += age if message.role == "tool" else 2 * age
         for call in message.calls:
-            for name in set(names_in(texts_of(call))):
+            for name in set(names_in(prompt_texts(call))):
                 weights[name] += 2 * age
     for name in known:
         weights[name] += _LEAST

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.catalog import is_template
-from ..core.catalog import same_prompt as _key
+from ..core.catalog import prompt_key as _key
 from ..core.summaries import SummaryRequest
 from ..errors import BadSetting
 

@@ -17,7 +17,7 @@ from ..core.messages import tool_result, user
 from ..core.redacted_form import ERASED
 from ..core.runs import AgentRun, AgentRunStep
 from ..core.snapshots import VERSION, Cover, Facts, Snapshot
-from ..core.stamps import Expanded, Stamped
+from ..core.stamps import Expansion, StampRow
 from ..errors import BadSetting, ConflictError
 from ..ports import Erased, Head, Store
 from .erase_contract import LONG, WORD, edited, everything, said_at, told
@@ -58,7 +58,7 @@ class AgeContract:
         found = store.stamps(fork, 1, 9)
         assert [one.size > 0 for one in found] == [True] * 5
         assert [structs.replace(one, size=1) for one in found] == [
-            Stamped(row.position, row.id, row.stamp, 1) for row in rows
+            StampRow(row.position, row.id, row.stamp, 1) for row in rows
         ]
         assert found[2].size > 1000  # It lies apart from its row.
         assert store.stamps(fork, 2, 3) == found[1:3]
@@ -192,7 +192,7 @@ class AgeContract:
     def test_what_was_shown_again_meanwhile_is_looked_at_first(self, store: Store) -> None:
         head, ids = summed_up(store)
         copy = user(f"number 0 of {WORD}")
-        now = said_at(store, head, copy, origin="derived", expanded=Expanded("whole", "m1", ids[0]))
+        now = said_at(store, head, copy, origin="derived", expanded=Expansion("whole", "m1", ids[0]))
         with pytest.raises(ConflictError, match="shown again"):
             store.erase(head, [(1, 1)], keep_shown=True, seen=[head])
         assert store.erasures(now) == []
@@ -204,7 +204,7 @@ class AgeContract:
     ) -> None:
         head, ids = summed_up(store)
         word = tool_result("c", "m1 is shown in full again above.")
-        said_at(store, head, word, origin="derived", expanded=Expanded(form, "m1", ids[0]))
+        said_at(store, head, word, origin="derived", expanded=Expansion(form, "m1", ids[0]))
         assert store.erase(head, [(1, 1)], keep_shown=True, seen=[head]).messages == 1
 
     def test_a_fork_that_nobody_looked_at_is_looked_at_first(self, store: Store) -> None:
@@ -232,7 +232,7 @@ class AgeContract:
         head = store.open("acme", "one")
         seen, fork = heads(store, head), store.open("acme", "fork")
         copy = user(f"number 0 of {WORD}")
-        said_at(store, fork, copy, origin="derived", expanded=Expanded("whole", "m1", ids[0]))
+        said_at(store, fork, copy, origin="derived", expanded=Expansion("whole", "m1", ids[0]))
         with pytest.raises(ConflictError, match="shown again in 'fork'"):
             store.erase(head, [(1, 1)], keep_shown=True, seen=seen)
         assert len(store.erasures(head)) == 1

@@ -16,8 +16,8 @@ from ..core.edits import Edit, Hide, Record, Replace, Span, Summarize, Target, T
 from ..core.messages import Message, Text, ToolCall, assistant, tool_result, user
 from ..core.redacted_form import ERASED, is_erased, redacted_stamp
 from ..core.runs import AgentRun, AgentRunStep
-from ..core.snapshots import VERSION, Facts, KeptSlot, Snapshot
-from ..core.stamps import Expanded, Origin, Stamp
+from ..core.snapshots import VERSION, Facts, SlotState, Snapshot
+from ..core.stamps import Expansion, Origin, Stamp
 from ..errors import BadSetting, ConflictError, NoSuchConversation, StoreError
 from ..ports import Appended, Erased, Finding, Head, Store
 from .base_contract import BaseContract
@@ -60,9 +60,9 @@ def told(store: Store) -> tuple[Head, Head, Head]:
     head = said_at(store, head, assistant("Fine, I see."), turn=2, step="r1/3")
     four = head.tip
     copy = user(f"[m3] {WORD}")
-    head = said_at(store, head, copy, turn=2, origin="derived", expanded=Expanded("whole", "m3", three))
+    head = said_at(store, head, copy, turn=2, origin="derived", expanded=Expansion("whole", "m3", three))
     found = user(f"[1 place]\nm3 (turn 1, look, line 1): {WORD}")
-    head = said_at(store, head, found, turn=2, origin="derived", expanded=Expanded("search"))
+    head = said_at(store, head, found, turn=2, origin="derived", expanded=Expansion("search"))
     head = said_at(store, head, user("bye"), turn=2)
     seven = head.tip
 
@@ -71,7 +71,7 @@ def told(store: Store) -> tuple[Head, Head, Head]:
     fork = store.fork(head, "fork", 4, head.number)
     head = edited(store, head, Task("test", "done"), Summarize(Span(asked, seven), f"Later a {WORD} was seen."))
     head = edited(store, head, Replace(Target(seven, (0,)), (Text("[a farewell]"),)), Hide(Target(asked)))
-    kept = KeptSlot(3, [(1, Replace(Target(three, (0,)), (Text(f"[{WORD} is cleared]"),)))])
+    kept = SlotState(3, [(1, Replace(Target(three, (0,)), (Text(f"[{WORD} is cleared]"),)))])
     shot = Snapshot(VERSION, 4, 1, [(1, 4)], [kept], [], Facts())
     store.save_snapshot(head, 4, 1, shot.encode())
 
@@ -235,7 +235,7 @@ class EraseContract(BaseContract):
         head = store.open("acme", "one")
         head = said_at(store, head, user(WORD))
         early = Record(1, (Replace(Target(head.tip, (0,)), (Text(f"[{WORD}]"),)),), 1, 1, head.tip, 1)
-        head = store.commit(head, early, ids.early_record_id("", wire.encode_record(early)))
+        head = store.commit(head, early, ids.legacy_record_id("", wire.encode_record(early)))
         with pytest.raises(StoreError, match="Record 1 of the journal was written by a foveate whose chains"):
             store.erase(head, [(1, 1)])
         assert WORD in everything(store, head)
@@ -258,12 +258,12 @@ class EraseContract(BaseContract):
         three = store.messages(head, 3, 3)[0].id
         store.erase(head, [(3, 3)])
         head, fork = store.open("acme", "one"), store.open("acme", "fork")
-        head = said_at(store, head, user(WORD), origin="derived", expanded=Expanded("lines", "m3", three))
+        head = said_at(store, head, user(WORD), origin="derived", expanded=Expansion("lines", "m3", three))
         head = edited(store, head, Replace(Target(three, (0,)), (Text(WORD),)))
         fork = edited(store, fork, Summarize(Span(three, fork.tip), WORD))
         store.put_step(head, AgentRunStep("r1", 2, "action", "look", output=WORD, message=three))
         store.put_run(head, AgentRun("r2", "sub", "one", WORD, "r1/2"))
-        kept = KeptSlot(3, [(1, Replace(Target(three, (0,)), (Text(WORD),)))])
+        kept = SlotState(3, [(1, Replace(Target(three, (0,)), (Text(WORD),)))])
         store.save_snapshot(head, 4, 1, Snapshot(VERSION, 4, 1, [(1, 4)], [kept], [], Facts()).encode())
         assert store.leftovers(head) == (
             3,

@@ -17,7 +17,7 @@ from ..core.catalog import Action, Binding, Prompt
 from ..core.edits import Record
 from ..core.runs import AgentRun, AgentRunStep, Claim
 from ..errors import StoreError
-from ..ports import Appended, Branch, Catalog, Database, Erased, Finding, Found, Head, Stamped, Store, Stray, Tail
+from ..ports import Appended, Branch, Catalog, Database, Erased, Finding, Found, Head, StampRow, Store, Stray, Tail
 
 __all__ = ["Countdown", "FailingDatabase", "FailingStore", "failing_connection"]
 
@@ -84,7 +84,7 @@ class FailingStore:
     def messages(self, head: Head, first: int, last: int) -> list[Appended]:
         return self._run("messages", lambda: self._store.messages(head, first, last))
 
-    def stamps(self, head: Head, first: int, last: int) -> list[Stamped]:
+    def stamps(self, head: Head, first: int, last: int) -> list[StampRow]:
         return self._run("stamps", lambda: self._store.stamps(head, first, last))
 
     def pick(self, head: Head, positions: Sequence[int]) -> list[Appended]:

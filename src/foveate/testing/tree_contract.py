@@ -139,7 +139,7 @@ class TreeContract:
         stamp = Stamp(1, 2, 3, "user", metadata='{"ticket":7}')
         head = store.append(head, [_early(row, stamp)])
         record = Record(1, (Hide(Target(head.tip), reason="to have an edit"),), 1, 1, head.tip, 1)
-        head = store.commit(head, record, ids.early_record_id("", wire.encode_record(record)))
+        head = store.commit(head, record, ids.legacy_record_id("", wire.encode_record(record)))
         assert store.messages(head, 1, 1) == [_early(row, stamp)]
         assert store.records(head) == [(head.record, record)]
         assert store.verify(head) == []

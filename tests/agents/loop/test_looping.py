@@ -483,7 +483,7 @@ def test_a_part_that_there_is_not_is_refused(asked: dict[str, Any], told: str):
 def test_where_the_step_cannot_be_taken_out_of_sight_the_expansion_is_told_of():
     def pin_replies(view: View) -> list[Pin]:
         """A policy that keeps all that the model says."""
-        said = [entry for entry in view if entry.message.role == "assistant" and not entry.pinned]
+        said = [entry for entry in view if entry.message.role == "assistant" and not entry.is_pinned()]
         return [Pin(Target(entry.id)) for entry in said]
 
     long = tool(lambda: "x" * 900, name="look", lease=Lease(1, "compact"))

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...agents.events import AgentEvent, Answered, Called, Changed, Ended, Inside, Replied, Said, Thought
-from ...core.context import Context, ContextKind, kinds_of
+from ...core.context import Context, ContextKind, tokens_by_kind
 from ...core.messages import Message, ToolCall, ToolResult
 from ...core.receipts import Receipt
 from ...core.sizes import tokens_of
@@ -341,7 +341,7 @@ def _handle(entry: Entry) -> str:
 
 
 def _what(entry: Entry) -> str:
-    kinds = kinds_of(entry)
+    kinds = tokens_by_kind(entry)
     kind = max(kinds, key=kinds.__getitem__)
     return f"{kind} ({entry.tool})" if entry.tool else kind
 
@@ -349,7 +349,7 @@ def _what(entry: Entry) -> str:
 def _facts(entry: Entry) -> str:
     facts: Sequence[str] = (
         *([f"{entry.stamp.tokens:,} as said"] if entry.span is None and entry.tokens != entry.stamp.tokens else ()),
-        *(["pinned"] if entry.pinned else ()),
+        *(["pinned"] if entry.is_pinned() else ()),
     )
     return ", ".join(facts)
 

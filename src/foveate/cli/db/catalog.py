@@ -15,9 +15,9 @@ from ...core.catalog import (
     CompactMode,
     ExpirationMode,
     Prompt,
-    checked,
-    completed,
-    same_prompt,
+    complete_binding,
+    prompt_key,
+    validated,
 )
 from ...errors import BadSetting
 from ...ports import Database
@@ -234,11 +234,11 @@ def drop_binding(agent: str, action: str, /, *, where: Where = NOWHERE) -> int:
 
 def _changed(old: Binding, said: dict[str, Any]) -> Binding:
     """The binding with what was said, completed. Raises BadSetting where something said has no meaning in its mode."""
-    new = completed(replace(old, **said))
+    new = complete_binding(replace(old, **said))
     lost = {field: value for field, value in said.items() if value not in (None, "") and getattr(new, field) != value}
     if lost:
-        checked(replace(Binding(old.agent, old.action, None, new.result_expiration_mode), **lost))
-    return checked(new)
+        validated(replace(Binding(old.agent, old.action, None, new.result_expiration_mode), **lost))
+    return validated(new)
 
 
 def _number(option: str, text: str, nothing: str) -> int | None:
@@ -296,7 +296,7 @@ def list_prompts(*, as_json: AsJson = False, where: Where = NOWHERE) -> int:
         rows = [
             (
                 one.name,
-                "where none is named" if same_prompt(one.name) == same_prompt(SYSTEM_PROMPT) else "where it is named",
+                "where none is named" if prompt_key(one.name) == prompt_key(SYSTEM_PROMPT) else "where it is named",
                 f"{len(one.text):,}",
                 one.description or "-",
             )

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ...core.edits import Edit, Hide, Record, Replace, Restore, Summarize, named_by
+from ...core.edits import Edit, Hide, Record, Replace, Restore, Summarize, named_messages
 from ...core.effective_edits import EffectiveEdits
-from ...core.handles import parse_handle, places_quoted
+from ...core.handles import parse_handle, quoted_positions
 from ...core.redacted_form import erased_edit, erased_stamp, is_erased
 from ...core.runs import AgentRun, AgentRunStep, step_name
 from ...core.snapshots import Cover, Snapshot, topmost
@@ -92,7 +92,7 @@ class _Reaching:
             if edit.outlives:
                 self._outliving.add((branch, number))
         if self._keep_shown and isinstance(edit, Hide | Summarize | Restore):
-            self._ends.update(named_by([edit]))
+            self._ends.update(named_messages([edit]))
             bare = replace(edit, text="", refused=()) if isinstance(edit, Summarize) else edit
             self._covering.setdefault(branch, []).append((number, bare))
 
@@ -164,7 +164,7 @@ class _Reaching:
         if shown.form != "search" or not copy.seen.has_body:
             return False
         message = self._tree.said(copy.place)
-        found = places_quoted(message.text) if message else set()
+        found = quoted_positions(message.text) if message else set()
         return any(position in found for position in erased)
 
     def _erased_before(self, place: Place) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from threading import RLock
 
-from ...core.catalog import Action, Binding, Prompt, checked
+from ...core.catalog import Action, Binding, Prompt, validated
 from ..catalogs import check_action_free, check_known, check_new, check_prompt_free
 from ..checks import check_words
 
@@ -23,19 +23,19 @@ class MemoryCatalog:
         self._prompts: dict[tuple[str, str], Prompt] = {}
 
     def put_action(self, tenant: str, action: Action) -> None:
-        checked(action)
+        validated(action)
         with self._lock:
             check_known(action, (), self.prompts(tenant))
             self._actions[tenant, action.name] = action
 
     def put_binding(self, tenant: str, binding: Binding) -> None:
-        checked(binding)
+        validated(binding)
         with self._lock:
             check_known(binding, self.actions(tenant), self.prompts(tenant))
             self._bindings[tenant, binding.agent, binding.action] = binding
 
     def put_prompt(self, tenant: str, prompt: Prompt) -> None:
-        checked(prompt)
+        validated(prompt)
         with self._lock:
             check_new(prompt, self.prompts(tenant))
             self._prompts[tenant, prompt.name] = prompt

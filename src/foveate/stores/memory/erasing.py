@@ -81,13 +81,16 @@ class MemoryTree:
         """Raises StoreError where the chains could not be verified any more."""
         for place, stamp in found.stamps.items():
             rows = self._branches[place.branch].rows
-            row, parent = rows[place.position - 1], rows[place.position - 2].seal if place.position > 1 else ids.NOTHING
+            row, parent = (
+                rows[place.position - 1],
+                rows[place.position - 2].seal if place.position > 1 else ids.NO_PARENT,
+            )
             if ids.seal(parent, row.id, redacted_stamp(stamp)) != row.seal:
                 raise too_early(head, f"The application's facts of message {place.position} were")
         for number, record in found.records:
             journal = self._branches[number].journal
             at = next(i for i, (_, old) in enumerate(journal) if old.first == record.first)
-            parent = journal[at - 1][0] if at else ids.NOTHING
+            parent = journal[at - 1][0] if at else ids.NO_PARENT
             if ids.record_id(parent, redacted_record(record)) != journal[at][0]:
                 raise too_early(head, f"Record {record.first} of the journal was")
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from ...core import ids, wire
-from ...core.caches import forget
+from ...core.caches import clear_caches
 from ...core.edits import Record
 from ...core.redacted_form import redacted_record, redacted_stamp
 from ...core.runs import AgentRun, AgentRunStep, Claim
 from ...errors import BadSetting, NoSuchConversation, StoreError
-from ...ports import Appended, Branch, Erased, Finding, Found, Head, Stamped, Stray, Tail
+from ...ports import Appended, Branch, Erased, Finding, Found, Head, StampRow, Stray, Tail
 from .. import lineage
 from ..audit import JournalLink, MessageLink, audit_given, audit_journal, audit_messages
 from ..checks import (
@@ -148,8 +148,8 @@ class MemoryStore(MemoryCatalog):
         with self._lock:
             return self._current(head)[0].rows[max(first, 1) - 1 : max(min(last, head.position), 0)]
 
-    def stamps(self, head: Head, first: int, last: int) -> list[Stamped]:
-        return [Stamped(row.position, row.id, row.stamp, len(row.body)) for row in self.messages(head, first, last)]
+    def stamps(self, head: Head, first: int, last: int) -> list[StampRow]:
+        return [StampRow(row.position, row.id, row.stamp, len(row.body)) for row in self.messages(head, first, last)]
 
     def pick(self, head: Head, positions: Sequence[int]) -> list[Appended]:
         with self._lock:
@@ -375,7 +375,7 @@ class MemoryStore(MemoryCatalog):
             done = counted(found, Erased(number, time, who, reason, now.name, named(spans)))
             tree.write(found, keep_snapshots=keep_shown)
             self._erasures.setdefault((head.tenant, head.root), []).append(done)
-        forget()
+        clear_caches()
         return done
 
     def erasures(self, head: Head) -> list[Erased]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from ...core.catalog import Action, Binding, Prompt, checked
+from ...core.catalog import Action, Binding, Prompt, validated
 from ...errors import Damaged
 from ..catalogs import check_action_free, check_known, check_new, check_prompt_free
 from ..checks import check_words
@@ -29,7 +29,7 @@ class SqlCatalog:
     _driver: Driver
 
     def put_action(self, tenant: str, action: Action) -> None:
-        checked(action)
+        validated(action)
         row = (*_key(tenant), action.name, action.description, action.parameters, action.default_compact_prompt or None)
 
         def work(session: Session) -> None:
@@ -39,7 +39,7 @@ class SqlCatalog:
         self._driver.write(work)
 
     def put_binding(self, tenant: str, binding: Binding) -> None:
-        checked(binding)
+        validated(binding)
         *said, prompt = msgspec.structs.astuple(binding)
         row = (*_key(tenant), *said, prompt or None)
 
@@ -50,7 +50,7 @@ class SqlCatalog:
         self._driver.write(work)
 
     def put_prompt(self, tenant: str, prompt: Prompt) -> None:
-        checked(prompt)
+        validated(prompt)
         row = (*_key(tenant), *msgspec.structs.astuple(prompt))
 
         def work(session: Session) -> None:

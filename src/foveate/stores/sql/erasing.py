@@ -14,11 +14,11 @@ from typing import NamedTuple
 from msgspec import structs
 
 from ...core import ids, wire
-from ...core.caches import forget
+from ...core.caches import clear_caches
 from ...core.redacted_form import ERASED
 from ...core.runs import AgentRun, AgentRunStep
 from ...errors import StoreError
-from ...ports import Erased, Finding, Head, Stamped
+from ...ports import Erased, Finding, Head, StampRow
 from ..checks import check_journal, check_spans, check_words, too_early
 from ..codec import Codec, DamagedBody, pack
 from ..erasing import Ends, Place, Reach, check_seen, counted, left_over, named, reach, whole_runs
@@ -103,14 +103,14 @@ class SqlErasing(SqlRuns):
         if self._searching:
             self._searching.forget()
         if done.number:
-            forget()
+            clear_caches()
         return done
 
-    def stamps(self, head: Head, first: int, last: int) -> list[Stamped]:
-        def work(session: Session) -> list[Stamped]:
+    def stamps(self, head: Head, first: int, last: int) -> list[StampRow]:
+        def work(session: Session) -> list[StampRow]:
             _, family = read_branch(session, head, self._driver.place)
             return [
-                Stamped(position, id.hex(), wire.decode_stamp(stamp), size)
+                StampRow(position, id.hex(), wire.decode_stamp(stamp), size)
                 for part in position_ranges(family, head.branch, max(first, 1), min(last, head.position))
                 for position, id, stamp, size in session.rows(sql.STAMPS, (*with_body(head, part.branch), *part[1:]))
             ]

@@ -172,7 +172,7 @@ def link_at(session: Session, head: Head, lineage: Lineage, position: int) -> tu
                 return id.hex(), seal.hex()
     if position:
         raise _damaged(head, f"Message {position}", "it is missing, or its row cannot be read")
-    return ids.NOTHING, ids.NOTHING
+    return ids.NO_PARENT, ids.NO_PARENT
 
 
 def read_messages(session: Session, head: Head, lineage: Lineage, first: int, last: int) -> Iterator[Appended]:
@@ -217,7 +217,7 @@ def record_at(session: Session, head: Head, lineage: Lineage, number: int) -> tu
             return id.hex(), record.last
     if number:
         raise _damaged(head, f"Edit {number}", "its record is missing")
-    return ids.NOTHING, 0
+    return ids.NO_PARENT, 0
 
 
 def read_records(session: Session, head: Head, lineage: Lineage, after: int) -> Iterator[tuple[str, Record]]:
@@ -239,7 +239,7 @@ def _linked(head: Head, row: Row, tip: str, last: int) -> tuple[str, Record]:
     id: str = raw_id.hex()
     if first != last + 1:
         raise _damaged(head, f"Edit {last + 1}", "its record is missing")
-    if id != ids.record_id(tip, redacted_record(record)) and id != ids.early_record_id(tip, body):
+    if id != ids.record_id(tip, redacted_record(record)) and id != ids.legacy_record_id(tip, body):
         raise _damaged(head, f"Record {first}", "its id does not follow from its content and the record before it")
     return id, record
 
