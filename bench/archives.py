@@ -16,8 +16,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from corpus import messages
 from databases import Measured, Server, made, servers
 
-from foveate import Hide, Target, open_store
+from foveate import open_store
 from foveate.archive import backup, export_archive, import_archive
+from foveate.edits import Hide, Target
 from foveate.ports import Database
 from foveate.testing.rows import chain, record_after
 

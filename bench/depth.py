@@ -27,7 +27,8 @@ from corpus import turns
 from databases import Measured, place, servers
 from past import LIVE, build, settled
 
-from foveate import Conversation, Edit, Message, Span, Summarize, open_conversation, open_store
+from foveate import Conversation, Message, open_conversation, open_store
+from foveate.edits import Edit, Span, Summarize
 from foveate.ports import Database
 
 HUGE = 1_000_000_000

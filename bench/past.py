@@ -19,13 +19,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from corpus import cut, messages
 
-from foveate import Edit, Replace, Span, Summarize, Target, Text
+from foveate import Text
 from foveate.core.edits import Record
 from foveate.core.ids import record_id
 from foveate.core.profiles import profile_for
 from foveate.core.projection import Projection
 from foveate.core.redacted_form import redacted_record
 from foveate.counters import EstimatingCounter
+from foveate.edits import Edit, Replace, Span, Summarize, Target
 from foveate.engine.state import row_of
 from foveate.formats import get_format
 from foveate.ports import Appended, Database, Head

@@ -27,9 +27,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from corpus import messages, turns
 
-from foveate import Conversation, Message, Span, Summarize, open_conversation
+from foveate import Conversation, Message, open_conversation
 from foveate.core.wire import encode_message
 from foveate.digest import digest
+from foveate.edits import Span, Summarize
 from foveate.formats import get_format
 
 HUGE = 1_000_000_000

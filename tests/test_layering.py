@@ -34,11 +34,28 @@ LEAVES = {"archive", "stores", "counters", "summarizers", "models", "telemetry",
 EVERYTHING = (
     SHELL
     | LEAVES
-    | {"aging", "wiring", "settings", "replay", "hosts", "agents", "proxy", "inspector", "worker", "foveate"}
+    | {
+        "edits",
+        "rules",
+        "types",
+        "aging",
+        "wiring",
+        "settings",
+        "replay",
+        "hosts",
+        "agents",
+        "proxy",
+        "inspector",
+        "worker",
+        "foveate",
+    }
 )
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
+    "edits": {"core"},
+    "rules": {"core"},
+    "types": {"core", "shell"},
     "core": {"errors"},
     "ports": {"errors", "core"},
     "digest": {"errors", "core"},
@@ -56,7 +73,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "inspector": EVERYTHING,
     "cli": EVERYTHING,
     "testing": INWARD | {"formats"},
-    "foveate": SHELL | LEAVES | {"aging", "wiring", "settings", "agents"},
+    "foveate": SHELL | LEAVES | {"aging", "wiring", "settings", "agents", "edits", "rules", "types"},
     "__main__": {"errors", "cli"},
 }
 """Each part of the package (a file or folder directly under it; "foveate" is its `__init__`) and what it may import."""

@@ -14,16 +14,13 @@ import logging as _logging
 import typing as _typing
 from importlib import import_module as _import_module
 
+from . import edits as edits
+from . import errors as errors
 from .conversation import Conversation
-from .core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin
-from .core.enrich import AdditionalContent, EnrichedMessage, display_parts, enrich, persistent_parts
-from .core.events import Event
 from .core.messages import (
-    Extra,
     Media,
     Message,
     Opaque,
-    Part,
     Reasoning,
     Text,
     ToolCall,
@@ -34,58 +31,30 @@ from .core.messages import (
     user,
 )
 from .core.planner import Plan, Policy
-from .core.profiles import Profile
 from .core.receipts import Receipt
-from .core.rules import Violation, check, cut_points
-from .core.stamps import Lease, PartRetention, Stamp, Usage
-from .core.summaries import Answer, NeedsSummary, Summary, SummaryRequest
-from .core.totals import Totals
-from .core.view import Budget, CallContext, Entry, Prices, View
-from .errors import (
-    BadEdit,
-    BadInput,
-    BadMessage,
-    BadSetting,
-    BadTranscript,
-    BrokenStream,
-    CompactionFailed,
-    ConflictError,
-    ConversationBusy,
-    Damaged,
-    DoesNotFit,
-    FoveateError,
-    IllegalView,
-    MissingExtra,
-    NoSuchConversation,
-    NoSummary,
-    NotExpandable,
-    Refused,
-    StoreError,
-    StoreRolledBack,
-    UnknownFormat,
-    UnknownHandle,
-)
+from .core.stamps import Usage
+from .core.view import Budget, Entry, View
+from .errors import BadInput, ConflictError, DoesNotFit, FoveateError, StoreError
 from .plugins import Plugin, plugin
-from .shell import Fix, HistoryEntry, RepairReport
 from .wiring import open_async_conversation, open_conversation, open_model, open_store
 
 if _typing.TYPE_CHECKING:
+    from . import aging as aging
+    from . import archive as archive
+    from . import expansion as expansion
+    from . import policies as policies
+    from . import rules as rules
+    from . import summarizers as summarizers
+    from . import types as types
     from .agents.builder import AgentBuilder
     from .agents.chat import AsyncChatAgent, ChatAgent
     from .agents.events import Outcome
-    from .agents.lifecycle import MessageLifecycleEvent
     from .agents.limits import Limits
     from .agents.loop import AsyncLoopAgent, LoopAgent
     from .agents.react import AsyncReActAgent, ReActAgent
     from .agents.tools import Tool, tool
-    from .aging import age_conversation, age_database, age_tenant
-    from .archive import backup, export_archive, import_archive, verify_head
     from .async_conversation import AsyncConversation
-    from .core.context import Context
     from .core.economy import when_it_pays
-    from .core.retention import Age
-    from .engine.aging import Aged
-    from .expansion import EXPAND_INSTRUCTION, Excerpt, Hit, expand_tool
     from .policies.checkpoint import checkpoint, checkpoint_edit
     from .policies.compact_on_overflow import compact_on_overflow
     from .policies.dedupe import dedupe
@@ -103,123 +72,57 @@ if _typing.TYPE_CHECKING:
 
 __version__ = "0.1.0.dev0"
 
-# What is logged goes nowhere until a program says where.
+# Log records go nowhere until the program configures logging.
 _logging.getLogger("foveate").addHandler(_logging.NullHandler())
 
 __all__ = [
-    "EXPAND_INSTRUCTION",
-    "AdditionalContent",
-    "Age",
-    "Aged",
     "AgentBuilder",
-    "Answer",
     "AsyncChatAgent",
     "AsyncConversation",
     "AsyncLoopAgent",
     "AsyncReActAgent",
-    "BadEdit",
     "BadInput",
-    "BadMessage",
-    "BadSetting",
-    "BadTranscript",
-    "BrokenStream",
     "Budget",
-    "CallContext",
     "ChatAgent",
-    "CompactionFailed",
     "ConflictError",
-    "Context",
     "Conversation",
-    "ConversationBusy",
-    "Damaged",
     "DoesNotFit",
-    "Edit",
-    "EnrichedMessage",
     "Entry",
-    "Event",
-    "Excerpt",
-    "Extra",
-    "Fix",
     "FoveateError",
-    "Hide",
-    "HistoryEntry",
-    "Hit",
-    "IllegalView",
-    "Lease",
     "Limits",
     "LoopAgent",
     "Media",
     "Message",
-    "MessageLifecycleEvent",
-    "MissingExtra",
-    "NeedsSummary",
-    "NoSuchConversation",
-    "NoSummary",
-    "NotExpandable",
     "Opaque",
     "Outcome",
-    "Part",
-    "PartRetention",
-    "Pin",
     "Plan",
     "Plugin",
     "PluginRetention",
     "Policy",
-    "Prices",
-    "Profile",
     "ReActAgent",
     "Reasoning",
     "Receipt",
-    "Refused",
-    "RepairReport",
-    "Replace",
-    "Restore",
-    "Span",
-    "Stamp",
     "StoreError",
-    "StoreRolledBack",
-    "Summarize",
-    "Summary",
-    "SummaryRequest",
-    "Target",
-    "Task",
     "Text",
     "Tool",
     "ToolCall",
     "ToolResult",
-    "Totals",
-    "UnknownFormat",
-    "UnknownHandle",
-    "Unpin",
     "Usage",
     "View",
-    "Violation",
-    "age_conversation",
-    "age_database",
-    "age_tenant",
     "assistant",
-    "backup",
-    "check",
     "checkpoint",
     "checkpoint_edit",
     "compact_on_overflow",
-    "cut_points",
     "dedupe",
-    "display_parts",
     "effective_lease",
-    "enrich",
-    "expand_tool",
     "expire_results",
-    "export_archive",
     "filter_tool_results",
     "fold",
-    "import_archive",
     "most_aggressive",
     "open_async_conversation",
     "open_conversation",
     "open_model",
     "open_store",
-    "persistent_parts",
     "pin_newest",
     "plugin",
     "prune_tool_outputs",
@@ -232,46 +135,30 @@ __all__ = [
     "tool",
     "tool_result",
     "user",
-    "verify_head",
     "when_it_pays",
 ]
 
-
-_LATER = {
-    "Age": ".core.retention",
-    "Aged": ".engine.aging",
+_LAZY = {
     "AgentBuilder": ".agents.builder",
     "AsyncChatAgent": ".agents.chat",
     "AsyncConversation": ".async_conversation",
     "AsyncLoopAgent": ".agents.loop",
     "AsyncReActAgent": ".agents.react",
     "ChatAgent": ".agents.chat",
-    "Context": ".core.context",
-    "EXPAND_INSTRUCTION": ".expansion",
-    "Excerpt": ".expansion",
-    "Hit": ".expansion",
-    "PluginRetention": ".policies.retain_blocks",
     "Limits": ".agents.limits",
     "LoopAgent": ".agents.loop",
-    "MessageLifecycleEvent": ".agents.lifecycle",
     "Outcome": ".agents.events",
+    "PluginRetention": ".policies.retain_blocks",
     "ReActAgent": ".agents.react",
     "Tool": ".agents.tools",
-    "age_conversation": ".aging",
-    "age_database": ".aging",
-    "age_tenant": ".aging",
-    "backup": ".archive",
     "checkpoint": ".policies.checkpoint",
     "checkpoint_edit": ".policies.checkpoint",
     "compact_on_overflow": ".policies.compact_on_overflow",
     "dedupe": ".policies.dedupe",
     "effective_lease": ".policies.leases",
-    "expand_tool": ".expansion",
     "expire_results": ".policies.expire_results",
-    "export_archive": ".archive",
     "filter_tool_results": ".policies.filter_tool_results",
     "fold": ".policies.fold",
-    "import_archive": ".archive",
     "most_aggressive": ".policies.leases",
     "pin_newest": ".policies.pins",
     "prune_tool_outputs": ".policies.prune_tool_outputs",
@@ -281,14 +168,18 @@ _LATER = {
     "shrink_to_digest": ".policies.shrink_to_digest",
     "supersede": ".policies.supersede",
     "tool": ".agents.tools",
-    "verify_head": ".archive",
     "when_it_pays": ".core.economy",
 }
-"""What is imported only when it is asked for: asyncio alone would double the time, and few need every policy."""
+"""Names and their modules, imported at the first use: asyncio alone would double the time of `import foveate`."""
+
+_LAZY_MODULES = ("aging", "archive", "expansion", "policies", "rules", "summarizers", "types")
+"""Public modules that are imported at the first use."""
 
 
 def __getattr__(name: str) -> object:
-    if name not in _LATER:
+    if name in _LAZY_MODULES:
+        return _import_module(f".{name}", __name__)
+    if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(_import_module(_LATER[name], __name__), name)
+    value = globals()[name] = getattr(_import_module(_LAZY[name], __name__), name)
     return value

@@ -17,9 +17,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
-from foveate import ChatAgent, ConversationBusy, open_store, tool
+from foveate import ChatAgent, open_store, tool
 from foveate.agents.pulse import Pulse
 from foveate.core.messages import Message
+from foveate.errors import ConversationBusy
 from foveate.ports import Store
 from foveate.testing import ScriptedModel, call, calls
 from foveate.testing.faults import FailingStore

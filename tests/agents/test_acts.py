@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from foveate import BadSetting
 from foveate.agents.acts import Act, Begin, Do, Hear, Left, Next, TookTooLong, perform, perform_async
 from foveate.agents.events import Said, Thought
+from foveate.errors import BadSetting
 from foveate.ports import Delta, Whole
 
 from .acting import heard, heard_async

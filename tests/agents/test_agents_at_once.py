@@ -19,9 +19,10 @@ from typing import Any
 
 import pytest
 
-from foveate import AsyncChatAgent, ChatAgent, ConflictError, ConversationBusy, StoreError, open_store, plugin, tool
+from foveate import AsyncChatAgent, ChatAgent, ConflictError, StoreError, open_store, plugin, tool
 from foveate.agents import claims
 from foveate.agents.owners import ended, new_owner
+from foveate.errors import ConversationBusy
 from foveate.ports import Store
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel, call, calls

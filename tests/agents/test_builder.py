@@ -14,14 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import foveate
-from foveate import AdditionalContent, AgentBuilder, BadSetting, ChatAgent, Event, Limits, ReActAgent, checkpoint, tool
+from foveate import AgentBuilder, ChatAgent, Limits, ReActAgent, checkpoint, tool
 from foveate.agents import LoopAgent, TodoList, WorkingDirectory
 from foveate.agents.summary_tools import summarizer_of
 from foveate.core.messages import ToolResult
 from foveate.core.summaries import SummaryRequest
+from foveate.errors import BadSetting
 from foveate.models.openai import OpenAIModel
+from foveate.plugins import AdditionalContent
 from foveate.testing import ScriptedModel, answer, call, say, user
 from foveate.testing.server import StubServer
+from foveate.types import Event
 
 MODEL = "anthropic:claude-haiku-4-5"
 

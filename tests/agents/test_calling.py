@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from foveate import AsyncChatAgent, BadSetting, ChatAgent, Lease, Media, Text, ToolCall, ToolResult, tool
+from foveate import AsyncChatAgent, ChatAgent, Media, Text, ToolCall, ToolResult, tool
 from foveate.agents import ToolFailed
 from foveate.agents.results import LARGEST, content_of, kept, read
+from foveate.errors import BadSetting
 from foveate.testing import ScriptedModel, call, calls
+from foveate.types import Lease
 
 from .acting import agent, plain, requests, steps, told
 

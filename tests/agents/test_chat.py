@@ -12,11 +12,9 @@ from typing import Any
 import pytest
 
 from foveate import (
-    EXPAND_INSTRUCTION,
     AsyncChatAgent,
     AsyncReActAgent,
     BadInput,
-    BadSetting,
     ChatAgent,
     DoesNotFit,
     Limits,
@@ -27,6 +25,8 @@ from foveate import (
 )
 from foveate.agents.events import Answered, Called, Changed, Ended, Replied, Said, Thought
 from foveate.agents.react import INSTRUCTION
+from foveate.errors import BadSetting
+from foveate.expansion import EXPAND_INSTRUCTION
 from foveate.testing import Cut, ProviderError, ScriptedModel, call, calls, say, thought
 
 from .acting import agent, async_agent, plain, requests, told

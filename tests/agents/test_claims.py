@@ -14,13 +14,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from foveate import BadSetting, ChatAgent, ConversationBusy, LoopAgent, StoreError, open_conversation
+from foveate import ChatAgent, LoopAgent, StoreError, open_conversation
 from foveate.agents import owners
 from foveate.agents.acts import Do, Pause, perform, perform_async
 from foveate.agents.claims import Hold
 from foveate.agents.owners import ended, known_of, new_owner
 from foveate.agents.pulse import Pulse, pulse_of
 from foveate.core.runs import Claim
+from foveate.errors import BadSetting, ConversationBusy
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel
 

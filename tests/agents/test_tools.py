@@ -11,9 +11,11 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 import msgspec
 import pytest
 
-from foveate import BadInput, BadSetting, Lease, Tool, tool
+from foveate import BadInput, Tool, tool
 from foveate.agents.docstrings import described
 from foveate.agents.tools import tools_of
+from foveate.errors import BadSetting
+from foveate.types import Lease
 
 
 class Box(TypedDict):

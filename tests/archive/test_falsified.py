@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from foveate import Replace, Target, Text
+from foveate import Text
 from foveate.archive import head_text, heads_in, verify_all, verify_head
 from foveate.core import ids, wire
 from foveate.core.catalog import Action, Prompt
@@ -23,6 +23,7 @@ from foveate.core.messages import user
 from foveate.core.runs import AgentRun, AgentRunStep
 from foveate.core.snapshots import Facts, SlotState, Snapshot
 from foveate.core.stamps import Lease
+from foveate.edits import Replace, Target
 from foveate.ports import Head
 from foveate.stores.codec import pack
 from foveate.stores.lineage import root_of

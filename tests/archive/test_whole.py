@@ -11,11 +11,12 @@ import pytest
 from msgspec import structs
 
 import foveate
-from foveate import Hide, Replace, Summarize, Target, Text, ToolCall, assistant, tool_result
+from foveate import Text, ToolCall, assistant, tool_result
 from foveate.archive import Verified, verify_all, verify_view
 from foveate.core import ids
 from foveate.core.messages import user
 from foveate.core.snapshots import Snapshot
+from foveate.edits import Hide, Replace, Summarize, Target
 from foveate.errors import Damaged
 from foveate.ports import Finding, Head
 from foveate.stores.codec import pack

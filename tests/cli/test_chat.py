@@ -381,7 +381,7 @@ def test_of_two_chats_that_are_begun_at_once_the_second_finds_another_name(run, 
 
 def test_where_another_is_at_work_it_is_said_and_nothing_else_is(chat, tmp_path, monkeypatch):
     def stream(agent, said):
-        raise foveate.ConversationBusy("Another agent is at work.")
+        raise foveate.errors.ConversationBusy("Another agent is at work.")
         yield
 
     monkeypatch.setattr(foveate.ChatAgent, "stream", stream)

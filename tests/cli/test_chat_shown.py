@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import Hide, Message, Receipt, Target, Text, ToolCall, ToolResult, Totals, Usage, assistant
+from foveate import Message, Receipt, Text, ToolCall, ToolResult, Usage, assistant
 from foveate.agents.events import Answered, Called, Changed, Ended, Outcome, Replied, Said, Thought
 from foveate.cli.chat.rendering import (
     Notice,
@@ -26,6 +26,8 @@ from foveate.cli.chat.screen import Pipe
 from foveate.core.context import Context
 from foveate.core.runs import AgentRun
 from foveate.core.view import Prices
+from foveate.edits import Hide, Target
+from foveate.types import Totals
 
 
 def told(*events: Told) -> str:

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import Media, PartRetention, Prices, Reasoning, ToolCall, Totals, Usage, assistant, open_conversation, user
+from foveate import Media, Reasoning, ToolCall, Usage, assistant, open_conversation, user
 from foveate import tool_result as result
 from foveate.core.context import Context, measure_context, tokens_by_kind
 from foveate.core.view import Budget, CallContext, View
 from foveate.testing import agent_run
 from foveate.testing.strategies import histories
 from foveate.testing.usage import Meter
+from foveate.types import PartRetention, Prices, Totals
 
 TOOLS = [{"name": "read", "description": "Reads.", "input_schema": {"type": "object"}}]
 

@@ -6,23 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import (
-    AdditionalContent,
-    BadMessage,
-    BadSetting,
-    EnrichedMessage,
-    Media,
-    Message,
-    PartRetention,
-    Text,
-    ToolResult,
-    display_parts,
-    enrich,
-    persistent_parts,
-)
+from foveate import EnrichedMessage, Media, Message, Text, ToolResult
 from foveate.core.enrich import own_message, retained_parts
 from foveate.core.stamps import Retention, Stamp
+from foveate.errors import BadMessage, BadSetting
+from foveate.plugins import AdditionalContent, display_parts, enrich, persistent_parts
 from foveate.testing import answer, say, system, user
+from foveate.types import PartRetention
 
 SAID = user("What is on the screen?")
 SHOT = Media("image/png", "base64", "iVBORw0KGgo=")

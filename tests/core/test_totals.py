@@ -9,15 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import BadEdit, BadInput, DoesNotFit, Span, Summarize, Target, Text, Totals, open_conversation
+from foveate import BadInput, DoesNotFit, Text, open_conversation
 from foveate.core.edits import Hide, Pin, Record, Replace, Restore, Task
 from foveate.core.messages import Message, ToolCall, assistant, tool_result, user
 from foveate.core.stamps import Expansion, Stamp, Usage
 from foveate.core.totals import Tally
 from foveate.core.view import Entry, Prices
+from foveate.edits import Span, Summarize, Target
+from foveate.errors import BadEdit
 from foveate.stores.memory import MemoryStore
 from foveate.testing import agent_run
 from foveate.testing.strategies import edits, histories
+from foveate.types import Totals
 
 
 def message(

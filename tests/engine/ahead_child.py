@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 import threading
 
-from foveate import SummaryRequest, compact_on_overflow, open_conversation
+from foveate import compact_on_overflow, open_conversation
+from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of, user
 
 

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import foveate
-from foveate import Conversation, Summary, SummaryRequest, ToolCall, assistant, tool_result, user
+from foveate import Conversation, ToolCall, assistant, tool_result, user
 from foveate.digest import describe
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
-from foveate.summarizers import cached
+from foveate.summarizers import Summary, SummaryRequest, cached
 from foveate.testing.rows import chain
 
 

@@ -10,18 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foveate import (
-    Aged,
-    ConflictError,
-    Media,
-    NotExpandable,
-    StoreError,
-    age_conversation,
-    age_database,
-    age_tenant,
-    open_async_conversation,
-    open_conversation,
-)
+from foveate import ConflictError, Media, StoreError, open_async_conversation, open_conversation
+from foveate.aging import age_conversation, age_database, age_tenant
 from foveate.core.edits import Hide, Replace, Span, Summarize, Target
 from foveate.core.messages import Message, Text, ToolCall, assistant, system, tool_result, user
 from foveate.core.redacted_form import ERASED
@@ -29,7 +19,8 @@ from foveate.core.retention import Age
 from foveate.core.rules import check
 from foveate.core.runs import AgentRun
 from foveate.core.stamps import Usage
-from foveate.engine.aging import AgedKind
+from foveate.engine.aging import Aged, AgedKind
+from foveate.errors import NotExpandable
 from foveate.ports import Head
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore

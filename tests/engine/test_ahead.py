@@ -11,35 +11,17 @@ from typing import Any
 
 import pytest
 
-from foveate import (
-    Answer,
-    BadSetting,
-    CompactionFailed,
-    Conversation,
-    Hide,
-    Lease,
-    NeedsSummary,
-    Pin,
-    Replace,
-    Restore,
-    Span,
-    Summarize,
-    Summary,
-    SummaryRequest,
-    Target,
-    Task,
-    Text,
-    View,
-    checkpoint,
-    compact_on_overflow,
-    expire_results,
-)
+from foveate import Conversation, Text, View, checkpoint, compact_on_overflow, expire_results
 from foveate.core.budget import measure_excess
+from foveate.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target, Task
+from foveate.errors import BadSetting, CompactionFailed
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
+from foveate.summarizers import Answer, NeedsSummary, Summary, SummaryRequest
 from foveate.testing import answer, call, say, text_of, user
 from foveate.testing.background import HandCranked
 from foveate.testing.summaries import ScriptedSummarizer
+from foveate.types import Lease
 
 from .shells import opened, refusals, texts
 

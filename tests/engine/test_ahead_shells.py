@@ -18,10 +18,12 @@ from typing import Any
 
 import pytest
 
-from foveate import AsyncConversation, Conversation, StoreError, SummaryRequest, Task, View, compact_on_overflow
+from foveate import AsyncConversation, Conversation, StoreError, View, compact_on_overflow
 from foveate.background.tasks import TaskJob, Tasks
 from foveate.background.threads import Threads
+from foveate.edits import Task
 from foveate.stores.memory import MemoryStore
+from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of, user
 from foveate.wiring import open_async_conversation
 

@@ -7,17 +7,9 @@ from typing import Any
 
 import pytest
 
-from foveate import (
-    BadInput,
-    BadSetting,
-    Conversation,
-    NoSummary,
-    StoreError,
-    Summarize,
-    Task,
-    compact_on_overflow,
-    open_async_conversation,
-)
+from foveate import BadInput, Conversation, StoreError, compact_on_overflow, open_async_conversation
+from foveate.edits import Summarize, Task
+from foveate.errors import BadSetting, NoSummary
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import say, text_of, user

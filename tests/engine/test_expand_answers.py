@@ -10,25 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import (
-    AdditionalContent,
-    BadInput,
-    Conversation,
-    Hide,
-    NotExpandable,
-    Replace,
-    Restore,
-    Span,
-    StoreError,
-    Summarize,
-    Target,
-    Text,
-    ToolCall,
-    UnknownHandle,
-    assistant,
-    open_conversation,
-)
+from foveate import BadInput, Conversation, StoreError, Text, ToolCall, assistant, open_conversation
 from foveate.core.stamps import Expansion
+from foveate.edits import Hide, Replace, Restore, Span, Summarize, Target
+from foveate.errors import NotExpandable, UnknownHandle
+from foveate.plugins import AdditionalContent
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import answer, call, calls, say, user

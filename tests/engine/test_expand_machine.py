@@ -7,7 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import Hide, Replace, Span, Summarize, Target, Text
+from foveate import Text
+from foveate.edits import Hide, Replace, Span, Summarize, Target
 from foveate.errors import BadEdit
 from foveate.stores.memory import MemoryStore
 from foveate.testing import BodyChecker, answer, call, calls, say, user

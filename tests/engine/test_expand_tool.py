@@ -8,24 +8,13 @@ from itertools import pairwise, permutations
 import pytest
 from msgspec.structs import replace
 
-from foveate import (
-    EXPAND_INSTRUCTION,
-    BadInput,
-    BadSetting,
-    Media,
-    Prices,
-    Replace,
-    Span,
-    Summarize,
-    Target,
-    Text,
-    expand_tool,
-    open_async_conversation,
-    open_conversation,
-    system,
-)
+from foveate import BadInput, Media, Text, open_async_conversation, open_conversation, system
 from foveate.core.profiles import PROFILES
+from foveate.edits import Replace, Span, Summarize, Target
+from foveate.errors import BadSetting
+from foveate.expansion import EXPAND_INSTRUCTION, expand_tool
 from foveate.testing import StubAnthropic, answer, call, calls, say, thought, user
+from foveate.types import Prices
 
 from .expanding import LOG, ROWS, SHORT, TOOLS, asked, client_for, result_of, run
 from .shells import opened, refusals, shown, wire

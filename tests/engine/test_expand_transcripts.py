@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from foveate import Conversation, Message, NotExpandable
+from foveate import Conversation, Message
+from foveate.errors import NotExpandable
 from foveate.expansion.originals import text_of
 from foveate.stores.memory import MemoryStore
 from foveate.testing import BodyChecker, call, say

@@ -6,30 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from foveate import (
-    BadEdit,
-    BadInput,
-    BadMessage,
-    BadSetting,
-    Hide,
-    Lease,
-    Message,
-    NotExpandable,
-    PartRetention,
-    Pin,
-    Replace,
-    Restore,
-    Span,
-    Summarize,
-    Target,
-    Text,
-    UnknownHandle,
-    Unpin,
-    View,
-    open_conversation,
-)
+from foveate import BadInput, Message, Text, View, open_conversation
 from foveate.core.view import PinnedPart
+from foveate.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
+from foveate.errors import BadEdit, BadMessage, BadSetting, NotExpandable, UnknownHandle
 from foveate.testing import answer, call, chat, say, user
+from foveate.types import Lease, PartRetention
 
 from .shells import opened, texts
 

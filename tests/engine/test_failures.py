@@ -8,18 +8,12 @@ import pytest
 from msgspec.structs import replace
 
 from foveate import (
-    BadEdit,
     DoesNotFit,
-    Hide,
     Media,
-    Span,
     StoreError,
-    Summarize,
-    Target,
     ToolCall,
     View,
     assistant,
-    cut_points,
     open_conversation,
     prune_tool_outputs,
     tool_result,
@@ -27,6 +21,9 @@ from foveate import (
 )
 from foveate.core.legalize import NO_ANSWER
 from foveate.core.profiles import PROFILES
+from foveate.edits import Hide, Span, Summarize, Target
+from foveate.errors import BadEdit
+from foveate.rules import cut_points
 from foveate.stores.memory import MemoryStore
 from foveate.testing import StubAnthropic, agent_run, answer, call, calls, chat, say, text_of
 from foveate.testing.faults import Countdown, FailingStore

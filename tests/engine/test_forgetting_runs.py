@@ -11,23 +11,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
-from foveate import (
-    BadEdit,
-    BadInput,
-    BadMessage,
-    Conversation,
-    DoesNotFit,
-    Hide,
-    Restore,
-    Span,
-    Summarize,
-    Target,
-    open_conversation,
-)
+from foveate import BadInput, Conversation, DoesNotFit, open_conversation
 from foveate.core import snapshots
 from foveate.core.edits import Record
 from foveate.core.snapshots import Snapshot
+from foveate.edits import Hide, Restore, Span, Summarize, Target
 from foveate.engine import Step, folding, state, summing
+from foveate.errors import BadEdit, BadMessage
 from foveate.ports import Head
 from foveate.stores.memory import MemoryStore
 

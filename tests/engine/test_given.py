@@ -6,21 +6,9 @@ from typing import Any
 
 import pytest
 
-from foveate import (
-    BadEdit,
-    BadInput,
-    BadMessage,
-    BadSetting,
-    FoveateError,
-    Message,
-    Replace,
-    StoreError,
-    Target,
-    Text,
-    assistant,
-    open_conversation,
-    user,
-)
+from foveate import BadInput, FoveateError, Message, StoreError, Text, assistant, open_conversation, user
+from foveate.edits import Replace, Target
+from foveate.errors import BadEdit, BadMessage, BadSetting
 from foveate.stores.memory import MemoryStore
 
 from .shells import opened

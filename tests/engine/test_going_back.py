@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import Conversation, Hide, StoreRolledBack, Target, open_conversation
+from foveate import Conversation, open_conversation
+from foveate.edits import Hide, Target
+from foveate.errors import StoreRolledBack
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 

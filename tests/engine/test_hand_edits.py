@@ -9,22 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from foveate import (
-    BadEdit,
-    Conversation,
-    Hide,
-    Media,
-    Pin,
-    Replace,
-    Restore,
-    Span,
-    Summarize,
-    Target,
-    Text,
-    Unpin,
-    View,
-)
+from foveate import Conversation, Media, Text, View
 from foveate.core.profiles import PROFILES
+from foveate.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target, Unpin
+from foveate.errors import BadEdit
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import answer, call, chat, say, system, thought, user

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from foveate import Conversation, SummaryRequest, View, compact_on_overflow
+from foveate import Conversation, View, compact_on_overflow
 from foveate.core.edits import Record, Summarize, Task
 from foveate.errors import BadSetting, ConflictError, NoSummary
 from foveate.ports import Handed
 from foveate.stores.memory import MemoryStore
+from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of
 from foveate.wiring import open_async_conversation
 

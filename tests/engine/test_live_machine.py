@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from together.mechanisms import MECHANISMS, summarizer
 
-from foveate import Conversation, FoveateError, Message, PartRetention, Text, Usage, open_conversation
+from foveate import Conversation, FoveateError, Message, Text, Usage, open_conversation
 from foveate.archive.whole import verify_all
 from foveate.core.edits import Hide, Span, Summarize
 from foveate.ports import Store
@@ -26,6 +26,7 @@ from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import answer, calls, say
 from foveate.testing.strategies import edits, histories
+from foveate.types import PartRetention
 
 from .known import Unsaved, beside, differences, known
 

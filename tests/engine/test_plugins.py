@@ -14,21 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate import (
-    AdditionalContent,
-    BadEdit,
     BadInput,
-    BadMessage,
-    BadSetting,
     ConflictError,
     Conversation,
-    Event,
-    Lease,
     Media,
     Message,
-    PartRetention,
     PluginRetention,
     Text,
-    check,
     filter_tool_results,
     open_async_conversation,
     open_conversation,
@@ -37,13 +29,16 @@ from foveate import (
     retain_blocks,
 )
 from foveate.core.enrich import own_message, retained_parts
-from foveate.errors import StoreError
+from foveate.errors import BadEdit, BadMessage, BadSetting, StoreError
+from foveate.plugins import AdditionalContent
+from foveate.rules import check
 from foveate.shell import turning
 from foveate.stores.memory import MemoryStore
 from foveate.testing import answer, call, calls, say, user
 from foveate.testing.bodies import check_body
 from foveate.testing.faults import Countdown, FailingStore
 from foveate.testing.strategies import edits, histories
+from foveate.types import Event, Lease, PartRetention
 
 PROVIDERS = ("openai", "anthropic")
 HEADER = "\n### PLUGIN screen CONTEXT ###\n"

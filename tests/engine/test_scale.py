@@ -7,7 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from foveate import BadMessage, Replace, Target, Text, assistant
+from foveate import Text, assistant
+from foveate.edits import Replace, Target
+from foveate.errors import BadMessage
 from foveate.formats import get_format
 from foveate.testing import agent_run
 

@@ -7,15 +7,8 @@ import threading
 
 import pytest
 
-from foveate import (
-    BadMessage,
-    BadSetting,
-    ConflictError,
-    UnknownHandle,
-    Usage,
-    open_async_conversation,
-    open_conversation,
-)
+from foveate import ConflictError, Usage, open_async_conversation, open_conversation
+from foveate.errors import BadMessage, BadSetting, UnknownHandle
 from foveate.stores.memory import MemoryStore
 from foveate.testing import StubAnthropic, StubOpenAI, agent_run, answer, call, calls, chat, say, text_of, user
 

@@ -13,8 +13,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from foveate import BadEdit, BadInput, BadMessage, Conversation, DoesNotFit, open_conversation, prune_tool_outputs
+from foveate import BadInput, Conversation, DoesNotFit, open_conversation, prune_tool_outputs
 from foveate.core.edits import Span, Summarize
+from foveate.errors import BadEdit, BadMessage
 from foveate.ports import Store
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore

@@ -8,26 +8,13 @@ from contextlib import suppress
 
 import pytest
 
-from foveate import (
-    Answer,
-    BadSetting,
-    Hide,
-    NeedsSummary,
-    NoSummary,
-    Pin,
-    Span,
-    StoreError,
-    Summarize,
-    SummaryRequest,
-    Target,
-    Task,
-    View,
-    open_async_conversation,
-    open_conversation,
-)
+from foveate import StoreError, View, open_async_conversation, open_conversation
 from foveate.core.summaries import read_answer
+from foveate.edits import Hide, Pin, Span, Summarize, Target, Task
+from foveate.errors import BadSetting, NoSummary
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
+from foveate.summarizers import Answer, NeedsSummary, SummaryRequest
 from foveate.testing import call, chat, say, user
 from foveate.testing.faults import Countdown, FailingStore
 from foveate.testing.summaries import ScriptedSummarizer

@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 from random import Random
 
-from foveate import BadEdit, assistant, open_conversation
+from foveate import assistant, open_conversation
+from foveate.errors import BadEdit
 from foveate.testing import answer, call, text_of
 
 

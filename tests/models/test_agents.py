@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from foveate import BrokenStream
 from foveate.agents.chat import AsyncChatAgent
 from foveate.agents.events import Answered, Called, Ended, Replied, Said
 from foveate.agents.react import ReActAgent
+from foveate.errors import BrokenStream
 from foveate.testing import Cut, Fails, ScriptedModel, call, calls
 from foveate.testing.server import StubServer
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from foveate import BrokenStream, Message, Reasoning, Text, ToolCall, open_async_conversation, open_conversation
+from foveate import Message, Reasoning, Text, ToolCall, open_async_conversation, open_conversation
 from foveate.core.stamps import Usage
+from foveate.errors import BrokenStream
 from foveate.testing import Cut, ScriptedModel, call, text_of
 from foveate.testing.server import StubServer
 

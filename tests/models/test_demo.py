@@ -107,7 +107,7 @@ def test_what_was_said_is_found_again_after_it_was_summarised_away(folder):
     assert "the port is 8080" in talk.ask("remember: the port is 8080")
     assert talk.ask("what did I say about the port?") == "You said: remember: the port is 8080"
     first = talk.chat.view.entries[0].id
-    talk.chat.edit(foveate.Hide(foveate.Target(first)))
+    talk.chat.edit(foveate.edits.Hide(foveate.edits.Target(first)))
     assert "8080" in talk.ask("what did I say about port 8080")
     assert [call.name for call in talk.calls] == ["expand"]
 

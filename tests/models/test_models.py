@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from foveate import BadSetting, MissingExtra, SummaryRequest, open_model, user
+from foveate import open_model, user
+from foveate.errors import BadSetting, MissingExtra
 from foveate.formats import get_format
 from foveate.models import is_model_name, model_named
 from foveate.models.anthropic import anthropic_model
 from foveate.models.openai import openai_model
-from foveate.summarizers import model_summarizer
+from foveate.summarizers import SummaryRequest, model_summarizer
 from foveate.testing import Fails, ScriptedModel, Slow
 from foveate.testing.server import StubServer
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from foveate import BadSetting, open_model
+from foveate import open_model
+from foveate.errors import BadSetting
 from foveate.models import PROVIDERS
 from foveate.models.openai import openai_model
 from foveate.models.servers import SERVERS, Server, server_at

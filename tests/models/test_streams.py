@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from waiting import with_time
 
-from foveate import BrokenStream, Message, Reasoning, Text, ToolCall, open_model
+from foveate import Message, Reasoning, Text, ToolCall, open_model
 from foveate.core.stamps import Stop
+from foveate.errors import BrokenStream
 from foveate.formats import get_format
 from foveate.models.anthropic import anthropic_model
 from foveate.models.openai import openai_model

@@ -18,13 +18,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import foveate
-from foveate import BadSetting, CompactionFailed, DoesNotFit, Hide, StoreError, Target, Task, Usage, compact_on_overflow
+from foveate import DoesNotFit, StoreError, Usage, compact_on_overflow
 from foveate.core.budget import occupied_tokens, overflows, usable_tokens
 from foveate.core.edits import Pin, Span, Summarize
 from foveate.core.messages import Media, Message, Text
 from foveate.core.rules import check
 from foveate.core.summaries import Answer, NeedsSummary
 from foveate.core.view import Budget, View
+from foveate.edits import Hide, Target, Task
+from foveate.errors import BadSetting, CompactionFailed
 from foveate.formats.openai import OpenAIChat
 from foveate.policies import named
 from foveate.policies.summary_input import summary_input

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from foveate import Conversation, View, check
+from foveate import Conversation, View
 from foveate.core.edits import Replace, Target
 from foveate.core.events import Event
 from foveate.core.messages import (
@@ -41,6 +41,7 @@ from foveate.policies.presets import preset
 from foveate.policies.prune_tool_outputs import prune_tool_outputs
 from foveate.replay import replay
 from foveate.replay.recordings import read_recording
+from foveate.rules import check
 from foveate.testing import answer, call, calls, check_body, say, thought
 from foveate.testing.strategies import histories
 

@@ -10,25 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foveate import (
-    AdditionalContent,
-    BadEdit,
-    BadMessage,
-    BadSetting,
     Conversation,
-    Hide,
     Media,
     Message,
-    PartRetention,
-    Pin,
     PluginRetention,
     Reasoning,
-    Replace,
-    Restore,
-    Target,
     Text,
     ToolResult,
     View,
-    enrich,
     filter_tool_results,
     open_conversation,
     retain_blocks,
@@ -37,9 +26,13 @@ from foveate import (
 from foveate.core.enrich import retained_parts
 from foveate.core.stamps import Retention, Stamp
 from foveate.core.view import Entry
+from foveate.edits import Hide, Pin, Replace, Restore, Target
+from foveate.errors import BadEdit, BadMessage, BadSetting
+from foveate.plugins import AdditionalContent, enrich
 from foveate.stores.memory import MemoryStore
 from foveate.testing import answer, call, say, user
 from foveate.testing.bodies import check_body
+from foveate.types import PartRetention
 
 PROVIDERS = ("openai", "anthropic")
 HEADER = "\n### PLUGIN p CONTEXT ###\n"

@@ -9,13 +9,14 @@ from core.story import ANTHROPIC, Story
 from engine.shells import opened, texts
 from hypothesis import given, settings
 
-from foveate import BadSetting, shrink_to_digest, supersede, when_it_pays
+from foveate import shrink_to_digest, supersede, when_it_pays
 from foveate.core.edits import Pin, Replace, Restore, Target
 from foveate.core.messages import Message, ToolCall, assistant
 from foveate.core.planner import make_plan
 from foveate.core.rules import check
 from foveate.core.view import Budget
 from foveate.digest import digest
+from foveate.errors import BadSetting
 from foveate.policies.in_short import in_short, names_of
 from foveate.testing import answer, call, say, system, text_of, user
 from foveate.testing.strategies import histories

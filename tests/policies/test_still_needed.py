@@ -5,8 +5,9 @@ from __future__ import annotations
 from core.story import Story
 from engine.shells import opened, texts
 
-from foveate import Summarize, checkpoint, compact_on_overflow
+from foveate import checkpoint, compact_on_overflow
 from foveate.core.view import Entry
+from foveate.edits import Summarize
 from foveate.policies.still_needed import still_needed
 from foveate.testing import answer, call, say, system, user
 from foveate.testing.summaries import ScriptedSummarizer

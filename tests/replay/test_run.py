@@ -7,23 +7,17 @@ import json
 import pytest
 from msgspec.structs import asdict, replace
 
-from foveate import (
-    NeedsSummary,
-    Span,
-    Summarize,
-    SummaryRequest,
-    compact_on_overflow,
-    filter_tool_results,
-    prune_tool_outputs,
-)
+from foveate import compact_on_overflow, filter_tool_results, prune_tool_outputs
 from foveate.core.messages import system, user
 from foveate.core.sizes import tokens_of
 from foveate.core.view import Prices
+from foveate.edits import Span, Summarize
 from foveate.errors import DoesNotFit
 from foveate.replay.recordings.recording import Recorded, Recording
 from foveate.replay.result import CallFigures, EditFigures
 from foveate.replay.run import policy_name, replay
 from foveate.stores.memory import MemoryStore
+from foveate.summarizers import NeedsSummary, SummaryRequest
 from foveate.testing.builders import agent_run, answer, call, chat, say, text_of
 
 FIRST = "src/app.py " + "x" * 385  # 396 characters, 99 tokens

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 from msgspec import Struct
 
-from foveate import BadSetting
+from foveate.errors import BadSetting
 from foveate.policies import presets
 from foveate.settings import Settings, load
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import foveate
-from foveate import BadSetting
+from foveate.errors import BadSetting
 from foveate.policies.presets import MECHANISMS
 from foveate.policies.presets.arguments import fit, is_sayable, is_table, parse
 from foveate.settings import load

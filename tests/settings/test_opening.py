@@ -10,7 +10,8 @@ from time import perf_counter
 import pytest
 
 import foveate
-from foveate import BadSetting, open_async_conversation, open_conversation, open_store
+from foveate import open_async_conversation, open_conversation, open_store
+from foveate.errors import BadSetting
 from foveate.testing import answer, call
 
 

@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from foveate import BadSetting, prune_tool_outputs
+from foveate import prune_tool_outputs
+from foveate.errors import BadSetting
 from foveate.policies.presets import toml_file
 
 ABOVE_FILE = (

@@ -15,10 +15,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from foveate import ConflictError, Conversation, Pin, Target, Unpin, open_conversation
+from foveate import ConflictError, Conversation, open_conversation
 from foveate.core.messages import Message, Text, ToolCall, assistant, tool_result, user
 from foveate.core.stamps import Usage
 from foveate.core.summaries import SummaryRequest
+from foveate.edits import Pin, Target, Unpin
 from foveate.testing.bodies import check_body
 
 WINDOW = 6_000

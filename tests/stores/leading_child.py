@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import sys
 
-from foveate import Conversation, StoreRolledBack, compact_on_overflow, open_conversation
-from foveate.errors import ConflictError, StoreError
+from foveate import Conversation, compact_on_overflow, open_conversation
+from foveate.errors import ConflictError, StoreError, StoreRolledBack
 
 
 def say(chat: Conversation, text: str) -> None:

@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from foveate import Conversation, Replace, Span, Summarize, Target, Text, open_conversation, open_store
+from foveate import Conversation, Text, open_conversation, open_store
 from foveate.core import snapshots
 from foveate.core.messages import Message, ToolCall, assistant, tool_result, user
+from foveate.edits import Replace, Span, Summarize, Target
 from foveate.stores.sql import SqlStore
 from foveate.stores.sql import statements as sql
 from foveate.stores.sql.driver import Row, Session

@@ -20,10 +20,10 @@ from patience import impatient
 from postgres_schemas import execute
 from waiting import until
 
-from foveate import StoreRolledBack, open_conversation
+from foveate import open_conversation
 from foveate.archive import head_text, heads_in, verify_head
 from foveate.core.messages import user
-from foveate.errors import StoreError
+from foveate.errors import StoreError, StoreRolledBack
 from foveate.stores.postgres import PostgresStore
 from foveate.testing.rows import chain
 

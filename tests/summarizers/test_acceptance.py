@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import SummaryRequest, assistant, tool_result, user
+from foveate import assistant, tool_result, user
 from foveate.core.messages import Message
-from foveate.summarizers import accept
+from foveate.summarizers import SummaryRequest, accept
 from foveate.summarizers.acceptance import Verdict, length_of
 
 SAID = (

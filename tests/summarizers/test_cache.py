@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from foveate import BadSetting, Summary, SummaryRequest, Task, user
-from foveate.summarizers import cached, digest_history
+from foveate import user
+from foveate.edits import Task
+from foveate.errors import BadSetting
+from foveate.summarizers import Summary, SummaryRequest, cached, digest_history
 from foveate.testing.summaries import ScriptedSummarizer
 
 REQUEST = SummaryRequest("compact", (user("Mend the login, and say how it went. " * 9),), 100)

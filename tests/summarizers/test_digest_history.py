@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from foveate import SummaryRequest, assistant, tool_result, user
+from foveate import assistant, tool_result, user
 from foveate.core.messages import Message, ToolCall
 from foveate.digest import names_in
 from foveate.formats import get_format
-from foveate.summarizers import digest_history, first_characters
+from foveate.summarizers import SummaryRequest, digest_history, first_characters
 from foveate.summarizers.error_lines import error_lines
 from foveate.summarizers.sections import Section, fitted, read_sections
 from foveate.testing.strategies import histories

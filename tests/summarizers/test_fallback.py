@@ -10,23 +10,20 @@ from typing import Any
 import pytest
 from waiting import with_time
 
-from foveate import (
-    BadSetting,
-    NoSummary,
-    Summarize,
+from foveate import assistant, compact_on_overflow, open_async_conversation, open_conversation, tool_result, user
+from foveate.core.messages import Message, ToolCall
+from foveate.edits import Summarize, Task
+from foveate.errors import BadSetting, NoSummary
+from foveate.formats import get_format
+from foveate.summarizers import (
     Summary,
     SummaryRequest,
-    Task,
-    assistant,
-    compact_on_overflow,
-    open_async_conversation,
-    open_conversation,
-    tool_result,
-    user,
+    checked,
+    digest_history,
+    fallback,
+    first_characters,
+    model_summarizer,
 )
-from foveate.core.messages import Message, ToolCall
-from foveate.formats import get_format
-from foveate.summarizers import checked, digest_history, fallback, first_characters, model_summarizer
 from foveate.summarizers.fallback import name_of
 from foveate.testing import BodyChecker, ScriptedModel, text_of
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import BadSetting, SummaryRequest
 from foveate.core.messages import Message
-from foveate.summarizers import first_characters
+from foveate.errors import BadSetting
+from foveate.summarizers import SummaryRequest, first_characters
 from foveate.testing import agent_run, answer, calls, chat, say, user
 from foveate.testing.strategies import histories
 from foveate.testing.summaries import ScriptedSummarizer

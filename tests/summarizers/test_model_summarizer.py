@@ -14,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from foveate import BadSetting, Summary, SummaryRequest, Task, assistant, tool_result, user
+from foveate import assistant, tool_result, user
 from foveate.core.messages import Media, Message, Reasoning, ToolCall
+from foveate.edits import Task
+from foveate.errors import BadSetting
 from foveate.formats import get_format
-from foveate.summarizers import model_summarizer
+from foveate.summarizers import Summary, SummaryRequest, model_summarizer
 from foveate.summarizers.templates import SHIPPED, Templates, fenced
 from foveate.summarizers.transcript import MOST_PARTS, parts_of
 from foveate.testing import BodyChecker, ScriptedModel, text_of

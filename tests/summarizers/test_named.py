@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from foveate import BadSetting, MissingExtra, Summary, SummaryRequest, open_conversation, user
+from foveate import open_conversation, user
+from foveate.errors import BadSetting, MissingExtra
 from foveate.models.anthropic import AnthropicModel
 from foveate.settings import load
-from foveate.summarizers import first_characters, summarizer_named
+from foveate.summarizers import Summary, SummaryRequest, first_characters, summarizer_named
 from foveate.testing import BodyChecker, StubAnthropic, agent_run, text_of
 from foveate.wiring import open_summarizer
 

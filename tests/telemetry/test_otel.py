@@ -16,18 +16,10 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from foveate import (
-    BadSetting,
-    Conversation,
-    MissingExtra,
-    Span,
-    Summarize,
-    Usage,
-    compact_on_overflow,
-    open_async_conversation,
-    open_conversation,
-)
+from foveate import Conversation, Usage, compact_on_overflow, open_async_conversation, open_conversation
 from foveate.core.messages import ToolCall, assistant, tool_result
+from foveate.edits import Span, Summarize
+from foveate.errors import BadSetting, MissingExtra
 from foveate.stores.memory import MemoryStore
 from foveate.telemetry import instrument
 

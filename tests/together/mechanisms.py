@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from foveate import Conversation, Lease, Message, PartRetention, Policy, SummaryRequest, Text, open_conversation
+from foveate import Conversation, Message, Policy, Text, open_conversation
 from foveate.policies.checkpoint import checkpoint
 from foveate.policies.compact_on_overflow import compact_on_overflow
 from foveate.policies.dedupe import dedupe
@@ -18,7 +18,9 @@ from foveate.policies.recap_batches import recap_batches
 from foveate.policies.retain_blocks import retain_blocks
 from foveate.policies.shrink_to_digest import shrink_to_digest
 from foveate.ports import Store
+from foveate.summarizers import SummaryRequest
 from foveate.testing import answer, call, calls, say, user
+from foveate.types import Lease, PartRetention
 
 WINDOW = 100_000
 

@@ -12,21 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foveate import (
-    BadInput,
-    Conversation,
-    DoesNotFit,
-    Entry,
-    Message,
-    Summarize,
-    SummaryRequest,
-    Task,
-    View,
-    open_conversation,
-)
+from foveate import BadInput, Conversation, DoesNotFit, Entry, Message, View, open_conversation
 from foveate.core.rules import check
 from foveate.core.wire import encode_message, encode_record
+from foveate.edits import Summarize, Task
 from foveate.stores.memory import MemoryStore
+from foveate.summarizers import SummaryRequest
 from foveate.testing.bodies import check_body
 from foveate.testing.strategies import histories, runs
 

@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from foveate import Conversation, Message, SummaryRequest, Task, open_conversation, tool_result
+from foveate import Conversation, Message, open_conversation, tool_result
 from foveate.core.budget import measure_excess
-from foveate.summarizers import digest_history
+from foveate.edits import Task
+from foveate.summarizers import SummaryRequest, digest_history
 from foveate.testing import StubAnthropic, StubOpenAI, agent_run, call, text_of
 from foveate.testing.background import HandCranked
 

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from foveate import Replace
+from foveate.edits import Replace
 from foveate.testing.bodies import check_body
 
 from .mechanisms import MECHANISMS, opened, story, told

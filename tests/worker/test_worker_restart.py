@@ -15,9 +15,10 @@ import pytest
 pytest.importorskip("procrastinate", reason="procrastinate is not installed (the extra `worker`)")
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
-from foveate import SummaryRequest, open_conversation
+from foveate import open_conversation
 from foveate.core.edits import Summarize
 from foveate.errors import StoreError
+from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of
 from foveate.worker import Worker, enqueue, job_states
 

@@ -18,8 +18,9 @@ from .text import complain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .. import Conversation, Fix
+    from .. import Conversation
     from ..core.messages import Message
+    from ..types import Fix
 
 __all__ = ["repair"]
 
@@ -89,7 +90,7 @@ def legal_copy(messages: Sequence[Message], provider: str) -> tuple[dict[str, An
 
     What the provider would have left out because it is another's (reasoning, blocks of its own kinds) is told as text.
     """
-    from .. import Fix
+    from ..types import Fix
 
     view = _opened(messages, provider).view
     shown = {entry.position: entry.message for entry in view if entry.source is not None}

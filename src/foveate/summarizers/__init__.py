@@ -13,6 +13,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ..core.summaries import Answer, NeedsSummary, Summary, SummaryRequest
 from ..errors import BadSetting
 from ..ports import Summarizer
 from .fallback import checked, fallback
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KNOWN",
+    "Answer",
+    "NeedsSummary",
+    "Summary",
+    "SummaryRequest",
     "accept",
     "cached",
     "checked",

@@ -10,9 +10,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foveate import AsyncLoopAgent, Lease, Limits, LoopAgent
+from foveate import AsyncLoopAgent, Limits, LoopAgent
 from foveate.agents import Outcome, tool
 from foveate.testing import ScriptedModel
+from foveate.types import Lease
 
 from .said import act, ask, done, expand, fail, hand, next_step, options, texts, think
 

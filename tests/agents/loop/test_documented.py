@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from foveate import Lease, LoopAgent, MessageLifecycleEvent, open_store
+from foveate import LoopAgent, open_store
 from foveate.agents import Called, Tool, tool
+from foveate.agents.lifecycle import MessageLifecycleEvent
 from foveate.core.catalog import Action, Binding, Prompt
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel
+from foveate.types import Lease
 
 from .said import act, done, expand, made, options, run_both, texts, think
 

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from foveate import BadSetting, Lease, Media, Text, open_store
+from foveate import Media, Text, open_store
 from foveate.agents.actions import Leases, leases_of, one_message, result_message
 from foveate.agents.tools import Tool, tool
 from foveate.core.catalog import Action, Binding, Prompt
+from foveate.errors import BadSetting
 from foveate.ports import Database
+from foveate.types import Lease
 
 from .said import act, done, made, texts, think
 

@@ -9,25 +9,14 @@ from typing import Any
 
 import pytest
 
-from foveate import (
-    AsyncLoopAgent,
-    BadInput,
-    BadSetting,
-    Lease,
-    Limits,
-    LoopAgent,
-    Media,
-    Pin,
-    Target,
-    Text,
-    View,
-    expire_results,
-    open_store,
-)
+from foveate import AsyncLoopAgent, BadInput, Limits, LoopAgent, Media, Text, View, expire_results, open_store
 from foveate.agents import Answered, Called, Ended, Replied, Said, tool
 from foveate.agents.plugins import TodoList
 from foveate.core.catalog import Prompt
+from foveate.edits import Pin, Target
+from foveate.errors import BadSetting
 from foveate.testing import ScriptedModel, call
+from foveate.types import Lease
 
 from .said import act, ask, done, expand, fail, made, next_step, options, run_both, texts, think
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from foveate import BadSetting, LoopAgent, MissingExtra
+from foveate import LoopAgent
 from foveate.agents.prompting import Helper, system_prompt
 from foveate.agents.step_form import read_step
 from foveate.agents.tools import tool
+from foveate.errors import BadSetting, MissingExtra
 
 from .said import act, done, made, think
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from foveate import AsyncLoopAgent, BadInput, Lease, Limits, LoopAgent, open_store
+from foveate import AsyncLoopAgent, BadInput, Limits, LoopAgent, open_store
 from foveate.agents import Replied, tool
 from foveate.core.messages import assistant, user
 from foveate.core.runs import AgentRun
@@ -24,6 +24,7 @@ from foveate.errors import StoreError
 from foveate.ports import Database
 from foveate.testing import ScriptedModel
 from foveate.testing.faults import Countdown, FailingDatabase
+from foveate.types import Lease
 
 from .said import act, ask, done, expand, fail, hand, made, next_step, options, texts, think
 

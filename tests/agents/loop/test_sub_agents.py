@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from foveate import AsyncLoopAgent, BadSetting, Lease, Limits, LoopAgent, open_conversation, open_store
+from foveate import AsyncLoopAgent, Limits, LoopAgent, open_conversation, open_store
 from foveate.agents import Answered, Called, Ended, Inside, tool
 from foveate.core.catalog import Action, Binding
+from foveate.errors import BadSetting
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel
+from foveate.types import Lease
 
 from .said import act, ask, done, expand, fail, hand, made, options, run_both, texts, think
 

@@ -1,0 +1,7 @@
+"""Rules of the providers: check a view, and find the places where it can be cut."""
+
+from __future__ import annotations
+
+from .core.rules import Violation, check, cut_points
+
+__all__ = ["Violation", "check", "cut_points"]

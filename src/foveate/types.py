@@ -1,0 +1,29 @@
+"""Types of the values that calls return or take, for annotations and for values made by hand."""
+
+from __future__ import annotations
+
+from .core.context import Context
+from .core.events import Event
+from .core.messages import Extra, Part
+from .core.profiles import Profile
+from .core.stamps import Lease, PartRetention, Stamp
+from .core.totals import Totals
+from .core.view import CallContext, Prices
+from .shell import Fix, HistoryEntry, RepairReport
+
+__all__ = [
+    "CallContext",
+    "Context",
+    "Event",
+    "Extra",
+    "Fix",
+    "HistoryEntry",
+    "Lease",
+    "Part",
+    "PartRetention",
+    "Prices",
+    "Profile",
+    "RepairReport",
+    "Stamp",
+    "Totals",
+]
