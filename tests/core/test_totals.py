@@ -318,8 +318,8 @@ def test_what_was_summed_up_along_the_way_is_what_is_summed_up_anew(data: st.Dat
             chat.append(message)
         if not len(chat):
             continue
-        match data.draw(st.sampled_from(["", "", "settle", "edit", "erase", "expand"])):
-            case "settle":
+        match data.draw(st.sampled_from(["", "", "prepare", "edit", "erase", "expand"])):
+            case "prepare":
                 with suppress(BadInput, DoesNotFit):
                     chat.prepare()
             case "edit":

@@ -99,7 +99,7 @@ class Prepares(RuleBasedStateMachine):
         self.said[self.chat.name].append(message)
 
     @rule()
-    def settle(self) -> None:
+    def prepare(self) -> None:
         try:
             view = self.chat.prepare()
         except (BadInput, DoesNotFit):  # Nothing to send; or what was pinned by hand fills the window.

@@ -102,7 +102,7 @@ class Live(RuleBasedStateMachine):
     def answers_and_calls(self, who: int, size: int, is_measured: bool) -> None:
         self.count += 1
         name = f"a{self.count}"
-        self.does(who, "settle")
+        self.does(who, "prepare")
         usage = Usage(100 + 7 * self.count, 0, 0, 20) if is_measured else None
         self.does(who, "record", calls(name, f"b{self.count}", text=f"recap - looked at {name}"), usage=usage)
         found = [answer(name, f"{name} has a line.\n" * size), answer(f"b{self.count}", "Nothing. " * 9)]
@@ -110,12 +110,12 @@ class Live(RuleBasedStateMachine):
 
     @rule(who=st.integers(0, 1))
     def answers(self, who: int) -> None:
-        self.does(who, "settle")
+        self.does(who, "prepare")
         self.does(who, "record", say("recap - done\n" + "At length. " * 20))
 
     @rule(who=st.integers(0, 1))
     def settles(self, who: int) -> None:
-        self.does(who, "settle")
+        self.does(who, "prepare")
 
     # ----------------------------------------------------------------------------------------------------- what is done
 

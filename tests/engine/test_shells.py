@@ -123,7 +123,6 @@ def test_a_stale_commit_is_planned_anew():
     view = other.prepare()
     assert texts(view) == texts(one.view)
     assert len(one.receipts()) == 1
-    assert ConflictError is not ConflictError
 
 
 def test_what_the_provider_measured_corrects_the_budget():

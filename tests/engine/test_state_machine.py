@@ -63,7 +63,7 @@ class TwoStores(RuleBasedStateMachine):
 
     @rule()
     def settle(self) -> None:
-        self.both("settle")
+        self.both("prepare")
 
     @rule(data=st.data())
     def edit(self, data: st.DataObject) -> None:

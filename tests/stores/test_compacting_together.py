@@ -89,7 +89,7 @@ def test_f35_of_two_who_compact_at_the_same_moment_one_does_and_the_other_finds_
         talk(one, 11)
         one.append(user("now"))
         with opened(url, summarizer=summarizer) as other:
-            views = together(one.settle, other.settle)
+            views = together(one.prepare, other.prepare)
             assert [[entry.kind for entry in view].count("summary") for view in views] == [1, 1]
             assert summarizer.asked == 2
             said = [row.message.text for row in one.history()]
