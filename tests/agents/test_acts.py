@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from foveate.agents.acts import Act, Begin, Do, Hear, Left, Next, TookTooLong, perform, perform_async
-from foveate.agents.events import Said, Thought
+from foveate.agents.events import ReasoningDelta, TextDelta
 from foveate.errors import BadSetting
 from foveate.ports import Delta, Whole
 
@@ -40,11 +40,11 @@ def raising(error: BaseException) -> Callable[[], object]:
 def test_wishes_are_answered_and_events_are_told():
     def act(noted: list[Any]) -> Act[int]:
         noted.append((yield Do(lambda: 3)))
-        yield Said("a")
+        yield TextDelta("a")
         noted.append((yield Do(lambda: 4, is_slow=True)))
         return 5
 
-    assert both(act) == [3, 4, Said("a")]
+    assert both(act) == [3, 4, TextDelta("a")]
     assert heard(act([]))[1] == 5
 
 
@@ -55,9 +55,9 @@ def test_what_a_wish_raises_is_raised_in_the_act():
                 yield Do(raising(KeyError("x")), is_slow=is_slow)
             except KeyError as error:
                 noted.append(repr(error))
-        yield Said("on")
+        yield TextDelta("on")
 
-    assert both(act) == ["KeyError('x')", "KeyError('x')", Said("on")]
+    assert both(act) == ["KeyError('x')", "KeyError('x')", TextDelta("on")]
 
 
 def test_what_the_act_raises_is_raised_to_whoever_performs_it():
@@ -94,7 +94,7 @@ def test_a_stream_is_told_in_pieces_and_answered_with_the_whole():
     def act(noted: list[Any]) -> Act[None]:
         noted.append((yield Hear(lambda: iter(PIECES))))
 
-    assert both(act) == ["all", Thought("hm"), Said("a")]
+    assert both(act) == ["all", ReasoningDelta("hm"), TextDelta("a")]
 
 
 def test_a_stream_for_asyncio_is_followed_there_and_refused_elsewhere():
@@ -107,7 +107,7 @@ def test_a_stream_for_asyncio_is_followed_there_and_refused_elsewhere():
     def act() -> Act[None]:
         noted.append((yield Hear(pieces)))
 
-    assert heard_async(act) == [Thought("hm"), Said("a")]
+    assert heard_async(act) == [ReasoningDelta("hm"), TextDelta("a")]
     assert noted == ["all"]
     with pytest.raises(BadSetting, match="streams for asyncio"):
         heard(act())
@@ -143,12 +143,12 @@ def test_whoever_leaves_closes_the_stream_and_the_act_writes_down_its_end():
         try:
             yield from inner()
         except Left:
-            yield Said("unheard")
+            yield TextDelta("unheard")
             yield Do(lambda: noted.append("outer"))
             raise
 
     performed = perform(act())
-    assert next(performed) == Thought("hm")
+    assert next(performed) == ReasoningDelta("hm")
     performed.close()
     assert noted == ["closed", "inner", "outer"]
 
@@ -164,7 +164,7 @@ def test_whoever_leaves_closes_the_stream_and_the_act_writes_down_its_end():
 
 def test_an_act_that_was_not_begun_is_closed_without_a_word():
     def act() -> Act[None]:
-        yield Said("never")
+        yield TextDelta("never")
 
     perform(act()).close()
     asyncio.run(perform_async(act()).aclose())
@@ -305,7 +305,7 @@ def test_a_batch_that_is_left_begins_no_more_calls():
 
     def act() -> Act[None]:
         yield Begin(tuple((lambda n=n: call(n)) for n in range(3)), at_most=1)
-        yield Said("begun")
+        yield TextDelta("begun")
         yield Next()
 
     performed = perform(act())

@@ -40,7 +40,7 @@ def begun(store: Store, folder: Path) -> None:
     with agent(store, folder) as one:
         left = one.stream("Go.")
         for event in left:
-            if type(event).__name__ == "Called":
+            if type(event).__name__ == "ToolCalled":
                 break
         left.close()
         assert len(one.conversation.open_calls()) == 3
@@ -211,14 +211,14 @@ def taken_over(store: Store, folder: Path, when: str, **late: Any) -> tuple[obje
         return None, said
 
 
-@pytest.mark.parametrize("when", ["Called", "Answered", "Replied"])
+@pytest.mark.parametrize("when", ["ToolCalled", "ToolAnswered", "ModelReplied"])
 def test_one_that_was_taken_for_dead_and_is_not_does_nothing_any_more(tmp_path: Path, when: str):
     store = MemoryStore()
     begun(store, tmp_path)
     error, said = taken_over(store, tmp_path, when)
     assert isinstance(error, ConversationBusy), error
     # What was begun and had not ended, nobody knows of; what was not begun is done by the one that took over.
-    begun_before = {"Called": [], "Answered": [1, 2], "Replied": []}[when]
+    begun_before = {"ToolCalled": [], "ToolAnswered": [1, 2], "ModelReplied": []}[when]
     expected = ["seen a", "sent x", "sent y", "sent z", "seen b"]
     for place, (text, wanted) in enumerate(zip(said, expected, strict=True)):
         assert text == wanted or (place in begun_before and "not known" in text)
@@ -245,7 +245,7 @@ def test_what_plugins_say_is_not_said_once_more_by_one_that_was_taken_over():
 
     with made(call("c1", "look"), "Never asked.") as first, made("Done.") as second:
         working = first.stream("Go.")
-        next(event for event in working if type(event).__name__ == "Answered")
+        next(event for event in working if type(event).__name__ == "ToolAnswered")
         ended(first._talker._hold.owner)
         assert second.resume().text == "Done."
         with pytest.raises(ConversationBusy):
@@ -299,7 +299,7 @@ def test_calls_that_wait_for_their_turn_are_not_made_any_more_by_one_that_was_ta
 
     def listen(event: object, agent: Any) -> None:
         owner[:] = [agent._talker._hold.owner]
-        if type(event).__name__ == "Answered":
+        if type(event).__name__ == "ToolAnswered":
             is_told.set()
 
     def send(to: str) -> str:

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from foveate import AsyncReActAgent, ChatAgent, Limits
-from foveate.agents.events import Ended, Said
+from foveate.agents.events import RunEnded, TextDelta
 from foveate.testing import ScriptedModel, call, calls
 from foveate.testing.server import StubServer
 
@@ -39,8 +39,8 @@ def test_an_agent_is_made_of_a_name_and_works_whole_and_streaming_and_awaited(
             assert (outcome.text, outcome.run.turns, outcome.run.cost) == ("Three.", 2, 1.0)
             assert agent.conversation.budget.window > 100_000  # As the model's name says.
             events = list(agent.stream("Bye."))
-        assert "".join(event.text for event in events if isinstance(event, Said)) == "Bye for now."
-        assert isinstance(events[-1], Ended)
+        assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Bye for now."
+        assert isinstance(events[-1], RunEnded)
         assert asyncio.run(play()) == "Three again."
         assert server.illegal == []
         assert len(server.received) == 5

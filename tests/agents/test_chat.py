@@ -23,7 +23,15 @@ from foveate import (
     open_conversation,
     tool,
 )
-from foveate.agents.events import Answered, Called, Changed, Ended, Replied, Said, Thought
+from foveate.agents.events import (
+    ModelReplied,
+    ReasoningDelta,
+    RunEnded,
+    TextDelta,
+    ToolAnswered,
+    ToolCalled,
+    ViewChanged,
+)
 from foveate.agents.react import INSTRUCTION
 from foveate.errors import BadSetting
 from foveate.expansion import EXPAND_INSTRUCTION
@@ -81,13 +89,13 @@ def test_a_stream_tells_everything_in_its_order():
     script = [thought("Add them.", calls(call("c1", "add", a=2, b=3), text="Let me see.")), say("It is 5.")]
     with agent(script, tools=[add]) as one:
         events = list(one.stream("2 + 3?"))
-        assert "".join(event.text for event in events if isinstance(event, Said)) == "Let me see.It is 5."
-        assert "".join(event.text for event in events if isinstance(event, Thought)) == "Add them."
-        kinds = [type(event) for event in events if not isinstance(event, Said | Thought)]
-        assert kinds == [Replied, Called, Answered, Replied, Ended]
-        assert [event.turn for event in events if isinstance(event, Replied)] == [1, 2]
+        assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Let me see.It is 5."
+        assert "".join(event.text for event in events if isinstance(event, ReasoningDelta)) == "Add them."
+        kinds = [type(event) for event in events if not isinstance(event, TextDelta | ReasoningDelta)]
+        assert kinds == [ModelReplied, ToolCalled, ToolAnswered, ModelReplied, RunEnded]
+        assert [event.turn for event in events if isinstance(event, ModelReplied)] == [1, 2]
         ended = events[-1]
-        assert isinstance(ended, Ended)
+        assert isinstance(ended, RunEnded)
         assert ended.outcome.text == "It is 5."
 
 
@@ -98,7 +106,7 @@ def test_changes_of_the_view_are_told():
 
     script = [*(call(f"c{n}", "read") for n in range(6)), "Done."]
     with agent(script, tools=[read], policy="keep-last-2") as one:
-        changes = [event.receipt for event in one.stream("Read.") if isinstance(event, Changed)]
+        changes = [event.receipt for event in one.stream("Read.") if isinstance(event, ViewChanged)]
         assert changes == one.conversation.receipts()
         assert len(changes) == 4
 
@@ -106,7 +114,7 @@ def test_changes_of_the_view_are_told():
 def test_whoever_stops_listening_stops_the_run_and_the_next_one_goes_on():
     with agent([call("c1", "add", a=1, b=1), "Two.", "Fine."], tools=[add]) as one:
         for event in one.stream("1 + 1?"):
-            if isinstance(event, Replied):
+            if isinstance(event, ModelReplied):
                 break
         run = one.conversation.runs()[0]
         assert (run.state, run.reason) == ("stopped", "whoever listened went away")
@@ -337,8 +345,8 @@ def test_a_model_that_cannot_stream_is_told_in_one_piece():
             self.complete = ScriptedModel(["Hello there."]).complete
 
     with ChatAgent(Plain(), **plain()) as one:
-        assert [event.text for event in one.stream("Hi.") if isinstance(event, Said)] == ["Hello there."]
-        assert not [event for event in one.stream() if isinstance(event, Said)]
+        assert [event.text for event in one.stream("Hi.") if isinstance(event, TextDelta)] == ["Hello there."]
+        assert not [event for event in one.stream() if isinstance(event, TextDelta)]
 
 
 def test_options_are_said_with_every_request():
@@ -363,7 +371,7 @@ def test_a_react_agent_works_on_a_task_until_it_is_done():
     with ReActAgent(model, tools=[add], **plain()) as one:
         assert one.run("Add 1 and 2, and 3 and 4.").text == "3 and 7."
         assert model.requests[0]["messages"][0]["content"] == f"{INSTRUCTION}\n\n{EXPAND_INSTRUCTION}"
-        assert [event.outcome.text for event in one.stream() if isinstance(event, Ended)] == ["3 and 7."]
+        assert [event.outcome.text for event in one.stream() if isinstance(event, RunEnded)] == ["3 and 7."]
 
 
 @pytest.mark.parametrize("answer", ['{"value":5}', 'It is:\n```json\n{"value": "5"}\n```\n'])
@@ -394,7 +402,7 @@ def test_the_async_agent_does_the_same():
         async with async_agent([call("c1", "add", a=2, b=3), "It is 5.", "Yes."], tools=[add]) as one:
             assert (await one.send("2 + 3?")).text == "It is 5."
             events = [event async for event in one.stream("Sure?")]
-            assert "".join(event.text for event in events if isinstance(event, Said)) == "Yes."
+            assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "Yes."
             assert (await one.resume()).text == "Yes."
             assert [run.state for run in await one.conversation.runs()] == ["done", "done"]
 
@@ -447,7 +455,7 @@ def test_an_async_stream_that_is_left_is_closed():
         async with async_agent([call("c1", "add", a=1, b=1), "Two."], tools=[add]) as one:
             async with aclosing(one.stream("1 + 1?")) as events:
                 async for event in events:
-                    if isinstance(event, Called):
+                    if isinstance(event, ToolCalled):
                         break
             assert (await one.conversation.runs())[0].state == "stopped"
             assert (await one.resume()).text == "Two."

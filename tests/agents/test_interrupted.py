@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from foveate import AsyncChatAgent, BadInput, ChatAgent, StoreError, tool
-from foveate.agents.events import Answered, Called
+from foveate.agents.events import ToolAnswered, ToolCalled
 from foveate.agents.limits import Limits
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel, call, calls
@@ -272,8 +272,8 @@ def test_a_result_that_was_kept_is_appended_without_a_call():
             assert "tool" not in [role for role, _ in told(two.conversation)]
     with agent(asks, tools=world.tools(), store=kept) as two:
         events = list(two.stream())
-        called = [event.call.call_id for event in events if isinstance(event, Called)]
-        answered = [event.call.call_id for event in events if isinstance(event, Answered)]
+        called = [event.call.call_id for event in events if isinstance(event, ToolCalled)]
+        answered = [event.call.call_id for event in events if isinstance(event, ToolAnswered)]
     assert called == ["c2", "c3", "c4", "c5"]
     assert answered == ["c1", "c2", "c3", "c4", "c5"]
     assert world.done["look a"] == 1

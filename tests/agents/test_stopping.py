@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from foveate import ChatAgent, LoopAgent, ReActAgent, tool
-from foveate.agents import Replied
+from foveate.agents import ModelReplied
 from foveate.agents.stopping import GO_ON
 from foveate.core.stamps import Stop
 from foveate.errors import StoreError
@@ -39,7 +39,7 @@ def test_why_a_reply_ended_is_kept_with_it(provider: str):
         expected = [Stop("calls", said), Stop("other", "tired")]
         replies = [row for row in one.conversation.history() if row.message.role == "assistant"]
         assert [row.stamp.stop for row in replies] == expected
-        assert [event.stop for event in events if isinstance(event, Replied)] == expected
+        assert [event.stop for event in events if isinstance(event, ModelReplied)] == expected
         assert one.conversation.runs()[0].state == "done"
         assert one.conversation.verify() == []
 
@@ -248,13 +248,13 @@ def test_a_loop_agent_ends_with_a_refusal():
 
 
 def test_chat_shows_that_an_answer_was_cut(capsys: pytest.CaptureFixture[str]):
-    from foveate.agents import Ended, Outcome
+    from foveate.agents import Outcome, RunEnded
     from foveate.cli.chat.rendering import Shown, shown
     from foveate.core.runs import AgentRun
 
     def line(state: Any, reason: str) -> str:
         run = AgentRun("r1", "chat", "one", state=state, reason=reason)
-        return "".join(piece.text for piece in shown(Shown(), Ended(Outcome("", run)))[1])
+        return "".join(piece.text for piece in shown(Shown(), RunEnded(Outcome("", run)))[1])
 
     assert "its answer was cut off, for it was as long as it may be. /resume goes on" in line("stopped", "length")
     assert "the model refuses to answer" in line("failed", "refusal")

@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate import Message, Receipt, Text, ToolCall, ToolResult, Usage, assistant
-from foveate.agents.events import Answered, Called, Changed, Ended, Outcome, Replied, Said, Thought
+from foveate.agents.events import (
+    ModelReplied,
+    Outcome,
+    ReasoningDelta,
+    RunEnded,
+    TextDelta,
+    ToolAnswered,
+    ToolCalled,
+    ViewChanged,
+)
 from foveate.cli.chat.rendering import (
     Notice,
     Question,
@@ -47,12 +56,12 @@ def styles(*events: Told) -> list[tuple[str, str]]:
     return found
 
 
-def replied(message: Message) -> Replied:
-    return Replied(message, "id", Usage(), 1, 0.5)
+def replied(message: Message) -> ModelReplied:
+    return ModelReplied(message, "id", Usage(), 1, 0.5)
 
 
-def ended(state: str = "done", reason: str = "") -> Ended:
-    return Ended(Outcome("", AgentRun("r", "chat", "c", state=state, reason=reason)))  # type: ignore[arg-type]
+def ended(state: str = "done", reason: str = "") -> RunEnded:
+    return RunEnded(Outcome("", AgentRun("r", "chat", "c", state=state, reason=reason)))  # type: ignore[arg-type]
 
 
 READ = ToolCall("c1", "read_file", '{"path": "a.md", "start_line": 3}')
@@ -73,17 +82,17 @@ CONTEXT = Context(
 
 def test_a_whole_answer_with_its_calls_reads_like_this():
     events = [
-        Thought("Which file?"),
-        Thought(" This one."),
-        Said("I look"),
-        Said(" at it."),
+        ReasoningDelta("Which file?"),
+        ReasoningDelta(" This one."),
+        TextDelta("I look"),
+        TextDelta(" at it."),
         replied(assistant("I look at it.", READ)),
-        Called(READ),
-        Answered(READ, ToolResult("c1", (Text("x" * 400),)), 0.26),
-        Answered(READ, ToolResult("c1", (Text("There is no\nfile a.md."),), "error"), 0.1),
-        Changed(RECEIPT),
-        Said("It has\n"),
-        Said("400 letters.\n"),
+        ToolCalled(READ),
+        ToolAnswered(READ, ToolResult("c1", (Text("x" * 400),)), 0.26),
+        ToolAnswered(READ, ToolResult("c1", (Text("There is no\nfile a.md."),), "error"), 0.1),
+        ViewChanged(RECEIPT),
+        TextDelta("It has\n"),
+        TextDelta("400 letters.\n"),
         replied(assistant("It has\n400 letters.\n")),
         ended(),
         CONTEXT,
@@ -106,38 +115,38 @@ def test_an_answer_that_did_not_stream_is_shown_when_it_is_there():
 
 
 def test_an_answer_that_streamed_is_not_shown_twice():
-    assert told(Said("All"), Said(" at once."), replied(assistant("All at once."))) == "All at once.\n"
-    assert told(Said("First."), replied(assistant("First.")), replied(assistant("Second."))) == "First.\nSecond.\n"
+    assert told(TextDelta("All"), TextDelta(" at once."), replied(assistant("All at once."))) == "All at once.\n"
+    assert told(TextDelta("First."), replied(assistant("First.")), replied(assistant("Second."))) == "First.\nSecond.\n"
 
 
 def test_a_call_that_the_conversation_answers_itself_is_told_of():
     call = ToolCall("c", "expand", '{"handle":"m12"}')
-    assert told(Said("I look."), replied(assistant("I look.", call))) == "I look.\n  * expand m12\n"
+    assert told(TextDelta("I look."), replied(assistant("I look.", call))) == "I look.\n  * expand m12\n"
 
 
 def test_what_is_waited_for_is_known_and_is_no_part_of_what_is_told():
-    waited = [Waiting(), Called(READ), Answered(READ, ToolResult("c1"), 0.1), Changed(RECEIPT)]
+    waited = [Waiting(), ToolCalled(READ), ToolAnswered(READ, ToolResult("c1"), 0.1), ViewChanged(RECEIPT)]
     assert [waits_for(event) for event in waited] == ["...", "read_file a.md start_line=3 ...", "...", "..."]
-    assert [waits_for(event) for event in (Said("a"), replied(assistant("a")), ended(), Notice("a"))] == [""] * 4
-    assert told(Waiting(), Called(READ), Waiting()) == ""
+    assert [waits_for(event) for event in (TextDelta("a"), replied(assistant("a")), ended(), Notice("a"))] == [""] * 4
+    assert told(Waiting(), ToolCalled(READ), Waiting()) == ""
 
 
 def test_a_limit_and_a_failure_say_what_they_are():
     assert told(ended("stopped", "turns")) == (
         "  Stopped: it has called the model as often as it may. /resume goes on.\n"
     )
-    assert told(Said("Half"), ended("failed", "no answer")) == "Half\n  It did not get through: no answer\n"
+    assert told(TextDelta("Half"), ended("failed", "no answer")) == "Half\n  It did not get through: no answer\n"
 
 
 def test_what_an_undo_did_is_not_offered_to_be_undone():
     receipt = Receipt(6, 6, 7, 0, "undo", (), (Hide(Target("m")),), 900, 8_400, 0, 0)
-    assert told(Changed(receipt)) == "  ~ undo: 1 edit, 900 -> 8,400 tokens\n"
+    assert told(ViewChanged(receipt)) == "  ~ undo: 1 edit, 900 -> 8,400 tokens\n"
 
 
 def test_what_is_beside_the_answer_is_dim_and_what_failed_is_red():
-    assert styles(Thought("Hm.")) == [("Hm.", "dim italic")]
-    assert styles(Changed(RECEIPT))[0][1] == "dim"
-    bad = Answered(READ, ToolResult("c1", (Text("no"),), "error"), 0.1)
+    assert styles(ReasoningDelta("Hm.")) == [("Hm.", "dim italic")]
+    assert styles(ViewChanged(RECEIPT))[0][1] == "dim"
+    bad = ToolAnswered(READ, ToolResult("c1", (Text("no"),), "error"), 0.1)
     assert [style for _, style in styles(bad)] == ["red", "", "red"]
     assert styles(Notice("Hear, hear.", "yellow")) == [("Hear, hear.\n", "yellow")]
 
@@ -209,12 +218,12 @@ NASTY = "\x1b]0;owned\x07\x1b[2J\r\x08\x9b31m\u202egnp.exe\ud83d\x7f"
 @pytest.mark.parametrize(
     "event",
     [
-        Said(NASTY),
-        Thought(NASTY),
+        TextDelta(NASTY),
+        ReasoningDelta(NASTY),
         Notice(NASTY),
         replied(assistant(NASTY)),
-        Answered(ToolCall("c", NASTY, f'{{"a": "{NASTY}"}}'), ToolResult("c", (Text(NASTY),), "error"), 1.0),
-        Answered(ToolCall("c", "t", NASTY), ToolResult("c", (Text(NASTY),)), 1.0),
+        ToolAnswered(ToolCall("c", NASTY, f'{{"a": "{NASTY}"}}'), ToolResult("c", (Text(NASTY),), "error"), 1.0),
+        ToolAnswered(ToolCall("c", "t", NASTY), ToolResult("c", (Text(NASTY),)), 1.0),
         ended("failed", NASTY),
         Question(ToolCall("c", NASTY, NASTY)),
     ],
@@ -228,10 +237,14 @@ def test_nothing_that_was_written_elsewhere_steers_the_terminal(event, capsys):
     assert printed.strip()
 
 
-@given(st.lists(st.sampled_from(["a", "b\n", "\n", "", " "]).map(Said) | st.just(Thought("t")) | st.just(CONTEXT)))
+@given(
+    st.lists(
+        st.sampled_from(["a", "b\n", "\n", "", " "]).map(TextDelta) | st.just(ReasoningDelta("t")) | st.just(CONTEXT)
+    )
+)
 def test_whatever_comes_no_word_is_lost_and_the_meter_has_a_line_of_its_own(events):
     text = told(*events)
     for letter in "abt":
-        said = sum(event.text.count(letter) for event in events if isinstance(event, Said | Thought))
+        said = sum(event.text.count(letter) for event in events if isinstance(event, TextDelta | ReasoningDelta))
         assert "".join(line for line in text.splitlines() if "[" not in line).count(letter) == said
     assert all(line.startswith("  [") for line in text.splitlines() if "[" in line)

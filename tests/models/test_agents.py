@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from foveate.agents.chat import AsyncChatAgent
-from foveate.agents.events import Answered, Called, Ended, Replied, Said
+from foveate.agents.events import ModelReplied, RunEnded, TextDelta, ToolAnswered, ToolCalled
 from foveate.agents.react import ReActAgent
 from foveate.errors import BrokenStream
 from foveate.testing import Cut, Fails, ScriptedModel, call, calls
@@ -68,7 +68,7 @@ def test_a_stream_that_is_cut_is_told_and_the_agent_goes_on_from_there(provider:
             heard: list[Any] = []
             with pytest.raises(BrokenStream):
                 hear(agent.stream("Say it."), heard)
-            assert isinstance(heard[0], Said)
+            assert isinstance(heard[0], TextDelta)
             assert [one.message.text for one in agent.conversation.history()] == ["Say it."]
             assert agent.resume().text == "Whole."
     assert server.received[0].said["messages"] == server.received[1].said["messages"]
@@ -92,5 +92,5 @@ def test_an_async_agent_streams_over_the_wire_and_leaves_no_connection_open(prov
         events = asyncio.run(run())
         gc.collect()  # What was left open would be told as a warning, which is an error here.
     kinds = [type(event) for event in events]
-    assert kinds == [Replied, Called, Answered, Said, Said, Replied, Ended]
+    assert kinds == [ModelReplied, ToolCalled, ToolAnswered, TextDelta, TextDelta, ModelReplied, RunEnded]
     assert events[-1].outcome.text == "An umbrella."

@@ -17,7 +17,7 @@ from msgspec import Struct
 from ..errors import BadSetting
 from ..ports import Delta, Whole
 from .batches import Begin, Finished, Tasks, Threads, TookTooLong, called, later, now, threaded
-from .events import AgentEvent, Inside, Said, Thought
+from .events import AgentEvent, ReasoningDelta, SubAgentEvent, TextDelta
 
 __all__ = [
     "Act",
@@ -57,7 +57,7 @@ class Hear(Struct, frozen=True):
 
     what: Callable[[], Iterator[Delta | Whole] | AsyncIterator[Delta | Whole]]
     inside: tuple[tuple[str, str], ...] = ()
-    """Whose stream it is, where that is a sub-agent's: names and steps as `Inside` has them, the outermost first."""
+    """Whose stream it is, where that is a sub-agent's: names and steps, the outermost first."""
 
 
 class Next(Struct, frozen=True):
@@ -185,13 +185,13 @@ def _heard(pieces: object, inside: tuple[tuple[str, str], ...]) -> Generator[Age
 def _event(piece: Delta | Whole, inside: tuple[tuple[str, str], ...]) -> AgentEvent | None:
     match piece:
         case Delta("text", text) if text:
-            event: AgentEvent = Said(text)
+            event: AgentEvent = TextDelta(text)
         case Delta("reasoning", text) if text:
-            event = Thought(text)
+            event = ReasoningDelta(text)
         case _:
             return None
     for agent, step in reversed(inside):
-        event = Inside(agent, step, event)
+        event = SubAgentEvent(agent, step, event)
     return event
 
 

@@ -21,7 +21,7 @@ from ..core.stamps import Lease
 from ..errors import BadInput, BadSetting, StoreError
 from .acts import Act, Begin, Do, Finished, Next, TookTooLong
 from .batches import threaded
-from .events import Answered, Called
+from .events import ToolAnswered, ToolCalled
 from .results import content_of, failure, kept, read, sendable, sized, trace
 from .running import Running
 from .tools import Tool
@@ -108,7 +108,7 @@ def _carry_out(running: Running, calling: Calling, batch: Sequence[_Open], opene
     """Carry out calls beside each other, and append what is known and comes next each time that one has ended."""
     for one in batch:
         if not one.is_kept:
-            yield Called(one.call)
+            yield ToolCalled(one.call)
     for one in batch:  # After all of them were told: whoever leaves while he is told leaves none of them begun.
         if not one.is_kept:
             yield from _begin(running, one)
@@ -298,4 +298,4 @@ def _append(running: Running, calling: Calling, opened: Sequence[_Open]) -> Act[
             ids = yield from running.say(message, lease=lease, step=step)
             yield from running.link_step(one.step, ids[-1])
         one.is_appended = True
-        yield Answered(one.call, result, one.seconds)
+        yield ToolAnswered(one.call, result, one.seconds)

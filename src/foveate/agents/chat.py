@@ -36,7 +36,7 @@ class ChatAgent(Face):
         return self._said(said)
 
     def stream(self, said: object = None) -> Generator[AgentEvent, None, Outcome]:
-        """The same as events, while they happen; last `Ended`. Without `said`: of `resume`.
+        """The same as events, while they happen; last `RunEnded`. Without `said`: of `resume`.
 
         Nothing happens until it is iterated over. Whoever stops before the end stops the run: close the iterator.
         """
@@ -53,7 +53,7 @@ class AsyncChatAgent(AsyncFace):
         return await self._said(said)
 
     def stream(self, said: object = None) -> AsyncGenerator[AgentEvent, None]:
-        """The same as events, while they happen; last `Ended`. Without `said`: of `resume`.
+        """The same as events, while they happen; last `RunEnded`. Without `said`: of `resume`.
 
         Whoever stops before the end closes it (`contextlib.aclosing`), so that the run is closed at once.
         """

@@ -1,6 +1,6 @@
 """What an agent tells while it runs, one event at a time, and what a run comes to.
 
-A closed union, to be read with `match`. Whoever only wants the end takes the `Outcome` of `Ended`.
+A closed union, to be read with `match`. Whoever only wants the end takes the `Outcome` of `RunEnded`.
 """
 
 from __future__ import annotations
@@ -12,28 +12,39 @@ from ..core.receipts import Receipt
 from ..core.runs import AgentRun
 from ..core.stamps import Stop, Usage
 
-__all__ = ["AgentEvent", "Answered", "Called", "Changed", "Ended", "Inside", "Outcome", "Replied", "Said", "Thought"]
+__all__ = [
+    "AgentEvent",
+    "ModelReplied",
+    "Outcome",
+    "ReasoningDelta",
+    "RunEnded",
+    "SubAgentEvent",
+    "TextDelta",
+    "ToolAnswered",
+    "ToolCalled",
+    "ViewChanged",
+]
 
 
-class Said(Struct, frozen=True):
+class TextDelta(Struct, frozen=True):
     """A piece of what the model says, as it comes. The pieces of one reply, joined, are its text."""
 
     text: str
 
 
-class Thought(Struct, frozen=True):
+class ReasoningDelta(Struct, frozen=True):
     """A piece of what the model thinks, as it comes, where its provider shows that."""
 
     text: str
 
 
-class Changed(Struct, frozen=True):
+class ViewChanged(Struct, frozen=True):
     """The view was changed so that the coming call fits, or costs less."""
 
     receipt: Receipt
 
 
-class Replied(Struct, frozen=True):
+class ModelReplied(Struct, frozen=True):
     """The model has answered, and the answer is recorded."""
 
     message: Message
@@ -46,13 +57,13 @@ class Replied(Struct, frozen=True):
     """Why the reply ended, where the provider said."""
 
 
-class Called(Struct, frozen=True):
+class ToolCalled(Struct, frozen=True):
     """A tool, an action or a sub-agent is about to be called."""
 
     call: ToolCall
 
 
-class Answered(Struct, frozen=True):
+class ToolAnswered(Struct, frozen=True):
     """It has answered, well or badly, and the answer is recorded."""
 
     call: ToolCall
@@ -79,13 +90,13 @@ class Outcome(Struct, frozen=True):
         return self.text
 
 
-class Ended(Struct, frozen=True):
+class RunEnded(Struct, frozen=True):
     """The run has ended; nothing follows."""
 
     outcome: Outcome
 
 
-class Inside(Struct, frozen=True):
+class SubAgentEvent(Struct, frozen=True):
     """Something that a sub-agent tells while it works on a task that it was handed."""
 
     agent: str
@@ -94,4 +105,6 @@ class Inside(Struct, frozen=True):
     event: AgentEvent
 
 
-AgentEvent = Said | Thought | Changed | Replied | Called | Answered | Inside | Ended
+AgentEvent = (
+    TextDelta | ReasoningDelta | ViewChanged | ModelReplied | ToolCalled | ToolAnswered | SubAgentEvent | RunEnded
+)

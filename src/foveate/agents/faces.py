@@ -19,7 +19,7 @@ from .acts import Act, perform, perform_async
 from .batches import later
 from .calling import Approve
 from .claims import WAITS
-from .events import AgentEvent, Ended, Outcome
+from .events import AgentEvent, Outcome, RunEnded
 from .limits import Limits
 from .making import BUSY, closed, made_of
 from .talking import Talker
@@ -251,7 +251,7 @@ class AsyncFace:
         outcome: Outcome | None = None
         async with aclosing(self._events(begin)) as events:
             async for event in events:
-                if isinstance(event, Ended):
+                if isinstance(event, RunEnded):
                     outcome = event.outcome
         assert outcome is not None, "What ends without an error tells its outcome."
         return outcome

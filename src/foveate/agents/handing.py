@@ -18,7 +18,7 @@ from ..core.runs import AgentRunStep, step_name
 from ..errors import StoreError
 from .actions import result_message
 from .acts import Act, Do
-from .events import Answered, Called, Outcome
+from .events import Outcome, ToolAnswered, ToolCalled
 from .limits import Limits
 from .opening import Looping, Opened
 from .past import Past
@@ -62,7 +62,7 @@ class Handing:
         record = past.steps.get(call.call_id)
         if record is not None and past.has_told(running.run.id, record.number):
             return
-        yield Called(call)
+        yield ToolCalled(call)
         if record is None:
             record = yield from running.begin_step("sub-agent", step.name, call=call.call_id, input=step.task)
         sub = self._looping.sub_agents.get(step.name)
@@ -72,7 +72,7 @@ class Handing:
         yield from self._tell(running, sub, record)
         its_state: State = "ok" if record.state == "done" else "error"
         result = ToolResult(call.call_id, (Text(record.output),), its_state, step.name)
-        yield Answered(call, result, time.monotonic() - started)
+        yield ToolAnswered(call, result, time.monotonic() - started)
 
     def _tell(self, running: Running, sub: Looping | None, record: AgentRunStep) -> Act[None]:
         state: State = "ok" if record.state == "done" else "error"

@@ -20,7 +20,7 @@ from .acts import Act, perform, perform_async
 from .batches import later
 from .calling import Approve
 from .claims import WAITS
-from .events import AgentEvent, Ended, Outcome
+from .events import AgentEvent, Outcome, RunEnded
 from .forming import formed
 from .lifecycle import Lifecycle, MessageLifecycleEvent
 from .limits import Limits
@@ -202,7 +202,7 @@ class LoopAgent(_Agent):
         return _outcome(self._events(task, streams=False))
 
     def stream(self, task: str | None = None) -> Generator[AgentEvent, None, None]:
-        """The same as events, while they happen; last `Ended`. Without a task: of `resume`.
+        """The same as events, while they happen; last `RunEnded`. Without a task: of `resume`.
 
         Nothing happens until it is iterated over. Whoever stops before the end stops the run: close the iterator.
         """
@@ -264,7 +264,7 @@ class AsyncLoopAgent(_Agent):
         return await _outcome_of(self._events(task, streams=False))
 
     def stream(self, task: str | None = None) -> AsyncGenerator[AgentEvent, None]:
-        """The same as events, while they happen; last `Ended`. Without a task: of `resume`.
+        """The same as events, while they happen; last `RunEnded`. Without a task: of `resume`.
 
         Whoever stops before the end closes it (`contextlib.aclosing`), so that the run is closed at once.
         """
@@ -305,7 +305,7 @@ def _outcome(events: Iterable[AgentEvent]) -> Outcome:
     last: AgentEvent | None = None
     for event in events:
         last = event
-    assert isinstance(last, Ended), "A run ends with Ended, or raises."
+    assert isinstance(last, RunEnded), "A run ends with Ended, or raises."
     return last.outcome
 
 
@@ -314,5 +314,5 @@ async def _outcome_of(events: AsyncGenerator[AgentEvent, None]) -> Outcome:
     async with aclosing(events):
         async for event in events:
             last = event
-    assert isinstance(last, Ended), "A run ends with Ended, or raises."
+    assert isinstance(last, RunEnded), "A run ends with Ended, or raises."
     return last.outcome

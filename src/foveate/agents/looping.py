@@ -23,7 +23,7 @@ from .acting import carry_out
 from .acts import Act, Do
 from .claims import Hold
 from .earlier import follows, newest_run
-from .events import Ended, Outcome
+from .events import Outcome, RunEnded
 from .handing import Handing, Opener
 from .limits import BY_LIMIT, Limits
 from .opening import OWN, Looping, Opened
@@ -104,7 +104,7 @@ class Looper:
             raise BadInput(f"There is nothing to resume: {self._looping.name} has not run in {self._chat.name!r}.")
         if run.state in ("done", "waiting"):
             outcome = Outcome(run.result, run)
-            yield Ended(outcome)
+            yield RunEnded(outcome)
             return outcome
         if run.state == "stopped" and run.reason in BY_LIMIT:
             running = self._made(self._begun(run.task, run.parent), streams, limits)

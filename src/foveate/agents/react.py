@@ -46,7 +46,7 @@ class ReActAgent(Face):
         return self._said(task)
 
     def stream(self, task: object = None) -> Generator[AgentEvent, None, Outcome]:
-        """The same as events, while they happen; last `Ended`. Without a task: of `resume`.
+        """The same as events, while they happen; last `RunEnded`. Without a task: of `resume`.
 
         Nothing happens until it is iterated over. Whoever stops before the end stops the run: close the iterator.
         """
@@ -64,7 +64,7 @@ class AsyncReActAgent(AsyncFace):
         return await self._said(task)
 
     def stream(self, task: object = None) -> AsyncGenerator[AgentEvent, None]:
-        """The same as events, while they happen; last `Ended`. Without a task: of `resume`.
+        """The same as events, while they happen; last `RunEnded`. Without a task: of `resume`.
 
         Whoever stops before the end closes it (`contextlib.aclosing`), so that the run is closed at once.
         """

@@ -21,7 +21,7 @@ from ..core.stamps import Lease, Origin, Stop, Usage
 from ..errors import BadSetting, StoreError
 from ..ports import Clock, Cost, Model, StreamingModel
 from .acts import Act, Do, Hear, Left
-from .events import Changed, Ended, Outcome, Replied, Said
+from .events import ModelReplied, Outcome, RunEnded, TextDelta, ViewChanged
 from .limits import Limits, added
 
 if TYPE_CHECKING:
@@ -137,15 +137,15 @@ class Running:
         yield from self.end_step(step, message=id)
         yield from self.keep()
         if self._tells and message.text:
-            yield Said(message.text)
-        yield Replied(message, id, usage, self.run.turns, time.monotonic() - begun_at, self.stop)
+            yield TextDelta(message.text)
+        yield ModelReplied(message, id, usage, self.run.turns, time.monotonic() - begun_at, self.stop)
         return message
 
     def _tell_changes(self, number: int) -> Act[None]:
         """Tell what was done to the view since the edit with this number."""
         if self.conversation.head.number > number:
             for receipt in (yield Do(partial(self.conversation.receipts, number))):
-                yield Changed(receipt)
+                yield ViewChanged(receipt)
 
     def _count(self, usage: Usage) -> None:
         """One more model call."""
@@ -217,7 +217,7 @@ class Running:
         """The end of the run: written down, then told."""
         yield from self.close(state, result, reason)
         outcome = Outcome(result, self.run, value)
-        yield Ended(outcome)
+        yield RunEnded(outcome)
         return outcome
 
     def close(self, state: RunState, result: str = "", reason: str = "") -> Act[None]:

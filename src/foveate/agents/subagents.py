@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..core.runs import AgentRun
 from .acts import Act, Begin, Do, Hear, Next, Pause
-from .events import Inside
+from .events import SubAgentEvent
 from .limits import Limits
 
 __all__ = ["inside", "left", "spent", "within"]
@@ -39,7 +39,7 @@ def inside(act: Act[T], agent: str, step: str) -> Act[T]:
             case Do() | Begin() | Next() | Pause():
                 pass
             case event:
-                wished = Inside(agent, step, event)
+                wished = SubAgentEvent(agent, step, event)
         try:
             given = yield wished
         except BaseException as error:  # Whoever listens may leave while he is told something.

@@ -24,7 +24,7 @@ from .answers import Wanted, Wrong, with_instruction
 from .calling import Calling, answer_calls
 from .claims import WAITS, Hold
 from .earlier import follows, newest_run
-from .events import Ended, Outcome
+from .events import Outcome, RunEnded
 from .limits import BY_LIMIT, Limits
 from .running import Running, begun
 from .stopping import CUT, GO_ON, is_unfinished, refusal, unfit
@@ -132,7 +132,7 @@ class Talker:
                 return outcome
             return (yield from self._perform(running))
         last = Outcome(run.result, run)
-        yield Ended(last)
+        yield RunEnded(last)
         return last
 
     # ------------------------------------------------------------------------------------------------------- the loop

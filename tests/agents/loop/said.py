@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from foveate import AsyncLoopAgent, LoopAgent
-from foveate.agents import AgentEvent, Ended, Inside, Outcome
+from foveate.agents import AgentEvent, Outcome, RunEnded, SubAgentEvent
 from foveate.testing import ScriptedModel
 
 
@@ -88,7 +88,7 @@ def run_both(script: list[Any], task: str = "Go.", **more: Any) -> tuple[Outcome
     assert other.requests == model.requests
     assert [timeless(event) for event in found] == [timeless(event) for event in events]
     last = events[-1]
-    assert isinstance(last, Ended)
+    assert isinstance(last, RunEnded)
     return last.outcome, model
 
 
@@ -96,11 +96,11 @@ def timeless(event: AgentEvent) -> Any:
     """An event without times."""
     import msgspec
 
-    if isinstance(event, Inside):
-        return "Inside", event.agent, event.step, timeless(event.event)
+    if isinstance(event, SubAgentEvent):
+        return "SubAgentEvent", event.agent, event.step, timeless(event.event)
     told = msgspec.to_builtins(event)
     told.pop("seconds", None)
-    if isinstance(event, Ended):
+    if isinstance(event, RunEnded):
         for name in ("begun", "ended"):
             del told["outcome"]["run"][name]
     told.get("receipt", {}).pop("time", None)

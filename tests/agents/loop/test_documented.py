@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from foveate import LoopAgent, open_store
-from foveate.agents import Called, Tool, tool
+from foveate.agents import Tool, ToolCalled, tool
 from foveate.agents.lifecycle import MessageLifecycleEvent
 from foveate.core.catalog import Action, Binding, Prompt
 from foveate.stores.memory import MemoryStore
@@ -181,7 +181,7 @@ def test_1_4_15_a_hundred_actions_in_one_step_age_nothing_by_more_than_one():
     script = [act("search"), act(*(("look", {"item": n}) for n in range(100))), think(), think(), done()]
     agent, model = made(script, actions=[search, look], store=configured(COMPACT))
     with agent:
-        called = sum(isinstance(event, Called) for event in agent.stream("Look at all."))
+        called = sum(isinstance(event, ToolCalled) for event in agent.stream("Look at all."))
     assert (called, sorted(begun)) == (101, list(range(100)))
     assert lengths(model) == [5000, 5000, 594, 594]
     shown = texts(model.requests[2])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from foveate import AsyncLoopAgent, BadInput, Limits, LoopAgent, Media, Text, View, expire_results, open_store
-from foveate.agents import Answered, Called, Ended, Replied, Said, tool
+from foveate.agents import ModelReplied, RunEnded, TextDelta, ToolAnswered, ToolCalled, tool
 from foveate.agents.plugins import TodoList
 from foveate.core.catalog import Prompt
 from foveate.edits import Pin, Target
@@ -197,9 +197,9 @@ def test_events_tell_the_course_of_a_run():
     agent, _ = made([act("look"), done()], actions=[look])
     with agent:
         events = list(agent.stream("Go."))
-    kinds = [type(event) for event in events if not isinstance(event, Said)]
-    assert kinds == [Replied, Called, Answered, Replied, Ended]
-    said = "".join(event.text for event in events if isinstance(event, Said))
+    kinds = [type(event) for event in events if not isinstance(event, TextDelta)]
+    assert kinds == [ModelReplied, ToolCalled, ToolAnswered, ModelReplied, RunEnded]
+    said = "".join(event.text for event in events if isinstance(event, TextDelta))
     assert said == act("look") + done()
 
 
@@ -367,7 +367,7 @@ def test_a_stream_without_a_task_goes_on_with_the_run():
         agent.run("Go.")
     again, _ = made([done("all")], store=store)
     events = list(again.stream())
-    assert isinstance(events[-1], Ended)
+    assert isinstance(events[-1], RunEnded)
     assert events[-1].outcome.text == "all"
 
 

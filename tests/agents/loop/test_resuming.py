@@ -17,7 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from foveate import AsyncLoopAgent, BadInput, Limits, LoopAgent, open_store
-from foveate.agents import Replied, tool
+from foveate.agents import ModelReplied, tool
 from foveate.core.messages import assistant, user
 from foveate.core.runs import AgentRun
 from foveate.errors import StoreError
@@ -305,7 +305,7 @@ def test_whoever_stops_listening_stops_the_run():
     agent, _ = made([think("a"), think("b"), done()], store=store)
     stream = agent.stream("Go.")
     for event in stream:
-        if isinstance(event, Replied) and event.turn == 2:
+        if isinstance(event, ModelReplied) and event.turn == 2:
             break
     stream.close()  # type: ignore[attr-defined]
     (run,) = agent.conversation.runs()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from foveate import AsyncLoopAgent, Limits, LoopAgent, open_conversation, open_store
-from foveate.agents import Answered, Called, Ended, Inside, tool
+from foveate.agents import RunEnded, SubAgentEvent, ToolAnswered, ToolCalled, tool
 from foveate.core.catalog import Action, Binding
 from foveate.errors import BadSetting
 from foveate.stores.memory import MemoryStore
@@ -34,10 +34,10 @@ def test_a_sub_agent_does_its_task_in_a_conversation_of_its_own():
         events = list(agent.stream("Read."))
         run = agent.conversation.runs()[0]
         steps = agent.conversation.steps(run.id)
-    assert [type(event) for event in events if isinstance(event, Called | Answered | Ended)] == [
-        Called,
-        Answered,
-        Ended,
+    assert [type(event) for event in events if isinstance(event, ToolCalled | ToolAnswered | RunEnded)] == [
+        ToolCalled,
+        ToolAnswered,
+        RunEnded,
     ]
     assert texts(model.requests[1]) == ["Read a.py."]
     assert texts(model.requests[3]) == ["Read.", script[0], "Result of the sub-agent reader:\nIt is empty."]
@@ -58,22 +58,22 @@ def test_what_sub_agents_tell_is_in_the_stream_of_the_agent_around_them():
     agent, _ = made(script, sub_agents=[reader(sub_agents=[inner])])
 
     def told(event: Any) -> tuple[str, ...]:
-        if isinstance(event, Inside):
+        if isinstance(event, SubAgentEvent):
             return (f"{event.agent} {event.step}", *told(event.event))
         return (type(event).__name__,)
 
     with agent:
         heard = [told(event) for event in agent.stream("Go.")]
-    around = [one for one in heard if one[0] in ("Replied", "Called", "Answered", "Ended")]
-    assert around == [("Replied",), ("Called",), ("Answered",), ("Replied",), ("Ended",)]
+    around = [one for one in heard if one[0] in ("ModelReplied", "ToolCalled", "ToolAnswered", "RunEnded")]
+    assert around == [("ModelReplied",), ("ToolCalled",), ("ToolAnswered",), ("ModelReplied",), ("RunEnded",)]
     within = [one for one in heard if len(one) == 3]
     assert {one[:2] for one in within} == {("reader r1/2", "finder r2/2")}
-    assert [one[2] for one in within if one[2] != "Said"] == [
-        *("Replied", "Called", "Answered"),
-        *("Replied", "Ended"),
+    assert [one[2] for one in within if one[2] != "TextDelta"] == [
+        *("ModelReplied", "ToolCalled", "ToolAnswered"),
+        *("ModelReplied", "RunEnded"),
     ]
-    assert ("reader r1/2", "Said") in heard  # Streamed, as it is for the agent itself.
-    assert heard.index(("Called",)) < heard.index(("reader r1/2", "Called")) < heard.index(("Answered",))
+    assert ("reader r1/2", "TextDelta") in heard  # Streamed, as it is for the agent itself.
+    assert heard.index(("ToolCalled",)) < heard.index(("reader r1/2", "ToolCalled")) < heard.index(("ToolAnswered",))
 
 
 def test_whoever_leaves_while_a_sub_agent_speaks_stops_both():
@@ -81,7 +81,7 @@ def test_whoever_leaves_while_a_sub_agent_speaks_stops_both():
     agent, _ = made([hand("reader", "Read."), act("look")], store=store, sub_agents=[reader(actions=[look])])
     with agent:
         events = agent.stream("Go.")
-        assert any(isinstance(event, Inside) and isinstance(event.event, Called) for event in events)
+        assert any(isinstance(event, SubAgentEvent) and isinstance(event.event, ToolCalled) for event in events)
         events.close()
         inner = open_conversation("sage/r1/2", store=store, format="anthropic")
         for chat in (agent.conversation, inner):

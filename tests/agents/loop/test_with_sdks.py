@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from foveate import AsyncLoopAgent, LoopAgent
-from foveate.agents import Said
+from foveate.agents import TextDelta
 from foveate.testing import ScriptedModel
 from foveate.testing.server import StubServer
 
@@ -35,7 +35,7 @@ def test_a_loop_agent_and_its_sub_agent_are_made_of_a_name(provider: str, monkey
         monkeypatch.setenv(f"{provider.upper()}_API_KEY", "none")
         monkeypatch.setenv(f"{provider.upper()}_BASE_URL", server.url + ("/v1" if provider == "openai" else ""))
         with LoopAgent(NAMES[provider], name="sage", sub_agents=[LoopAgent(name="reader", actions=[look])]) as agent:
-            said = "".join(event.text for event in agent.stream("Go.") if isinstance(event, Said))
+            said = "".join(event.text for event in agent.stream("Go.") if isinstance(event, TextDelta))
             assert said == script[0] + script[1] + script[4]
             assert agent.conversation.budget.window > 100_000  # As the model's name says.
         assert asyncio.run(play()) == "All."

@@ -12,7 +12,17 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...agents.events import AgentEvent, Answered, Called, Changed, Ended, Inside, Replied, Said, Thought
+from ...agents.events import (
+    AgentEvent,
+    ModelReplied,
+    ReasoningDelta,
+    RunEnded,
+    SubAgentEvent,
+    TextDelta,
+    ToolAnswered,
+    ToolCalled,
+    ViewChanged,
+)
 from ...core.context import Context, ContextKind, tokens_by_kind
 from ...core.messages import Message, ToolCall, ToolResult
 from ...core.receipts import Receipt
@@ -84,11 +94,11 @@ class Shown(Struct, frozen=True):
 def shown(before: Shown, told: Told) -> tuple[Shown, list[Piece]]:
     """What is shown next, and how the screen stands then."""
     match told:
-        case Said(text):
+        case TextDelta(text):
             return _flowing(before, "said", "", text)
-        case Thought(text):
+        case ReasoningDelta(text):
             return _flowing(before, "thought", "dim italic", text)
-        case Replied(message):
+        case ModelReplied(message):
             pieces = _ended(before)
             if not before.has_streamed and message.text.strip():
                 pieces.append(Piece(f"{message.text.strip()}\n"))
@@ -96,15 +106,15 @@ def shown(before: Shown, told: Told) -> tuple[Shown, list[Piece]]:
                 if call.name in NAMES:
                     pieces += [Piece(f"  * {call.name}", "cyan"), Piece(f" {asked_for(call)}\n")]
             return Shown(), pieces
-        case Called() | Waiting():
+        case ToolCalled() | Waiting():
             return before, []
-        case Inside(event=event):
+        case SubAgentEvent(event=event):
             return shown(before, event)
-        case Changed(receipt):
+        case ViewChanged(receipt):
             return _block(before, Piece(f"{_of_receipt(receipt)}\n", "dim"))
-        case Answered(call, result, seconds):
+        case ToolAnswered(call, result, seconds):
             return _block(before, *_of_result(call, result, seconds))
-        case Ended(outcome):
+        case RunEnded(outcome):
             return _block(before, *_of_end(outcome.run.state, outcome.run.reason))
         case Context():
             return _block(before, *(Piece(text, style) for text, style in status(told)), Piece("\n"))
@@ -117,9 +127,9 @@ def shown(before: Shown, told: Told) -> tuple[Shown, list[Piece]]:
 def waits_for(told: Told) -> str:
     """What the chat waits for once this has happened; "" where it waits for nothing, or for the user."""
     match told:
-        case Called(call):
+        case ToolCalled(call):
             return f"{call.name} {asked_for(call)} ...".replace("  ", " ")
-        case Waiting() | Answered() | Changed():
+        case Waiting() | ToolAnswered() | ViewChanged():
             return "..."
     return ""
 

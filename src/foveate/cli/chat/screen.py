@@ -14,7 +14,16 @@ from typing import Any, Protocol
 import msgspec
 from rich.text import Text
 
-from ...agents.events import Answered, Called, Changed, Ended, Inside, Replied, Said, Thought
+from ...agents.events import (
+    ModelReplied,
+    ReasoningDelta,
+    RunEnded,
+    SubAgentEvent,
+    TextDelta,
+    ToolAnswered,
+    ToolCalled,
+    ViewChanged,
+)
 from ...core.context import Context
 from ...core.wire import encode_message
 from ..output import console, encodable
@@ -135,26 +144,26 @@ def _safe(text: str) -> str:
 def _plain(told: Told) -> dict[str, Any]:
     """One event as plain values, under `event` its kind."""
     match told:
-        case Said(text) | Thought(text):
-            return {"event": type(told).__name__.lower(), "text": text}
-        case Changed(receipt):
+        case TextDelta(text) | ReasoningDelta(text):
+            return {"event": "said" if isinstance(told, TextDelta) else "thought", "text": text}
+        case ViewChanged(receipt):
             figures = {name: getattr(receipt, name) for name in ("first", "last", "turn", "author", "policies", "by")}
             sizes = {"edits": len(receipt.edits), "before": receipt.tokens_before, "after": receipt.tokens_after}
             return {"event": "changed", **figures, **sizes}
-        case Replied(message, id, usage, turn, seconds, stop):
+        case ModelReplied(message, id, usage, turn, seconds, stop):
             whole = msgspec.Raw(encode_message(message))
             facts: dict[str, Any] = {"usage": _usage(usage), "turn": turn, "seconds": round(seconds, 3)}
             if stop is not None and stop.kind not in ("end", "calls"):
                 facts["stop"] = stop.kind
             return {"event": "replied", "id": id, "message": whole, **facts}
-        case Called(call):
+        case ToolCalled(call):
             return {"event": "called", "id": call.call_id, "name": call.name, "arguments": call.arguments}
-        case Answered(call, result, seconds):
+        case ToolAnswered(call, result, seconds):
             said = {"name": call.name, "state": result.state, "text": result.text, "seconds": round(seconds, 3)}
             return {"event": "answered", "id": call.call_id, **said}
-        case Inside(agent, step, event):
+        case SubAgentEvent(agent, step, event):
             return {"event": "inside", "agent": agent, "step": step, "of": _plain(event)}
-        case Ended(outcome):
+        case RunEnded(outcome):
             run = outcome.run
             return {"event": "ended", "state": run.state, "reason": run.reason, "text": outcome.text, "run": run.id}
         case Context():

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...agents.chat import ChatAgent
-from ...agents.events import Changed
+from ...agents.events import ViewChanged
 from ...agents.limits import Limits
 from ...agents.toolbox import stop_commands
 from ...agents.tools import Tool
@@ -112,7 +112,7 @@ class Talk:
             with closing(self._agent.stream(text)) as events:
                 for event in events:
                     self._screen.tell(event)
-                    if isinstance(event, Changed):
+                    if isinstance(event, ViewChanged):
                         self._told = max(self._told, event.receipt.last)
         except KeyboardInterrupt:
             stop_commands()
@@ -146,7 +146,7 @@ class Talk:
     def tell_receipt(self, receipt: Receipt) -> None:
         """Show what a change of the view did."""
         self._told = max(self._told, receipt.last)
-        self._screen.tell(Changed(receipt))
+        self._screen.tell(ViewChanged(receipt))
 
     def fork(self, name: str) -> None:
         """Go over to a new conversation with the same past."""
