@@ -161,6 +161,9 @@ class Task(Struct, frozen=True, gc=False, tag="task", omit_defaults=True):
     """Tokens of what a model was asked to read: a further attempt asks for no more."""
 
 
+INTERRUPTED = "interrupted calls"
+"""The policy of the Task that notes, at a model call, that calls were shown to it without their answers."""
+
 Edit = Replace | Hide | Summarize | Restore | Pin | Unpin | Task
 
 

@@ -7,7 +7,21 @@ from typing import Literal
 
 from msgspec import Struct
 
-from .edits import Edit, Hide, Pin, Record, Replace, Restore, Span, Summarize, Target, Task, TaskState, Unpin
+from .edits import (
+    INTERRUPTED,
+    Edit,
+    Hide,
+    Pin,
+    Record,
+    Replace,
+    Restore,
+    Span,
+    Summarize,
+    Target,
+    Task,
+    TaskState,
+    Unpin,
+)
 from .stamps import Stamp
 
 __all__ = ["EXPIRED", "Event", "EventKind", "added_event", "events_of_message", "events_of_record"]
@@ -98,8 +112,9 @@ def events_of_record(record: Record, places: Mapping[str, int] = {}) -> Iterator
 def _told(edit: Edit) -> Iterator[tuple[EventKind, str, int]]:
     """Kind, reason and tokens saved of each event of an edit. What is saved is told once."""
     match edit:
-        case Task():
-            yield _TASKS[edit.state], edit.reason, 0
+        case Task(policy=policy):
+            if policy != INTERRUPTED:
+                yield _TASKS[edit.state], edit.reason, 0
         case Pin() | Unpin():
             yield ("message-pinned" if isinstance(edit, Pin) else "message-unpinned"), edit.reason, 0
         case Replace() if edit.reason.startswith(_EXPIRED):

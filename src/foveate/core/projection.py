@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from .edits import (
+    INTERRUPTED,
     Edit,
     Hide,
     Path,
@@ -98,6 +99,12 @@ class Projection:
         return twin
 
     # ------------------------------------------------------------------------------------------------------- reading
+
+    @property
+    def interrupted(self) -> int:
+        """The newest model call that was shown a call without its answer; 0 if there was none."""
+        task = self.tasks.get(INTERRUPTED)
+        return task.turn if task else 0
 
     def entries(self) -> tuple[Entry, ...]:
         """What is visible now, in legal order. Entries that did not change are the same objects as before."""

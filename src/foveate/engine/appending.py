@@ -26,6 +26,9 @@ Addition = Callable[[Sequence[Message], About], Step[tuple[Sequence[Message], Ab
 class Appending(State):
     """The steps that add messages."""
 
+    appended: Sequence[Appended] = ()
+    """The rows that were added last."""
+
     def append(
         self,
         messages: Sequence[Message],
@@ -69,26 +72,22 @@ class Appending(State):
             if any(message.role == "assistant" for message in messages):
                 self._asked = None
                 self._measure()
-            yield from self._maybe_snapshot()
             return made
         raise ConflictError(
             f"Other writers kept extending {self.head.name!r}; {ATTEMPTS} attempts did not get through."
         )
 
     def _batch(self, messages: Sequence[Message], about: About) -> Batch:
-        begun, estimate = (self._begun() if self._asked else 0), self.limits.estimate
+        begun, estimate = (self._begun() if self._is_begun() else 0), self.limits.estimate
         past, clock, counter = self.projection, self.clock, self.counter
         return Batch(messages, about, past, clock=clock, counter=counter, begun=begun, estimate=estimate)
 
     def _extend(self, batch: Batch, owner: str) -> Step[tuple[str, ...]]:
         """Add messages wherever the tip is by then."""
         tail: Tail = yield partial(self.store.extend, self.head, batch.behind, owner=owner)
-        count = len(batch.messages)
-        yield from self._move_on(tail, batch.messages)
-        rows = tail.rows()[-count:]
-        if not rows:  # Something was erased meanwhile, so all of it was read anew.
-            rows = yield partial(self.store.messages, tail.head, tail.head.position - count + 1, tail.head.position)
-        return tuple(row.id for row in rows)
+        yield from self._follow_up(lambda: self._move_on(tail, batch.messages))
+        self.appended = batch.made
+        return tuple(row.id for row in batch.made)
 
     def _add(self, batch: Batch, owner: str) -> Step[tuple[str, ...]]:
         """Add messages if nobody was first."""
@@ -98,6 +97,8 @@ class Appending(State):
             self.projection.append(Row(row.position, row.id, message, row.stamp, len(row.body)))
         last = rows[-1]
         self._seen = structs.replace(self._seen, position=last.position, tip=last.id, seal=last.seal)
+        self.appended = rows
+        yield from self._follow_up()
         return tuple(row.id for row in rows)
 
     def _is_answered(self, call: int) -> bool:

@@ -38,6 +38,9 @@ class Folding:
     counter: TokenCounter
     head: Head
 
+    def _check_whole(self, rows: Sequence[Appended], positions: Sequence[int]) -> None:
+        raise NotImplementedError
+
     def _fold(self, projection: Projection, record: Record) -> Step[None]:
         """Apply one record, fetching what it names or restores and the projection does not hold."""
         unsure = projection.cancels_forgotten(record)
@@ -71,7 +74,9 @@ class Folding:
         """Fold these records, and the messages up to `position` that come before call `before_turn`, as they came."""
         read, taken = projection.position, 0
         while read < position:
-            rows = yield partial(self.store.messages, self.head, read + 1, min(read + _ROWS, position))
+            last = min(read + _ROWS, position)
+            rows = yield partial(self.store.messages, self.head, read + 1, last)
+            self._check_whole(rows, range(read + 1, last + 1))
             read, until = rows[-1].position, taken
             while until < len(records) and records[until].position <= read:
                 until += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
@@ -9,16 +10,19 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ..core.budget import occupied_tokens
-from ..core.edits import Task
+from ..core.edits import INTERRUPTED, Task
+from ..core.legalize import ANSWER_ERASED
 from ..core.planner import OpenRequest, Plan, Policy, Stage, make_plan
 from ..core.summaries import Answer
 from ..core.view import View
-from ..errors import BadInput, CompactionFailed, ConflictError, IllegalView
+from ..errors import BadInput, CompactionFailed, ConflictError, IllegalView, StoreError
 from .ahead import Asked
 from .asking import ROUNDS, Asking, Begun
 from .steps import PLANS, Step
 
 __all__ = ["Planning"]
+
+_log = logging.getLogger("foveate")
 
 
 class _Drawn(NamedTuple):
@@ -55,6 +59,8 @@ class Planning(Asking):
                 yield from self._make(drawn, begun)
                 for asked in list(self.ahead.unasked(drawn.plan)):
                     yield from self._drop(asked, "nobody asks for it any more")
+                view = self.view() if drawn.plan else drawn.plan.before
+                yield from self._note_stand_ins(view)
             except ConflictError:
                 yield from self.refresh()
                 continue
@@ -64,7 +70,6 @@ class Planning(Asking):
         plan = drawn.plan
         if not plan.open_requests:  # What was handed on is done, or nobody wants it any more.
             self.ahead.is_handed_on = False
-        view = self.view() if plan else plan.before
         if all(entry.message.role == "system" for entry in view.entries):
             raise BadInput("There is nothing to send: append a message first.")
         violations = self._checker.check(view.entries, view.newest_input)
@@ -74,6 +79,19 @@ class Planning(Asking):
         self._shown = view.entries
         self.limits.estimated(view)
         return view
+
+    def _note_stand_ins(self, view: View) -> Step[None]:
+        """Record that a call of the newest reply is shown without its answer: the answer is late from now on, also for
+        another process.
+        """
+        if not _shows_stand_in(view, self.projection.interrupted):
+            return
+        try:
+            yield from self._commit([Task(INTERRUPTED, "done", turn=view.turn)], "prompt", view, view)
+        except ConflictError:
+            raise
+        except StoreError as error:  # Who may only read shows the same; an answer may then move what was shown.
+            _log.warning("%s: that a call was shown without its answer is not recorded: %s", self.head.name, error)
 
     def plan_after_reply(self) -> Step[None]:
         """Let policies act once a reply is recorded, so that those that count do so at their count. No floor:
@@ -160,3 +178,15 @@ class Planning(Asking):
                     return _Drawn(plan, prepared)
                 round += 1
                 yield from self._ask(requests, answers, begun)
+
+
+def _shows_stand_in(view: View, noted: int) -> bool:
+    """Whether a call of the newest reply is shown with a stand-in for its answer, for the first time. `noted`: the
+    newest model call of which that is known.
+    """
+    for entry in reversed(view.entries):
+        if entry.kind == "stand-in" and entry.message.result is not None and entry.legalized != ANSWER_ERASED:
+            return entry.stamp.turn >= noted
+        if entry.message.role == "assistant":
+            return False
+    return False

@@ -88,6 +88,8 @@ class Batch:
         self._clock, self._estimate = clock, estimate
         self._hashes = [ids.body_hash(body) for body in self.bodies]
         self._tokens = [tokens_of(message, counter) for message in messages]
+        self.made: list[Appended] = []
+        """The rows that were made last: those that are stored, once a store has taken them."""
 
     def rows(self, head: Head) -> list[Appended]:
         """As rows that follow a head which ends with what is known."""
@@ -153,6 +155,7 @@ class Batch:
             parent = ids.message_id(parent, digest)
             link = ids.seal(link, parent, redacted_stamp(stamp))
             rows.append(Appended(head.position + len(rows) + 1, parent, link, stamp, body, digest))
+        self.made = rows
         return rows
 
 

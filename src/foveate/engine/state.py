@@ -5,7 +5,8 @@ Opening, following other writers, and committing to the journal; what `Engine` b
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from msgspec import structs
@@ -21,7 +22,7 @@ from ..core.redacted_form import redacted_record
 from ..core.rules import Checker
 from ..core.snapshots import Row, Snapshot
 from ..core.view import CallContext, Entry, Prices, View
-from ..errors import NoSuchConversation, StoreError, StoreRolledBack
+from ..errors import Damaged, NoSuchConversation, StoreError, StoreRolledBack
 from ..limits import Limits
 from ..ports import Appended, Background, Clock, Elsewhere, Format, Head, Store, Summarizer, Tail, TokenCounter
 from .ahead import Ahead
@@ -30,6 +31,8 @@ from .going_back import follows
 from .steps import Step
 
 __all__ = ["State", "in_order", "row_of"]
+
+_log = logging.getLogger("foveate")
 
 _SNAPSHOT_EVERY = 256
 """Messages and edits after which a snapshot is due, at least."""
@@ -87,8 +90,13 @@ class State(Folding):
         projection = Projection(self.profile, self.counter)
         snapshot = Snapshot.decode(found[2]) if found else None
         if snapshot:
-            rows = yield partial(self.store.pick, self.head, snapshot.positions())
-            projection = Projection.resume(snapshot, map(row_of, rows), self.profile, self.counter)
+            visible = snapshot.positions()
+            is_at_tip = 0 < snapshot.position == self.head.position and visible[-1:] != [snapshot.position]
+            positions = [*visible, snapshot.position] if is_at_tip else visible
+            rows = yield partial(self.store.pick, self.head, positions)
+            self._check_whole(rows, positions)
+            shown = rows[:-1] if is_at_tip else rows
+            projection = Projection.resume(snapshot, map(row_of, shown), self.profile, self.counter)
             self._saved = snapshot.position + snapshot.number
         is_far = self.head.position - projection.position > _FAR
         if is_far:
@@ -115,6 +123,10 @@ class State(Folding):
         is_at = seen and (projection.position, projection.number) == (seen.position, seen.number)
         if seen and is_at and not follows(seen, self.head, rows, records):
             raise self._went_back()
+        self._check_whole(rows, range(projection.position + 1, self.head.position + 1))
+        newest = records[-1][1].last if records else projection.number
+        if newest != self.head.number or (records and records[-1][0] != self.head.record):
+            raise self._is_cut(f"edit {self.head.number}")
         for one in in_order(rows, [record for _, record in records]):
             if isinstance(one, Record):
                 yield from self._fold(projection, one)
@@ -193,6 +205,22 @@ class State(Folding):
         if is_erasure_lost or [row.id for row in rows] != [self._seen.tip][: self._seen.position]:
             raise self._went_back()
 
+    def _check_whole(self, rows: Sequence[Appended], positions: Sequence[int]) -> None:
+        """Raise Damaged unless these are the rows at these positions: the head names more than the store has."""
+        missing = sorted(set(positions) - {row.position for row in rows}) if len(rows) != len(positions) else []
+        if not missing and rows and rows[-1].position == self.head.position and rows[-1].id != self.head.tip:
+            missing = [self.head.position]
+        if not missing:
+            return
+        raise self._is_cut(f"messages {missing[0]} to {missing[-1]}" if len(missing) > 1 else f"message {missing[0]}")
+
+    def _is_cut(self, missing: str) -> Damaged:
+        return Damaged(
+            f"The conversation {self.head.name!r} has {self.head.position} messages and {self.head.number} edits, but "
+            f"{missing} cannot be found in its store. Run `foveate db verify` to see what is wrong, then restore a "
+            f"backup."
+        )
+
     def _went_back(self) -> StoreRolledBack:
         known, now = (self._seen.position, self._seen.number), (self.head.position, self.head.number)
         return StoreRolledBack(self.head.name, known, now)
@@ -201,7 +229,11 @@ class State(Folding):
 
     def _begun(self) -> int:
         """Model calls begun so far."""
-        return max(self.projection.facts.turn, self._turn)
+        return max(self.projection.facts.turn, self._turn, self.projection.interrupted)
+
+    def _is_begun(self) -> bool:
+        """Whether a model call was begun that nobody has answered: by this conversation, or as the journal says."""
+        return bool(self._asked) or self.projection.interrupted > self.projection.facts.turn
 
     def next_turn(self) -> int:
         """Number of the model call a view is for: the last one's again only if nothing changed since it was made."""
@@ -252,7 +284,7 @@ class State(Folding):
         record = Record(
             self.head.number + 1,
             tuple(edits),
-            before.turn if author == "plan" else self._begun() + 1,
+            before.turn if author in ("plan", "prompt") else self._begun() + 1,
             before.call.now,
             self.head.tip,
             self.head.position,
@@ -269,17 +301,27 @@ class State(Folding):
         self.head = yield partial(self.store.commit, self.head, record, record_id)
         self.projection = draft
         self._seen = structs.replace(self._seen, number=record.last, record=record_id)
-        yield from self._follow_head()
-        if any(isinstance(edit, Restore) for edit in edits) and record.last > _SNAPSHOT_EVERY:
-            yield from self.save_snapshot()  # What came back took reading; the next who opens this need not repeat it.
-        else:
-            yield from self._maybe_snapshot()
+        # What came back took reading; the next who opens this need not repeat it.
+        has_restored = any(isinstance(edit, Restore) for edit in edits) and record.last > _SNAPSHOT_EVERY
+        yield from self._follow_up(self._follow_head, is_saved=has_restored)
         return record
 
-    def _maybe_snapshot(self) -> Step[None]:
+    def _follow_up(self, follow: Callable[[], Step[None]] | None = None, *, is_saved: bool = False) -> Step[None]:
+        """Do what follows a write: read what is new, and save a snapshot if one is due.
+
+        The write is stored whatever happens here, so a StoreError is logged; the next call does it again.
+        """
+        try:
+            if follow is not None:
+                yield from follow()
+            if is_saved or self._is_snapshot_due():
+                yield from self.save_snapshot()
+        except StoreError as error:
+            _log.warning("%s: stored, but what follows is put off until the next call: %s", self.head.name, error)
+
+    def _is_snapshot_due(self) -> bool:
         seen = self.projection.position + self.projection.number
-        if seen - self._saved >= max(_SNAPSHOT_EVERY, len(self.projection)):
-            yield from self.save_snapshot()
+        return seen - self._saved >= max(_SNAPSHOT_EVERY, len(self.projection))
 
     def _keep(self, projection: Projection) -> Step[None]:
         """Save what took long to read, so that the next who opens this need not do so. It may fail: who reads may be

@@ -15,6 +15,7 @@ from ..core.events import Event, events_of_record
 from ..core.profiles import Profile
 from ..core.view import Budget, View
 from ..engine import Engine, Step
+from ..errors import StoreError
 from ..expansion.answering import Expander
 from ..expansion.tool import expand_tool, with_instruction, with_tool
 from ..mirror import Mirror
@@ -111,7 +112,11 @@ class Held:
         """Tell of the commits since the edit numbered `before`, and return them; none where nobody listens."""
         if not (self._on_event or self._watching) or self._engine.head.number <= before:
             return []
-        found = yield lambda: self._engine.store.records(self.head, before)
+        try:
+            found = yield lambda: self._engine.store.records(self.head, before)
+        except StoreError as error:  # The commits are stored all the same.
+            _log.warning("%s: the newest edits are not reported: %s", self.name, error)
+            return []
         records = [record for _, record in found]
         self._watching.recorded(records)
         for record in records:

@@ -23,6 +23,7 @@ from ..errors import BadInput, BadMessage, ConflictError, StoreError
 from ..expansion.originals import decoded
 from ..mirror import Mirror
 from ..plugins import Panel, Plugin
+from ..ports import Appended
 from .reading import Reading
 
 __all__ = ["Turning"]
@@ -114,12 +115,24 @@ class Turning(Reading):
         about = replace(about, owner=self._owner)
         ids = yield from self._engine.append(messages, after=after, about=about, addition=self._panel.add_to)
         if (self._on_event or self._watching) and self._engine.head.position > before:
-            rows = yield lambda: self._engine.store.messages(self.head, before + 1, self.head.position)
+            rows = yield from self._rows_since(before)
             self._watching.appended(rows)
             places = self._places()
             told = (events_of_message(row.position, row.id, row.stamp, places.get(row.id)) for row in rows)
             self._tell(event for events in told for event in events)
         return ids
+
+    def _rows_since(self, before: int) -> Step[Sequence[Appended]]:
+        """What was appended behind position `before`, by others too; at least what was appended here."""
+        own = self._engine.appended
+        if own and own[0].position == before + 1 and own[-1].position == self.head.position:
+            return own
+        try:
+            rows: list[Appended] = yield lambda: self._engine.store.messages(self.head, before + 1, self.head.position)
+        except StoreError as error:  # The messages are stored all the same.
+            _log.warning("%s: the messages of others are not reported: %s", self.name, error)
+            return own
+        return rows
 
     def _prepare(self, system: object, tools: Sequence[Mapping[str, Any]], messages: object) -> Step[View]:
         self._weigh(system, tools)
@@ -209,7 +222,10 @@ class Turning(Reading):
         except StoreError as error:  # The reply is recorded all the same; the next prompt answers what is open.
             _log.warning("%s: the calls of expand are answered later: %s", self.name, error)
         before, places = self._engine.head.number, self._places()
-        yield from self._engine.plan_after_reply()
+        try:
+            yield from self._engine.plan_after_reply()
+        except StoreError as error:  # The next prompt plans again.
+            _log.warning("%s: the plan after the reply is made later: %s", self.name, error)
         yield from self._tell_edits(before, places)
         self._watching.count()
         return ids[-1]

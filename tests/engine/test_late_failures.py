@@ -1,0 +1,232 @@
+"""Failures after the messages or edits are stored are not reported as failures of the write.
+
+The advice of a StoreError is "nothing was written, retry": a caller who follows it must find each message once.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from foveate import Conversation, Damaged, StoreError
+from foveate.core.edits import Hide, Target
+from foveate.engine import state
+from foveate.stores.memory import MemoryStore
+from foveate.stores.sqlite import SqliteStore
+from foveate.testing import agent_run, answer, call, say, text_of, user
+from foveate.testing.faults import Countdown, FailingStore
+
+from .shells import opened, shown, texts, wire
+
+
+class Faulty:
+    """A store of which the operations in `failing` raise a StoreError, before they take effect."""
+
+    def __init__(self, store: Any = None) -> None:
+        self.store = store or MemoryStore()
+        self.failing: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.failing:
+            raise StoreError(f"{name} was made to fail. Nothing was written. Retry.")
+        return getattr(self.store, name)
+
+
+@pytest.fixture
+def snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a snapshot due after every message and every edit."""
+    monkeypatch.setattr(state, "_SNAPSHOT_EVERY", 0)
+    monkeypatch.setattr(state.State, "_is_snapshot_due", lambda self: True, raising=False)
+
+
+@pytest.mark.usefixtures("snapshots")
+def test_append_succeeds_when_the_snapshot_fails():
+    store = Faulty()
+    one = opened(store=store)
+    store.failing = {"save_snapshot"}
+    ids = one.append([user("a"), say("b")])
+    assert [row.id for row in one.history()] == list(ids)
+    store.failing = set()
+    one.append(user("c"))
+    assert store.snapshot(one.head)[0] == 3
+
+
+@pytest.mark.usefixtures("snapshots")
+def test_edit_succeeds_when_the_snapshot_fails():
+    store = Faulty()
+    one = opened(store=store)
+    first, _ = one.append([user("a"), say("b")])
+    one.append(user("c"))
+    store.failing = {"save_snapshot"}
+    receipt = one.edit(Hide(Target(first)))
+    assert (receipt.first, texts(one.view), len(one.records())) == (1, ["b", "c"], 1)
+
+
+@pytest.mark.parametrize("failing", ["commit", "records", "locate"])
+def test_record_succeeds_when_the_plan_after_it_fails(failing):
+    store = Faulty()
+    heard: list[Any] = []
+    one = opened(store=store, policy="keep-last-1", on_event=heard.append)
+    one.append(user("go"))
+    for name in "ab":
+        one.append([call(name), answer(name, text_of(90))])
+    one.prepare()
+    store.failing = {failing}
+    one.record(say("done"))
+    store.failing = set()
+    assert [row.message.text for row in one.history()].count("done") == 1
+    assert one.prepare().tokens < 150
+
+
+def test_append_succeeds_when_reading_back_fails():
+    store = MemoryStore()
+    faulty = Faulty(store)
+    heard: list[Any] = []
+    one, other = opened(store=faulty, on_event=heard.append), opened(store=store)
+    first, *_ = one.append([user("a"), say("b"), user("c")])
+    other.refresh()
+    other.edit(Hide(Target(first)))
+    other.append(user("d"))
+    faulty.failing = {"messages", "locate", "pick", "records"}
+    (last,) = one.append(user("e"))
+    faulty.failing = set()
+    assert [row.message.text for row in one.history()] == ["a", "b", "c", "d", "e"]
+    assert one.history()[-1].id == last == heard[-1].message
+    assert texts(one.prepare()) == ["b", "c", "d", "e"]
+
+
+HISTORY = agent_run(6, seed=4, result_chars=(200, 500))
+
+
+def test_a_retry_after_any_failed_operation_stores_one_copy(monkeypatch, snapshots, tmp_path):
+    """F30: an append or record without `after=` is repeated whenever it raises, whichever operation failed."""
+
+    def retried(do: Callable[[], object]) -> None:
+        for attempt in range(3):
+            try:
+                do()
+                return
+            except StoreError:
+                assert attempt < 2
+
+    def play(chat: Conversation) -> None:
+        for message in HISTORY:
+            if message.role == "assistant":
+                retried(chat.prepare)
+                retried(lambda message=message: chat.record(message))
+            else:
+                retried(lambda message=message: chat.append(message))
+        retried(chat.prepare)
+
+    n = 0
+    countdown = Countdown()
+    while not n or countdown.is_used_up:
+        n += 1
+        countdown = Countdown()
+        inner = SqliteStore(tmp_path / f"{n}.db", synchronous="normal")
+        chat = opened(policy="keep-last-2", store=FailingStore(inner, countdown), on_event=lambda event: None)
+        countdown.start(n)
+        play(chat)
+        is_done = not countdown.is_used_up
+        countdown.start(0)
+        assert [row.message for row in chat.history()] == HISTORY, f"operation {n}"
+        assert chat.verify() == []
+        assert shown(opened(policy="off", store=inner).view) == shown(chat.view)
+        inner.close()
+        if is_done:
+            break
+    assert n > 40
+
+
+# ------------------------------------------------------------------------------------------------------------- late
+
+
+def test_a_late_answer_stays_late_when_another_process_appends_it():
+    """An answer that comes after a prompt showed a stand-in for it leaves what was shown in its place."""
+    store = MemoryStore()
+    one = opened(store=store)
+    one.append([user("go"), call("a", "read_file", path="x.py")])
+    before = wire(one, one.prepare())
+    again = opened(store=store)
+    again.append(answer("a", "print(1)"))
+    view = again.prepare()
+    assert texts(view)[3:] == ["[Result for call a of read_file, which came late]\nprint(1)"]
+    assert wire(again, view)[: len(before)] == before
+    assert again.verify() == []
+
+
+def test_an_answer_without_a_prompt_before_it_stands_behind_its_call():
+    store = MemoryStore()
+    opened(store=store).append([user("go"), call("a", "read_file", path="x.py")])
+    again = opened(store=store)
+    again.append(answer("a", "print(1)"))
+    assert texts(again.prepare()) == ["go", "", "print(1)"]
+    assert again.records() == []
+
+
+def test_a_shown_stand_in_is_noted_once():
+    one = opened()
+    one.append([user("go"), call("a", "read_file", path="x.py")])
+    for _ in range(3):
+        one.prepare()
+    assert (len(one.records()), one.receipts(), one.events()[2:]) == (1, [], [])
+
+
+def test_settle_works_in_a_store_that_takes_no_edits():
+    store = Faulty()
+    one = opened(store=store)
+    one.append([user("go"), call("a", "read_file", path="x.py")])
+    store.failing = {"commit"}
+    assert len(one.prepare()) == 3
+
+
+# -------------------------------------------------------------------------------------------------------------- cut
+
+
+@pytest.mark.parametrize("cut", ["messages", "records", "pick"])
+@pytest.mark.parametrize("is_saved", [False, True])
+def test_opening_a_conversation_with_a_cut_tail_is_refused(is_saved, cut):
+    """The head names a message or an edit that the store does not hand out: memory, or a store of somebody's own."""
+
+    class Cut(MemoryStore):
+        is_cut = False
+
+        def messages(self, head: Any, first: int, last: int) -> Any:
+            rows = super().messages(head, first, last)
+            return rows[:-1] if self.is_cut and cut == "messages" else rows
+
+        def pick(self, head: Any, positions: Any) -> Any:
+            rows = super().pick(head, positions)
+            return [row for row in rows if row.position != 5] if self.is_cut and cut == "pick" else rows
+
+        def records(self, head: Any, after: int = 0) -> Any:
+            return super().records(head, after)[:-1] if self.is_cut and cut == "records" else super().records(head)
+
+    store = Cut()
+    one = opened(store=store)
+    *_, hidden = one.append([user("a"), say("b"), user("c"), user("d"), say("e")])
+    one.edit(Hide(Target(hidden)))
+    if is_saved:
+        one._do(one._engine.save_snapshot())
+    store.is_cut = True
+    if is_saved == (cut == "pick"):
+        with pytest.raises(Damaged, match="foveate db verify"):
+            opened(store=store)
+    else:
+        assert len(opened(store=store)) == 5
+
+
+def test_opening_a_database_with_a_cut_tail_is_refused(tmp_path):
+    path = tmp_path / "c.db"
+    with opened(store=f"sqlite:///{path}") as one:
+        *_, hidden = one.append([user("a"), say("b"), user("c"), user("d"), say("e")])
+        one.edit(Hide(Target(hidden)))
+        one._do(one._engine.save_snapshot())
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("DELETE FROM message WHERE position = 5").rowcount == 1
+    connection.close()
+    with pytest.raises(Damaged, match="it is missing"):
+        opened(store=f"sqlite:///{path}")
