@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from foveate.core.rules import RULES
-from foveate.policies import KNOWN
+from foveate.policies import PRESET_NAMES
 from foveate.replay.recordings import READERS
 from foveate.replay.result import COLUMNS
 from foveate.testing import StubAnthropic, StubOpenAI, answer, call, say
@@ -98,7 +98,7 @@ def test_the_page_of_rules_has_every_rule_as_the_code_states_it():
 
 def test_the_page_of_replay_names_every_policy_figure_and_reader():
     page = (ROOT / "docs" / "replay.md").read_text(encoding="utf-8")
-    assert [name for name in KNOWN if f"`{name}`" not in page] == []
+    assert [name for name in PRESET_NAMES if f"`{name}`" not in page] == []
     titles = [column.title.removesuffix(" p50 / p99").replace("ms", "milliseconds") for column in COLUMNS]
     assert [title for title in titles if title not in page] == []
     assert re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE) == [reader.name for reader in READERS]

@@ -54,21 +54,20 @@ if _typing.TYPE_CHECKING:
     from .agents.react import AsyncReActAgent, ReActAgent
     from .agents.tools import Tool, tool
     from .async_conversation import AsyncConversation
-    from .core.economy import when_it_pays
-    from .policies.checkpoint import checkpoint, checkpoint_edit
-    from .policies.compact_on_overflow import compact_on_overflow
-    from .policies.dedupe import dedupe
-    from .policies.expire_results import expire_results
-    from .policies.filter_tool_results import filter_tool_results
-    from .policies.fold import fold
+    from .policies.block_retention import retain_blocks
+    from .policies.checkpoints import checkpoint, checkpoint_edit
+    from .policies.compaction import compact_on_overflow
+    from .policies.deferral import when_it_pays
+    from .policies.digests import shrink_to_digest
+    from .policies.duplicates import dedupe
+    from .policies.expiry import expire_results
+    from .policies.folds import fold
     from .policies.leases import effective_lease, most_aggressive
     from .policies.pins import pin_newest
-    from .policies.prune_tool_outputs import prune_tool_outputs
-    from .policies.recap_batches import recap_batches
-    from .policies.recap_settings import recap_settings
-    from .policies.retain_blocks import PluginRetention, retain_blocks
-    from .policies.shrink_to_digest import shrink_to_digest
-    from .policies.supersede import supersede
+    from .policies.pruning import prune_tool_outputs
+    from .policies.recaps import recap_batches, recap_settings
+    from .policies.superseded_results import supersede
+    from .policies.tool_result_filter import filter_tool_results
 
 __version__ = "0.1.0.dev0"
 
@@ -151,24 +150,24 @@ _LAZY = {
     "PluginRetention": ".policies.retain_blocks",
     "ReActAgent": ".agents.react",
     "Tool": ".agents.tools",
-    "checkpoint": ".policies.checkpoint",
-    "checkpoint_edit": ".policies.checkpoint",
-    "compact_on_overflow": ".policies.compact_on_overflow",
-    "dedupe": ".policies.dedupe",
+    "checkpoint": ".policies.checkpoints",
+    "checkpoint_edit": ".policies.checkpoints",
+    "compact_on_overflow": ".policies.compaction",
+    "dedupe": ".policies.duplicates",
     "effective_lease": ".policies.leases",
-    "expire_results": ".policies.expire_results",
-    "filter_tool_results": ".policies.filter_tool_results",
-    "fold": ".policies.fold",
+    "expire_results": ".policies.expiry",
+    "filter_tool_results": ".policies.tool_result_filter",
+    "fold": ".policies.folds",
     "most_aggressive": ".policies.leases",
     "pin_newest": ".policies.pins",
-    "prune_tool_outputs": ".policies.prune_tool_outputs",
-    "recap_batches": ".policies.recap_batches",
-    "recap_settings": ".policies.recap_settings",
-    "retain_blocks": ".policies.retain_blocks",
-    "shrink_to_digest": ".policies.shrink_to_digest",
-    "supersede": ".policies.supersede",
+    "prune_tool_outputs": ".policies.pruning",
+    "recap_batches": ".policies.recaps",
+    "recap_settings": ".policies.recaps",
+    "retain_blocks": ".policies.block_retention",
+    "shrink_to_digest": ".policies.digests",
+    "supersede": ".policies.superseded_results",
     "tool": ".agents.tools",
-    "when_it_pays": ".core.economy",
+    "when_it_pays": ".policies.deferral",
 }
 """Names and their modules, imported at the first use: asyncio alone would double the time of `import foveate`."""
 

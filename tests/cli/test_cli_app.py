@@ -14,7 +14,7 @@ import foveate
 from foveate.__main__ import main as start
 from foveate.cli import app as module
 from foveate.errors import BadSetting
-from foveate.policies import DEFAULT, KNOWN
+from foveate.policies import DEFAULT_PRESET, PRESET_NAMES
 
 
 @pytest.mark.parametrize("command", [[], ["replay"], ["show"], ["check"], ["repair"]])
@@ -26,7 +26,7 @@ def test_help_is_plain_and_ends_well(run, command):
 
 
 def test_the_help_of_replay_names_every_policy(run):
-    assert [name for name in KNOWN if name not in run("replay", "--help")[1]] == []
+    assert [name for name in PRESET_NAMES if name not in run("replay", "--help")[1]] == []
 
 
 def test_the_version_is_told(run):
@@ -128,7 +128,7 @@ def test_output_survives_an_encoding_of_ascii_alone(recording):
     done = subprocess.run(
         command, capture_output=True, env=environment(PYTHONIOENCODING="ascii", PYTHONUTF8="0"), check=True
     )
-    assert f"`{DEFAULT}`: ".encode() in done.stdout
+    assert f"`{DEFAULT_PRESET}`: ".encode() in done.stdout
     assert done.stderr == b""
     done.stdout.decode("ascii")
 

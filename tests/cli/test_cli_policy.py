@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from foveate.policies import KNOWN
+from foveate.policies import PRESET_NAMES
 
 
 @pytest.fixture(autouse=True)
@@ -26,10 +26,10 @@ def test_help_is_plain_and_ends_well(run, command):
 def test_every_policy_is_listed(run):
     code, out, err = run("policy", "list")
     assert (code, err) == (0, "")
-    assert [line.split()[0] for line in out.splitlines() if line][1:] == list(KNOWN)
+    assert [line.split()[0] for line in out.splitlines() if line][1:] == list(PRESET_NAMES)
     rows = [json.loads(line) for line in run("policy", "list", "--json")[1].splitlines()]
-    assert [row["policy"] for row in rows] == list(KNOWN)
-    assert rows[KNOWN.index("keep-last-N")] == {
+    assert [row["policy"] for row in rows] == list(PRESET_NAMES)
+    assert rows[PRESET_NAMES.index("keep-last-N")] == {
         "policy": "keep-last-N",
         "mechanisms": ["filter"],
         "description": "The newest N tool results stay whole.",

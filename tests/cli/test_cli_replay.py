@@ -11,7 +11,7 @@ from recordings import call, write
 
 from foveate.cli import replay as command
 from foveate.errors import StoreError
-from foveate.policies import DEFAULT
+from foveate.policies import DEFAULT_PRESET
 from foveate.replay.result import Row
 
 
@@ -222,7 +222,7 @@ def test_a_store_that_cannot_be_opened_is_no_fault_of_foveate(run, recording, tm
 
     monkeypatch.setattr("foveate.replay.corpus.replay", closed)
     code, _, err = run("replay", recording, "--db", tmp_path / "chats.db")
-    assert (code, err) == (2, f"foveate: {recording} ({DEFAULT}): chats.db cannot be opened for writing.\n")
+    assert (code, err) == (2, f"foveate: {recording} ({DEFAULT_PRESET}): chats.db cannot be opened for writing.\n")
 
 
 def test_a_database_of_something_else_is_left_alone(run, recording, tmp_path):
@@ -239,7 +239,7 @@ def test_an_illegal_view_is_counted_told_and_ends_with_1(run, recording, monkeyp
     code, out, _ = run("replay", recording)
     assert code == 1
     assert out.splitlines()[-1].endswith("; 8 illegal views.")
-    assert f"Refused: fix-login, {DEFAULT}, call 1: messages[0]: not so" in out
+    assert f"Refused: fix-login, {DEFAULT_PRESET}, call 1: messages[0]: not so" in out
 
 
 def test_the_second_opinion_is_given_on_every_request(run, recording, monkeypatch):

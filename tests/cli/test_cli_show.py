@@ -9,7 +9,7 @@ import pytest
 from recordings import write
 
 import foveate
-from foveate.policies import DEFAULT
+from foveate.policies import DEFAULT_PRESET
 
 
 def test_every_message_of_the_last_view_is_shown_with_its_facts(run, recording):
@@ -42,14 +42,14 @@ def test_full_shows_all_of_it(run, recording):
 
 def test_an_earlier_call_saw_less(run, recording):
     out = run("show", recording, "--turn", 2)[1]
-    assert out.splitlines()[0] == f"fix-login.jsonl under {DEFAULT}  call 2 of 8"
+    assert out.splitlines()[0] == f"fix-login.jsonl under {DEFAULT_PRESET}  call 2 of 8"
     assert "m4  tool (read_file)" in out
     assert "m5  " not in out
 
 
 def test_the_call_that_would_come_next_can_be_shown(run, recording):
     out = run("show", recording, "--turn", 9)[1]
-    assert out.splitlines()[0] == f"fix-login.jsonl under {DEFAULT}  the next call"
+    assert out.splitlines()[0] == f"fix-login.jsonl under {DEFAULT_PRESET}  the next call"
     assert "Mended." in out
 
 

@@ -10,16 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from foveate.core.economy import MAX_DEFERRED, break_even, flush_cost, is_cold, saving, when_it_pays
+from foveate.core.economy import break_even, flush_cost, is_cold, saving
 from foveate.core.edits import Edit, Hide, Pin, Replace, Restore, Span, Summarize, Target
 from foveate.core.messages import Media, Message, Text
 from foveate.core.planner import Policy
 from foveate.core.summaries import NeedsSummary, SummaryRequest
 from foveate.core.view import Budget, CallContext, Prices, View
 from foveate.errors import BadSetting
-from foveate.policies.filter_tool_results import filter_tool_results
-from foveate.policies.prune_tool_outputs import prune_tool_outputs
-from foveate.policies.recap_batches import recap_batches
+from foveate.policies.deferral import MAX_DEFERRED, when_it_pays
+from foveate.policies.pruning import prune_tool_outputs
+from foveate.policies.recaps import recap_batches
+from foveate.policies.tool_result_filter import filter_tool_results
 from foveate.replay import replay
 from foveate.testing import agent_run, answer, call, chat, say, text_of, user
 

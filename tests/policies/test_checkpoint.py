@@ -22,11 +22,11 @@ from foveate.core.rules import check
 from foveate.core.summaries import SummaryRequest
 from foveate.core.view import View
 from foveate.errors import BadSetting, DoesNotFit
-from foveate.policies import named
-from foveate.policies.checkpoint import BACKGROUND, PLAIN, checkpoint, checkpoint_edit
-from foveate.policies.filter_tool_results import filter_tool_results
-from foveate.policies.oldest import Numbering
-from foveate.policies.recap_batches import recap_batches
+from foveate.policies import load_policies
+from foveate.policies.checkpoints import BACKGROUND, PLAIN, checkpoint, checkpoint_edit
+from foveate.policies.recaps import recap_batches
+from foveate.policies.span_selection import Numbering
+from foveate.policies.tool_result_filter import filter_tool_results
 from foveate.replay.recordings import read_recording
 from foveate.testing import answer, call, calls, chat, say, system, user
 from foveate.testing.strategies import histories, runs
@@ -347,7 +347,7 @@ def test_results_are_filtered_although_a_summary_failed_and_while_it_is_waited_f
 
 def test_two_numbers_of_results_to_keep_are_refused():
     both = (filter_tool_results(keep=3), checkpoint(tool_results_keep=5))
-    with pytest.raises(BadSetting, match="keep 3 and 5 tool results"):
+    with pytest.raises(BadSetting, match="tool results whole: 3 and 5"):
         begun(both)
     begun((filter_tool_results(keep=5), checkpoint(tool_results_keep=5)))
     begun((filter_tool_results(keep=0, max_multimodal=1), checkpoint(tool_results_keep=5)))
@@ -602,7 +602,7 @@ def test_two_processes_at_the_same_count_make_one_checkpoint(tmp_path):
 
 
 def test_the_preset_is_the_documents():
-    policies, floor = named("checkpoint")
+    policies, floor = load_policies("checkpoint")
     assert policies == (filter_tool_results(keep=5, placeholder="[Omitted]"), AS_DOCUMENTED)
     assert floor
 

@@ -28,7 +28,7 @@ from foveate.core.view import Budget, View
 from foveate.edits import Hide, Target, Task
 from foveate.errors import BadSetting, CompactionFailed
 from foveate.formats.openai import OpenAIChat
-from foveate.policies import named
+from foveate.policies import load_policies
 from foveate.policies.summary_input import summary_input
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
@@ -687,7 +687,7 @@ def test_explaining_asks_nobody_and_never_fails():
 
 
 def test_the_preset_of_the_document_has_its_numbers_its_order_and_its_words():
-    policies, floor = named("prune-and-compact")
+    policies, floor = load_policies("prune-and-compact")
     assert [getattr(policy, "runs_first", False) for policy in policies] == [True, False]
     assert policies[0] == compact_on_overflow(keep_recent=0, order="compact_first", strict=True, framing="{summary}")
     assert floor

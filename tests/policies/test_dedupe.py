@@ -14,7 +14,7 @@ from foveate import dedupe, filter_tool_results, supersede
 from foveate.core.edits import Pin, Restore, Target
 from foveate.core.messages import Media
 from foveate.errors import BadSetting
-from foveate.policies.likeness import LONGEST, likeness, only_in
+from foveate.policies.duplicates import LONGEST, likeness, only_in
 from foveate.testing import answer, call, text_of, user
 
 LISTING = "".join(f"src/part_{n}/main.py   {n * 37 % 900} bytes\n" for n in range(40))

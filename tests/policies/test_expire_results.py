@@ -35,10 +35,10 @@ from foveate.core.profiles import PROFILES
 from foveate.core.stamps import Lease
 from foveate.core.summaries import SummaryRequest
 from foveate.errors import BadInput, BadSetting, NotExpandable, UnknownHandle
-from foveate.policies.expire_results import BARE_STUB, expire_results
+from foveate.policies.expiry import BARE_STUB, expire_results
 from foveate.policies.leases import most_aggressive
 from foveate.policies.presets import preset
-from foveate.policies.prune_tool_outputs import prune_tool_outputs
+from foveate.policies.pruning import prune_tool_outputs
 from foveate.replay import replay
 from foveate.replay.recordings import read_recording
 from foveate.rules import check

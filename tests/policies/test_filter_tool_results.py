@@ -14,7 +14,7 @@ from foveate.core.messages import Media, Message, Opaque, Text, ToolResult
 from foveate.core.planner import make_plan
 from foveate.core.view import Budget
 from foveate.errors import BadSetting
-from foveate.policies import named
+from foveate.policies import load_policies
 from foveate.testing import answer, call, calls, say, user
 from foveate.testing.strategies import histories, runs
 
@@ -256,16 +256,16 @@ def test_settings_that_make_no_sense_are_refused():
         filter_tool_results(keep=0, max_multimodal=-1)
     for name in ("keep-last-0", "keep-last-", "keep-last--1", "keep-last-01", "keep-last-2x", "Keep-last-2", ""):
         with pytest.raises(BadSetting, match="keep-last-N"):
-            named(name)
+            load_policies(name)
 
 
 def test_names_give_policies_and_a_floor_and_off_gives_neither():
     story = Story(*rounds(4))
-    (policy,), floor = named("keep-last-3")
+    (policy,), floor = load_policies("keep-last-3")
     assert floor
     assert [edit.policy for edit in policy(story.view())] == []  # the placeholder with its handle is longer
-    assert named("none") == ((), floor)
-    assert named("off") == ((), ())
+    assert load_policies("none") == ((), floor)
+    assert load_policies("off") == ((), ())
 
 
 @MANY

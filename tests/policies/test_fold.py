@@ -9,15 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from foveate import open_conversation
-from foveate.core.economy import when_it_pays
 from foveate.core.edits import Pin, Restore, Span, Summarize, Target
 from foveate.core.messages import Message, Text
 from foveate.core.planner import Plan, Policy, make_plan
 from foveate.core.rules import check
 from foveate.errors import BadSetting
-from foveate.policies.fold import fold
-from foveate.policies.folded import steps_in_short, told_in
-from foveate.policies.shrink_to_digest import shrink_to_digest
+from foveate.policies.deferral import when_it_pays
+from foveate.policies.digests import shrink_to_digest
+from foveate.policies.folds import fold, steps_in_short, told_in
 from foveate.testing import answer, call, calls, say, text_of, user
 from foveate.testing.strategies import histories
 

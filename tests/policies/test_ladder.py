@@ -21,7 +21,7 @@ from foveate.core.view import Budget, View
 from foveate.digest import digest, room_for
 from foveate.errors import DoesNotFit
 from foveate.policies import FLOOR
-from foveate.policies.ladder import (
+from foveate.policies.floor import (
     clear_newest,
     clear_older_results,
     cut_giants,
@@ -31,7 +31,7 @@ from foveate.policies.ladder import (
     omit_media,
     shrink_older_results,
 )
-from foveate.policies.placeholders import CLEARED, cut, cut_arguments, fill, shrink_arguments
+from foveate.policies.placeholders import CLEARED, cut, cut_arguments, placeholder, shrink_arguments
 from foveate.testing import answer, call, calls, chat, say, system, text_of, thought, user
 from foveate.testing.strategies import histories
 
@@ -169,7 +169,7 @@ def test_what_is_a_digest_already_becomes_a_placeholder_when_that_is_not_enough(
     assert list(shrink_older_results(story.view(tokens(10)))) == []
     climbed(story, clear_older_results, tokens(10))
     cleared = [entry.message.text for entry in story.projection.entries() if entry.shrunk]
-    assert cleared == [fill(CLEARED, entry) for entry in story.projection.entries() if entry.shrunk]
+    assert cleared == [placeholder(CLEARED, entry) for entry in story.projection.entries() if entry.shrunk]
 
 
 def test_short_results_pins_and_what_was_just_expanded_are_no_digests():
@@ -187,7 +187,7 @@ def test_older_results_are_cleared_oldest_first_until_enough_is_freed():
     over = story.view().tokens - 650
     shown = climbed(story, clear_older_results, tokens(over))
     cleared = [text for text in shown if text.startswith("[Old")]
-    assert cleared == [fill(CLEARED, entry) for entry in story.projection.entries() if entry.position in (4, 6)]
+    assert cleared == [placeholder(CLEARED, entry) for entry in story.projection.entries() if entry.position in (4, 6)]
     assert measure_excess(story.view(tokens(over))) == Excess()
 
 
@@ -337,7 +337,7 @@ def test_even_the_newest_results_are_cleared():
     story = worker(2)
     climbed(story, clear_newest, tokens(10))
     results = [entry for entry in story.projection.entries() if entry.is_result]
-    assert [entry.message.text for entry in results] == [fill(CLEARED, entry) for entry in results]
+    assert [entry.message.text for entry in results] == [placeholder(CLEARED, entry) for entry in results]
 
 
 def test_arguments_of_many_small_values_are_cut_as_a_whole():

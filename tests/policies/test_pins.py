@@ -19,13 +19,13 @@ from foveate.core.rules import check
 from foveate.core.view import Budget, PinnedPart
 from foveate.errors import BadSetting, DoesNotFit
 from foveate.policies import FLOOR
-from foveate.policies.checkpoint import checkpoint
-from foveate.policies.compact_on_overflow import compact_on_overflow
-from foveate.policies.filter_tool_results import filter_tool_results
-from foveate.policies.ladder import clear_newest
+from foveate.policies.checkpoints import checkpoint
+from foveate.policies.compaction import compact_on_overflow
+from foveate.policies.floor import clear_newest
 from foveate.policies.pins import pin_newest
-from foveate.policies.prune_tool_outputs import prune_tool_outputs
-from foveate.policies.recap_batches import recap_batches
+from foveate.policies.pruning import prune_tool_outputs
+from foveate.policies.recaps import recap_batches
+from foveate.policies.tool_result_filter import filter_tool_results
 from foveate.testing import answer, call, calls, say, system, text_of, user
 from foveate.testing.strategies import histories
 

@@ -19,8 +19,8 @@ from foveate.core.sizes import MESSAGE_TOKENS, estimate, tokens_of
 from foveate.core.view import Budget
 from foveate.errors import BadSetting
 from foveate.formats.openai import OpenAIChat
-from foveate.policies import named
-from foveate.policies.prune_tool_outputs import MINIMUM, PART_MAX, PROTECT
+from foveate.policies import load_policies
+from foveate.policies.pruning import MINIMUM, PART_MAX, PROTECT
 from foveate.testing import answer, call, calls, chat, say, system, text_of, user
 from foveate.testing.strategies import histories
 
@@ -258,7 +258,7 @@ def test_the_default_placeholder_names_the_handle_that_brings_the_result_back():
 
 def test_the_defaults_are_the_documents():
     assert (PROTECT, MINIMUM, PART_MAX) == (40_000, 20_000, 50_000)
-    (policy,), floor = named("prune")
+    (policy,), floor = load_policies("prune")
     assert floor
     story = Story(*run(50_000, 50_000))
     assert [edit.target for edit in policy(story.view())] == [Target(story.id(3))]

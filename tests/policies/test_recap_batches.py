@@ -29,9 +29,8 @@ from foveate.core.messages import Reasoning
 from foveate.core.rules import check
 from foveate.core.view import View
 from foveate.errors import BadInput, BadSetting
-from foveate.policies import named
-from foveate.policies.recap_batches import ratio_line
-from foveate.policies.recap_settings import RecapSettings
+from foveate.policies import load_policies
+from foveate.policies.recaps import RecapSettings, ratio_line
 from foveate.testing import answer, call, chat, say, system
 from foveate.testing.bodies import check_body
 from foveate.testing.strategies import histories
@@ -254,7 +253,7 @@ def test_9_4_recaps_can_be_notes_of_role_user():
 def test_the_first_question_can_be_kept_and_all_of_them_too():
     assert after(7, keep_first_user=True) == "U1 a1 a2 a3 a4 U5 A5 U6 A6 U7 A7"
     assert after(7, hide_users=False) == "U1 a1 U2 a2 U3 a3 U4 a4 U5 A5 U6 A6 U7 A7"
-    (policy,), _ = named("recap")  # To the letter of the document, which drops it.
+    (policy,), _ = load_policies("recap")  # To the letter of the document, which drops it.
     assert " ".join(shown(opened(policy, pairs(7)).prepare())) == after(7, keep_first_user=False)
 
 

@@ -17,7 +17,7 @@ from foveate.core.rules import check
 from foveate.core.view import Budget
 from foveate.digest import digest
 from foveate.errors import BadSetting
-from foveate.policies.in_short import in_short, names_of
+from foveate.policies.names import in_short, names_of
 from foveate.testing import answer, call, say, system, text_of, user
 from foveate.testing.strategies import histories
 

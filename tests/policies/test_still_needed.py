@@ -8,7 +8,7 @@ from engine.shells import opened, texts
 from foveate import checkpoint, compact_on_overflow
 from foveate.core.view import Entry
 from foveate.edits import Summarize
-from foveate.policies.still_needed import still_needed
+from foveate.policies.names import still_needed
 from foveate.testing import answer, call, say, system, user
 from foveate.testing.summaries import ScriptedSummarizer
 

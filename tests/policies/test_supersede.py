@@ -17,9 +17,9 @@ from foveate.core.edits import Pin, Replace, Restore, Target
 from foveate.core.messages import Media, Message, Part, ToolCall
 from foveate.core.planner import Plan, Policy, make_plan
 from foveate.errors import BadSetting
-from foveate.policies.deeds import ASKS, LOOKS, READS, WRITES, Deed, deed_reader, is_same_file
-from foveate.policies.prune_tool_outputs import prune_tool_outputs
-from foveate.policies.supersede import supersede
+from foveate.policies.pruning import prune_tool_outputs
+from foveate.policies.superseded_results import supersede
+from foveate.policies.tool_kinds import ASKS, LOOKS, READS, WRITES, Deed, deed_reader, is_same_file
 from foveate.replay.recordings import read_recording
 from foveate.testing import answer, call, calls, chat, say, text_of, user
 from foveate.testing.strategies import histories
@@ -355,7 +355,7 @@ def test_i08_the_same_view_gives_the_same_edits_and_stays_as_it_was():
 def test_many_reads_of_one_file_and_many_files_of_one_name_cost_no_more_each(monkeypatch: pytest.MonkeyPatch):
     """Work is counted, not time: paths of which both are absolute are never compared."""
     compared: list[str] = []
-    monkeypatch.setattr("foveate.policies.supersede.is_same_file", lambda *paths: compared.extend(paths))
+    monkeypatch.setattr("foveate.policies.superseded_results.is_same_file", lambda *paths: compared.extend(paths))
     run = Run()
     for n in range(150):
         run.read(f"/p{n}/index.ts").edit(f"/p{n}/index.ts")

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from foveate.errors import BadSetting
-from foveate.policies import DEFAULT
+from foveate.policies import DEFAULT_PRESET
 from foveate.replay.corpus import Failure, newest_recording, replay_files, total
 from foveate.replay.result import Row
 
@@ -140,7 +140,7 @@ def test_a_window_that_is_too_small_is_no_fault_of_foveate(tmp_path):
     path = tmp_path / "long.jsonl"
     path.write_text("\n".join(json.dumps({"role": role, "content": "x" * 9_000}) for role in ("user", "assistant")))
     (failure,) = replay_files([path], window=1_000).failures
-    assert (failure.policy, failure.unexpected) == (DEFAULT, False)
+    assert (failure.policy, failure.unexpected) == (DEFAULT_PRESET, False)
 
 
 def test_transcripts_are_called_by_as_much_of_their_path_as_tells_them_apart(tmp_path):

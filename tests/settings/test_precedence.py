@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from foveate.core.edits import Replace
-from foveate.policies import DEFAULT, FLOOR
+from foveate.policies import DEFAULT_PRESET, FLOOR
 from foveate.settings import FILE
 from foveate.testing import agent_run
 
@@ -72,7 +72,7 @@ def test_what_is_no_mechanisms_goes_by_the_same_rule(loaded, name, lower, middle
 
 def test_where_nobody_speaks_the_defaults_count(loaded):
     values = loaded().values
-    assert {one.source for one in values.values()} == {"default", f"preset {DEFAULT}"}
+    assert {one.source for one in values.values()} == {"default", f"preset {DEFAULT_PRESET}"}
     assert {name: one.value for name, one in values.items() if one.source != "default"} == {
         "summarizer": "digest",
         "supersede.enabled": True,

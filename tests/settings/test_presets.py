@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import foveate
-from foveate.policies import DEFAULT, FLOOR, KNOWN, check_together, named, presets
+from foveate.policies import DEFAULT_PRESET, FLOOR, PRESET_NAMES, check_compatible, load_policies, presets
 from foveate.policies.presets import MECHANISMS, SHIPPED, preset
 from foveate.testing import BodyChecker, agent_run
 
@@ -17,13 +17,13 @@ FOLDER = Path(presets.__file__).parent
 def test_every_shipped_file_is_known_and_says_what_it_does():
     assert sorted(path.stem for path in FOLDER.glob("*.toml")) == sorted(SHIPPED)
     assert all(preset(name).description.endswith(".") for name in SHIPPED)
-    assert DEFAULT in KNOWN
+    assert DEFAULT_PRESET in PRESET_NAMES
 
 
-@pytest.mark.parametrize("name", [name.replace("-N", "-5") for name in KNOWN])
+@pytest.mark.parametrize("name", [name.replace("-N", "-5") for name in PRESET_NAMES])
 def test_every_shipped_preset_makes_policies(loaded, name):
     settings = loaded(policy=name)
-    policies, floor = named(name)
+    policies, floor = load_policies(name)
     assert len(settings.policies()) == len(policies) == len(settings.steps)
     assert settings.floor() == floor == (() if name == "off" else FLOOR)
     assert {one.source for key, one in settings.values.items() if "." in key} <= {f"preset {name}", "default"}
@@ -72,7 +72,7 @@ def test_what_is_recommended_for_browsing_shrinks_old_looks_at_once_and_leaves_r
 @pytest.mark.parametrize("name", ["balanced", "coding", "frugal", "browser"])
 def test_what_is_recommended_sums_up_without_a_model_where_none_is_handed_in(loaded, name):
     settings = loaded(policy=name)
-    check_together(settings.policies(), has_summarizer=settings["summarizer"] == "digest")
+    check_compatible(settings.policies(), has_summarizer=settings["summarizer"] == "digest")
     assert settings.values["compact.keep_recent"].value == 0.3
     assert loaded(policy=name, summarizer=len)["summarizer"] is len
 
@@ -189,7 +189,7 @@ def test_a_conversation_runs_under_a_preset_of_ones_own(loaded, monkeypatch):
     assert [entry.message.text for entry in chat.prepare() if entry.is_result] == ["[gone]", "x" * 400]
 
 
-@pytest.mark.parametrize("name", [name.replace("-N", "-5") for name in KNOWN if name != "off"])
+@pytest.mark.parametrize("name", [name.replace("-N", "-5") for name in PRESET_NAMES if name != "off"])
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_under_every_preset_each_view_is_legal_fits_and_is_settled(name, provider):
     chat = foveate.open_conversation(

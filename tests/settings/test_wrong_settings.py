@@ -198,8 +198,8 @@ def test_a_wrong_value_of_what_is_no_mechanisms(loaded, toml, said):
     [
         ({"window": "5"}, "Keyword window= is '5'; allowed: a whole number of 1 or more."),
         ({"window": True}, "Keyword window= is true; allowed: a whole number of 1 or more."),
-        ({"policy": 5}, "policy= is a name, a policy or a list of policies, not 5."),
-        ({"policy": ["prune"]}, "policy= is a name, a policy or a list of policies, not ['prune']."),
+        ({"policy": 5}, "policy is 5. Pass the name of a preset, a policy or a list of policies."),
+        ({"policy": ["prune"]}, "policy is ['prune']. Pass the name of a preset, a policy or a list of policies."),
         (
             {"settings": {"prune": {"minimum": True}}},
             'Keyword settings["prune"]["minimum"] is true; allowed: a whole number.',

@@ -6,17 +6,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from foveate import Conversation, Message, Policy, Text, open_conversation
-from foveate.policies.checkpoint import checkpoint
-from foveate.policies.compact_on_overflow import compact_on_overflow
-from foveate.policies.dedupe import dedupe
-from foveate.policies.expire_results import expire_results
-from foveate.policies.filter_tool_results import filter_tool_results
-from foveate.policies.fold import fold
-from foveate.policies.pins import pin_newest
-from foveate.policies.prune_tool_outputs import prune_tool_outputs
-from foveate.policies.recap_batches import recap_batches
-from foveate.policies.retain_blocks import retain_blocks
-from foveate.policies.shrink_to_digest import shrink_to_digest
+from foveate.policies import (
+    checkpoint,
+    compact_on_overflow,
+    dedupe,
+    expire_results,
+    filter_tool_results,
+    fold,
+    pin_newest,
+    prune_tool_outputs,
+    recap_batches,
+    retain_blocks,
+    shrink_to_digest,
+)
 from foveate.ports import Store
 from foveate.summarizers import SummaryRequest
 from foveate.testing import answer, call, calls, say, user

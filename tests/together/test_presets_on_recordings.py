@@ -8,13 +8,13 @@ import pytest
 
 from foveate import open_conversation
 from foveate.archive import verify_all
-from foveate.policies import KNOWN, named_summarizer
+from foveate.policies import PRESET_NAMES, load_summarizer_name
 from foveate.replay.recordings import read_recording
 from foveate.replay.run import replay
 from foveate.stores.memory import MemoryStore
 from foveate.testing.bodies import BodyChecker
 
-PRESETS = [name for name in KNOWN if name not in ("off", "keep-last-N")]
+PRESETS = [name for name in PRESET_NAMES if name not in ("off", "keep-last-N")]
 WINDOWS = (200_000, 32_000)
 
 
@@ -45,7 +45,7 @@ def test_every_request_is_legal_and_fits_and_no_message_is_lost(preset: str, tra
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_second_run_changes_nothing_and_reopened_it_is_the_same(preset: str, transcripts: Path):
-    summarizer = named_summarizer(preset) or "first-characters"
+    summarizer = load_summarizer_name(preset) or "first-characters"
     for path in recordings(transcripts)[:3]:
         store = MemoryStore()
         options = {"store": store, "format": "anthropic", "window": 32_000}

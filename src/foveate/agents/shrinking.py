@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from .. import given
 from ..errors import BadSetting
-from ..policies.checkpoint import checkpoint
+from ..policies.checkpoints import checkpoint
 from .summary_tools import summarizer_of
 
 __all__ = ["Shrinking"]

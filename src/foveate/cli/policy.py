@@ -62,12 +62,12 @@ def list_(*, as_json: Annotated[bool, Parameter(name="--json")] = False) -> int:
     as_json
         Print JSON Lines: an object for each preset.
     """
-    from ..policies import KNOWN
+    from ..policies import PRESET_NAMES
     from ..policies.presets import MECHANISMS, preset
     from ..policies.presets.assembly import is_on
     from .output import print_table
 
-    read = {name: preset(name.replace("-N", "-5")) for name in KNOWN}
+    read = {name: preset(name.replace("-N", "-5")) for name in PRESET_NAMES}
     found = {
         name: ([one for one in MECHANISMS if is_on(one, known.said)], known.description.replace("newest 5", "newest N"))
         for name, known in read.items()

@@ -47,7 +47,7 @@ class Compacting(Planning):
 
     def _by_hand(self, focus: str) -> Policy:
         """The conversation's own policy, or one with the usual numbers where it has none."""
-        from ..policies.compact_on_overflow import compact_on_overflow  # Imported where it is used at all.
+        from ..policies.compaction import compact_on_overflow  # Imported where it is used at all.
 
         own = (getattr(policy, "by_hand", None) for policy in (*self.policies, compact_on_overflow()))
         made: Callable[[str], Policy] = next(one for one in own if one is not None)

@@ -1,34 +1,72 @@
-"""The mechanisms: one file each, every one a function that returns a policy (`View -> edits`).
+"""Policies: functions from a view to edits, one file for each mechanism.
 
-The functions are public as `foveate.prune_tool_outputs` and so on; each is imported when it is asked for.
-
-`named` gives policies by the name that settings and the command line use: a preset, shipped or a file of your own.
+Each function of this package returns a policy and is imported on first use. `load_policies` returns the policies of a
+preset, shipped or in a TOML file. `placeholder` and `replacement` help to write a policy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from ..core.planner import Policy, Stage
 from ..errors import BadSetting
-from .ladder import FLOOR
+from .floor import FLOOR
+
+if TYPE_CHECKING:
+    from .block_retention import PluginRetention, retain_blocks
+    from .checkpoints import checkpoint, checkpoint_edit
+    from .compaction import compact_on_overflow
+    from .deferral import when_it_pays
+    from .digests import shrink_to_digest
+    from .duplicates import dedupe
+    from .expiry import expire_results
+    from .folds import fold
+    from .leases import effective_lease, most_aggressive
+    from .pins import pin_newest
+    from .placeholders import placeholder, replacement
+    from .pruning import prune_tool_outputs
+    from .recaps import recap_batches, recap_settings
+    from .superseded_results import supersede
+    from .tool_result_filter import filter_tool_results
 
 __all__ = [
-    "DEFAULT",
+    "DEFAULT_PRESET",
     "FLOOR",
-    "KNOWN",
+    "PRESET_NAMES",
+    "PluginRetention",
     "Policy",
-    "check_together",
-    "in_use",
-    "named",
-    "named_summarizer",
-    "own_policies",
+    "check_compatible",
+    "check_policies",
+    "checkpoint",
+    "checkpoint_edit",
+    "compact_on_overflow",
+    "dedupe",
+    "effective_lease",
+    "expire_results",
+    "filter_tool_results",
+    "fold",
+    "load_policies",
+    "load_summarizer_name",
+    "most_aggressive",
+    "pin_newest",
+    "placeholder",
+    "prune_tool_outputs",
+    "recap_batches",
+    "recap_settings",
+    "replacement",
+    "retain_blocks",
+    "select_active",
+    "shrink_to_digest",
+    "supersede",
+    "when_it_pays",
 ]
 
-DEFAULT = "balanced"
-"""The preset that counts where nobody chooses one."""
+DEFAULT_PRESET = "balanced"
+"""The preset of a conversation that names none."""
 
-KNOWN = (
+PRESET_NAMES = (
     "off",
     "none",
     "keep-last-N",
@@ -43,56 +81,97 @@ KNOWN = (
     "recap",
     "checkpoint",
 )
-"""Names that `named` understands, beside the paths of `.toml` files: `off` switches off everything that is automatic,
-the hard floor too; `none` leaves the floor alone; N is a number; the others are presets.
+"""Names that `load_policies` accepts in addition to paths of `.toml` files.
+
+`off` switches off every automatic edit, and the hard floor. `none` keeps only the hard floor. N is a number. The others
+are presets.
 """
 
+_MODULES = {
+    "PluginRetention": "block_retention",
+    "checkpoint": "checkpoints",
+    "checkpoint_edit": "checkpoints",
+    "compact_on_overflow": "compaction",
+    "dedupe": "duplicates",
+    "effective_lease": "leases",
+    "expire_results": "expiry",
+    "filter_tool_results": "tool_result_filter",
+    "fold": "folds",
+    "most_aggressive": "leases",
+    "pin_newest": "pins",
+    "placeholder": "placeholders",
+    "prune_tool_outputs": "pruning",
+    "recap_batches": "recaps",
+    "recap_settings": "recaps",
+    "replacement": "placeholders",
+    "retain_blocks": "block_retention",
+    "shrink_to_digest": "digests",
+    "supersede": "superseded_results",
+    "when_it_pays": "deferral",
+}
+"""The module of each name that is imported on first use. No module has the name of a function in it."""
 
-def named(name: str) -> tuple[tuple[Policy, ...], tuple[Stage, ...]]:
-    """The policies and the floor behind a name or in a preset's file. Raises BadSetting for what there is not."""
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})
+
+
+def load_policies(name: str) -> tuple[tuple[Policy, ...], tuple[Stage, ...]]:
+    """Return the policies and the floor of a preset, given its name or the path of its file.
+
+    Raises BadSetting if the preset does not exist or is not valid.
+    """
     from .presets import preset
-    from .presets.assembly import assembled, has_floor  # What reads files is imported where one is read.
+    from .presets.assembly import assembled, has_floor  # Imported here: most programs need no TOML reader.
 
-    said = preset(name).said
-    return tuple(assembled(said).values()), FLOOR if has_floor(said) else ()
+    values = preset(name).said
+    return tuple(assembled(values).values()), FLOOR if has_floor(values) else ()
 
 
-def named_summarizer(name: str) -> str:
-    """The name of the summarizer that a preset takes where a program hands in none; "" for none."""
+def load_summarizer_name(name: str) -> str:
+    """Return the name of the summarizer that a preset uses if the program passes none; "" for none."""
     from .presets import preset
     from .presets.assembly import summarizer_of
 
     return summarizer_of(preset(name).said)
 
 
-def own_policies(policy: object) -> tuple[Policy, ...]:
-    """The policies that a program hands in: one, or a list. Raises BadSetting for something else."""
-    several = (policy,) if callable(policy) else policy
-    if not isinstance(several, list | tuple) or not all(callable(one) for one in several):
-        raise BadSetting(f"policy= is a name, a policy or a list of policies, not {policy!r:.100}.")
-    return tuple(several)
+def check_policies(policy: object) -> tuple[Policy, ...]:
+    """Return the argument `policy=`, one policy or a list, as a tuple. Raises BadSetting for any other value."""
+    policies = (policy,) if callable(policy) else policy
+    if not isinstance(policies, list | tuple) or not all(map(callable, policies)):
+        raise BadSetting(f"policy is {policy!r:.100}. Pass the name of a preset, a policy or a list of policies.")
+    return tuple(policies)
 
 
-def in_use(policies: Iterable[Policy], *, has_summarizer: bool) -> tuple[Policy, ...]:
-    """Those that can do something: an optional one steps aside where nobody writes summaries."""
-    return tuple(one for one in policies if has_summarizer or not getattr(one, "optional", False))
+def select_active(policies: Iterable[Policy], *, has_summarizer: bool) -> tuple[Policy, ...]:
+    """Return the policies that can act: without a summarizer, those with the attribute `optional` are left out."""
+    return tuple(policy for policy in policies if has_summarizer or not getattr(policy, "optional", False))
 
 
-def check_together(policies: Iterable[Policy], *, has_summarizer: bool) -> None:
-    """Raises BadSetting for policies that cannot work in this conversation, or not beside each other.
+def check_compatible(policies: Iterable[Policy], *, has_summarizer: bool) -> None:
+    """Raise BadSetting for policies that cannot work in this conversation or contradict each other.
 
-    A policy that can do nothing without a model says so by an attribute `needs_summarizer`; how many tool results it
-    keeps whole, if it does that, by `tool_results_keep`.
+    Two attributes of a policy are read: `needs_summarizer`, if it does nothing without a summarizer, and
+    `tool_results_keep`, the number of tool results that it keeps whole.
     """
-    several = list(policies)
-    if not has_summarizer and any(getattr(one, "needs_summarizer", False) for one in several):
+    policies = list(policies)
+    if not has_summarizer and any(getattr(policy, "needs_summarizer", False) for policy in policies):
         raise BadSetting(
-            "A policy of this conversation lets a model write summaries: give summarizer=, a function that is handed a "
-            "SummaryRequest and returns the text."
+            "A policy of this conversation needs summaries, but there is no summarizer. Pass summarizer=, a function "
+            "that takes a SummaryRequest and returns the text."
         )
-    keeps = sorted({keep for one in several if (keep := getattr(one, "tool_results_keep", 0))})
-    if len(keeps) > 1:
+    counts = sorted({count for policy in policies if (count := getattr(policy, "tool_results_keep", 0))})
+    if len(counts) > 1:
         raise BadSetting(
-            f"Policies of this conversation keep {keeps[0]} and {keeps[-1]} tool results whole. Say one number, in one "
-            "place: the keep of filter_tool_results or the tool_results_keep of checkpoint."
+            f"Two policies keep different numbers of tool results whole: {counts[0]} and {counts[-1]}. Set only one: "
+            "keep of filter_tool_results or tool_results_keep of checkpoint."
         )

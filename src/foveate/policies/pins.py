@@ -16,7 +16,7 @@ from ..core.planner import Policy
 from ..core.view import Entry, View
 from ..errors import BadSetting
 
-__all__ = ["pin_newest", "pinning"]
+__all__ = ["pin_newest", "pin_newest_as"]
 
 _NAME = "pins"
 
@@ -32,10 +32,10 @@ def pin_newest(tools: Collection[str], keep: int = 1) -> Policy:
         raise BadSetting(f"pin_newest needs the names of tools, such as ['todo_write'], not {tools!r:.80}.")
     if keep < 1:
         raise BadSetting(f"pin_newest needs keep >= 1, not {keep}.")
-    return pinning(tools, keep, _NAME)
+    return pin_newest_as(tools, keep, _NAME)
 
 
-def pinning(tools: Collection[str], keep: int, name: str) -> Policy:
+def pin_newest_as(tools: Collection[str], keep: int, name: str) -> Policy:
     """The same under a name of its own in the journal, so that it leaves the pins of others to them."""
     named = frozenset(tools)
 

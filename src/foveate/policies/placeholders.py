@@ -13,22 +13,77 @@ from typing import Any
 
 from ..core.caches import cached
 from ..core.edits import Path, Replace, Target
-from ..core.messages import Opaque, Text
+from ..core.messages import Media, Message, Opaque, Part, Text, ToolResult
 from ..core.view import Entry
-from .about import FIELDS, about
+from ..digest import describe
 
 __all__ = [
     "CLEARED",
+    "FIELDS",
     "OMITTED",
+    "about",
     "cut",
     "cut_arguments",
-    "fill",
     "handle",
     "is_whole",
     "outgrows",
+    "placeholder",
     "replacement",
     "shrink_arguments",
 ]
+
+FIELDS = ("{about}", "{kind}", "{size}", "{items}", "{gist}")
+"""Names that may stand in the template of a placeholder, beside `{handle}`."""
+
+_GIST = 80
+"""Characters of the line, at most."""
+_LEAST = 800
+"""Of what has fewer characters, `{about}` tells nothing: the placeholder would be a good part of it."""
+_OUTER = str.maketrans('"[]{}', "'()()")
+
+
+@cached(4_096)
+def about(message: Message, path: Path = ()) -> dict[str, str]:
+    """The texts for `FIELDS`, of a message or of one of its parts. The same object each time: only to be read."""
+    parts = _parts(message, path)
+    text = "\n".join(part.text for part in parts if isinstance(part, Text))
+    media = [part for part in parts if isinstance(part, Media)]
+    if not text.strip() and media:
+        size = f"{sum(len(one.data) for one in media):,} characters" if media[0].source == "base64" else media[0].source
+        fields = (media[0].mime or "media", size, _counted(len(media), "files"), _plain(media[0].name))
+        return _filled(*fields, is_long=sum(len(one.data) for one in media) >= _LEAST)
+    told = describe(text)
+    items = _counted(told.items, told.item) if told.items else _counted(told.lines, "lines")
+    return _filled(
+        told.kind, _counted(told.characters, "characters"), items, _plain(told.gist), is_long=len(text) >= _LEAST
+    )
+
+
+def _filled(kind: str, size: str, items: str, gist: str, *, is_long: bool) -> dict[str, str]:
+    whole = f"{kind}, {size}, {items}" + (f': "{gist}"; ' if gist else "; ")
+    return dict(zip(FIELDS, (whole if is_long else "", kind, size, items, gist), strict=True))
+
+
+def _parts(message: Message, path: Path) -> tuple[Part, ...]:
+    """What stands at a path, the content of a result in its place."""
+    found: tuple[Part, ...] = message.parts
+    for index in path:
+        found = found[index : index + 1]
+        if found and isinstance(found[0], ToolResult):
+            found = found[0].content
+    return tuple(nested for part in found for nested in (part.content if isinstance(part, ToolResult) else (part,)))
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun[:-1] if number == 1 and noun.endswith('s') else noun}"
+
+
+def _plain(line: str) -> str:
+    """A line that can stand in quotes inside a placeholder."""
+    shown = "".join([character if character.isprintable() else " " for character in line[: 4 * _GIST]])
+    flat = " ".join(shown.translate(_OUTER).split())
+    return flat if len(flat) <= _GIST else f"{flat[: _GIST - 1].rstrip()}…"
+
 
 OMITTED = '[Omitted: {about}expand("{handle}")]'
 """For a filtered tool result. A template without fields is used as it is, such as the plain `[Omitted]`."""
@@ -48,7 +103,7 @@ def handle(entry: Entry, path: Path = ()) -> str:
 
 
 @cached(4_096)  # By the entry itself: mechanisms fill the same placeholders at every call.
-def fill(template: str, entry: Entry, path: Path = ()) -> str:
+def placeholder(template: str, entry: Entry, path: Path = ()) -> str:
     """The placeholder for this entry or part.
 
     Its fields: `{handle}`, what `expand` takes; `{kind}`, `{size}`, `{items}` and `{gist}`, what it was, as in `json`,

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from ..core.view import Prices
 from ..errors import BadSetting, FoveateError, IllegalView
-from ..policies import DEFAULT
+from ..policies import DEFAULT_PRESET
 from .measure import DEFAULT_PRICES, share
 from .recordings import read_recording
 from .result import Replayed, Row
@@ -58,7 +58,7 @@ class Corpus(Struct, frozen=True):
 def replay_files(
     paths: Iterable[str | os.PathLike[str]],
     *,
-    policies: Sequence[PolicyLike] = (DEFAULT,),
+    policies: Sequence[PolicyLike] = (DEFAULT_PRESET,),
     window: int = 200_000,
     provider: str = "openai",
     prices: Prices = DEFAULT_PRICES,

@@ -26,7 +26,7 @@ from ..core.stamps import Usage
 from ..core.summaries import Summary, SummaryRequest
 from ..core.view import Prices, View
 from ..core.wire import encode_message
-from ..policies import DEFAULT
+from ..policies import DEFAULT_PRESET
 from ..ports import Store, Summarizer
 from ..settings import load
 from ..wiring import cost_of, open_conversation, open_summarizer
@@ -170,7 +170,7 @@ _STEP = 1_000
 def replay(
     recording: Recording | Iterable[Message],
     *,
-    policy: PolicyLike = DEFAULT,
+    policy: PolicyLike = DEFAULT_PRESET,
     window: int = 200_000,
     provider: str = "openai",
     prices: Prices = DEFAULT_PRICES,

@@ -18,11 +18,11 @@ from ..core.planner import Policy, Stage
 from ..errors import BadInput, BadSetting
 from ..formats import get_format
 from ..models import is_model_name
-from ..policies import DEFAULT, FLOOR, own_policies
+from ..policies import DEFAULT_PRESET, FLOOR, check_policies
 from ..policies.presets import BARE, MECHANISMS, Preset, preset
 from ..policies.presets.assembly import assembled, checked, is_on, precedence, refusal, settled
 from ..policies.presets.said import Level, Place, Said, Saying, Source, over, shown
-from ..policies.recap_settings import VARIABLES, recap_settings
+from ..policies.recaps import VARIABLES, recap_settings
 from ..stores import place_of, without_password
 from ..summarizers import summarizer_named
 from .levels import FILE, GENERAL, Spoken, from_environment, from_file, from_keywords
@@ -126,7 +126,7 @@ def load(
         Level.ENVIRONMENT: from_environment(environ),
         Level.KEYWORD: from_keywords({"policy": policy, **keywords}, settings),
     }
-    chosen = _highest(("policy",), levels) or Said(DEFAULT, _NOBODY)
+    chosen = _highest(("policy",), levels) or Said(DEFAULT_PRESET, _NOBODY)
     base = _preset(chosen, folder)
     counting = _counting(levels, chosen, base)
     merged: Saying = {(name,): Said(value, _NOBODY) for name, value in _DEFAULTS.items()}
@@ -141,7 +141,7 @@ def load(
     _check_general(merged)
     _check_store_of_file(merged[("store",)], folder)
     made = {} if base is None else assembled(merged)
-    policies = own_policies(chosen.value) if base is None else tuple(made.values())
+    policies = check_policies(chosen.value) if base is None else tuple(made.values())
     return Settings(base.description if base else "", tuple(made), _unused(levels, merged), merged, policies)
 
 

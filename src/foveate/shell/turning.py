@@ -101,7 +101,7 @@ class Turning(Reading):
         return (yield from self._add(messages, after, about))
 
     def _warn_without_retention(self) -> None:
-        from ..policies.retain_blocks import RetainBlocks  # Few conversations have such messages.
+        from ..policies.block_retention import RetainBlocks  # Few conversations have such messages.
 
         if not any(isinstance(policy, RetainBlocks) for policy in self._engine.policies):
             _log.warning(

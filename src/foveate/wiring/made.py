@@ -17,7 +17,7 @@ from ..expansion.placing import Where
 from ..limits import Limits
 from ..patterns import find as find_pattern
 from ..plugins import Plugin
-from ..policies import check_together, in_use
+from ..policies import check_compatible, select_active
 from ..ports import Background, Clock, Elsewhere, Summarizer, TokenCounter
 from .leaves import by_code, format_of, open_store, summarizer_of
 from .told import Told
@@ -47,8 +47,8 @@ class Made(NamedTuple):
         self._check()
         told = self.told
         has_summarizer = told.summarizer != ""
-        policies = in_use(told.policies, has_summarizer=has_summarizer)
-        check_together(policies, has_summarizer=has_summarizer)
+        policies = select_active(told.policies, has_summarizer=has_summarizer)
+        check_compatible(policies, has_summarizer=has_summarizer)
         format = format_of(told.format)
         profile = self.profile or profile_for(format.name, told.model)
         return Engine(

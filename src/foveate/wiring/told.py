@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ..core.planner import Policy, Stage
 from ..expansion.placing import Where
 from ..plugins import Plugin, policies_of
-from ..policies import DEFAULT, FLOOR, named, named_summarizer, own_policies
+from ..policies import DEFAULT_PRESET, FLOOR, check_policies, load_policies, load_summarizer_name
 from ..ports import Format, Store, Summarizer
 
 __all__ = ["Told", "told_by"]
@@ -41,7 +41,7 @@ def told_by(
 ) -> Told:
     """Merge what is said. Where only keywords speak, nothing is read but the preset."""
     if settings is None and not plugins and not os.path.lexists("foveate.toml") and not any(map(_is_ours, os.environ)):
-        chosen = DEFAULT if policy is None else policy
+        chosen = DEFAULT_PRESET if policy is None else policy
         policies, floor = _policies(chosen)
         plain: dict[str, Any] = {
             "store": "memory:",
@@ -51,7 +51,7 @@ def told_by(
             "expand": False,
             "expand_where": "auto",
         }
-        plain["summarizer"] = named_summarizer(chosen) if isinstance(chosen, str) else ""
+        plain["summarizer"] = load_summarizer_name(chosen) if isinstance(chosen, str) else ""
         return Told(policies, floor, **keywords | {key: plain[key] for key in plain if keywords[key] is None})
     from ..settings import load
 
@@ -68,7 +68,7 @@ def told_by(
 
 def _retaining(policies: tuple[Policy, ...]) -> tuple[Policy, ...]:
     """Policies of the program's own, behind the one that plugins cannot do without."""
-    from ..policies.retain_blocks import RetainBlocks, retain_blocks
+    from ..policies.block_retention import RetainBlocks, retain_blocks
 
     is_there = any(isinstance(policy, RetainBlocks) for policy in policies)
     return policies if is_there else (retain_blocks(), *policies)
@@ -80,5 +80,5 @@ def _is_ours(variable: str) -> bool:
 
 def _policies(policy: str | Policy | Sequence[Policy]) -> tuple[Sequence[Policy], Sequence[Stage]]:
     if isinstance(policy, str):
-        return named(policy)
-    return own_policies(policy), FLOOR
+        return load_policies(policy)
+    return check_policies(policy), FLOOR

@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...errors import BadSetting
-from .. import KNOWN
+from .. import PRESET_NAMES
 from .arguments import Argument, arguments_of, is_sayable, stray
 from .said import Level, Place, Said, Source, flat, nearest, over, shown
 from .toml_file import TomlFile
@@ -65,19 +65,19 @@ _MAY_WAIT = ("fold", "supersede", "dedupe", "prune", "filter", "shrink")
 MECHANISMS: Mapping[str, Mechanism] = {
     one.name: one
     for one in (
-        Mechanism("retain", "retain_blocks"),
-        Mechanism("expire", "expire_results"),
-        Mechanism("supersede", "supersede"),
-        Mechanism("dedupe", "dedupe"),
+        Mechanism("retain", "block_retention", "retain_blocks"),
+        Mechanism("expire", "expiry", "expire_results"),
+        Mechanism("supersede", "superseded_results", "supersede"),
+        Mechanism("dedupe", "duplicates", "dedupe"),
         Mechanism("pins", "pins", "pin_newest"),
-        Mechanism("prune", "prune_tool_outputs"),
-        Mechanism("filter", "filter_tool_results"),
-        Mechanism("fold", "fold"),
-        Mechanism("shrink", "shrink_to_digest"),
-        Mechanism("defer", ".core.economy", "when_it_pays", around=_MAY_WAIT),
-        Mechanism("recap", "recap_batches"),
-        Mechanism("checkpoint", "checkpoint"),
-        Mechanism("compact", "compact_on_overflow"),
+        Mechanism("prune", "pruning", "prune_tool_outputs"),
+        Mechanism("filter", "tool_result_filter", "filter_tool_results"),
+        Mechanism("fold", "folds", "fold"),
+        Mechanism("shrink", "digests", "shrink_to_digest"),
+        Mechanism("defer", "deferral", "when_it_pays", around=_MAY_WAIT),
+        Mechanism("recap", "recaps", "recap_batches"),
+        Mechanism("checkpoint", "checkpoints", "checkpoint"),
+        Mechanism("compact", "compaction", "compact_on_overflow"),
     )
 }
 """All mechanisms by their names in files, in the order in which they run; the hard floor comes after them."""
@@ -86,7 +86,7 @@ _RENAMED = ("min_preserved_pairs",)
 """Arguments that are there for old programs alone."""
 
 _FOLDER = Path(os.path.realpath(__file__)).parent
-SHIPPED = tuple(name for name in KNOWN if name != "keep-last-N")
+SHIPPED = tuple(name for name in PRESET_NAMES if name != "keep-last-N")
 """Names of the presets that are files beside this one."""
 BARE = ("none", "off")
 """Presets that want next to nothing to be done: what lower levels say of mechanisms does not count then."""
@@ -206,7 +206,8 @@ def _shipped(name: str, folder: Path | None) -> Preset:
     if name and os.path.isfile(_beside(file, folder)):
         raise BadSetting(f"There is no policy {name!r}, but a file {file}: name it with its ending.")
     raise BadSetting(
-        f"There is no policy {name!r}.{nearest(name, KNOWN)} Known: {', '.join(KNOWN)}, or the path of a .toml file."
+        f"There is no policy {name!r}.{nearest(name, PRESET_NAMES)} Known: {', '.join(PRESET_NAMES)}, "
+        "or the path of a .toml file."
     )
 
 

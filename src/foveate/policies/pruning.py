@@ -15,9 +15,10 @@ from ..core.planner import Policy
 from ..core.sizes import MESSAGE_TOKENS
 from ..core.view import Entry, View
 from ..errors import BadSetting
-from .deeds import deed_reader, results_with_deeds
-from .placeholders import CLEARED, fill, is_whole, outgrows, replacement
-from .protected import older_than, tokens_of_share
+from .placeholders import CLEARED, is_whole, outgrows, replacement
+from .placeholders import placeholder as fill
+from .span_selection import older_than, tokens_of_share
+from .tool_kinds import deed_reader, results_with_deeds
 
 __all__ = ["MINIMUM", "PART_MAX", "PROTECT", "prune_tool_outputs"]
 

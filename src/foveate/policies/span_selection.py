@@ -8,15 +8,112 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
+from math import inf
 
 from msgspec import Struct
 
+from ..core.caches import cached
 from ..core.edits import Span
 from ..core.rules import cut_points
 from ..core.view import Entry, View
+from ..errors import BadSetting
 
-__all__ = ["Numbering", "Oldest", "is_earlier", "oldest", "oldest_before"]
+__all__ = [
+    "Numbering",
+    "Oldest",
+    "Tokens",
+    "check_tokens",
+    "first_unanswered",
+    "is_earlier",
+    "is_request",
+    "last_request",
+    "older_than",
+    "oldest",
+    "oldest_before",
+    "open_inputs",
+    "tokens_of_share",
+]
+
+Tokens = int | float
+"""A number of tokens (int), or a share of the usable ones (float, below 1.0)."""
+
+
+def check_tokens(mechanism: str, **named: Tokens | None) -> None:
+    """Raises BadSetting for a window that is negative, or a share of 1.0 or more; None is no window."""
+    for name, value in named.items():
+        if value is not None and (value < 0 or (isinstance(value, float) and not value < 1)):
+            raise BadSetting(
+                f"{mechanism} needs {name} as tokens (a whole number of 0 or more) or as a share of the usable ones, "
+                f"below 1.0, not {value}."
+            )
+
+
+def tokens_of_share(protect: Tokens, view: View) -> int:
+    """The window in tokens, by the counter of the conversation."""
+    return max(0, int(view.budget.usable * protect)) if isinstance(protect, float) else protect
+
+
+def older_than(view: View, protect: int, *, part_max: float = inf, everything: bool = True) -> int:
+    """How many entries stand before the newest `protect` tokens; the one in which these end is among them.
+
+    `part_max`: no message counts for more tokens than this. `everything`: whether other messages than tool results
+    count too.
+    """
+    filled = _filled(view.entries, part_max, everything)
+    return max(0, len(view.entries) - bisect_left(filled, protect))
+
+
+@cached(8)  # Several mechanisms, and several windows of each, look at one view.
+def _filled(entries: tuple[Entry, ...], part_max: float, everything: bool) -> list[float]:
+    """Tokens of no entry, of the newest, of the newest two, and so on."""
+    tokens = [
+        min(entry.tokens, part_max) if entry.kind != "summary" and (everything or entry.is_result) else 0
+        for entry in reversed(entries)
+    ]
+    return list(accumulate(tokens, initial=0))
+
+
+def is_request(view: View) -> bool:
+    """Whether the model has something to answer. Behind its own answer nothing is due: what that answered would be the
+    last input still, and stay as if it were open.
+    """
+    last = next((entry for entry in reversed(view.entries) if entry.kind != "stand-in"), None)
+    return last is not None and last.message.role != "assistant"
+
+
+def first_unanswered(entries: Sequence[Entry]) -> int:
+    """Index at which that begins which the model has not answered: inputs, or the results of its newest calls."""
+    last = next((i for i in reversed(range(len(entries))) if entries[i].message.role in ("assistant", "tool")), -1)
+    if any(entry.is_input for entry in entries[last + 1 :]):
+        return last + 1
+    while last > 0 and entries[last].message.role == "tool":
+        last -= 1
+    return max(0, last)
+
+
+def open_inputs(view: View, room: int) -> list[str]:
+    """Ids of what the user asked for since the model last ended a turn, the newest first: it stays as it was said.
+
+    `room`: tokens that all but the last input may take together.
+    """
+    ids: list[str] = []
+    for entry in reversed(view.entries):
+        message = entry.message
+        if entry.kind == "message" and message.role == "assistant" and not message.calls and message.has_content:
+            break
+        if entry.is_input:
+            room -= entry.tokens if ids else 0
+            if room < 0:
+                break
+            ids.append(entry.id)
+    return ids
+
+
+def last_request(view: View) -> str:
+    """The user's last input."""
+    return next((entry.message.text for entry in reversed(view.entries) if entry.is_input), "")
+
 
 _FLOOR = "floor"
 """The floor's note says what is hidden and how to see it, but not what was said there: nothing may swallow it."""

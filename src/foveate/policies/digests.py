@@ -17,11 +17,10 @@ from ..core.planner import Policy
 from ..core.view import Entry, View
 from ..digest import digest
 from ..errors import BadSetting
-from .deeds import deed_reader, results_with_deeds
-from .in_short import in_short
+from .names import UsedLately, in_short
 from .placeholders import handle, is_whole, outgrows, replacement, shrink_arguments
-from .protected import Tokens, check_tokens, older_than, tokens_of_share
-from .used_lately import UsedLately
+from .span_selection import Tokens, check_tokens, older_than, tokens_of_share
+from .tool_kinds import deed_reader, results_with_deeds
 
 __all__ = ["LEAST", "LEAST_SAID", "PROTECT", "PROTECT_READS", "PROTECT_SAID", "SHARE", "SHARE_SAID", "shrink_to_digest"]
 

@@ -24,11 +24,11 @@ from ..core.sizes import estimate, tokens_of
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
 from ..core.view import Entry, View
 from ..errors import BadSetting
-from .compact_on_overflow import BACKGROUND as COMPACTED
-from .filter_tool_results import filter_tool_results
-from .oldest import Numbering, Oldest, oldest
-from .still_needed import still_needed
+from .compaction import BACKGROUND as COMPACTED
+from .names import still_needed
+from .span_selection import Numbering, Oldest, oldest
 from .summary_input import framed, summary_input, unframed
+from .tool_result_filter import filter_tool_results
 
 __all__ = ["BACKGROUND", "PLAIN", "TARGET", "checkpoint", "checkpoint_edit"]
 

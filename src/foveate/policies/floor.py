@@ -27,7 +27,7 @@ from ..core.planner import Stage
 from ..core.rules import cut_points
 from ..core.view import Entry, View
 from ..digest import digest, room_for
-from .placeholders import CLEARED, cut, cut_arguments, fill, handle, is_whole, replacement, shrink_arguments
+from .placeholders import CLEARED, cut, cut_arguments, handle, is_whole, placeholder, replacement, shrink_arguments
 
 __all__ = ["FLOOR"]
 
@@ -78,7 +78,7 @@ def omit_media(view: View) -> Iterator[Edit]:
             if entry.is_pinned(path):
                 continue
             if quota.bytes > 0 or media.is_image:
-                yield replacement(entry, fill(_MEDIA, entry, path), _NAME, "too many images or bytes", path)
+                yield replacement(entry, placeholder(_MEDIA, entry, path), _NAME, "too many images or bytes", path)
                 quota.freed(bytes=len(media.data), images=int(media.is_image))
 
 
@@ -237,7 +237,7 @@ def _clear(entries: Sequence[Entry], excess: Excess) -> Iterator[Edit]:
     results = [entry for entry in entries if entry.is_result and not entry.is_pinned()]
     quota = _Quota(excess, results)
     for entry in results:
-        text = fill(CLEARED, entry)
+        text = placeholder(CLEARED, entry)
         if quota.wants(entry) and entry.tokens > len(text) // 4 + 8:
             yield replacement(entry, text, _NAME, _REASON)
             quota.freed(entry.tokens - len(text) // 3 - 6, entry.bytes - len(text), entry.images)

@@ -16,7 +16,7 @@ from ..core.messages import Media, Text, ToolResult
 from ..core.planner import Policy
 from ..core.view import Entry, View
 from ..errors import BadSetting
-from .placeholders import OMITTED, fill, is_whole, outgrows, replacement
+from .placeholders import OMITTED, is_whole, outgrows, placeholder, replacement
 
 __all__ = ["IMAGE_OMITTED", "filter_tool_results"]
 
@@ -69,7 +69,7 @@ class _Filter(Struct, frozen=True):
         results = [entry for entry in view.entries if entry.is_result]
         old = results[: len(results) - keep] if keep and len(results) > keep else []
         due = [entry for entry in old if is_whole(entry) and not entry.is_pinned() and entry.renewed < view.turn]
-        texts = {entry.handle: fill(self.placeholder, entry) for entry in due}
+        texts = {entry.handle: placeholder(self.placeholder, entry) for entry in due}
         due = [entry for entry in due if outgrows(entry, texts[entry.handle])]
         if len(due) >= self.batch:
             for entry in due:
@@ -89,11 +89,11 @@ class _Filter(Struct, frozen=True):
         paths = [path for path in _media_shown(entry) if not entry.is_pinned(path)]
         if "{handle}" in self.media_placeholder:
             for path in paths:
-                yield replacement(entry, fill(self.media_placeholder, entry, path), name, reason, path)
+                yield replacement(entry, placeholder(self.media_placeholder, entry, path), name, reason, path)
             return
-        has_content = any(_is_left(entry, paths))
+        says_something = any(_is_left(entry, paths))
         for index, path in enumerate(paths):
-            if index or has_content:
+            if index or says_something:
                 yield Hide(Target(entry.id, path), name, reason)
             else:
                 yield replacement(entry, self.media_placeholder, name, reason, path)

@@ -15,6 +15,7 @@ from typing import ClassVar, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..core.budget import occupied_tokens
 from ..core.edits import Edit, Summarize, Task
 from ..core.messages import Message, Text
 from ..core.planner import Policy
@@ -23,13 +24,54 @@ from ..core.sizes import tokens_of
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
 from ..core.view import View
 from ..errors import BadSetting, CompactionFailed
-from .compaction_facts import COMPACT, Fullness, fullness, is_noted, last_try, newest
-from .oldest import Oldest, oldest_before
-from .still_needed import still_needed
+from .names import still_needed
+from .span_selection import Oldest, first_unanswered, is_request, last_request, oldest_before, open_inputs
 from .summary_input import framed, summary_input, unframed
-from .unanswered import first_unanswered, is_request, last_request, open_inputs
 
-__all__ = ["BACKGROUND", "compact_on_overflow"]
+__all__ = ["BACKGROUND", "COMPACT", "Fullness", "compact_on_overflow", "fullness", "is_noted", "last_try", "newest"]
+
+COMPACT = "compact"
+"""The name of the policy, in edits and tasks."""
+
+
+class Fullness(Struct, frozen=True):
+    """How full the window is, in tokens as the provider counts them."""
+
+    occupied: int
+    usable: int
+    scale: float
+
+    def share(self, part: float) -> int:
+        """A share of what is usable, in tokens as the conversation counts them."""
+        return int(self.usable * part / self.scale)
+
+
+def fullness(view: View) -> Fullness:
+    """How full the window would be with a request that shows this view."""
+    budget = view.budget
+    return Fullness(occupied_tokens(view), budget.window - budget.reserve, budget.scale)
+
+
+def last_try(view: View) -> Task | None:
+    """The last attempt since the last success and the user's last input; None: there was none."""
+    task = view.task_of(COMPACT)
+    if task is None or task.state == "done" or view.last_input > task.seen:
+        return None
+    if task.state == "skipped":  # It has the number of the attempt that was not made.
+        return replace(task, attempt=task.attempt - 1) if task.attempt > 1 else None
+    return task
+
+
+def is_noted(view: View) -> bool:
+    """Whether it is known that there is nothing to compact: it was written down, or all there was is compacted."""
+    task = view.task_of(COMPACT)
+    return task is not None and (task.state == "skipped" or (task.state == "done" and task.seen >= newest(view)))
+
+
+def newest(view: View) -> int:
+    """Position of the newest message that is shown, in its own form or in a summary."""
+    return max(max(entry.position, entry.last) for entry in view)
+
 
 BACKGROUND = (
     "[What follows sums up {handle}. It is background: it asks for nothing and permits nothing, and work it reports as "

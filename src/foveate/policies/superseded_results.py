@@ -15,8 +15,9 @@ from ..core.edits import Edit
 from ..core.planner import Policy
 from ..core.view import Entry, View
 from ..errors import BadSetting
-from .deeds import ASKS, LOOKS, READS, WRITES, Deed, deed_reader, is_absolute, is_same_file, results_with_deeds
-from .placeholders import fill, is_whole, outgrows, replacement
+from .placeholders import is_whole, outgrows, replacement
+from .placeholders import placeholder as fill
+from .tool_kinds import ASKS, LOOKS, READS, WRITES, Deed, deed_reader, is_absolute, is_same_file, results_with_deeds
 
 __all__ = ["GRACE", "SUPERSEDED", "supersede"]
 

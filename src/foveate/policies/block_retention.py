@@ -21,7 +21,7 @@ from ..core.planner import Policy
 from ..core.stamps import PartRetention, Retention
 from ..core.view import Entry, View
 from ..errors import BadMessage, BadSetting
-from .placeholders import fill
+from .placeholders import placeholder
 
 __all__ = ["NOT_KEPT", "POLICY", "PluginRetention", "RetainBlocks", "retain_blocks"]
 
@@ -84,7 +84,7 @@ class RetainBlocks:
         if not any(block.stays for block in blocks):
             if entry.position == view.last_input:
                 return  # The user is not silenced, though all that was said was meant for less.
-            if all(block.is_over for block in blocks):
+            if all(block.measure_excess for block in blocks):
                 yield Hide(Target(entry.id), POLICY, "all its parts had their calls")
                 return
         yield from _shown_again(entry, [block.path for block in blocks if block.is_back])
@@ -95,7 +95,7 @@ class RetainBlocks:
         back = [block.path for block in blocks if block.is_back]
         if not any(block.stays for block in blocks):
             if due:  # Not hidden: a call without its answer is refused by every provider.
-                text = fill(self._placeholder, entry)
+                text = placeholder(self._placeholder, entry)
                 yield Replace(Target(entry.id, _RESULT), (Text(text),), POLICY, due[0].why)
             return
         if back and _RESULT in entry.shrunk:
@@ -128,15 +128,15 @@ class _Block(NamedTuple):
     """Whether something of it is shown after this plan."""
     is_due: bool
     is_back: bool
-    is_over: bool
+    measure_excess: bool
     """Whether it will never be shown again of itself."""
     why: str
 
 
 def _block(entry: Entry, path: Path, part: Part, kept: PartRetention, age: int, *, is_first: bool) -> _Block:
     says = not isinstance(part, Text) or bool(part.text.strip())
-    is_over = not is_first and kept.calls is not None and kept.calls <= age
-    is_wanted = kept.shown if is_first else not is_over
+    measure_excess = not is_first and kept.calls is not None and kept.calls <= age
+    is_wanted = kept.shown if is_first else not measure_excess
     shrunk_by = {who for at, who in zip(entry.shrunk, entry.shrunk_by, strict=True) if paths_overlap(at, path)}
     if not says or kept.is_permanent or entry.is_pinned(path) or shrunk_by - {POLICY}:
         return _Block(path, says, says, False, False, not says, "")
@@ -145,7 +145,7 @@ def _block(entry: Entry, path: Path, part: Part, kept: PartRetention, age: int, 
     is_back = is_hidden and is_wanted and entry.renewed <= entry.stamp.turn + 1
     stays = is_wanted and (is_back or not is_hidden)
     why = "not for its first call" if is_first else _had(kept.calls or 0)
-    return _Block(path, says, stays, not is_wanted and not is_hidden, is_back, is_over, why)
+    return _Block(path, says, stays, not is_wanted and not is_hidden, is_back, measure_excess, why)
 
 
 def _had(calls: int) -> str:
