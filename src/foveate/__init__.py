@@ -147,7 +147,7 @@ _LAZY = {
     "Limits": ".agents.limits",
     "LoopAgent": ".agents.loop",
     "Outcome": ".agents.events",
-    "PluginRetention": ".policies.retain_blocks",
+    "PluginRetention": ".policies.block_retention",
     "ReActAgent": ".agents.react",
     "Tool": ".agents.tools",
     "checkpoint": ".policies.checkpoints",
