@@ -54,20 +54,6 @@ if _typing.TYPE_CHECKING:
     from .agents.react import AsyncReActAgent, ReActAgent
     from .agents.tools import Tool, tool
     from .async_conversation import AsyncConversation
-    from .policies.block_retention import retain_blocks
-    from .policies.checkpoints import checkpoint, checkpoint_edit
-    from .policies.compaction import compact_on_overflow
-    from .policies.deferral import when_it_pays
-    from .policies.digests import shrink_to_digest
-    from .policies.duplicates import dedupe
-    from .policies.expiry import expire_results
-    from .policies.folds import fold
-    from .policies.leases import effective_lease, most_aggressive
-    from .policies.pins import pin_newest
-    from .policies.pruning import prune_tool_outputs
-    from .policies.recaps import recap_batches, recap_settings
-    from .policies.superseded_results import supersede
-    from .policies.tool_result_filter import filter_tool_results
 
 __version__ = "0.1.0.dev0"
 
@@ -96,7 +82,6 @@ __all__ = [
     "Outcome",
     "Plan",
     "Plugin",
-    "PluginRetention",
     "Policy",
     "ReActAgent",
     "Reasoning",
@@ -109,32 +94,15 @@ __all__ = [
     "Usage",
     "View",
     "assistant",
-    "checkpoint",
-    "checkpoint_edit",
-    "compact_on_overflow",
-    "dedupe",
-    "effective_lease",
-    "expire_results",
-    "filter_tool_results",
-    "fold",
-    "most_aggressive",
     "open_async_conversation",
     "open_conversation",
     "open_model",
     "open_store",
-    "pin_newest",
     "plugin",
-    "prune_tool_outputs",
-    "recap_batches",
-    "recap_settings",
-    "retain_blocks",
-    "shrink_to_digest",
-    "supersede",
     "system",
     "tool",
     "tool_result",
     "user",
-    "when_it_pays",
 ]
 
 _LAZY = {
@@ -147,27 +115,9 @@ _LAZY = {
     "Limits": ".agents.limits",
     "LoopAgent": ".agents.loop",
     "Outcome": ".agents.events",
-    "PluginRetention": ".policies.block_retention",
     "ReActAgent": ".agents.react",
     "Tool": ".agents.tools",
-    "checkpoint": ".policies.checkpoints",
-    "checkpoint_edit": ".policies.checkpoints",
-    "compact_on_overflow": ".policies.compaction",
-    "dedupe": ".policies.duplicates",
-    "effective_lease": ".policies.leases",
-    "expire_results": ".policies.expiry",
-    "filter_tool_results": ".policies.tool_result_filter",
-    "fold": ".policies.folds",
-    "most_aggressive": ".policies.leases",
-    "pin_newest": ".policies.pins",
-    "prune_tool_outputs": ".policies.pruning",
-    "recap_batches": ".policies.recaps",
-    "recap_settings": ".policies.recaps",
-    "retain_blocks": ".policies.block_retention",
-    "shrink_to_digest": ".policies.digests",
-    "supersede": ".policies.superseded_results",
     "tool": ".agents.tools",
-    "when_it_pays": ".policies.deferral",
 }
 """Names and their modules, imported at the first use: asyncio alone would double the time of `import foveate`."""
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from foveate import Conversation, Text, checkpoint, filter_tool_results, open_conversation
+from foveate import Conversation, Text, open_conversation
 from foveate.agents.plugins import Todo, TodoList, WorkingDirectory
 from foveate.agents.plugins.git import git_state
 from foveate.agents.toolbox import ToolFailed
 from foveate.errors import BadSetting
 from foveate.plugins import AdditionalContent
+from foveate.policies import checkpoint, filter_tool_results
 from foveate.testing import answer, call, say, user
 from foveate.testing.bodies import check_body
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import foveate
-from foveate import AgentBuilder, ChatAgent, Limits, ReActAgent, checkpoint, tool
+from foveate import AgentBuilder, ChatAgent, Limits, ReActAgent, tool
 from foveate.agents import LoopAgent, TodoList, WorkingDirectory
 from foveate.agents.summary_tools import summarizer_of
 from foveate.core.messages import ToolResult
@@ -22,6 +22,7 @@ from foveate.core.summaries import SummaryRequest
 from foveate.errors import BadSetting
 from foveate.models.openai import OpenAIModel
 from foveate.plugins import AdditionalContent
+from foveate.policies import checkpoint
 from foveate.testing import ScriptedModel, answer, call, say, user
 from foveate.testing.server import StubServer
 from foveate.types import Event

@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 import threading
 
-from foveate import compact_on_overflow, open_conversation
+from foveate import open_conversation
+from foveate.policies import compact_on_overflow
 from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of, user
 

@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from foveate import Conversation, Text, View, checkpoint, compact_on_overflow, expire_results
+from foveate import Conversation, Text, View
 from foveate.core.budget import measure_excess
 from foveate.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target, Task
 from foveate.errors import BadSetting, CompactionFailed
+from foveate.policies import checkpoint, compact_on_overflow, expire_results
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.summarizers import Answer, NeedsSummary, Summary, SummaryRequest

@@ -14,11 +14,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from foveate import BadInput, Conversation, DoesNotFit, checkpoint, compact_on_overflow, prune_tool_outputs
+from foveate import BadInput, Conversation, DoesNotFit
 from foveate.core.budget import measure_excess
 from foveate.core.messages import Message
 from foveate.edits import Summarize, Task
 from foveate.errors import BadEdit, NotExpandable
+from foveate.policies import checkpoint, compact_on_overflow, prune_tool_outputs
 from foveate.stores.memory import MemoryStore
 from foveate.summarizers import SummaryRequest
 from foveate.testing import answer, call, say, text_of, user

@@ -18,10 +18,11 @@ from typing import Any
 
 import pytest
 
-from foveate import AsyncConversation, Conversation, StoreError, View, compact_on_overflow
+from foveate import AsyncConversation, Conversation, StoreError, View
 from foveate.background.tasks import TaskJob, Tasks
 from foveate.background.threads import Threads
 from foveate.edits import Task
+from foveate.policies import compact_on_overflow
 from foveate.stores.memory import MemoryStore
 from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of, user

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from foveate import BadInput, Conversation, StoreError, compact_on_overflow, open_async_conversation
+from foveate import BadInput, Conversation, StoreError, open_async_conversation
 from foveate.edits import Summarize, Task
 from foveate.errors import BadSetting, NoSummary
+from foveate.policies import compact_on_overflow
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import say, text_of, user

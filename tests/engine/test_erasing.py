@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foveate import BadInput, open_async_conversation, open_conversation, shrink_to_digest
+from foveate import BadInput, open_async_conversation, open_conversation
 from foveate.core.edits import Hide, Replace, Span, Summarize, Target
 from foveate.core.messages import Reasoning, Text, ToolCall, assistant, system, tool_result, user
 from foveate.core.rules import check
 from foveate.errors import BadEdit, BadMessage, DoesNotFit, UnknownHandle
+from foveate.policies import shrink_to_digest
 from foveate.ports import Erased
 from foveate.stores.memory import MemoryStore
 from foveate.testing import thought

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foveate import Conversation, Message, filter_tool_results, open_conversation, prune_tool_outputs, recap_batches
+from foveate import Conversation, Message, open_conversation
 from foveate.core.edits import Edit
 from foveate.core.rules import check
 from foveate.errors import BadEdit, BadInput, BadMessage, DoesNotFit
+from foveate.policies import filter_tool_results, prune_tool_outputs, recap_batches
 from foveate.stores.memory import MemoryStore
 from foveate.testing.bodies import check_body
 from foveate.testing.strategies import edits, histories

@@ -7,22 +7,12 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from foveate import (
-    DoesNotFit,
-    Media,
-    StoreError,
-    ToolCall,
-    View,
-    assistant,
-    open_conversation,
-    prune_tool_outputs,
-    tool_result,
-    user,
-)
+from foveate import DoesNotFit, Media, StoreError, ToolCall, View, assistant, open_conversation, tool_result, user
 from foveate.core.legalize import NO_ANSWER
 from foveate.core.profiles import PROFILES
 from foveate.edits import Hide, Span, Summarize, Target
 from foveate.errors import BadEdit
+from foveate.policies import prune_tool_outputs
 from foveate.rules import cut_points
 from foveate.stores.memory import MemoryStore
 from foveate.testing import StubAnthropic, agent_run, answer, call, calls, chat, say, text_of

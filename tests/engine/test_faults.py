@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from foveate import Conversation, StoreError, prune_tool_outputs
+from foveate import Conversation, StoreError
+from foveate.policies import prune_tool_outputs
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import agent_run, user

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from foveate import Conversation, View, compact_on_overflow
+from foveate import Conversation, View
 from foveate.core.edits import Record, Summarize, Task
 from foveate.errors import BadSetting, ConflictError, NoSummary
+from foveate.policies import compact_on_overflow
 from foveate.ports import Handed
 from foveate.stores.memory import MemoryStore
 from foveate.summarizers import SummaryRequest

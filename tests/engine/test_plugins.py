@@ -19,18 +19,15 @@ from foveate import (
     Conversation,
     Media,
     Message,
-    PluginRetention,
     Text,
-    filter_tool_results,
     open_async_conversation,
     open_conversation,
-    pin_newest,
     plugin,
-    retain_blocks,
 )
 from foveate.core.enrich import own_message, retained_parts
 from foveate.errors import BadEdit, BadMessage, BadSetting, StoreError
 from foveate.plugins import AdditionalContent
+from foveate.policies import PluginRetention, filter_tool_results, pin_newest, retain_blocks
 from foveate.rules import check
 from foveate.shell import turning
 from foveate.stores.memory import MemoryStore

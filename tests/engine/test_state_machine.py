@@ -13,9 +13,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from foveate import BadInput, Conversation, DoesNotFit, open_conversation, prune_tool_outputs
+from foveate import BadInput, Conversation, DoesNotFit, open_conversation
 from foveate.core.edits import Span, Summarize
 from foveate.errors import BadEdit, BadMessage
+from foveate.policies import prune_tool_outputs
 from foveate.ports import Store
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore

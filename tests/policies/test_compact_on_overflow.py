@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import foveate
-from foveate import DoesNotFit, StoreError, Usage, compact_on_overflow
+from foveate import DoesNotFit, StoreError, Usage
 from foveate.core.budget import occupied_tokens, overflows, usable_tokens
 from foveate.core.edits import Pin, Span, Summarize
 from foveate.core.messages import Media, Message, Text
@@ -28,7 +28,7 @@ from foveate.core.view import Budget, View
 from foveate.edits import Hide, Target, Task
 from foveate.errors import BadSetting, CompactionFailed
 from foveate.formats.openai import OpenAIChat
-from foveate.policies import load_policies
+from foveate.policies import compact_on_overflow, load_policies
 from foveate.policies.summary_input import summary_input
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
@@ -373,7 +373,7 @@ def test_the_frame_says_what_a_summary_is_and_how_to_see_what_it_stands_for():
 
 def test_it_sees_what_pruning_left_and_asks_nobody_where_that_was_enough():
     summarizer = ScriptedSummarizer()
-    prune = foveate.prune_tool_outputs(protect=2_000, minimum=1_000)
+    prune = foveate.policies.prune_tool_outputs(protect=2_000, minimum=1_000)
     one = opened(policy=(prune, PLAIN), summarizer=summarizer, **SMALL)
     one.append([*long_run(8, 1_500), user("And?")])
     one.prepare()
@@ -696,7 +696,7 @@ def test_the_preset_of_the_document_has_its_numbers_its_order_and_its_words():
     one.append(said)
     assert texts(one.prepare()) == ["Short.", "u"]
     assert [getattr(edit, "state", edit.policy) for edit in made_by(one)] == ["pending", "compact", "done"]
-    cheap = (foveate.prune_tool_outputs(protect_current_turn=True), AS_DOCUMENTED)
+    cheap = (foveate.policies.prune_tool_outputs(protect_current_turn=True), AS_DOCUMENTED)
     other = opened(policy=cheap, summarizer=ScriptedSummarizer(), **LARGE)
     other.append(said)
     assert len(other.prepare()) == len(said)

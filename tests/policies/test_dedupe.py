@@ -10,10 +10,10 @@ from engine.shells import opened, texts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import dedupe, filter_tool_results, supersede
 from foveate.core.edits import Pin, Restore, Target
 from foveate.core.messages import Media
 from foveate.errors import BadSetting
+from foveate.policies import dedupe, filter_tool_results, supersede
 from foveate.policies.duplicates import LONGEST, likeness, only_in
 from foveate.testing import answer, call, text_of, user
 

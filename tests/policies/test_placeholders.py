@@ -9,8 +9,8 @@ from engine.shells import opened, texts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import filter_tool_results, prune_tool_outputs
 from foveate.core.messages import Media, Message, Text, ToolResult
+from foveate.policies import filter_tool_results, prune_tool_outputs
 from foveate.policies.placeholders import CLEARED, FIELDS, OMITTED, about, placeholder
 from foveate.testing import answer, call, say, user
 

@@ -11,7 +11,6 @@ from engine.shells import opened, texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foveate import filter_tool_results, prune_tool_outputs
 from foveate.core.edits import Hide, Pin, Replace, Restore, Span, Summarize, Target
 from foveate.core.messages import Media, Message, Text, ToolResult
 from foveate.core.planner import make_plan
@@ -19,7 +18,7 @@ from foveate.core.sizes import MESSAGE_TOKENS, estimate, tokens_of
 from foveate.core.view import Budget
 from foveate.errors import BadSetting
 from foveate.formats.openai import OpenAIChat
-from foveate.policies import load_policies
+from foveate.policies import filter_tool_results, load_policies, prune_tool_outputs
 from foveate.policies.pruning import MINIMUM, PART_MAX, PROTECT
 from foveate.testing import answer, call, calls, chat, say, system, text_of, user
 from foveate.testing.strategies import histories

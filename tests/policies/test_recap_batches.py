@@ -11,25 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from foveate import (
-    Conversation,
-    Message,
-    Policy,
-    Text,
-    assistant,
-    filter_tool_results,
-    open_conversation,
-    recap_batches,
-    recap_settings,
-    user,
-)
+from foveate import Conversation, Message, Policy, Text, assistant, open_conversation, user
 from foveate.core.edits import Hide, Replace, Span, Summarize, Target
 from foveate.core.legalize import NO_ANSWER
 from foveate.core.messages import Reasoning
 from foveate.core.rules import check
 from foveate.core.view import View
 from foveate.errors import BadInput, BadSetting
-from foveate.policies import load_policies
+from foveate.policies import filter_tool_results, load_policies, recap_batches, recap_settings
 from foveate.policies.recaps import RecapSettings, ratio_line
 from foveate.testing import answer, call, chat, say, system
 from foveate.testing.bodies import check_body

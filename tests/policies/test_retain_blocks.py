@@ -9,26 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foveate import (
-    Conversation,
-    Media,
-    Message,
-    PluginRetention,
-    Reasoning,
-    Text,
-    ToolResult,
-    View,
-    filter_tool_results,
-    open_conversation,
-    retain_blocks,
-    tool_result,
-)
+from foveate import Conversation, Media, Message, Reasoning, Text, ToolResult, View, open_conversation, tool_result
 from foveate.core.enrich import retained_parts
 from foveate.core.stamps import Retention, Stamp
 from foveate.core.view import Entry
 from foveate.edits import Hide, Pin, Replace, Restore, Target
 from foveate.errors import BadEdit, BadMessage, BadSetting
 from foveate.plugins import AdditionalContent, enrich
+from foveate.policies import PluginRetention, filter_tool_results, retain_blocks
 from foveate.stores.memory import MemoryStore
 from foveate.testing import answer, call, say, user
 from foveate.testing.bodies import check_body

@@ -9,7 +9,6 @@ from core.story import ANTHROPIC, Story
 from engine.shells import opened, texts
 from hypothesis import given, settings
 
-from foveate import shrink_to_digest, supersede, when_it_pays
 from foveate.core.edits import Pin, Replace, Restore, Target
 from foveate.core.messages import Message, ToolCall, assistant
 from foveate.core.planner import make_plan
@@ -17,6 +16,7 @@ from foveate.core.rules import check
 from foveate.core.view import Budget
 from foveate.digest import digest
 from foveate.errors import BadSetting
+from foveate.policies import shrink_to_digest, supersede, when_it_pays
 from foveate.policies.names import in_short, names_of
 from foveate.testing import answer, call, say, system, text_of, user
 from foveate.testing.strategies import histories

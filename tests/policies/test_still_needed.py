@@ -5,9 +5,9 @@ from __future__ import annotations
 from core.story import Story
 from engine.shells import opened, texts
 
-from foveate import checkpoint, compact_on_overflow
 from foveate.core.view import Entry
 from foveate.edits import Summarize
+from foveate.policies import checkpoint, compact_on_overflow
 from foveate.policies.names import still_needed
 from foveate.testing import answer, call, say, system, user
 from foveate.testing.summaries import ScriptedSummarizer

@@ -7,12 +7,12 @@ import json
 import pytest
 from msgspec.structs import asdict, replace
 
-from foveate import compact_on_overflow, filter_tool_results, prune_tool_outputs
 from foveate.core.messages import system, user
 from foveate.core.sizes import tokens_of
 from foveate.core.view import Prices
 from foveate.edits import Span, Summarize
 from foveate.errors import DoesNotFit
+from foveate.policies import compact_on_overflow, filter_tool_results, prune_tool_outputs
 from foveate.replay.recordings.recording import Recorded, Recording
 from foveate.replay.result import CallFigures, EditFigures
 from foveate.replay.run import policy_name, replay

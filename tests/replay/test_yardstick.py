@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from foveate import filter_tool_results, prune_tool_outputs
+from foveate.policies import filter_tool_results, prune_tool_outputs
 from foveate.replay.recordings import read_recording
 from foveate.replay.recordings.recording import Recording
 from foveate.replay.result import Row

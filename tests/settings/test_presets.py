@@ -52,7 +52,7 @@ def test_the_preset_recap_follows_the_document_and_drops_the_first_user_input(lo
         "template": "{recap}",
         "note": '[Earlier: {recap}; expand("{handle}")]',
     }
-    foveate.recap_batches(**told)
+    foveate.policies.recap_batches(**told)
 
 
 @pytest.mark.parametrize("name", ["balanced", "coding", "frugal"])

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from foveate import prune_tool_outputs
 from foveate.errors import BadSetting
+from foveate.policies import prune_tool_outputs
 from foveate.policies.presets import toml_file
 
 ABOVE_FILE = (

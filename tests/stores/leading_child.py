@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import sys
 
-from foveate import Conversation, compact_on_overflow, open_conversation
+from foveate import Conversation, open_conversation
 from foveate.errors import ConflictError, StoreError, StoreRolledBack
+from foveate.policies import compact_on_overflow
 
 
 def say(chat: Conversation, text: str) -> None:

@@ -12,9 +12,10 @@ from itertools import count
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
-from foveate import ChatAgent, ReActAgent, compact_on_overflow, open_conversation, tool
+from foveate import ChatAgent, ReActAgent, open_conversation, tool
 from foveate.core.messages import assistant, user
 from foveate.edits import Span, Summarize
+from foveate.policies import compact_on_overflow
 from foveate.stores.sql import SqlStore
 from foveate.stores.sql.driver import Driver, Row, Session
 from foveate.testing import ScriptedModel, call

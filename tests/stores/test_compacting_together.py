@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from foveate import Conversation, compact_on_overflow, open_conversation, open_store
+from foveate import Conversation, open_conversation, open_store
 from foveate.core.edits import Pin, Summarize, Target
+from foveate.policies import compact_on_overflow
 from foveate.summarizers import SummaryRequest
 from foveate.testing import BodyChecker, say, text_of, user
 from foveate.testing.background import HandCranked

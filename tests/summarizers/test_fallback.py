@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 from waiting import with_time
 
-from foveate import assistant, compact_on_overflow, open_async_conversation, open_conversation, tool_result, user
+from foveate import assistant, open_async_conversation, open_conversation, tool_result, user
 from foveate.core.messages import Message, ToolCall
 from foveate.edits import Summarize, Task
 from foveate.errors import BadSetting, NoSummary
 from foveate.formats import get_format
+from foveate.policies import compact_on_overflow
 from foveate.summarizers import (
     Summary,
     SummaryRequest,

@@ -16,10 +16,11 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from foveate import Conversation, Usage, compact_on_overflow, open_async_conversation, open_conversation
+from foveate import Conversation, Usage, open_async_conversation, open_conversation
 from foveate.core.messages import ToolCall, assistant, tool_result
 from foveate.edits import Span, Summarize
 from foveate.errors import BadSetting, MissingExtra
+from foveate.policies import compact_on_overflow
 from foveate.stores.memory import MemoryStore
 from foveate.telemetry import instrument
 

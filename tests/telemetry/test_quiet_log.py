@@ -8,8 +8,9 @@ import sys
 
 import pytest
 
-from foveate import open_conversation, recap_batches
+from foveate import open_conversation
 from foveate.core.messages import ToolCall, assistant, tool_result
+from foveate.policies import recap_batches
 from foveate.types import Lease
 
 RECAP = "Let me see.\nrecap - step {n} is done."

@@ -30,9 +30,10 @@ from procrastinate.testing import InMemoryConnector
 from psycopg.rows import dict_row
 from waiting import until
 
-from foveate import Conversation, compact_on_overflow, open_conversation
+from foveate import Conversation, open_conversation
 from foveate.core.edits import Summarize
 from foveate.errors import StoreError
+from foveate.policies import compact_on_overflow
 from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of
 from foveate.worker import JobState, Queue, Worker, enqueue, enqueue_async, job_states, set_up

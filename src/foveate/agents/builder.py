@@ -126,7 +126,7 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         `tool`: who writes the summaries: a function of a SummaryRequest, a Tool, an object with `invoke(json_text)`, or
         a name such as `anthropic:claude-haiku-4-5`; None: a digest made by code, which needs no model. `enabled`:
         False takes back what was said before. `tool_results_keep_recent`: short for
-        `with_tool_result_filtering(keep_recent=...)`. `more`: other arguments of `foveate.checkpoint`, such as
+        `with_tool_result_filtering(keep_recent=...)`. `more`: other arguments of `foveate.policies.checkpoint`, such as
         `retrigger="trigger_at"`. Raises BadSetting for `keep_recent` of `trigger_at` or more, and where filtering is
         told another number. The agent warns when it is built with `keep_recent` below 5.
         """
@@ -137,8 +137,8 @@ class AgentBuilder(Struct, frozen=True, kw_only=True):
         """Keep the newest `keep_recent` tool results whole (0: all of them), and show a placeholder for the others.
 
         Browsers want 1 to 3, agents with several tools 5 to 10. `more`: other arguments of
-        `foveate.filter_tool_results`, such as `batch=10` or `placeholder=`. Raises BadSetting where summarization is
-        told another number.
+        `foveate.policies.filter_tool_results`, such as `batch=10` or `placeholder=`. Raises BadSetting where
+        summarization is told another number.
         """
         return replace(self, shrinking=self.shrinking.filtered(keep_recent, more))
 

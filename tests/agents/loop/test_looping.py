@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from foveate import AsyncLoopAgent, BadInput, Limits, LoopAgent, Media, Text, View, expire_results, open_store
+from foveate import AsyncLoopAgent, BadInput, Limits, LoopAgent, Media, Text, View, open_store
 from foveate.agents import ModelReplied, RunEnded, TextDelta, ToolAnswered, ToolCalled, tool
 from foveate.agents.plugins import TodoList
 from foveate.core.catalog import Prompt
 from foveate.edits import Pin, Target
 from foveate.errors import BadSetting
+from foveate.policies import expire_results
 from foveate.testing import ScriptedModel, call
 from foveate.types import Lease
 
