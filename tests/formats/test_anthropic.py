@@ -212,28 +212,28 @@ def test_objects_of_an_sdk_are_read_by_what_they_dump():
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (None, "message is missing or null; it has to be an object."),
-        (3, "message is a number or truth value; it has to be an object."),
-        ([], "An empty list of blocks says nothing"),
-        ({}, "message.role is missing or null; it has to be user, assistant or system."),
-        ({"type": "tool_result"}, "To hand in content blocks alone, put them in a list."),
+        (None, "message is missing or null. It must be an object."),
+        (3, "message is a number or a boolean. It must be an object."),
+        ([], "The list of blocks is empty"),
+        ({}, "message.role is missing or null. It must be user, assistant or system."),
+        ({"type": "tool_result"}, "To append content blocks alone, put them in a list."),
         ({"role": "robot", "content": "x"}, "message.role is the string 'robot'"),
         ({"role": "tool", "content": "x"}, 'open the conversation with format="openai"'),
         ({"role": "assistant", "content": "x", "tool_calls": [{}]}, "Anthropic's calls are tool_use blocks"),
-        ({"role": "user"}, "message.content is missing or null; it has to be a string or a list of blocks."),
-        ({"role": "user", "content": ["x"]}, "content[0] is the string 'x'; it has to be an object."),
-        ({"role": "user", "content": [{"text": "x"}]}, "content[0].type is missing or null; every content block"),
+        ({"role": "user"}, "message.content is missing or null. It must be a string or a list of blocks."),
+        ({"role": "user", "content": ["x"]}, "content[0] is the string 'x'. It must be an object."),
+        ({"role": "user", "content": [{"text": "x"}]}, "content[0].type is missing or null. Every content block"),
         ({"role": "user", "content": [{"type": "text", "text": 1}]}, "content[0].text is a number"),
         ({"role": "user", "content": [{"type": "tool_use"}]}, "content[0] is a tool_use in a message of the role user"),
         ({"role": "assistant", "content": [{"type": "tool_result"}]}, "only the role user has such blocks"),
         ({"role": "assistant", "content": [{"type": "tool_use", "id": "a"}]}, "content[0].name is missing or null"),
         (
             {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": "{}"}]},
-            "content[0].input is the string '{}'; it has to be an object.",
+            "content[0].input is the string '{}'. It must be an object.",
         ),
         ([{"type": "tool_result", "tool_use_id": "a", "content": [7]}], "blocks[0].content[0] is a number"),
         ([{"type": "tool_result", "tool_use_id": "a", "is_error": "no"}], "blocks[0].is_error is the string 'no'"),
-        ([{"type": "image"}], "blocks[0].source is missing or null; it has to be an object."),
+        ([{"type": "image"}], "blocks[0].source is missing or null. It must be an object."),
         ([{"type": "new", "x": float("nan")}], "blocks[0] holds a number that is not finite"),
         ([{"type": "new", "x": "\ud83d"}], "blocks[0] holds half of a surrogate pair"),
         ([{"type": "new", "x": object()}], "a object is not a JSON value"),
@@ -298,7 +298,7 @@ def test_what_a_reply_does_not_tell_is_unknown_never_nothing():
 
 
 def test_a_reply_is_the_assistants():
-    with pytest.raises(BadMessage, match="gather a stream into its final message first"):
+    with pytest.raises(BadMessage, match="For a stream, pass its final message"):
         Anthropic().parse_reply({"type": "message_start"})
     with pytest.raises(BadMessage, match="reply is missing or null"):
         Anthropic().parse_reply(None)

@@ -17,7 +17,7 @@ from foveate.core.messages import Content, Extra, Media, Message, Opaque, Part, 
 from foveate.core.profiles import PROFILES
 from foveate.errors import BadMessage
 from foveate.formats import get_format
-from foveate.formats.json import encode, object_of, text_of
+from foveate.formats.json import encode, parse_object, to_text
 
 FORMATS = ["openai", "anthropic"]
 
@@ -41,14 +41,14 @@ def back(name: str, messages: list[Message]) -> list[Message]:
 def extras(name: str) -> st.SearchStrategy[Extra | None]:
     """Unknown fields, of this format."""
     fields = st.dictionaries(st.sampled_from(["new", "x-1", "ü"]), values, min_size=1, max_size=2)
-    return st.none() | fields.map(lambda given: Extra(name, text_of(given, "here")))
+    return st.none() | fields.map(lambda given: Extra(name, to_text(given, "here")))
 
 
 def opaques(name: str) -> st.SearchStrategy[Opaque]:
     """Blocks of an unknown kind, of this format."""
     kinds = st.sampled_from(["hologram", "scent"])
     return st.builds(
-        lambda kind, extra: Opaque(name, kind, text_of({"type": kind, **extra}, "here")), kinds, st.just({}) | objects_x
+        lambda kind, extra: Opaque(name, kind, to_text({"type": kind, **extra}, "here")), kinds, st.just({}) | objects_x
     )
 
 
@@ -80,7 +80,7 @@ def anthropic_messages() -> st.SearchStrategy[Message]:
     thoughts = st.builds(Reasoning, words, words, st.just(""), st.just("anthropic"), more) | st.builds(
         Reasoning, st.just(""), st.just(""), ids, st.just("anthropic"), more
     )
-    arguments = objects.map(lambda given: text_of(given, "here"))
+    arguments = objects.map(lambda given: to_text(given, "here"))
     calls = st.builds(ToolCall, words, words, arguments, more)
     results = st.builds(
         ToolResult, words, st.lists(content, max_size=3).map(tuple), st.sampled_from(["ok", "error"]), st.just(""), more
@@ -125,7 +125,7 @@ def openai_messages() -> st.SearchStrategy[Message]:
     refusal = words.map(lambda said: Text(said, Extra("openai", '{"type":"refusal"}')))
     custom = st.builds(
         lambda call_id, name, said: ToolCall(
-            call_id, name, text_of({"input": said}, "here"), Extra("openai", '{"type":"custom"}')
+            call_id, name, to_text({"input": said}, "here"), Extra("openai", '{"type":"custom"}')
         ),
         words,
         words,
@@ -320,12 +320,12 @@ def test_whatever_comes_in_is_read_or_refused_and_what_is_read_comes_back(name: 
 
 @settings(max_examples=100, deadline=None)
 @given(anything)
-def test_json_text_of_whatever_can_be_written_is_read_back(value: Any):
+def test_json_to_text_whatever_can_be_written_is_read_back(value: Any):
     try:
-        text = text_of({"x": value}, "here")
+        text = to_text({"x": value}, "here")
     except BadMessage:
         return
-    assert text_of(object_of(text), "there") == text
+    assert to_text(parse_object(text), "there") == text
 
 
 # ---------------------------------------------------------------------------------------------------- recorded messages

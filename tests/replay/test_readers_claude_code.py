@@ -425,7 +425,7 @@ def test_fields_of_a_block_that_are_not_known_survive(tmp_path: Path) -> None:
     [
         ({"uuid": 3}, "this is not how the format writes it: Expected `str | null`, got `int` - at `$.uuid`."),
         ({"message": "Hi."}, "this is not how the format writes it: Expected `object`, got `str`."),
-        ({"message": {"content": [{"type": "text"}]}}, "content[0].text is missing or null; it has to be a string."),
+        ({"message": {"content": [{"type": "text"}]}}, "content[0].text is missing or null. It must be a string."),
     ],
 )
 def test_a_line_that_is_not_as_the_format_has_it_is_damaged(tmp_path: Path, line: dict[str, Any], problem: str) -> None:

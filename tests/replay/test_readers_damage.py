@@ -59,12 +59,12 @@ MEND = "A JSON document cannot be read in part: mend it."
         pytest.param(b'{"a":' * 100_000, "it is nested too deeply to be read.", id="nested deeply"),
         pytest.param(
             b'{"role": "king", "content": "Hi."}',
-            "message.role is the string 'king'; it has to be system, developer, user, assistant, tool or function.",
+            "message.role is the string 'king'. It must be system, developer, user, assistant, tool or function.",
             id="unknown role",
         ),
         pytest.param(
             b'{"role": "user", "content": 3}',
-            "message.content is a number or truth value; it has to be a string or a list of parts.",
+            "message.content is a number or a boolean. It must be a string or a list of parts.",
             id="content of a wrong kind",
         ),
     ],

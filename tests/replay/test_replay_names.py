@@ -23,7 +23,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
 def test_figures_alone_bring_no_readers_and_no_processes_along():
     code = (
         "import sys; from foveate.replay import Row; "
-        "print({'foveate.formats.sniff', 'multiprocessing'}.intersection(sys.modules))"
+        "print({'foveate.replay.recordings', 'multiprocessing'}.intersection(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -1,6 +1,6 @@
-"""Wire shapes of providers, both ways, and readers for recorded conversations. Pure: no SDK is imported.
+"""Wire formats of the providers.
 
-A format is one conversation's: it remembers how the newest view was written. `get_format` makes one by its name.
+A format object belongs to one conversation, because it caches the messages of the newest view. Formats import no SDK.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ __all__ = ["get_format"]
 
 
 def get_format(name: str) -> Format:
-    """A new format of this name: `openai` (also `openai_chat`) or `anthropic`. Raises UnknownFormat."""
-    # Imported only when asked for: whoever speaks to one provider does not pay for the others.
+    """Return a new format: `openai` (or `openai_chat`) or `anthropic`. Raises UnknownFormat for any other name."""
+    # Imported late, so that a program loads only the format it uses.
     match name:
         case "openai" | "openai_chat":
             from .openai import OpenAIChat

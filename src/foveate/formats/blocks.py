@@ -1,7 +1,7 @@
-"""Which images, documents and sounds can be sent, and what to say of those that cannot.
+"""Helpers that both wire formats share: reading wire objects, unknown fields, media.
 
-One bad picture makes a provider refuse a whole conversation, for ever. So in a request, what would be refused is told
-as text; an export keeps it.
+A wire object is a dict or an SDK object that can dump itself. One bad image makes a provider refuse the whole
+conversation forever, so a request holds a text in place of media that the provider would refuse. An export keeps them.
 """
 
 from __future__ import annotations
@@ -12,110 +12,107 @@ from typing import Any, Literal
 
 from ..core.messages import Extra, Media
 from ..errors import BadMessage
-from .json import dumped, object_of, text_of
+from .json import dump_object, parse_object, to_text
 
 __all__ = [
     "IMAGES",
     "MARKS",
     "Place",
-    "extra_of",
-    "fields_of",
+    "add_extra",
+    "as_dict",
+    "as_list",
+    "describe",
+    "extra_fields",
+    "get_string",
+    "hidden_media_text",
     "is_sendable",
-    "items",
-    "kind_of",
-    "plain",
-    "show",
-    "string",
-    "untold",
-    "with_extra",
-    "wrong",
+    "make_extra",
+    "media_label",
+    "wrong_type",
 ]
 
-# MODULEDOC """Taking a provider's objects apart: the reading helpers that both wire formats share.
-#
-# They know what a wire object is (a dict, or an SDK's object that can dump itself), how the fields nobody knows are
-# kept, and how to say what is wrong with one. They know no provider.
-# """
-# Where a request may be cached is said per request: it is not part of what was said, and marks that came back with
-# old messages would add up to more than a provider allows. So these are dropped wherever they arrive.
+# Cache marks belong to one request, not to a message. Marks that come back with old messages would add up to more than
+# a provider allows, so readers drop them.
 MARKS = frozenset({"cache_control", "prompt_cache_breakpoint"})
 
 
 Place = Literal["export", "user", "assistant", "system", "failure"]
-"""What a part is written for: an export, which says all there are words for, or a place in a request: a message of
-this role, or the result of a call that failed. Media can be seen in what the user's side says, and nowhere else.
+"""The place that a part is written to: an export, which keeps everything the format can express, or a place in a
+request: a message of this role, or the result of a failed call. Providers show media only in messages of the user's
+side.
 """
 
 
-def plain(value: object, where: str) -> dict[str, Any]:
-    """A wire object as a dict. Raises BadMessage if it is none."""
+def as_dict(value: object, where: str) -> dict[str, Any]:
+    """Return a wire object as a dict. Raises BadMessage if it is not an object."""
     if type(value) is dict:
         return value
     if isinstance(value, Mapping):
         return dict(value)
     if hasattr(value, "model_dump") and not isinstance(value, type):
-        value = dumped(value, where)
+        value = dump_object(value, where)
         if isinstance(value, dict):
             return value
-    raise wrong(where, value, "an object")
+    raise wrong_type(where, value, "an object")
 
 
-def items(value: object, where: str) -> list[Any] | tuple[Any, ...]:
-    """A list or tuple as it is. Raises BadMessage for anything else."""
+def as_list(value: object, where: str) -> list[Any] | tuple[Any, ...]:
+    """Return a list or tuple unchanged. Raises BadMessage for anything else."""
     if isinstance(value, list | tuple):
         return value
-    raise wrong(where, value, "a list")
+    raise wrong_type(where, value, "a list")
 
 
-def string(fields: Mapping[str, Any], key: str, where: str) -> str:
-    """The string under a key. Raises BadMessage if there is none."""
+def get_string(fields: Mapping[str, Any], key: str, where: str) -> str:
+    """Return the string under `key`. Raises BadMessage if there is none."""
     value = fields.get(key)
     if isinstance(value, str):
         return value
-    raise wrong(f"{where}.{key}", value, "a string")
+    raise wrong_type(f"{where}.{key}", value, "a string")
 
 
-def extra_of(
+def make_extra(
     format: str, fields: Mapping[str, Any], known: frozenset[str], where: str, own: dict[str, Any] | None = None
 ) -> Extra | None:
-    """The fields that are not known, to be kept for the format they came from. `own` goes before them: what the format
-    itself has to remember about the shape the object had.
+    """Return the fields outside `known`, to be kept for the format they came from.
+
+    `own` holds what the format itself must remember about the object's shape. It comes first.
     """
     if fields.keys() <= known:
         rest = own
     else:
         rest = {**(own or {}), **{key: value for key, value in fields.items() if key not in known}}
-    return Extra(format, text_of(rest, where)) if rest else None
+    return Extra(format, to_text(rest, where)) if rest else None
 
 
-def fields_of(extra: Extra | None, format: str) -> dict[str, Any]:
-    """The fields kept for this format, to be changed freely; none if they came from another."""
+def extra_fields(extra: Extra | None, format: str) -> dict[str, Any]:
+    """Return a new dict of the fields kept for this format; empty if they came from another format."""
     if extra is None or extra.format != format:
         return {}
-    return object_of(extra.fields) or {}
+    return parse_object(extra.fields) or {}
 
 
-def with_extra(wire: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """The wire object with the fields kept for its format behind those that say what it says now."""
+def add_extra(wire: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the kept fields to a wire object, without replacing any that it has."""
     for key, value in extra.items():
         wire.setdefault(key, value)
     return wire
 
 
-def wrong(where: str, value: object, wanted: str) -> BadMessage:
-    """The error for a value that is not what it should be."""
-    return BadMessage(f"{where} is {show(value)}; it has to be {wanted}.")
+def wrong_type(where: str, value: object, wanted: str) -> BadMessage:
+    """Return the error for a value of the wrong type."""
+    return BadMessage(f"{where} is {describe(value)}. It must be {wanted}.")
 
 
-def show(value: object) -> str:
-    """What a value is, shortly and safely, however large or strange it is."""
+def describe(value: object) -> str:
+    """Describe a value briefly, however large or strange it is."""
     match value:
         case None:
             return "missing or null"
         case str():
             return f"the string {value[:40]!r}" if value else "an empty string"
         case bool() | int() | float():
-            return "a number or truth value"
+            return "a number or a boolean"
         case dict():
             keys = ", ".join(repr(key[:20]) for key in list(value)[:6] if isinstance(key, str))
             return f"an object with the keys {keys}" if keys else "an object without keys"
@@ -126,36 +123,39 @@ def show(value: object) -> str:
 
 
 IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-"""Types of images that every provider takes."""
+"""Image types that every provider takes."""
 
 
 def is_sendable(media: Media, format: str, mimes: Container[str], largest: int) -> bool:
-    """Whether a request of this format may hold this: of these types, with so many characters of base64 at most."""
+    """Return whether a request in this format may hold this media.
+
+    `mimes` are the types that the provider reads. `largest` counts characters of base64.
+    """
     match media.source:
         case "url":
             return media.data.startswith(("https://", "http://"))
-        case "file":  # Kept by a provider under an id that means nothing to another.
+        case "file":  # A provider keeps the file under an id that another one does not know.
             return bool(media.data) and (media.extra is None or media.extra.format == format)
         case _:
             return media.mime in mimes and 0 < len(media.data) <= largest and _is_base64(media.data)
 
 
-def kind_of(media: Media) -> str:
-    """What a person would call it."""
+def media_label(media: Media) -> str:
+    """Return the everyday word for this kind of media."""
     if media.is_image:
         return "Image"
     return "Sound" if media.mime.startswith("audio/") else "Document"
 
 
-def untold(media: Media) -> str:
-    """The text that stands for media which cannot be shown."""
-    what = " ".join(filter(None, (media.name, media.data if media.source == "url" else media.mime)))
-    return f"[{kind_of(media)}, not shown here: {what}]" if what else f"[{kind_of(media)}, not shown here]"
+def hidden_media_text(media: Media) -> str:
+    """Return the text that stands for media that the model cannot see."""
+    label = " ".join(filter(None, (media.name, media.data if media.source == "url" else media.mime)))
+    return f"[{media_label(media)}, not shown here: {label}]" if label else f"[{media_label(media)}, not shown here]"
 
 
 def _is_base64(data: str) -> bool:
     try:
         binascii.a2b_base64(data, strict_mode=True)
-    except ValueError:  # Which binascii.Error is, and what a text beyond ASCII raises.
+    except ValueError:  # binascii.Error is a ValueError; so is the error for a text beyond ASCII.
         return False
     return True

@@ -1,8 +1,8 @@
-"""The wire messages of the newest view, remembered so that the next view costs only what changed.
+"""Cache of the wire messages of the newest view.
 
-An entry that did not change is the same object from view to view, so identity decides: a group of entries (those
-written together) that is found again keeps its wire message and its bytes. It knows no provider: where a group ends
-and how it is written are handed in.
+An unchanged entry is the same object in every view, so identity decides: a known group of entries keeps its wire
+message and its bytes, and a new view costs only the changed groups. The format passes in `cut`, which ends a group, and
+`write`.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from .json import encode
 __all__ = ["Cut", "Memo", "Write"]
 
 Cut = Callable[[Sequence[Entry], int, Profile], int]
-"""The end of the group of entries that begins at a place. It may look at those entries and at the one behind them."""
+"""Returns the end of the group of entries that begins at a position. It may look at the entry after the group."""
 
 Write = Callable[[tuple[Entry, ...], int, Profile], list[tuple[dict[str, Any], tuple[Entry, ...]]]]
-"""The wire messages of the group that begins at a place, each with the entries it shows."""
+"""Returns the wire messages of the group that begins at a position, each with the entries it shows."""
 
 
 class _Group(Struct, frozen=True, eq=False):
     entries: tuple[Entry, ...]
     first: bool
-    """Whether it stood at the very start: there a group may be written in another way."""
+    """Whether the group began the view. A group there may be written differently."""
     wires: tuple[dict[str, Any], ...]
     rendered: tuple[Rendered, ...]
 
@@ -46,16 +46,16 @@ class Memo:
         self._profile = profile
         self._entries: tuple[Entry, ...] = ()
         self._groups: list[_Group] = []
-        self._ends: list[int] = []  # Where each group ends among the entries.
-        self._sizes: list[int] = []  # How many wire messages there are up to the end of each group.
-        self._known: dict[int, _Group] = {}  # By the identity of the first entry, which the group keeps alive.
+        self._ends: list[int] = []  # The end of each group among the entries.
+        self._sizes: list[int] = []  # The number of wire messages up to the end of each group.
+        self._known: dict[int, _Group] = {}  # By the identity of the first entry; the group keeps that entry alive.
         self.wires: list[dict[str, Any]] = []
-        """Templates: copy before handing out."""
+        """Templates: copy them before handing them out."""
         self.rendered: list[Rendered] = []
         self.bodies: list[bytes] = []
 
     def update(self, entries: tuple[Entry, ...], profile: Profile) -> None:
-        """Make `wires`, `rendered` and `bodies` those of these entries."""
+        """Update `wires`, `rendered` and `bodies` for these entries."""
         if profile != self._profile:
             self._forget(profile)
         if entries is self._entries:
@@ -63,7 +63,7 @@ class Memo:
         self._keep(self._same(entries))
         size = len(entries)
         start = self._ends[-1] if self._ends else 0
-        # Until all is written only this much is: a message that cannot be written leaves no half of a view behind.
+        # If a message cannot be written, only the complete groups before it remain.
         self._entries = entries[:start]
         while start < size:
             end = self._cut(entries, start, profile)
@@ -74,9 +74,9 @@ class Memo:
             self._known = {id(group.entries[0]): group for group in self._groups}
 
     def _same(self, entries: tuple[Entry, ...]) -> int:
-        """How many leading entries are the ones of the view before."""
+        """Return how many leading entries are those of the view before."""
         old = self._entries
-        if entries[: len(old)] == old:  # Compares identities, and is a hundred times quicker than the loop.
+        if entries[: len(old)] == old:  # Compares identities; a hundred times faster than the loop.
             return len(old)
         for number, (before, now) in enumerate(zip(old, entries, strict=False)):
             if before is not now:
@@ -84,7 +84,7 @@ class Memo:
         return min(len(old), len(entries))
 
     def _keep(self, same: int) -> None:
-        """Keep the groups that cannot have changed. A group also depends on the entry behind it, which did not join."""
+        """Keep the groups that cannot have changed. A group also depends on the entry after it."""
         kept = bisect_left(self._ends, same)
         wires = self._sizes[kept - 1] if kept else 0
         del self._groups[kept:], self._ends[kept:], self._sizes[kept:]

@@ -1,7 +1,7 @@
-"""Why replies ended: each provider's words for it, and what they come to.
+"""Reasons why replies end, by the word that each provider uses.
 
-Sources: Anthropic's "Handling stop reasons" and OpenAI's reference of chat completions (`finish_reason`), 2026. A word
-that came later is kept, as `other`.
+Sources: Anthropic's "Handling stop reasons" and OpenAI's reference of chat completions (`finish_reason`), 2026. Newer
+words are kept, as `other`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.stamps import Stop, StopKind
-from .blocks import plain
+from .blocks import as_dict
 
 __all__ = ["anthropic_stop", "openai_stop", "stop_named"]
 
@@ -40,23 +40,26 @@ _KNOWN = {**_RECORDED, **_OPENAI, **_ANTHROPIC}
 
 
 def anthropic_stop(message: Mapping[str, Any]) -> Stop | None:
-    """Why a response of the Messages API ended."""
-    said = message.get("stop_reason")
-    return Stop(_ANTHROPIC.get(said, "other"), said) if isinstance(said, str) and said else None
+    """Return why a response of the Messages API ended."""
+    reason = message.get("stop_reason")
+    return Stop(_ANTHROPIC.get(reason, "other"), reason) if isinstance(reason, str) and reason else None
 
 
 def openai_stop(completion: Mapping[str, Any]) -> Stop | None:
-    """Why the first choice of a chat completion ended. A refusal is said beside a reason that does not tell it."""
+    """Return why the first choice of a chat completion ended.
+
+    A refusal counts first: its `finish_reason` does not show it.
+    """
     choices = completion.get("choices")
-    choice = plain(choices[0], "reply.choices[0]") if isinstance(choices, list | tuple) and choices else {}
-    said = choice.get("finish_reason")
-    said = said if isinstance(said, str) else ""
-    message = plain(choice["message"], "reply.choices[0].message") if choice.get("message") else completion
+    choice = as_dict(choices[0], "reply.choices[0]") if isinstance(choices, list | tuple) and choices else {}
+    reason = choice.get("finish_reason")
+    reason = reason if isinstance(reason, str) else ""
+    message = as_dict(choice["message"], "reply.choices[0].message") if choice.get("message") else completion
     if message.get("refusal"):
-        return Stop("refusal", said)
-    return Stop(_OPENAI.get(said, "other"), said) if said else None
+        return Stop("refusal", reason)
+    return Stop(_OPENAI.get(reason, "other"), reason) if reason else None
 
 
-def stop_named(said: object) -> Stop | None:
-    """The same for a word that a recording kept, of whatever provider; None where there is none."""
-    return Stop(_KNOWN.get(said, "other"), said) if isinstance(said, str) and said else None
+def stop_named(reason: object) -> Stop | None:
+    """Return why a recorded reply ended, by the word of any provider; None if there is none."""
+    return Stop(_KNOWN.get(reason, "other"), reason) if isinstance(reason, str) and reason else None

@@ -1,7 +1,7 @@
-"""Tool definitions and system prompts as callers hand them in, made what each provider wants.
+"""Conversion of tool definitions to the shape that a provider wants.
 
-A caller who changes providers keeps the tools: a definition in the other provider's shape is converted. Definitions
-that only one provider knows (its own search, its own shell) pass through as they are.
+A caller who changes providers keeps the tools. Definitions that only one provider knows (its own search or shell) pass
+unchanged.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .blocks import MARKS, plain
-from .json import fresh
+from .blocks import MARKS, as_dict
+from .json import copy_json
 
 __all__ = ["for_anthropic", "for_openai"]
 
@@ -19,13 +19,13 @@ _FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "re
 
 
 def for_anthropic(tools: Iterable[object]) -> list[dict[str, Any]]:
-    """Fresh tool definitions in Anthropic's shape, in the given order."""
-    return [_for_anthropic(fresh(plain(tool, f"tools[{number}]"))) for number, tool in enumerate(tools)]
+    """Return new tool definitions in Anthropic's shape, in the same order."""
+    return [_for_anthropic(copy_json(as_dict(tool, f"tools[{number}]"))) for number, tool in enumerate(tools)]
 
 
 def for_openai(tools: Iterable[object]) -> list[dict[str, Any]]:
-    """Fresh tool definitions in the shape of OpenAI's chat completions, in the given order."""
-    return [_for_openai(fresh(plain(tool, f"tools[{number}]"))) for number, tool in enumerate(tools)]
+    """Return new tool definitions in the shape of OpenAI's chat completions, in the same order."""
+    return [_for_openai(copy_json(as_dict(tool, f"tools[{number}]"))) for number, tool in enumerate(tools)]
 
 
 def _for_anthropic(tool: dict[str, Any]) -> dict[str, Any]:
@@ -35,13 +35,13 @@ def _for_anthropic(tool: dict[str, Any]) -> dict[str, Any]:
         case {"type": "function", "name": str()}:  # OpenAI's Responses API.
             function = tool
         case {"type": "custom", "custom": {"name": str(name), **rest}}:
-            # A tool of free text takes it as the one field that a call of it is kept in.
-            told = {"description": rest["description"]} if "description" in rest else {}
-            return {"name": name, **told, "input_schema": fresh(_FREE_TEXT)}
+            # A tool that takes free text gets it as one field, in which its calls keep it too.
+            description = {"description": rest["description"]} if "description" in rest else {}
+            return {"name": name, **description, "input_schema": copy_json(_FREE_TEXT)}
         case _:
             return tool
     kept = {key: function[key] for key in ("name", "description", "strict") if function.get(key) is not None}
-    return {**kept, "input_schema": function.get("parameters") or fresh(_NO_PARAMETERS)}
+    return {**kept, "input_schema": function.get("parameters") or copy_json(_NO_PARAMETERS)}
 
 
 def _for_openai(tool: dict[str, Any]) -> dict[str, Any]:

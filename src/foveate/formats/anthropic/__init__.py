@@ -1,9 +1,6 @@
-"""Anthropic's Messages API, both ways. No SDK is imported.
+"""Format for Anthropic's Messages API.
 
-How a wire message is read is in `_anthropic_read.py`, how one is written in `_anthropic_write.py`, and where a prompt
-is cached in `_anthropic_marks.py`; here they become the `Format` of one conversation.
-
-Not carried by this format: names of speakers and tools, an interrupted result (it comes back as failed), reasoning of
+The format cannot carry: names of speakers and tools, an interrupted result (it comes back as failed), reasoning of
 other providers, and call arguments that are not a JSON object (they travel as `{"_arguments": "..."}`).
 """
 
@@ -17,8 +14,8 @@ from ...core.profiles import Profile
 from ...core.stamps import Stop, Usage
 from ...core.view import View
 from ...ports import Rendered
-from ..blocks import items, plain, wrong
-from ..json import encode, fresh
+from ..blocks import as_dict, as_list, wrong_type
+from ..json import copy_json, encode
 from ..memo import Memo
 from ..stops import anthropic_stop
 from ..tools import for_anthropic
@@ -29,7 +26,7 @@ __all__ = ["Anthropic"]
 
 
 class Anthropic:
-    """The format of one conversation: it remembers how its newest view was written, so use one for each."""
+    """The format of one conversation. It caches the newest view, so use one object for each conversation."""
 
     name = NAME
 
@@ -37,49 +34,46 @@ class Anthropic:
         self._memo = Memo(cut, write_view)
 
     def parse(self, message: object) -> tuple[Message, ...]:
-        """The messages in one wire message: a dict, an SDK's object, a list of blocks or a user's string.
+        """Return the messages in one wire message: a dict, an SDK object, a list of blocks or a user's string.
 
-        Tool results and what stands beside them become a message each. Raises BadMessage.
+        Each tool result becomes a message, and so do the blocks next to it. Raises BadMessage.
         """
         return read(message)
 
     def parse_reply(self, reply: object) -> tuple[Message, Usage]:
-        """The assistant message and the billed usage in a response of the Messages API. Raises BadMessage."""
+        """Return the assistant message and the billed usage of a response. Raises BadMessage."""
         return read_reply(reply)
 
     def stop_of(self, reply: object) -> Stop | None:
-        """Why a response ended: its `stop_reason`."""
-        return anthropic_stop(plain(reply, "reply"))
+        """Return why a response ended: its `stop_reason`."""
+        return anthropic_stop(as_dict(reply, "reply"))
 
     def render(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
-        """Wire messages that carry these messages; a system message keeps its role, for `prompt` to move where it
-        belongs.
-        """
+        """Return wire messages for these messages. A system message keeps its role; `prompt` moves it."""
         return write(messages)
 
     def prompt(
         self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
     ) -> dict[str, Any]:
-        """The keyword arguments `system`, `messages` and `tools` of `client.messages.create`, marked for the cache.
+        """Return the keyword arguments `system`, `messages` and `tools` of `client.messages.create`, with cache marks.
 
         `system` is a string or a list of strings or text blocks; the view's own leading system messages follow it.
-        Everything returned is fresh: changing it changes neither the view nor the next prompt, nor what was handed
-        in.
+        Everything returned is new: changing it affects neither the view, nor the next prompt, nor the arguments.
         """
         self._memo.update(view.entries, profile)
         wires = self._memo.wires
         leading = _leading(wires)
-        blocks = _system(system) + [fresh(block) for wire in wires[:leading] for block in wire["content"]]
+        blocks = _system(system) + [copy_json(block) for wire in wires[:leading] for block in wire["content"]]
         defined = for_anthropic(tools)
-        messages = [fresh(wire) for wire in wires[leading:]]
+        messages = [copy_json(wire) for wire in wires[leading:]]
         mark(blocks, defined, messages)
         return _request(blocks, defined, messages)
 
     def rendered(self, view: View, *, profile: Profile) -> list[Rendered]:
-        """The wire messages of a view as JSON bytes, without cache marks; unchanged entries keep their bytes.
+        """Return the wire messages of a view as JSON bytes, without cache marks. Unchanged entries keep their bytes.
 
-        Leading system messages are the first of them, as messages of the role system; `prompt` and `body` say them in
-        `system`. An entry that shows nothing this provider knows has no wire message.
+        Leading system messages come first, with the role system; `prompt` and `body` move them to `system`. An entry
+        without content that this provider knows has no wire message.
         """
         self._memo.update(view.entries, profile)
         return self._memo.rendered.copy()
@@ -87,7 +81,7 @@ class Anthropic:
     def body(
         self, view: View, *, profile: Profile, system: object = None, tools: Sequence[Mapping[str, Any]] = ()
     ) -> bytes:
-        """The request body as JSON bytes, `messages` last: as long as nothing is edited, each body begins like the one
+        """Return the request body as JSON bytes, with `messages` last. Without an edit, each body begins like the one
         before.
         """
         self._memo.update(view.entries, profile)
@@ -97,14 +91,14 @@ class Anthropic:
         bodies = self._memo.bodies[leading:]
         if not bodies:
             return head + b"]}"
-        # Joined once, with the ends put on before: the messages may be megabytes.
+        # Joined once, after the ends are added: the messages may be megabytes.
         bodies[0] = head + bodies[0]
         bodies[-1] += b"]}"
         return b",".join(bodies)
 
 
 def _request(system: list[Any], tools: list[Any], messages: list[Any]) -> dict[str, Any]:
-    """What is there of a request, in the order in which it is cached, but for the messages, which grow, last."""
+    """Build a request in the order in which the provider caches it. The messages grow, so they come last."""
     request: dict[str, Any] = {}
     if system:
         request["system"] = system
@@ -115,7 +109,7 @@ def _request(system: list[Any], tools: list[Any], messages: list[Any]) -> dict[s
 
 
 def _leading(wires: Sequence[dict[str, Any]]) -> int:
-    """How many of the wire messages are system messages at the start."""
+    """Return how many wire messages at the start are system messages."""
     count = 0
     while count < len(wires) and wires[count]["role"] == "system":
         count += 1
@@ -123,7 +117,7 @@ def _leading(wires: Sequence[dict[str, Any]]) -> int:
 
 
 def _system(system: object) -> list[dict[str, Any]]:
-    """The caller's system prompt as fresh blocks; empty texts, which the API refuses, are left out."""
+    """Return the caller's system prompt as new blocks, without empty texts, which the API refuses."""
     if system is None:
         return []
     if isinstance(system, str):
@@ -131,15 +125,15 @@ def _system(system: object) -> list[dict[str, Any]]:
     if isinstance(system, Mapping) or hasattr(system, "model_dump"):
         system = [system]
     blocks: list[dict[str, Any]] = []
-    for number, item in enumerate(items(system, "system")):
+    for number, item in enumerate(as_list(system, "system")):
         if isinstance(item, str):
             blocks += _system(item)
             continue
-        block = fresh(plain(item, f"system[{number}]"))
+        block = copy_json(as_dict(item, f"system[{number}]"))
         if "role" in block:  # A whole message, as the other provider wants it.
             blocks += _system(block.get("content"))
         elif not isinstance(block.get("type"), str):
-            raise wrong(f"system[{number}].type", block.get("type"), "the type of a block, such as text")
+            raise wrong_type(f"system[{number}].type", block.get("type"), "the type of a block, such as text")
         elif block.get("text") != "":
             blocks.append(block)
     return blocks

@@ -1,8 +1,12 @@
-"""Where Anthropic may cache a prompt: which blocks of a request carry a mark.
+"""Writing of Anthropic's wire messages, and the marks for its prompt cache.
 
-The API looks back 20 blocks from each mark for something it has cached before, and takes four marks at most. So the
-last block is marked, and others behind it at distances it can bridge: then a turn that added many blocks still finds
-the cache of the turn before. One mark stays at the end of what never changes, the tools and the system prompt.
+The writer leaves out what Anthropic cannot carry: names of speakers and tools, reasoning of other providers, foreign
+blocks and fields. A request must not hold everything that the format can express (an image type that the API does not
+read, a system message in the middle): a view shows a text in its place, and an export keeps it.
+
+The API looks back 20 blocks from each cache mark for content that it cached before, and takes at most four marks. So
+the last block gets a mark, and earlier blocks get marks at distances that the API can bridge: a turn that adds many
+blocks still finds the cache of the turn before. One mark stays at the end of the tools and the system prompt.
 """
 
 from __future__ import annotations
@@ -15,43 +19,38 @@ from typing import Any
 from ...core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ...core.profiles import Profile
 from ...core.view import Entry
-from ..blocks import IMAGES, Place, fields_of, is_sendable, untold, with_extra
-from ..json import object_of
+from ..blocks import IMAGES, Place, add_extra, extra_fields, hidden_media_text, is_sendable
+from ..json import parse_object
 from .read import NAME
 
 __all__ = ["MOST", "NOTE", "NO_OUTPUT", "STEP", "cut", "mark", "write", "write_view"]
 
-# MODULEDOC """From messages to Anthropic's wire.
-#
-# What Anthropic cannot carry is left out here: names of speakers and tools, reasoning of other providers, foreign
-# blocks and fields. What a request may not hold although the format has words for it (an image of a kind the API does
-# not read, a system message in the middle) is told as text, but only where a view is written: an export says what was
-# said.
-# """
 NOTE = "[System note]\n"
-"""Before a system message in the middle of a conversation, which the API takes as a user's."""
+"""Starts a system message in the middle of a conversation; the API takes it as a user's."""
 
 NO_OUTPUT = "[It failed and said nothing.]"
-"""What a failed call says that said nothing."""
+"""The content of a failed call that has no output."""
 
 _READ = IMAGES | {"application/pdf", "text/plain"}
-"""What the API reads when it is sent along."""
+"""Media types that the API reads if a request carries the data."""
 _LARGEST = 10 * 1024 * 1024
-"""Characters of base64 that it takes."""
+"""Characters of base64 that the API accepts."""
 
 
 def write(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """Wire messages that carry these messages. Tool results in a row, and what the user said right after, share one."""
+    """Return wire messages for these messages. Consecutive tool results share one with the user message right after
+    them.
+    """
     wires: list[dict[str, Any]] = []
-    results: list[dict[str, Any]] | None = None  # The content of the wire message that more may be packed into.
+    results: list[dict[str, Any]] | None = None  # The content of the wire message that can take more blocks.
     for message in messages:
         blocks = _blocks(message.parts)
-        extra = fields_of(message.extra, NAME)
+        extra = extra_fields(message.extra, NAME)
         if results is not None and blocks and not extra and message.role in ("tool", "user"):
             results.extend(blocks)
         else:
             role = "user" if message.role == "tool" else message.role
-            wires.append(with_extra({"role": role, "content": blocks}, extra))
+            wires.append(add_extra({"role": role, "content": blocks}, extra))
             results = blocks
         if message.role != "tool":
             results = None
@@ -59,11 +58,10 @@ def write(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def cut(entries: Sequence[Entry], start: int, profile: Profile) -> int:
-    """Where the group that begins at `start` ends: the entries that are written together.
+    """Return the end of the group that begins at `start`: the entries that are written together.
 
-    The system messages at the very start are one group, and so are entries of the user's side that were appended in
-    one turn. A later turn begins another wire message, so that what was already sent stays as it is; the API joins
-    them itself.
+    Leading system messages form one group. So do entries of the user's side that were appended in one turn. A later
+    turn begins a new wire message, so that the messages sent before stay unchanged; the API joins them.
     """
     end, size = start + 1, len(entries)
     role = entries[start].message.role
@@ -80,7 +78,7 @@ def cut(entries: Sequence[Entry], start: int, profile: Profile) -> int:
 def write_view(
     entries: tuple[Entry, ...], start: int, profile: Profile
 ) -> list[tuple[dict[str, Any], tuple[Entry, ...]]]:
-    """The wire messages of one group, each with the entries it shows."""
+    """Return the wire messages of one group, each with the entries it shows."""
     strict = profile.strict
     if start == 0 and entries[0].message.role == "system":
         leading = [({"role": "system", "content": _system_blocks(e.message, strict)}, (e,)) for e in entries]
@@ -95,29 +93,31 @@ def write_view(
         else:
             blocks += _blocks(message.parts, strict, "assistant" if role == "assistant" else "user")
         if message.extra is not None and not strict:
-            extra = {**fields_of(message.extra, NAME), **extra}
+            extra = {**extra_fields(message.extra, NAME), **extra}
     if not blocks:
-        return []  # Nothing this provider could be shown; an empty message would be refused.
-    # Results come first in their message, or the API does not find them.
+        return []  # The provider can show none of this, and it refuses an empty message.
+    # Results come first in their message; otherwise the API does not find them.
     blocks.sort(key=lambda block: block.get("type") != "tool_result")
-    return [(with_extra({"role": role, "content": blocks}, extra), entries)]
+    return [(add_extra({"role": role, "content": blocks}, extra), entries)]
 
 
 def _system_blocks(message: Message, strict: bool) -> list[dict[str, Any]]:
-    """The blocks of a system prompt: text alone."""
+    """Return the blocks of a system prompt, which holds only text."""
     blocks = _blocks([part for part in message.parts if isinstance(part, Text | Media)], strict, "system")
     return [block for block in blocks if block["text"].strip()]
 
 
 def _note(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """A system message told to the model by the user's mouth."""
+    """Mark a system message that travels as a user message."""
     if blocks:
         blocks[0]["text"] = NOTE + blocks[0]["text"]
     return blocks
 
 
 def _blocks(parts: Iterable[Part], strict: bool = False, place: Place = "export") -> list[dict[str, Any]]:
-    """The blocks of these parts. An export may hold whatever there are words for; a request only what the API takes."""
+    """Return the blocks of these parts. An export keeps everything the format can express, a request what the API
+    takes.
+    """
     return [block for part in parts if (block := _block(part, strict, place)) is not None]
 
 
@@ -134,30 +134,30 @@ def _block(part: Part, strict: bool, place: Place) -> dict[str, Any] | None:
             block = _result(part, strict, place)
         case Reasoning():
             if part.format != NAME:
-                return None  # Of another provider, or of nobody who could vouch for it.
+                return None  # From another provider, or of unknown origin.
             if part.encrypted:
                 block = {"type": "redacted_thinking", "data": part.encrypted}
             else:
                 block = {"type": "thinking", "thinking": part.text, "signature": part.signature}
-        case Opaque():  # Strict gateways know no blocks but the common ones.
-            return object_of(part.body) if part.format == NAME and not strict else None
-    return block if strict or part.extra is None else with_extra(block, fields_of(part.extra, NAME))
+        case Opaque():  # Strict gateways know only the common blocks.
+            return parse_object(part.body) if part.format == NAME and not strict else None
+    return block if strict or part.extra is None else add_extra(block, extra_fields(part.extra, NAME))
 
 
 def _call(part: ToolCall) -> dict[str, Any]:
-    given = object_of(part.arguments)
-    if given is None:
-        given = {"_arguments": part.arguments}  # No object cannot be an input; wrapped, it is still there to read.
-    return {"type": "tool_use", "id": part.call_id, "name": part.name, "input": given}
+    arguments = parse_object(part.arguments)
+    if arguments is None:
+        arguments = {"_arguments": part.arguments}  # An input must be an object, so other arguments are wrapped.
+    return {"type": "tool_use", "id": part.call_id, "name": part.name, "input": arguments}
 
 
 def _result(part: ToolResult, strict: bool, place: Place) -> dict[str, Any]:
     block: dict[str, Any] = {"type": "tool_result", "tool_use_id": part.call_id}
-    failed = part.state != "ok"  # There is no word for an interrupted call but that it failed.
+    failed = part.state != "ok"  # The format has no state for an interrupted call but failure.
     blocks = _blocks(part.content, strict, "failure" if failed and place != "export" else place)
     if place != "export":
         blocks = [inner for inner in blocks if inner.get("type") != "text" or inner["text"].strip()]
-        if failed:  # A failure is told in text, and is told: the API refuses any other.
+        if failed:  # The API refuses a failure without text, or with anything but text.
             blocks = [inner for inner in blocks if inner.get("type") == "text"] or [{"type": "text", "text": NO_OUTPUT}]
     if len(blocks) == 1 and blocks[0].keys() == {"type", "text"}:
         block["content"] = blocks[0]["text"]
@@ -169,13 +169,13 @@ def _result(part: ToolResult, strict: bool, place: Place) -> dict[str, Any]:
 
 
 def _media(part: Media, strict: bool, place: Place) -> dict[str, Any]:
-    extra = fields_of(part.extra, NAME)
-    named = extra.pop("type", None)
+    extra = extra_fields(part.extra, NAME)
+    block_type = extra.pop("type", None)
     if strict:
-        extra, named = {}, None
+        extra, block_type = {}, None
     if place != "export" and (place != "user" or not is_sendable(part, NAME, _READ, _LARGEST)):
-        return {"type": "text", "text": untold(part)}
-    kind = named if named in ("image", "document") else ("image" if part.is_image else "document")
+        return {"type": "text", "text": hidden_media_text(part)}
+    kind = block_type if block_type in ("image", "document") else ("image" if part.is_image else "document")
     source: dict[str, Any]
     match part.source:
         case "url":
@@ -183,15 +183,15 @@ def _media(part: Media, strict: bool, place: Place) -> dict[str, Any]:
         case "file":
             source = {"type": "file", "file_id": part.data}
         case _:
-            source = _held(part)
+            source = _data_source(part)
     block = {"type": kind, "source": source}
     if kind == "document" and part.name:
         block["title"] = part.name
-    return with_extra(block, extra)
+    return add_extra(block, extra)
 
 
-def _held(part: Media) -> dict[str, Any]:
-    """The source of media sent along. Plain text travels as text, where its base64 says nothing but the text."""
+def _data_source(part: Media) -> dict[str, Any]:
+    """Return the source of media sent as data. Plain text travels as text if its base64 decodes to exactly that."""
     if part.mime == "text/plain":
         try:
             raw = b64decode(part.data, validate=True)
@@ -203,19 +203,21 @@ def _held(part: Media) -> dict[str, Any]:
 
 
 MOST = 4
-"""Marks in one request, the caller's own included."""
+"""Cache marks in one request, including the caller's."""
 STEP = 15
-"""Blocks between marks at most: less than the 20 that are looked back, as a block may be one that takes no mark."""
+"""The largest distance between marks, in blocks. It is below the 20 that the API looks back, because a block may take
+no mark.
+"""
 
 _MARKED = frozenset({"text", "image", "document", "tool_use", "tool_result"})
 
 
 def mark(system: list[dict[str, Any]], tools: list[dict[str, Any]], messages: list[dict[str, Any]]) -> None:
-    """Put marks into these containers. Marks that are there already stay, and count."""
+    """Put cache marks into these containers. Existing marks stay and count."""
     left = MOST - sum(block.get("cache_control") is not None for block in (*tools, *system))
     blocks = _newest(messages, STEP * MOST)
     places = _places(blocks)
-    # The tail is worth most: it is what the next request can read. Then the fixed part, then the steps between.
+    # The tail is worth most, because the next request reads it. The fixed part comes next, then the steps between.
     if left > 0 and places:
         _put(blocks[places[0]])
         left -= 1
@@ -228,7 +230,7 @@ def mark(system: list[dict[str, Any]], tools: list[dict[str, Any]], messages: li
 
 
 def _newest(messages: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
-    """The newest blocks of these messages, newest first; at least `count`, where there are so many."""
+    """Return the newest blocks of these messages, newest first; at least `count` if there are so many."""
     blocks: list[dict[str, Any]] = []
     for message in reversed(messages):
         blocks.extend(reversed(message["content"]))
@@ -238,8 +240,8 @@ def _newest(messages: list[dict[str, Any]], count: int) -> list[dict[str, Any]]:
 
 
 def _places(blocks: list[dict[str, Any]]) -> list[int]:
-    """Where to mark, counted from the newest block back: the newest that takes a mark, then steps of STEP or a little
-    less.
+    """Return the positions to mark, counted from the newest block: the newest that takes a mark, then steps of at most
+    STEP.
     """
     places: list[int] = []
     reached = 0
@@ -258,10 +260,10 @@ def _places(blocks: list[dict[str, Any]]) -> list[int]:
 
 
 def _end(system: list[dict[str, Any]], tools: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """The last of what stands before the messages, if it takes a mark."""
+    """Return the last block or tool before the messages, if it takes a mark."""
     for block in reversed(system):
         return block if _takes_mark(block) else None
-    # A tool whose definition is looked up later takes no mark.
+    # A tool with a deferred definition takes no mark.
     return next((tool for tool in reversed(tools) if not tool.get("defer_loading")), None)
 
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from ...core.messages import Message, ToolCall
 from ...core.stamps import Origin, Stop, Usage
-from ...formats.json import text_of
+from ...formats.json import to_text
 from .source import Sample, Source
 
 __all__ = [
@@ -191,7 +191,7 @@ def billed(
 
 def compact(value: object) -> str:
     """A JSON value as compact text. Raises BadMessage where it is nested too deeply or is no JSON."""
-    return text_of(value, "A recorded value")
+    return to_text(value, "A recorded value")
 
 
 def fields_of(value: object) -> dict[str, Any]:
