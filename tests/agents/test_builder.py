@@ -358,7 +358,7 @@ def test_what_is_gone_names_what_came_in_its_place():
         (lambda b: b.use(" "), "blank"),
         (lambda b: b.use(ScriptedModel([]), key="k"), "A Model has its key already"),
         (lambda b: b.use_openai("gpt-4.1-mini", " "), "key= is a text that is not blank"),
-        (lambda b: b.use("gpt-4.1-mini").build_chat_agent(), "A model is named PROVIDER:MODEL"),
+        (lambda b: b.use("gpt-4.1-mini").build_chat_agent(), "Write PROVIDER:MODEL"),
         (lambda b: b.with_tool_result_filtering(-1), "keep_recent= (tool results) is a whole number of 0"),
         (lambda b: b.with_tool_result_filtering(True), "keep_recent= (tool results) is a whole number of 0"),
         (lambda b: b.with_max_multimodal_messages(-1), "most= (messages) is a whole number of 0"),

@@ -61,12 +61,12 @@ def test_what_is_piped_in_is_answered_line_by_line_with_the_meter_behind(chat):
     assert lines[1:4] == [
         "",
         "> hello",
-        "Hello! Try `what is in this folder`, or `tour`. `help` tells what else I understand.",
+        "Hello! Try `what is in this folder`, or `tour`. `help` lists all that I understand.",
     ]
     assert lines[4].startswith("  [")
     assert " of 16,000 (" in lines[4]
     assert "  * search_files chapter 3 ignore_case=true  " in out
-    assert "'chapter 3' stands in 100 lines in 1 file:" in out
+    assert "'chapter 3' is in 100 lines in 1 file:" in out
 
 
 def test_a_tour_overflows_the_window_and_says_what_was_shrunk(chat, tmp_path):
@@ -74,7 +74,7 @@ def test_a_tour_overflows_the_window_and_says_what_was_shrunk(chat, tmp_path):
     assert out.count("  * read_file chapter_") == 6
     assert "  ~ " in out
     assert "; /undo takes it back" in out
-    assert "That was the tour: 6 files" in out
+    assert "The tour is complete: 6 files" in out
     cost = {
         line[:48].strip(): int(line[48:].replace(",", ""))
         for line in answers(out)[1].splitlines()[:-1]
@@ -91,9 +91,9 @@ def test_a_conversation_is_taken_up_by_its_name_with_the_model_it_had(chat):
     chat("remember: the port is 8080")
     out = chat("what did I say about the port", model="")
     assert out.splitlines()[:4] == [
-        "talk, with demo: 2 messages, 2 shown in 42 tokens. It goes on from here:",
+        "talk, with demo: 2 messages, 2 shown in 40 tokens. It goes on from here:",
         "> remember: the port is 8080",
-        "I'll keep that in mind: the port is 8080. Ask me later what you said about it, however much comes between.",
+        "I'll remember: the port is 8080. Ask me later what you said about it, however long the chat gets.",
         "",
     ]
     assert (
@@ -222,7 +222,7 @@ def test_history_tells_what_was_said_shown_or_not(chat):
 def test_another_model_can_be_let_answer_and_one_that_there_is_not_changes_nothing(chat):
     out = answers(chat("/model", "/model nobody:x", "/model openai:what-is-this", "hello"))
     assert out[0] == "demo. /model NAME takes another one, such as anthropic:claude-haiku-4-5."
-    assert out[1].startswith("There is no model 'nobody:x'")
+    assert out[1].startswith("Model 'nobody:x' is unknown")
     assert out[2] == "How large is the window of openai:what-is-this? Say --window 128000 (tokens)."
     assert out[3].startswith("Hello!")
 
@@ -397,8 +397,8 @@ def test_list_names_the_conversations_of_the_store(chat, run, tmp_path):
         f"sqlite:///{tmp_path}/data/foveate/chats.db: 3 conversations",
         "name  messages  the last one",
         "a     2         1 2 3.",
-        "b     2         Hello! Try `what is in this folder`, or `tour`. `help` tell…",
-        "talk  2         Hello! Try `what is in this folder`, or `tour`. `help` tell…",
+        "b     2         Hello! Try `what is in this folder`, or `tour`. `help` list…",
+        "talk  2         Hello! Try `what is in this folder`, or `tour`. `help` list…",
         "",
     ]
 
@@ -412,7 +412,7 @@ def test_listing_makes_no_conversation(run, tmp_path):
     ("options", "said"),
     [
         ({"model": ""}, "Which model is to answer? Say --model anthropic:claude-haiku-4-5, or --model demo: no key."),
-        ({"model": "nobody"}, "There is no model 'nobody'."),
+        ({"model": "nobody"}, "Model 'nobody' is unknown."),
         ({"model": "openai:what-is-this"}, "How large is the window of openai:what-is-this?"),
         ({"tools": "files,knives"}, "There are no tools knives. Known: files, search, shell and none."),
         ({"policy": "no-such"}, "no-such"),
@@ -450,10 +450,10 @@ def test_what_settings_say_of_the_store_and_the_window_counts(run, tmp_path, mon
 def test_an_answer_that_was_stopped_is_gone_on_with(chat):
     out = chat("tour", "/resume", "/history 3", **{"limit-turns": 3})
     assert out.count("  Stopped: it has called the model as often as it may. /resume goes on.") == 2
-    assert out.count("A tour, then.") == 1
+    assert out.count("A tour. First") == 1
     again = chat("/resume", "/resume")
     assert "The last answer did not come to its end. /resume goes on with it." in again
-    assert "That was the tour: 6 files" in answers(again)[0]
+    assert "The tour is complete: 6 files" in answers(again)[0]
     assert answers(again)[1] == "There is nothing to go on with: the last answer came to its end."
     assert answers(chat("/resume", name="new")) == [answers(again)[1]]
 

@@ -35,4 +35,4 @@ def serving(script: Any, provider: str, **settings: Any) -> Iterator[tuple[StubS
         model = model_at(server, provider, **settings)
         yield server, model
         if not model.asynchronous:
-            model._handed.close()
+            model._client_passed.close()

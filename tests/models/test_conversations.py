@@ -162,7 +162,7 @@ def test_a_prompt_that_the_provider_finds_too_long_is_made_smaller(provider: str
                     prompt = chat.refused(error)
             assert chat.history()[-1].message.text == "It fits."
             assert chat.budget.window == 6_000
-        model._handed.close()
+        model._client_passed.close()
     assert len(server.received) == 2
     assert len(server.received[1].body) < len(server.received[0].body)
 
@@ -172,7 +172,7 @@ def test_an_async_conversation_goes_over_the_wire_too(provider: str):
     async def run() -> list[str]:
         with StubServer(ScriptedModel(["one", "two"], provider)) as server:
             model = model_at(server, provider, asynchronous=True)
-            async with model._handed, await open_async_conversation("c", format=provider, window=50_000) as chat:
+            async with model._client_passed, await open_async_conversation("c", format=provider, window=50_000) as chat:
                 await chat.append("Count.")
                 await chat.record(await model.complete(await chat.prompt()))
                 await chat.append("On.")

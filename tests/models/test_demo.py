@@ -74,7 +74,7 @@ def test_it_does_what_it_is_asked_with_the_tools_that_there_are(folder, format, 
     said = talk.ask("What is in this folder?")
     assert "4 files and 1 folder: notes/, chapter_0.md, chapter_2.md" in said
     assert talk.ask("read chapter_0.md").startswith("chapter_0.md has 301 lines. It begins:\n\n    # Chapter 0\n")
-    assert "'chapter_5' stands in 101 lines in 1 file" in talk.ask("find chapter_5").replace("100 lines", "101 lines")
+    assert "'chapter_5' is in 101 lines in 1 file" in talk.ask("find chapter_5").replace("100 lines", "101 lines")
     assert "It printed:\n\n    hello" in talk.ask("run echo hello")
     names = [call.name for call in talk.calls]
     assert names == ["list_files", "read_file", "search_files", "run_command"]
@@ -84,7 +84,7 @@ def test_it_does_what_it_is_asked_with_the_tools_that_there_are(folder, format, 
 def test_a_tour_overflows_a_small_window_and_has_back_what_was_shrunk(folder, format):
     talk = Talk(folder, format, window=12_000)
     said = talk.ask("tour")
-    assert said.startswith("That was the tour: 8 files")
+    assert said.startswith("The tour is complete: 8 files")
     reads = [call.arguments for call in talk.calls if call.name == "read_file"]
     assert len(reads) == len(set(reads)) == 8
     assert talk.calls[-1].name == "expand"
@@ -95,11 +95,11 @@ def test_a_tour_overflows_a_small_window_and_has_back_what_was_shrunk(folder, fo
 
 def test_a_tour_of_one_file_counts_to_one(tmp_path):
     (tmp_path / "only.md").write_text("# Alone\n\nhere\n")
-    assert Talk(tmp_path).ask("tour").startswith("That was the tour: one file, read and searched for. ")
+    assert Talk(tmp_path).ask("tour").startswith("The tour is complete: one file, read and searched for. ")
 
 
 def test_the_tour_of_a_folder_without_files_ends_with_a_word(tmp_path):
-    assert Talk(tmp_path).ask("tour").startswith("There are no files here that I could read.")
+    assert Talk(tmp_path).ask("tour").startswith("There are no files here that I can read.")
 
 
 def test_what_was_said_is_found_again_after_it_was_summarised_away(folder):
@@ -124,9 +124,9 @@ def test_what_was_never_said_is_not_made_up(folder):
     [
         ("read nothing.md", "I could not read it: There is no file"),
         ("read ../secret", "I could not read it: ../secret is outside"),
-        ("find zebra", "No file in this folder says 'zebra'."),
+        ("find zebra", "No file in this folder contains 'zebra'."),
         ("run false", "It printed:\n\n    [exit code 1"),
-        ("show m99", "I could not have it back: "),
+        ("show m99", "I could not expand it: "),
         ("write me a poem", "I am only a demo and do not understand 'write me a poem'."),
         ("hello", "Hello! "),
         ("help", "I am foveate's demo: a small program"),
@@ -139,15 +139,15 @@ def test_what_cannot_be_done_is_said(folder, asked, said):
 
 def test_a_tour_with_files_alone_reads_them(folder):
     talk = Talk(folder, kinds=(files,))
-    assert talk.ask("tour").startswith("That was the tour: 8 files")
+    assert talk.ask("tour").startswith("The tour is complete: 8 files")
     assert {call.name for call in talk.calls} <= {"list_files", "read_file", "expand"}
 
 
 def test_without_tools_it_says_which_it_would_need(tmp_path):
     talk = Talk(tmp_path, kinds=(lambda folder: (),))
-    assert talk.ask("read a.md") == "I was not given a tool for that. Start the chat with --tools files."
-    assert talk.ask("find a") == "I was not given a tool for that. Start the chat with --tools search."
-    assert talk.ask("run ls") == "I was not given a tool for that. Start the chat with --tools shell."
+    assert talk.ask("read a.md") == "I have no tool for that. Start the chat with --tools files."
+    assert talk.ask("find a") == "I have no tool for that. Start the chat with --tools search."
+    assert talk.ask("run ls") == "I have no tool for that. Start the chat with --tools shell."
 
 
 @pytest.mark.parametrize("format", FORMATS)

@@ -50,7 +50,7 @@ def test_an_async_client_is_awaited(provider: str):
     async def run() -> str:
         with StubServer(ScriptedModel(["In short."], provider)) as server:
             model = model_at(server, provider, asynchronous=True)
-            async with model._handed:
+            async with model._client_passed:
                 return text_of(model, await model.complete(BODY))
 
     assert asyncio.run(run()) == "In short."
@@ -166,7 +166,8 @@ def test_a_model_is_named_by_its_provider():
     )
     for wrong in ("gpt", "", None, 7, "anthropic"):
         with pytest.raises(
-            BadSetting, match=r"There is no model .*PROVIDER:MODEL; providers: anthropic, openai, google"
+            BadSetting,
+            match=r"Model .* is unknown. Write PROVIDER:MODEL, with one of these providers: anthropic, openai, google",
         ):
             model_named(wrong)  # type: ignore[arg-type]
 
@@ -207,10 +208,10 @@ def test_other_clients_and_names_are_refused():
         openai_model("m", 7)  # type: ignore[arg-type]
     with pytest.raises(BadSetting, match="base_url="):
         openai_model("m", SimpleNamespace(chat=None), base_url="http://localhost/v1")  # type: ignore[arg-type]
-    with pytest.raises(BadSetting, match="There is no server 'mine'; those of the table: openai, google"):
+    with pytest.raises(BadSetting, match="Server 'mine' is unknown. Use one of: openai, google"):
         openai_model("m", server="mine")
     for wrong in (" ", ""):
-        with pytest.raises(BadSetting, match="named by a text"):
+        with pytest.raises(BadSetting, match="model name must be a text"):
             openai_model(wrong)
 
 
@@ -231,5 +232,5 @@ def test_a_key_that_is_said_goes_before_the_environment_and_is_never_shown(provi
     assert client.api_key == "s3cret"
     assert "s3cret" not in repr(model)
     model.close()
-    with pytest.raises(BadSetting, match=r"api_key= of .* is a text that is not blank"):
+    with pytest.raises(BadSetting, match=r"api_key= of .* must be a text that is not blank"):
         model_named(f"{provider}:m", api_key=" ")

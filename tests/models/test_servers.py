@@ -71,9 +71,9 @@ def test_a_server_at_home_wants_no_key_and_is_sent_none(monkeypatch):
     [
         (
             "anthropic:m",
-            "anthropic:m needs a key, and ANTHROPIC_API_KEY is not set. Set it in the environment, or hand",
+            "anthropic:m needs a key, and ANTHROPIC_API_KEY is not set. Set it in the environment, or pass",
         ),
-        ("openai:m", "openai:m needs a key, and OPENAI_API_KEY is not set. Set it in the environment, or hand in "),
+        ("openai:m", "openai:m needs a key, and OPENAI_API_KEY is not set. Set it in the environment, or pass "),
         ("google:m", "google:m needs a key, and GEMINI_API_KEY or GOOGLE_API_KEY is not set."),
         ("xai:m", "xai:m needs a key, and XAI_API_KEY is not set."),
     ],
@@ -117,7 +117,7 @@ def test_no_length_and_no_usage_is_asked_in_words_that_a_server_is_known_not_to_
     for name in SERVERS:
         monkeypatch.setenv((SERVERS[name].keys or ("X",))[0], "k")
         model: Any = open_model(f"{name}:m", max_tokens=5)
-        said[name] = model._asked(model._client(), BODY, True)
+        said[name] = model._arguments(model._client(), BODY, True)
         model.close()
     lengths = {name: next(key for key in one if key.startswith("max_")) for name, one in said.items()}
     assert {name for name, word in lengths.items() if word == "max_completion_tokens"} == {"openai", "xai", "groq"}

@@ -67,7 +67,7 @@ def test_an_async_stream_is_the_same(provider: str):
     async def run() -> None:
         with StubServer(ScriptedModel([said_by(provider)] * 2, provider)) as server:
             model = model_at(server, provider, asynchronous=True)
-            async with model._handed:
+            async with model._client_passed:
                 pieces = [piece async for piece in model.stream(BODY)]
                 judged(provider, pieces, await model.complete(BODY))
 
@@ -78,7 +78,7 @@ def test_an_async_stream_is_the_same(provider: str):
 @pytest.mark.parametrize("politely", [False, True], ids=["broken", "ended"])
 def test_of_a_stream_that_is_cut_the_pieces_are_told_and_nothing_is_whole(provider: str, politely: bool):
     heard: list[Any] = []
-    says = rf"The answer of {provider}:m broke off.*fault of the server.*ask again"
+    says = rf"The answer of {provider}:m broke off.*server or the network.*send the request again"
     with serving([Cut("one two three four five six", politely)], provider) as (_, model):
         pieces = model.stream(BODY)
         with pytest.raises(BrokenStream, match=says):
@@ -98,7 +98,7 @@ def test_an_async_stream_that_is_cut_is_told_too(provider: str, politely: bool):
     async def run() -> None:
         with StubServer(ScriptedModel([Cut("one two three four five six", politely)], provider)) as server:
             model = model_at(server, provider, asynchronous=True)
-            async with model._handed:
+            async with model._client_passed:
                 with pytest.raises(BrokenStream, match="broke off"):
                     async for _ in model.stream(BODY):
                         pass
@@ -132,7 +132,7 @@ def test_closing_an_async_stream_ends_the_request_too(provider: str):
     async def run() -> str:
         with StubServer(ScriptedModel([Slow("one two three four", 600), "whole"], provider)) as server:
             model = model_at(server, provider, asynchronous=True)
-            async with model._handed:
+            async with model._client_passed:
                 pieces = model.stream(BODY)
                 assert (await anext(pieces)).text == "one "
                 await pieces.aclose()

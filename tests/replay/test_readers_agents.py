@@ -27,7 +27,7 @@ from foveate.errors import BadTranscript
 from foveate.replay.recordings import read_recording, sniff
 from foveate.replay.recordings.recording import Recorded, Recording, milliseconds
 
-BROKEN = "this is not how the format writes it: "
+BROKEN = "this does not follow the format: "
 
 
 def said(recording: Recording) -> list[Message]:
@@ -193,7 +193,7 @@ def test_an_atif_trajectory_is_read_with_its_results_and_sub_agents(tmp_path: Pa
     ("step", "problem"),
     [
         ({"message": "Hi."}, f"step 2: {BROKEN}Object missing required field `source`."),
-        ({"source": "cook"}, "step 2: The source is 'cook'; ATIF knows system, user and agent."),
+        ({"source": "cook"}, "step 2: The source is 'cook'. ATIF knows system, user and agent."),
     ],
 )
 def test_a_malformed_atif_step_is_named_or_skipped(tmp_path: Path, step: dict[str, Any], problem: str) -> None:

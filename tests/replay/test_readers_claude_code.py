@@ -70,7 +70,7 @@ def test_a_session_is_read_with_its_times_usage_and_ids(tmp_path: Path) -> None:
         model="claude-x",
         name="s1",
     )
-    assert recording.told() == ""
+    assert recording.notes_text() == ""
 
 
 def test_parallel_calls_fork_the_tree_and_are_no_rewind(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_what_a_rewind_left_behind_is_a_branch(tmp_path: Path) -> None:
     assert told(recording) == ["u Hi.", "a Hello.", "u No: keep it.", "a Kept."]
     assert [told(branch) for branch in recording.branches] == [["u Delete it.", "a c1?", "t c1! gone", "a Deleted."]]
     assert recording.notes == {"rewound lines": 4}
-    assert recording.told() == "4 rewound lines"
+    assert recording.notes_text() == "4 rewound lines"
 
 
 def test_going_back_to_the_very_start_leaves_the_first_attempt_behind(tmp_path: Path) -> None:
@@ -409,7 +409,7 @@ def test_what_the_program_says_by_itself_is_told_apart(tmp_path: Path) -> None:
         ("Task done.", "plugin"),
     ]
     assert recording.notes == {"failed replies": 1, "other lines": 2}
-    assert recording.told() == "1 failed reply, 2 other lines"
+    assert recording.notes_text() == "1 failed reply, 2 other lines"
 
 
 def test_fields_of_a_block_that_are_not_known_survive(tmp_path: Path) -> None:
@@ -423,8 +423,8 @@ def test_fields_of_a_block_that_are_not_known_survive(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ({"uuid": 3}, "this is not how the format writes it: Expected `str | null`, got `int` - at `$.uuid`."),
-        ({"message": "Hi."}, "this is not how the format writes it: Expected `object`, got `str`."),
+        ({"uuid": 3}, "this does not follow the format: Expected `str | null`, got `int` - at `$.uuid`."),
+        ({"message": "Hi."}, "this does not follow the format: Expected `object`, got `str`."),
         ({"message": {"content": [{"type": "text"}]}}, "content[0].text is missing or null. It must be a string."),
     ],
 )
@@ -478,7 +478,7 @@ def test_every_node_of_a_tree_is_in_one_thread_and_none_twice(data: st.DataObjec
     threads = unravel(nodes, lambda way: lambda node: node.key in joining)
     placed = [node.number for thread in threads for node in thread]
     assert len(placed) == len(set(placed))
-    assert {node.number for node in nodes if node.says} <= set(placed)
+    assert {node.number for node in nodes if node.is_message} <= set(placed)
     assert all([node.number for node in thread] == sorted(node.number for node in thread) for thread in threads)
-    newest = max((node.number for node in nodes if node.says), default=None)
+    newest = max((node.number for node in nodes if node.is_message), default=None)
     assert newest is None or newest in [node.number for node in threads[0]]

@@ -185,7 +185,7 @@ def test_a_native_compaction_is_counted_and_its_summary_kept(tmp_path: Path) -> 
     assert told(recording) == ["u Go.", "a c1?", "u What was done.", "t c1! a.py"]
     assert [entry.origin for entry in recording.messages] == [None, None, "summary", None]
     assert recording.notes == {"native compactions": 2, "replaced items": 6}
-    assert recording.told() == "2 native compactions, 6 replaced items"
+    assert recording.notes_text() == "2 native compactions, 6 replaced items"
 
 
 def test_a_rollback_leaves_a_branch(tmp_path: Path) -> None:
@@ -246,7 +246,10 @@ def test_an_item_that_cannot_be_read_is_damage(tmp_path: Path, payload: Any) -> 
         return
     with pytest.raises(BadTranscript) as stopped:
         read_recording(path)
-    assert (stopped.value.line, stopped.value.problem) == (2, "A message has the role 'king'.")
+    assert (stopped.value.line, stopped.value.problem) == (
+        2,
+        "A message has the role 'king'. It must be system, developer, user or assistant.",
+    )
     assert (told(read_recording(path, lenient=True))) == ["u Hi.", "u Ho."]
 
 

@@ -27,7 +27,7 @@ from foveate.replay.recordings.source import LINE_LIMIT, Source
 HI = {"role": "user", "content": "Hi."}
 HELLO = {"role": "assistant", "content": "Hello."}
 SKIPS = "--lenient skips such lines and counts them."
-MEND = "A JSON document cannot be read in part: mend it."
+MEND = "A JSON document cannot be read in part: repair it."
 
 
 @pytest.mark.parametrize(
@@ -51,10 +51,10 @@ MEND = "A JSON document cannot be read in part: mend it."
         ),
         pytest.param(
             b'{"role": "user", "content": "a\0b"}',
-            "it holds a NUL byte: part of it was never written, or it is no text.",
+            "it holds a NUL byte: part of it was never written, or it is not text.",
             id="NUL byte",
         ),
-        pytest.param(b"\0" * 512, "it holds a NUL byte: part of it was never written, or it is no text.", id="NULs"),
+        pytest.param(b"\0" * 512, "it holds a NUL byte: part of it was never written, or it is not text.", id="NULs"),
         pytest.param(b'{"role": "user", "content": "caf\xe9"}', "byte 0xe9 at column 33 is not UTF-8.", id="Latin-1"),
         pytest.param(b'{"a":' * 100_000, "it is nested too deeply to be read.", id="nested deeply"),
         pytest.param(
@@ -78,7 +78,7 @@ def test_a_damaged_line_is_named_or_skipped_and_counted(tmp_path: Path, damaged:
     skipped = read_recording(path, lenient=True)
     assert [(entry.message.text, entry.line) for entry in skipped.messages] == [("Hi.", 1), ("Hello.", 3)]
     assert skipped.notes == {"damaged lines": 1}
-    assert skipped.told() == "1 damaged line"
+    assert skipped.notes_text() == "1 damaged line"
 
 
 @pytest.mark.parametrize("damaged", [b"so it goes", b'{"role": "us', b"\xff\xff", b'{"a":' * 100_000])
@@ -168,10 +168,10 @@ def test_a_reader_out_of_stack_is_a_damaged_file(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        pytest.param(b"", "the file is empty. There is no recording in it.", id="empty"),
-        pytest.param(b" \n\t\r\n ", "it holds nothing but white space. There is no recording in it.", id="white space"),
+        pytest.param(b"", "the file is empty. Name a file that holds a recording.", id="empty"),
+        pytest.param(b" \n\t\r\n ", "it holds only white space. Name a file that holds a recording.", id="white space"),
         pytest.param(
-            codecs.BOM_UTF8 + b"\n", "it holds nothing but white space. There is no recording in it.", id="a mark only"
+            codecs.BOM_UTF8 + b"\n", "it holds only white space. Name a file that holds a recording.", id="a mark only"
         ),
         pytest.param(
             json.dumps(HI).encode("utf-16"),
@@ -297,8 +297,8 @@ def test_a_malformed_message_of_a_document_is_named_by_its_number(tmp_path: Path
         pytest.param('{"x": 1}', "a JSON document: an object with the keys x", id="object"),
         pytest.param("{}", "a JSON document: an empty object", id="empty object"),
         pytest.param("[]", "a JSON document: an empty list", id="empty list"),
-        pytest.param("[\n3,\n4]", "a JSON document: a list of 2, the first of them a number", id="numbers"),
-        pytest.param('["a"]', "a JSON document: a list of 1, the first of them a text", id="texts"),
+        pytest.param("[\n3,\n4]", "a JSON document: a list of 2; the first is a number", id="numbers"),
+        pytest.param('["a"]', "a JSON document: a list of 1; the first is a text", id="texts"),
         pytest.param("true", "a JSON document: true, false or null", id="true"),
         pytest.param(
             json.dumps({str(n): n for n in range(20)}),
@@ -306,9 +306,7 @@ def test_a_malformed_message_of_a_document_is_named_by_its_number(tmp_path: Path
             id="many keys",
         ),
         pytest.param("# Notes\n\nNothing.", "text that is not JSON; it begins with '# Notes'", id="text"),
-        pytest.param(
-            "[" * 300 + "]" * 300, "a JSON document: a list of 1, the first of them a list", id="nested lists"
-        ),
+        pytest.param("[" * 300 + "]" * 300, "a JSON document: a list of 1; the first is a list", id="nested lists"),
     ],
 )
 def test_an_unknown_format_says_what_was_seen(tmp_path: Path, body: str, saw: str) -> None:
@@ -323,7 +321,7 @@ def test_an_unknown_format_says_what_was_seen(tmp_path: Path, body: str, saw: st
 def test_a_format_may_be_named_and_must_exist(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "chat.jsonl", HI, HELLO)
     assert read_recording(path, format="chat") == read_recording(path)
-    with pytest.raises(BadSetting, match=r"There is no format 'word'\. Known: claude_code, codex, "):
+    with pytest.raises(BadSetting, match=r"Format 'word' is unknown. Use one of: claude_code, codex, "):
         read_recording(path, format="word")
     for reader in READERS:
         if reader.name not in ("chat", "openai_responses"):  # A chat without calls is a list of items too.

@@ -1,7 +1,7 @@
-"""The counter that needs nothing: a quarter of the characters.
+"""Token counter without dependencies: a quarter of the characters.
 
-Off by about 5 % on English prose and code in total, and by two thirds on Chinese; the provider's own figures, once
-they are known, correct it for the conversation at hand (`core.view.Budget.scale`).
+It is off by about 5 % on English prose and code in total, and by two thirds on Chinese. The provider's own figures
+correct it for each conversation as soon as they are known (`core.view.Budget.scale`).
 """
 
 from __future__ import annotations

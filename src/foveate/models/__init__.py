@@ -1,7 +1,6 @@
-"""Models that answer one rendered request: thin leaves over the providers' own SDKs.
+"""Models that answer a rendered request, through the providers' own SDKs.
 
-`model_named("anthropic:claude-haiku-4-5")` gives one by name. An SDK is imported when its model is made, never before:
-naming one costs nothing.
+`model_named("anthropic:claude-haiku-4-5")` returns one by name. The SDK is imported when the model is created.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["DEMO", "PROVIDERS", "is_model_name", "model_named"]
 
 DEMO = "demo"
-"""The name of the model that needs neither key nor network, and is none."""
+"""The name of the demo program, which needs neither a key nor a network."""
 
 PROVIDERS = ("anthropic", *SERVERS)
-"""What stands before the colon in a model's name."""
+"""The part before the colon in a model's name."""
 
 
 def is_model_name(name: str) -> bool:
-    """Whether this names a model of a provider: a known one, a colon, and the model's own name."""
+    """Return whether this names a provider's model: a known provider, a colon, and the provider's name of the model."""
     provider, colon, model = name.partition(":")
     return bool(colon) and provider in PROVIDERS and bool(model.strip())
 
@@ -42,15 +41,16 @@ def model_named(
     options: Mapping[str, Any] | None = None,
     api_key: str | None = None,
 ) -> AnthropicModel | OpenAIModel | DemoModel:
-    """The model of this name, such as `anthropic:claude-haiku-4-5`, `openai:gpt-4.1-mini` or `google:gemini-2.5-flash`.
+    """Return the model of this name, such as `anthropic:claude-haiku-4-5`, `openai:gpt-4.1-mini` or
+    `google:gemini-2.5-flash`.
 
-    Its key is where the provider's users keep it (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY`, ...: see
-    `servers.py`), and is looked for when the first request is sent, unless `api_key` says it. `asynchronous`: its
-    answers are awaited. `max_tokens` of one answer, `timeout` (seconds), `max_retries`: the leaf's own if None.
-    `options`: said with every request, such as `{"temperature": 0}`. Raises BadSetting for another name, and
-    MissingExtra where the SDK is not installed.
+    The model reads its key when it sends its first request, from the variable that the provider's users set
+    (`ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `GEMINI_API_KEY`, ...: see `servers.py`), unless `api_key` gives it. With
+    `asynchronous`, callers await its answers. `max_tokens` (of one answer), `timeout` (seconds) and `max_retries`
+    default to those of the model class. `options` go with every request, such as `{"temperature": 0}`. Raises
+    BadSetting for an unknown name, MissingExtra if the SDK is not installed.
 
-    `demo` is a small program that takes a model's place, for a first look without a key (`demo.py`).
+    `demo` is a small program instead of a model, for a first look without a key.
     """
     if name == DEMO:
         from .demo import demo_model
@@ -58,17 +58,17 @@ def model_named(
         return demo_model()
     if not isinstance(name, str) or not is_model_name(name):
         raise BadSetting(
-            f"There is no model {name!r:.80}. A model is named PROVIDER:MODEL; providers: {', '.join(PROVIDERS)}."
+            f"Model {name!r:.80} is unknown. Write PROVIDER:MODEL, with one of these providers: {', '.join(PROVIDERS)}."
         )
     provider, _, model = name.partition(":")
-    said = {
+    values = {
         "max_tokens": max_tokens,
         "timeout": timeout,
         "max_retries": max_retries,
         "options": options,
         "api_key": api_key,
     }
-    settings: dict[str, Any] = {key: value for key, value in said.items() if value is not None}
+    settings: dict[str, Any] = {key: value for key, value in values.items() if value is not None}
     if provider == "anthropic":
         from .anthropic import anthropic_model
 

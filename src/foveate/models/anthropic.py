@@ -1,7 +1,7 @@
-"""Models of Anthropic's Messages API, through its official SDK.
+"""Models of Anthropic's Messages API, through the official SDK.
 
-Knows how one request is sent. What is in it is rendered by the format `anthropic`, marks of the cache and thinking
-included, and reaches the wire as it is; retries, proxies and keys are the client's.
+The format `anthropic` renders the request, including cache marks and thinking, and it reaches the wire unchanged. The
+client is responsible for retries, proxies and keys.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 
 from ..errors import BadSetting, MissingExtra
 from ..ports import Delta
-from .sdk import RETRIES, TIMEOUT, SdkModel, fields
+from .sdk import RETRIES, TIMEOUT, SdkModel, fields_of
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, AsyncAnthropic
@@ -21,51 +21,49 @@ if TYPE_CHECKING:
 __all__ = ["AnthropicGatherer", "AnthropicModel", "anthropic_model"]
 
 
-# MODULEDOC """Events of a stream of Anthropic's Messages API, gathered into the message they make.
-#
-# Blocks and deltas of kinds that came later are kept too: text is added to the field of its name. Calls whose arguments
-# end in the middle, because the answer was as long as it may be, keep what there is as text, so that no tool is called
-# with half of what was meant.
-# """
 class AnthropicGatherer:
-    """One answer. See `Gatherer`."""
+    """Gathers the events of one streamed answer into its message.
+
+    Blocks and deltas of newer kinds are kept: text is appended to the field of its name. If the answer reaches its
+    maximal length within a call, the incomplete arguments stay a text, so that no tool runs with half of them.
+    """
 
     def __init__(self) -> None:
         self._message: dict[str, Any] | None = None
         self._blocks: dict[int, dict[str, Any]] = {}
-        self._arguments: dict[int, str] = {}
+        self._call_arguments: dict[int, str] = {}
         self._ended = False
 
     def add(self, event: object) -> list[Delta]:
-        """The pieces that this event brings."""
-        said = fields(event)
-        match said.get("type"):
+        """Add an event, and return the pieces in it."""
+        content = fields_of(event)
+        match content.get("type"):
             case "message_start":
-                self._message = dict(said["message"])
+                self._message = dict(content["message"])
             case "content_block_start":
-                block = self._blocks[said["index"]] = dict(said["content_block"])
-                return _begun(block)
+                block = self._blocks[content["index"]] = dict(content["content_block"])
+                return _first_pieces(block)
             case "content_block_delta":
-                return self._grown(said["index"], said["delta"])
+                return self._extend(content["index"], content["delta"])
             case "message_delta" if self._message is not None:
-                self._message |= said["delta"]
-                # The counts are totals; those that it does not name are as the beginning said.
-                told = {key: count for key, count in (said.get("usage") or {}).items() if count is not None}
-                self._message["usage"] = {**(self._message.get("usage") or {}), **told}
+                self._message |= content["delta"]
+                # The counts are totals. A count that the event omits keeps its first value.
+                counts = {key: count for key, count in (content.get("usage") or {}).items() if count is not None}
+                self._message["usage"] = {**(self._message.get("usage") or {}), **counts}
             case "message_stop":
                 self._ended = True
         return []
 
     def whole(self) -> dict[str, Any] | None:
-        """The message; None while it is not whole."""
+        """Return the message, or None while it is incomplete."""
         if not self._ended or self._message is None:
             return None
-        for index, text in self._arguments.items():
+        for index, text in self._call_arguments.items():
             if text:
-                self._blocks[index]["input"] = _opened(text)
+                self._blocks[index]["input"] = _parse_arguments(text)
         return {**self._message, "content": list(self._blocks.values())}
 
-    def _grown(self, index: int, delta: dict[str, Any]) -> list[Delta]:
+    def _extend(self, index: int, delta: dict[str, Any]) -> list[Delta]:
         block = self._blocks[index]
         match delta:
             case {"type": "text_delta", "text": str(text)}:
@@ -75,7 +73,7 @@ class AnthropicGatherer:
                 block["thinking"] = block.get("thinking", "") + text
                 return [Delta("reasoning", text)]
             case {"type": "input_json_delta", "partial_json": str(text)}:
-                self._arguments[index] = self._arguments.get(index, "") + text
+                self._call_arguments[index] = self._call_arguments.get(index, "") + text
                 return [Delta("call", text)] if block.get("type") == "tool_use" and text else []
             case {"type": "signature_delta", "signature": signature}:
                 block["signature"] = signature
@@ -89,7 +87,7 @@ class AnthropicGatherer:
         return []
 
 
-def _begun(block: dict[str, Any]) -> list[Delta]:
+def _first_pieces(block: dict[str, Any]) -> list[Delta]:
     match block:
         case {"type": "tool_use", "name": str(name)}:
             return [Delta("call", "", name)]
@@ -100,17 +98,17 @@ def _begun(block: dict[str, Any]) -> list[Delta]:
     return []
 
 
-def _opened(arguments: str) -> dict[str, Any]:
+def _parse_arguments(arguments: str) -> dict[str, Any]:
     try:
-        given = msgspec.json.decode(arguments)
+        value = msgspec.json.decode(arguments)
     except (ValueError, RecursionError):
-        given = None
-    # As the format writes arguments that are no object, and reads them again.
-    return given if isinstance(given, dict) else {"_arguments": arguments}
+        value = None
+    # The format writes and reads arguments that are not an object in this shape.
+    return value if isinstance(value, dict) else {"_arguments": arguments}
 
 
 MAX_TOKENS = 8_192
-"""Length of an answer at most. The API refuses a request that does not say one."""
+"""Default maximal length of an answer. The API refuses a request without one."""
 
 
 def anthropic_model(
@@ -124,21 +122,21 @@ def anthropic_model(
     options: Mapping[str, Any] | None = None,
     api_key: str | None = None,
 ) -> AnthropicModel:
-    """A model of the Messages API, such as `claude-haiku-4-5`.
+    """Return a model of the Messages API, such as `claude-haiku-4-5`.
 
-    `client`: the SDK's, sync or async, with its own retries; what `complete` returns is awaited, and `stream` is
-    iterated over by `async for`, if it is async. By default one is made when the first request is sent, async if
-    `asynchronous`, with `api_key`, or the key that the SDK finds (`ANTHROPIC_API_KEY`). `max_tokens`: of one answer,
-    thoughts included. `timeout`: seconds until the answer, or the next piece of a stream. `options`: said with every
-    request, such as `{"thinking": {"type": "enabled", "budget_tokens": 4096}}`; what a request says itself goes before
-    them. Raises MissingExtra where the SDK is not installed, and BadSetting for what makes no sense.
+    `client` is an SDK client, sync or async, with its own retries. If it is async, callers await `complete` and iterate
+    over `stream` with `async for`. Without it, the model creates a client for its first request, async if
+    `asynchronous`, with `api_key` or the key that the SDK finds (`ANTHROPIC_API_KEY`). `max_tokens` limits one answer,
+    including its thinking. `timeout` is in seconds until the answer, or the next piece of a stream. `options` go with
+    every request, such as `{"thinking": {"type": "enabled", "budget_tokens": 4096}}`; the request's own fields win over
+    them. Raises MissingExtra if the SDK is not installed, BadSetting for an invalid argument.
     """
     try:
         import anthropic
     except ImportError:
-        raise MissingExtra("A model of Anthropic's", "anthropic") from None
+        raise MissingExtra("A model from Anthropic", "anthropic") from None
     if client is not None and not hasattr(client, "messages"):
-        raise BadSetting(f"client= is an Anthropic or an AsyncAnthropic, not {type(client).__name__}.")
+        raise BadSetting(f"client= must be an Anthropic or an AsyncAnthropic, not {type(client).__name__}.")
     return AnthropicModel(
         f"anthropic:{model}",
         client,
@@ -153,16 +151,16 @@ def anthropic_model(
 
 
 class AnthropicModel(SdkModel):
-    """See `anthropic_model`."""
+    """A model of the Messages API (see `anthropic_model`)."""
 
     format = "anthropic"
 
-    def _made(self) -> Any:
+    def _new_client(self) -> Any:
         kind = self._sdk.AsyncAnthropic if self.asynchronous else self._sdk.Anthropic
         client = kind(max_retries=self.max_retries, **self._with_key)
         if not (client.api_key or client.auth_token or getattr(client, "credentials", None)):
             raise BadSetting(
-                f"{self.name} needs a key, and ANTHROPIC_API_KEY is not set. Set it in the environment, or hand in "
+                f"{self.name} needs a key, and ANTHROPIC_API_KEY is not set. Set it in the environment, or pass "
                 "api_key=, or client=Anthropic(api_key=...)."
             )
         return client
@@ -171,7 +169,7 @@ class AnthropicModel(SdkModel):
         send: Callable[..., Any] = client.messages.create
         return send
 
-    def _asked(self, client: Any, body: Mapping[str, Any], streams: bool) -> dict[str, Any]:
+    def _arguments(self, client: Any, body: Mapping[str, Any], streams: bool) -> dict[str, Any]:
         return {"max_tokens": self.max_tokens, **self.options, **body}
 
     def _gatherer(self) -> AnthropicGatherer:

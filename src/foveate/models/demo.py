@@ -1,8 +1,8 @@
-"""The model behind `demo`: offline, without a key, the same answers each time. For a first look, and for tests.
+"""The model `demo`: offline, without a key, with the same answers each time.
 
-It is a small program, not a language model, and says so. It works with the tools it is really offered, reads what they
-really answer, and asks for what was shrunk, so that all that foveate does can be seen happening. What it does is in
-`_demo_mind.py`; here it is spoken in the wire formats of the providers, in pieces, and billed as they would.
+It is a small program, not a language model, and reports that. It uses the tools of the request, reads their real
+results, and expands shrunk ones, so that a user can watch all features of foveate. `demo_replies.py` decides on the
+answer; this module writes it in the providers' wire formats, streams it and computes a bill.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..errors import BadSetting
 from ..formats import get_format
 from ..ports import Delta, Whole
 from .demo_replies import answer_to
-from .demo_request import Offered
+from .demo_request import ToolSet
 
 __all__ = ["DemoModel", "demo_model"]
 
@@ -31,40 +31,40 @@ _FORMATS = ("openai", "anthropic")
 
 
 def demo_model(format: str = "openai", *, pace: float = 0.0) -> DemoModel:
-    """A model that needs neither key nor network, in the format `openai` or `anthropic`.
+    """Return a model that needs neither a key nor a network, in the format `openai` or `anthropic`.
 
-    `pace`: seconds between two pieces of a streamed answer, so that it can be watched. Raises BadSetting.
+    `pace` is the delay between two pieces of a streamed answer, in seconds. Raises BadSetting.
     """
     if format not in _FORMATS:
-        raise BadSetting(f"The demo speaks {' and '.join(_FORMATS)}, not {format!r:.60}.")
+        raise BadSetting(f"Format of the demo must be {' or '.join(_FORMATS)}, not {format!r:.60}.")
     if isinstance(pace, bool) or not isinstance(pace, int | float) or not 0 <= pace <= 10:
-        raise BadSetting(f"pace= is a number of seconds from 0 to 10, not {pace!r:.60}.")
+        raise BadSetting(f"pace= must be a number of seconds from 0 to 10, not {pace!r:.60}.")
     return DemoModel(format, pace)
 
 
 class DemoModel:
-    """See `demo_model`. A `ports.StreamingModel`; may be used from several threads.
+    """The demo model (see `demo_model`). It is a `ports.StreamingModel`; several threads may use it.
 
-    What a request is billed is made up as a provider counts it: what begins like the request before was read from the
-    cache, the rest is new.
+    Its bill imitates a provider's: the part that is the same as in the last request counts as read from the cache, the
+    rest as new.
     """
 
     window = 16_000
-    """Tokens: small, so that it is soon seen what becomes of a conversation that outgrows it."""
+    """Tokens. The window is small, so that a conversation soon outgrows it."""
 
     def __init__(self, format: str = "openai", pace: float = 0.0) -> None:
         self.name = "demo"
         self.format, self.pace = format, pace
         self._before: list[str] = []
-        """The last request, piece by piece: what a provider's cache would hold."""
+        """The last request in pieces, as a provider's cache would hold it."""
 
     def complete(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The response to a request, as plain values. Raises BadMessage for one that cannot be read."""
-        return self._response(*self._answered(body))
+        """Return the response to a request, as plain values. Raises BadMessage for a request that it cannot read."""
+        return self._response(*self._answer(body))
 
     def stream(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole]:
-        """The same a word at a time, and last the whole of it."""
-        message, usage, mark = self._answered(body)
+        """Yield the response word by word, and finally all of it."""
+        message, usage, mark = self._answer(body)
         for piece in _PIECE.findall(message.text):
             yield Delta("text", piece)
             self._wait()
@@ -74,19 +74,19 @@ class DemoModel:
         yield Whole(self._response(message, usage, mark))
 
     def close(self) -> None:
-        """Nothing to let go of: it is here because other models have it."""
+        """Do nothing; other models close their connections here."""
 
     def _wait(self) -> None:
         if self.pace:
             time.sleep(self.pace)
 
-    def _answered(self, body: Mapping[str, Any]) -> tuple[Message, Usage, str]:
-        """What is said to a request, what that is billed, and a mark that no other request has."""
+    def _answer(self, body: Mapping[str, Any]) -> tuple[Message, Usage, str]:
+        """Return the reply to a request, its usage, and an id unique to the request."""
         pieces = [json.dumps(_unmarked(piece), sort_keys=True, default=str) for piece in _pieces(body)]
         mark = blake2b("".join(pieces).encode(errors="replace"), digest_size=6).hexdigest()
         format = get_format(self.format)
-        said = [message for wire in body.get("messages", ()) for message in format.parse(wire)]
-        message = answer_to(said, Offered(body.get("tools") or ()), mark)
+        history = [message for wire in body.get("messages", ()) for message in format.parse(wire)]
+        message = answer_to(history, ToolSet(body.get("tools") or ()), mark)
         before, self._before = self._before, pieces
         same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(before, pieces, strict=False))))
         read, new = sum(map(estimate, pieces[:same])), sum(map(estimate, pieces[same:]))
@@ -99,18 +99,18 @@ class DemoModel:
 
 
 def _pieces(body: Mapping[str, Any]) -> Iterator[Any]:
-    """A request in the order in which providers cache it."""
+    """Yield the parts of a request in the order in which providers cache them."""
     yield [body.get("tools"), body.get("system")]
     yield from body.get("messages", ())
 
 
 def _unmarked(value: Any) -> Any:
-    """The same without the marks that say what is to be cached: they are no part of what is said."""
+    """Return the value without cache marks, which are not part of a message."""
     match value:
         case Mapping():
-            return {key: _unmarked(one) for key, one in value.items() if key != "cache_control"}
+            return {key: _unmarked(item) for key, item in value.items() if key != "cache_control"}
         case list() | tuple():
-            return [_unmarked(one) for one in value]
+            return [_unmarked(item) for item in value]
         case _:
             return value
 
@@ -139,16 +139,16 @@ def _anthropic(message: Message, usage: Usage, mark: str) -> dict[str, Any]:
 
 
 def _openai(message: Message, usage: Usage, mark: str) -> dict[str, Any]:
-    said: dict[str, Any] = {"role": "assistant", "content": message.text or None}
+    reply: dict[str, Any] = {"role": "assistant", "content": message.text or None}
     if message.calls:
-        said["tool_calls"] = [_openai_call(call) for call in message.calls]
+        reply["tool_calls"] = [_openai_call(call) for call in message.calls]
     prompt, output = usage.prompt_tokens or 0, usage.output or 0
     return {
         "id": f"chatcmpl-{mark}",
         "object": "chat.completion",
         "created": 0,
         "model": "demo",
-        "choices": [{"index": 0, "finish_reason": "tool_calls" if message.calls else "stop", "message": said}],
+        "choices": [{"index": 0, "finish_reason": "tool_calls" if message.calls else "stop", "message": reply}],
         "usage": {
             "prompt_tokens": prompt,
             "completion_tokens": output,

@@ -1,4 +1,4 @@
-"""What stands in the messages of a request, as the demo reads it: what was asked, and what was done for it since."""
+"""The demo's reading of a request: its tools, the user's inputs, the calls since then."""
 
 from __future__ import annotations
 
@@ -11,175 +11,171 @@ from msgspec import Struct
 
 from ..core.messages import Message, Text, ToolCall, ToolResult
 
-__all__ = ["Deed", "Offered", "Past", "Step", "Want", "handle_in", "past_of"]
+__all__ = ["Past", "Step", "Task", "ToolSet", "Want", "handle_in", "read_past"]
 
-# MODULEDOC """The tools that the demo is offered, found by what they are for: list, read, search, run, expand.
-#
-# Knows the definitions of tools in the providers' formats. What is not offered is not there, and nothing fails for it.
-# """
-Deed = Literal["list", "read", "search", "run", "expand"]
+Task = Literal["list", "read", "search", "run", "expand"]
 
-_NAMES: dict[Deed, tuple[str, ...]] = {
+_NAMES: dict[Task, tuple[str, ...]] = {
     "list": ("list_files", "list", "ls", "glob"),
     "read": ("read_file", "read", "cat", "view"),
     "search": ("search_files", "search", "grep", "find"),
     "run": ("run_command", "shell", "bash", "run", "exec"),
     "expand": ("expand",),
 }
-"""What tools for a deed are called, the likeliest first."""
-_TAKES: dict[Deed, tuple[str, ...]] = {
+"""Names of tools for each task, the most likely first."""
+_TAKES: dict[Task, tuple[str, ...]] = {
     "list": ("path", "folder", "directory", "dir"),
     "read": ("path", "file", "file_path", "filename", "name"),
     "search": ("pattern", "query", "words", "text"),
     "run": ("command", "cmd"),
     "expand": ("handle",),
 }
-"""What their parameter for what it is about is called."""
+"""Names of the parameter with the folder, file, pattern, command or handle."""
 _WORDS = re.compile(r"[a-z]+")
 
 
 class Want(Struct, frozen=True):
-    """Something to be done with a tool."""
+    """A wanted tool call."""
 
-    deed: Deed
+    task: Task
     what: str
     """The folder, file, pattern, command or handle."""
-    beside: tuple[tuple[str, object], ...] = ()
-    """Other arguments, which are left out where the tool does not take them."""
+    extra_arguments: tuple[tuple[str, object], ...] = ()
+    """Other arguments, left out if the tool has no such parameter."""
 
 
-class Offered:
-    """The tools of one request. `definitions`: as the provider takes them."""
+class ToolSet:
+    """The tools of one request, found by their task. `definitions` have the provider's shape."""
 
     def __init__(self, definitions: Sequence[Mapping[str, Any]]) -> None:
         self._takes: dict[str, tuple[str, ...]] = {}
         for definition in definitions:
-            one = definition.get("function", definition)
-            schema = one.get("parameters") or one.get("input_schema") or {}
-            self._takes[str(one.get("name", ""))] = tuple(schema.get("properties") or ())
+            tool = definition.get("function", definition)
+            schema = tool.get("parameters") or tool.get("input_schema") or {}
+            self._takes[str(tool.get("name", ""))] = tuple(schema.get("properties") or ())
 
-    def name(self, deed: Deed) -> str:
-        """The tool for a deed; "" where there is none."""
-        for wanted in _NAMES[deed]:
+    def name(self, task: Task) -> str:
+        """Return the name of the tool for a task, or an empty text."""
+        for wanted in _NAMES[task]:
             if wanted in self._takes:
                 return wanted
-        near = (name for wanted in _NAMES[deed] for name in self._takes if wanted in _WORDS.findall(name.lower()))
+        near = (name for wanted in _NAMES[task] for name in self._takes if wanted in _WORDS.findall(name.lower()))
         return next(near, "")
 
-    def deed(self, call: ToolCall) -> Deed | None:
-        """What a call is for."""
-        return next((deed for deed in _NAMES if call.name and call.name == self.name(deed)), None)
+    def task(self, call: ToolCall) -> Task | None:
+        """Return the task of a call."""
+        return next((task for task in _NAMES if call.name and call.name == self.name(task)), None)
 
     def what(self, call: ToolCall) -> str:
-        """What a call is about: the folder, file, pattern, command or handle."""
-        deed = self.deed(call)
+        """Return the folder, file, pattern, command or handle that a call names."""
+        task = self.task(call)
         try:
             arguments = json.loads(call.arguments)
         except ValueError:
             return ""
-        if deed is None or not isinstance(arguments, dict):
+        if task is None or not isinstance(arguments, dict):
             return ""
-        return str(next((arguments[name] for name in _TAKES[deed] if name in arguments), ""))
+        return str(next((arguments[name] for name in _TAKES[task] if name in arguments), ""))
 
     def call(self, want: Want, call_id: str) -> ToolCall | None:
-        """The call that does this; None where no tool is offered for it."""
-        name = self.name(want.deed)
+        """Return the call, or None if no tool can do it."""
+        name = self.name(want.task)
         takes = self._takes.get(name, ())
-        about = next((one for one in _TAKES[want.deed] if one in takes), takes[0] if takes else "")
+        about = next((parameter for parameter in _TAKES[want.task] if parameter in takes), takes[0] if takes else "")
         if not name:
             return None
         arguments: dict[str, object] = {about: want.what} if about and want.what else {}
-        arguments |= {key: value for key, value in want.beside if key in takes}
+        arguments |= {key: value for key, value in want.extra_arguments if key in takes}
         return ToolCall(call_id, name, json.dumps(arguments, ensure_ascii=False))
 
 
 _LISTED = re.compile(r"(.+?)(?: ([\d,]+))?")
 _HANDLE = re.compile(r'expand\("(m\d+(?:\.\d+)*(?:-m\d+)?)"\)')
 _NOTE = re.compile(r"[\[<]")
-"""What a text begins with that stands in a user's place, and that no user said."""
+"""The beginning of a user message that no user wrote."""
 _FAILED = re.compile(
     r"Error|\w+ (?:failed: |was not )|Nothing (?:here is called|that is not shown)|There is no tool|The user did not"
 )
-"""What a result begins with that tells of a failure: not every format carries that apart."""
+"""The beginning of a failed result; not every format has a state for failures."""
 _WRONG = re.compile(r"\b(?:no|not|outside|cannot|is a folder)\b")
-"""What stands in the one sentence of a tool that could not do something with a file or a folder."""
+"""Words in the one sentence with which a tool refuses a file or a folder."""
 _ENDS = 400
-"""Characters at either end of a result in which the note stands that it was shrunk."""
+"""Characters at either end of a result that may hold the note that it is shrunk."""
 
 
 class Step(Struct, frozen=True):
-    """A call and what was answered."""
+    """A call and its result."""
 
-    deed: Deed | None
+    task: Task | None
     what: str
     text: str
     failed: bool
-    said: str = ""
-    """What the demo said with it."""
+    text_before: str = ""
+    """The demo's text with the call."""
 
     @property
     def shrunk(self) -> str:
-        """The handle of the original, where this is shown shortened; else ""."""
+        """The handle of the original if the result is shrunk, else an empty text."""
         return handle_in(self.text[:_ENDS]) or handle_in(self.text[-_ENDS:])
 
-    def listed(self) -> tuple[list[str], list[tuple[str, int]]]:
-        """The folders, and the files with their sizes, in the answer of a tool that lists."""
+    def files_listed(self) -> tuple[list[str], list[tuple[str, int]]]:
+        """Return the folders, and the files with their sizes, from the result of a listing tool."""
         folders: list[str] = []
         files: list[tuple[str, int]] = []
         for line in self.text.splitlines():
-            found = _LISTED.fullmatch(line.strip())
-            if found is None or line.startswith(("[", "(")):
+            match = _LISTED.fullmatch(line.strip())
+            if match is None or line.startswith(("[", "(")):
                 continue
-            if found[1].endswith("/"):
-                folders.append(found[1].rstrip("/"))
+            if match[1].endswith("/"):
+                folders.append(match[1].rstrip("/"))
             else:
-                files.append((found[1], int((found[2] or "0").replace(",", ""))))
+                files.append((match[1], int((match[2] or "0").replace(",", ""))))
         return folders, files
 
 
 class Past(Struct, frozen=True):
-    """What the demo goes by."""
+    """The part of a conversation that decides the demo's reply."""
 
     request: str
-    """What the user said last."""
+    """The user's last input."""
     steps: tuple[Step, ...]
-    """What was done since, oldest first."""
+    """The steps since the last input, oldest first."""
     earlier: tuple[Step, ...]
-    """What was done before."""
+    """The steps before it."""
     inputs: tuple[str, ...]
-    """What else the user said, as far as it is shown, questions about it left out."""
+    """The user's earlier inputs that the view shows, without questions about them."""
     may_expand: bool
 
 
-def past_of(said: Sequence[Message], offered: Offered) -> Past:
-    """The past in these messages."""
-    results = {one.call_id: one for message in said if (one := message.result) is not None}
-    asked = [place for place, message in enumerate(said) if _input(message)]
-    last = asked[-1] if asked else -1
+def read_past(messages: Sequence[Message], tools: ToolSet) -> Past:
+    """Return the past in these messages."""
+    results = {result.call_id: result for message in messages if (result := message.result) is not None}
+    inputs_at = [place for place, message in enumerate(messages) if _input(message)]
+    last = inputs_at[-1] if inputs_at else -1
     steps: list[tuple[int, Step]] = []
-    for place, message in enumerate(said):
+    for place, message in enumerate(messages):
         for call in message.calls:
             result = results.get(call.call_id)
-            text, failed = (result.text, _failed(result, offered.what(call))) if result else ("", True)
-            steps.append((place, Step(offered.deed(call), offered.what(call), text, failed, message.text)))
-    inputs = [_input(said[place]) for place in asked[:-1]]
+            text, failed = (result.text, _failed(result, tools.what(call))) if result else ("", True)
+            steps.append((place, Step(tools.task(call), tools.what(call), text, failed, message.text)))
+    inputs = [_input(messages[place]) for place in inputs_at[:-1]]
     return Past(
-        _input(said[last]) if asked else "",
+        _input(messages[last]) if inputs_at else "",
         tuple(step for place, step in steps if place > last),
         tuple(step for place, step in steps if place <= last),
         tuple(text for text in inputs if not text.lower().startswith("what did i")),
-        bool(offered.name("expand")),
+        bool(tools.name("expand")),
     )
 
 
 def handle_in(text: str) -> str:
-    """The handle in a note that something was shortened; "" where there is none."""
-    found = _HANDLE.search(text)
-    return found[1] if found else ""
+    """Return the handle in a note about a shrunk message, or an empty text."""
+    match = _HANDLE.search(text)
+    return match[1] if match else ""
 
 
 def _input(message: Message) -> str:
-    """What a user said in this message; "" where it is no user's."""
+    """Return the user's input in a message; empty if there is none."""
     if message.role != "user":
         return ""
     texts = [part.text.strip() for part in message.parts if isinstance(part, Text)]
@@ -187,7 +183,7 @@ def _input(message: Message) -> str:
 
 
 def _failed(result: ToolResult, what: str) -> bool:
-    """Whether a result tells of a failure: as its state, where the format carries that, or in words."""
+    """Return whether a result is a failure, by its state or by its words."""
     text = result.text
-    is_told = what in text and "\n" not in text and text.endswith(".") and bool(_WRONG.search(text))
-    return result.state != "ok" or is_told or bool(_FAILED.match(text))
+    is_refusal = what in text and "\n" not in text and text.endswith(".") and bool(_WRONG.search(text))
+    return result.state != "ok" or is_refusal or bool(_FAILED.match(text))

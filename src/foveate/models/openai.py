@@ -1,7 +1,7 @@
-"""Models of OpenAI's chat completions, and of the many servers that speak the same, through the official SDK.
+"""Models of OpenAI's chat completions and of compatible servers, through the official SDK.
 
-Knows how one request is sent, and in which words. What is in it is rendered by the format `openai`; retries and
-proxies are the client's. What servers differ in is in the table of `servers.py`.
+The format `openai` renders the request. The client is responsible for retries and proxies. The table in `servers.py`
+lists how the servers differ.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BadSetting, MissingExtra
 from ..ports import Delta
-from .sdk import RETRIES, TIMEOUT, SdkModel, fields
+from .sdk import RETRIES, TIMEOUT, SdkModel, fields_of
 from .servers import SERVERS, Server, server_at
 
 if TYPE_CHECKING:
@@ -21,41 +21,41 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenAIGatherer", "OpenAIModel", "openai_model"]
 
-# MODULEDOC """Chunks of a streamed chat completion, gathered into the completion they make.
-#
-# Compatible servers differ: some give calls no index, or all of them the same; some repeat names and ids in every
-# piece;
-# some have fields of their own, for thoughts and for signatures that must come back. What is known to be text is added
-# up, lists of numbered parts are joined by their number, and of anything else the last that was said is kept.
-# """
 _TEXT = frozenset(
     {"content", "refusal", "reasoning_content", "reasoning", "thinking", "arguments", "input", "text", "summary"}
     | {"data", "transcript"}
 )
-"""Fields that come in pieces."""
+"""Fields whose text comes in pieces."""
 _THOUGHTS = ("reasoning_content", "reasoning")
 
 
 class OpenAIGatherer:
-    """One answer. See `Gatherer`."""
+    """Gathers the chunks of one streamed answer into its completion.
+
+    Compatible servers differ. Some give calls no index, or the same index to all; some repeat names and ids in every
+    piece; some add fields for thoughts and for signatures that must come back. Known texts are appended, lists of
+    numbered parts are joined by number, and of any other field the last value is kept.
+    """
 
     def __init__(self) -> None:
-        self._said: dict[str, Any] = {}
+        self._completion: dict[str, Any] = {}
         self._choice: dict[str, Any] = {}
         self._message: dict[str, Any] = {"role": "assistant", "content": None}
         self._calls: list[dict[str, Any]] = []
         self._places: dict[object, int] = {}
-        """Where a call is in the list, by the index that its pieces carry."""
+        """The position of a call in the list, by the index in its pieces."""
 
     def add(self, event: object) -> list[Delta]:
-        """The pieces that this chunk brings."""
-        chunk = fields(event)
+        """Add a chunk, and return the pieces in it."""
+        chunk = fields_of(event)
         choices = chunk.pop("choices", None) or []
-        self._said |= {key: value for key, value in chunk.items() if value is not None or key not in self._said}
+        self._completion |= {
+            key: value for key, value in chunk.items() if value is not None or key not in self._completion
+        }
         pieces: list[Delta] = []
         for choice in choices:
             if choice.get("index", 0):
-                continue  # Of several answers the first is the one that is recorded.
+                continue  # Only the first of several answers is recorded.
             delta = choice.pop("delta", None) or {}
             _merge(self._choice, choice)
             calls = delta.pop("tool_calls", None) or []
@@ -66,18 +66,18 @@ class OpenAIGatherer:
         return pieces
 
     def whole(self) -> dict[str, Any] | None:
-        """The completion; None while it is not whole: its last chunk says why it ended."""
+        """Return the completion, or None while it is incomplete. Its last chunk names why it ended."""
         if not self._choice.get("finish_reason"):
             return None
-        # Pieces of empty text say the same as none, where there are thoughts or calls for them to stand beside.
+        # An empty text next to thoughts or calls means the same as none.
         message = {key: value for key, value in self._message.items() if value != "" or key not in _THOUGHTS}
         if self._calls:
             message = {**message, "content": message["content"] or None, "tool_calls": self._calls}
         choice = {"index": 0, **self._choice, "message": message}
-        return {**self._said, "object": "chat.completion", "choices": [choice]}
+        return {**self._completion, "object": "chat.completion", "choices": [choice]}
 
     def _call(self, piece: dict[str, Any]) -> list[Delta]:
-        call = self._at(piece.pop("index", None), piece)
+        call = self._call_at(piece.pop("index", None), piece)
         before = _function(call).get("name")
         _merge(call, piece)
         name = "" if before else str(_function(call).get("name") or "")
@@ -85,11 +85,10 @@ class OpenAIGatherer:
         text = inner.get("arguments") or inner.get("input") or ""
         return [Delta("call", text if isinstance(text, str) else "", name)] if name or text else []
 
-    def _at(self, index: object, piece: dict[str, Any]) -> dict[str, Any]:
-        """The call that a piece belongs to: the one with its index, or the last one where it has none.
+    def _call_at(self, index: object, piece: dict[str, Any]) -> dict[str, Any]:
+        """Return the call that a piece belongs to: the call with its index, or the last call if it has none.
 
-        A piece that names a function and has an id of its own begins a call all the same, and so does one that names a
-        function and has no index.
+        A piece with a function's name begins a new call if it also has a new id, or no index.
         """
         place = self._places.get(index, -1) if index is not None else len(self._calls) - 1
         if place >= 0:
@@ -109,12 +108,12 @@ def _function(call: dict[str, Any]) -> dict[str, Any]:
 
 def _pieces(delta: dict[str, Any]) -> list[Delta]:
     thought = next((text for key in _THOUGHTS if isinstance(text := delta.get(key), str) and text), "")
-    said = [text for key in ("content", "refusal") if isinstance(text := delta.get(key), str) and text]
-    return [Delta("reasoning", thought)] * bool(thought) + [Delta("text", text) for text in said]
+    texts = [text for key in ("content", "refusal") if isinstance(text := delta.get(key), str) and text]
+    return [Delta("reasoning", thought)] * bool(thought) + [Delta("text", text) for text in texts]
 
 
 def _merge(whole: dict[str, Any], piece: dict[str, Any]) -> None:
-    """Add what a piece says to what was said before."""
+    """Merge a piece into the earlier content."""
     for key, value in piece.items():
         before = whole.get(key)
         match before, value:
@@ -129,16 +128,16 @@ def _merge(whole: dict[str, Any], piece: dict[str, Any]) -> None:
             case list(), str() if key in _TEXT:
                 _join(before, [{"type": "text", "text": value}] if value else [])
             case _:
-                if value not in (None, "") or before is None:  # Nothing takes nothing back.
+                if value not in (None, "") or before is None:  # An empty value does not remove an earlier one.
                     whole[key] = value
 
 
 def _join(parts: list[Any], more: list[Any]) -> None:
-    """Add parts to a list; one with the number and type of a part that is there is a piece of it."""
+    """Append parts to a list. A part with the number and type of an earlier one is a piece of it."""
     for part in more:
         number = part.get("index") if isinstance(part, dict) else None
         if number is not None:
-            same = [one for one in parts if one.get("index") == number and one.get("type") == part.get("type")]
+            same = [entry for entry in parts if entry.get("index") == number and entry.get("type") == part.get("type")]
             if same:
                 _merge(same[0], part)
                 continue
@@ -146,13 +145,13 @@ def _join(parts: list[Any], more: list[Any]) -> None:
 
 
 MAX_TOKENS = 8_192
-"""Length of an answer at most, thoughts included."""
+"""Default maximal length of an answer, including thoughts."""
 _LENGTHS = ("max_tokens", "max_completion_tokens")
 _UNKNOWN = re.compile(
     r"unsupported|(?:not|n't) support|not (?:permitted|allowed)|forbidden|unrecogni[sz]ed|unknown|unexpected",
     re.IGNORECASE,
 )
-"""How servers say that they do not know a field."""
+"""Phrases by which servers report that they do not know a field."""
 
 
 def openai_model(
@@ -168,27 +167,27 @@ def openai_model(
     options: Mapping[str, Any] | None = None,
     api_key: str | None = None,
 ) -> OpenAIModel:
-    """A model of the chat completions, such as `gpt-4.1-mini`.
+    """Return a model of the chat completions, such as `gpt-4.1-mini`.
 
-    `client`: the SDK's, sync or async, with its own address and retries; what `complete` returns is awaited, and
-    `stream` is iterated over by `async for`, if it is async. By default one is made when the first request is sent,
-    async if `asynchronous`, for the `server` of the table (`google`, `xai`, ...: see `servers.SERVERS`) with the key
-    that the environment holds for it, or for the compatible server at `base_url`, such as `http://localhost:8000/v1`,
-    with `OPENAI_API_KEY` if that is set. `max_tokens`: of one answer. `timeout`: seconds until the answer, or the next
-    piece of a stream. `api_key`: instead of the environment's. `options`: said with every request, such as
-    `{"prompt_cache_key": "support", "reasoning_effort": "low"}`; what a request says itself goes before them. Raises
-    MissingExtra where the SDK is not installed, and BadSetting for what makes no sense.
+    `client` is an SDK client, sync or async, with its own address and retries. If it is async, callers await `complete`
+    and iterate over `stream` with `async for`. Without it, the model creates a client for its first request, async if
+    `asynchronous`: for `server`, an entry of `servers.SERVERS` (`google`, `xai`, ...), with the key in that server's
+    environment variable, or for the compatible server at `base_url`, such as `http://localhost:8000/v1`, with
+    `OPENAI_API_KEY` if that is set. `api_key` replaces the environment's key. `max_tokens` limits one answer. `timeout`
+    is in seconds until the answer, or the next piece of a stream. `options` go with every request, such as
+    `{"prompt_cache_key": "support", "reasoning_effort": "low"}`; the request's own fields win over them. Raises
+    MissingExtra if the SDK is not installed, BadSetting for an invalid argument.
     """
     try:
         import openai
     except ImportError:
-        raise MissingExtra("A model of OpenAI's, or of a server that is compatible with it,", "openai") from None
+        raise MissingExtra("A model from OpenAI or from a compatible server", "openai") from None
     if server not in SERVERS:
-        raise BadSetting(f"There is no server {server!r:.60}; those of the table: {', '.join(SERVERS)}.")
+        raise BadSetting(f"Server {server!r:.60} is unknown. Use one of: {', '.join(SERVERS)}.")
     if client is not None and not hasattr(client, "chat"):
-        raise BadSetting(f"client= is an OpenAI or an AsyncOpenAI, not {type(client).__name__}.")
+        raise BadSetting(f"client= must be an OpenAI or an AsyncOpenAI, not {type(client).__name__}.")
     if client is not None and base_url is not None:
-        raise BadSetting("Say base_url= where client= is made, or leave client= out.")
+        raise BadSetting("base_url= does not apply to client=. Pass it to the client, or leave client= out.")
     return OpenAIModel(
         f"{server}:{model}",
         client,
@@ -204,7 +203,7 @@ def openai_model(
 
 
 class OpenAIModel(SdkModel):
-    """See `openai_model`."""
+    """A model of the chat completions (see `openai_model`)."""
 
     format = "openai"
 
@@ -213,65 +212,67 @@ class OpenAIModel(SdkModel):
         self._base_url = base_url
         self._server: Server | None = None
         self._refused: set[str] = set()
-        """Fields that this server does not take, as it turned out."""
+        """Fields that this server refused."""
 
-    def _made(self) -> Any:
+    def _new_client(self) -> Any:
         kind = self._sdk.AsyncOpenAI if self.asynchronous else self._sdk.OpenAI
         server = SERVERS[self.name.partition(":")[0]]
-        held = [key for key in (self._key, *map(os.environ.get, server.keys)) if key]
-        where = self._base_url or server.base_url
-        if where is None:
+        keys = [key for key in (self._key, *map(os.environ.get, server.keys)) if key]
+        address = self._base_url or server.base_url
+        if address is None:
             try:
                 return kind(max_retries=self.max_retries, **self._with_key)
             except self._sdk.OpenAIError as error:
                 if "api_key" not in str(error):
                     raise
-                raise self._keyless(server) from None
-        if server.keys and not held and self._base_url is None:
-            raise self._keyless(server)
-        return kind(base_url=where, api_key=held[0] if held else "none", max_retries=self.max_retries)
+                raise self._missing_key(server) from None
+        if server.keys and not keys and self._base_url is None:
+            raise self._missing_key(server)
+        return kind(base_url=address, api_key=keys[0] if keys else "none", max_retries=self.max_retries)
 
-    def _keyless(self, server: Server) -> BadSetting:
+    def _missing_key(self, server: Server) -> BadSetting:
         return BadSetting(
             f"{self.name} needs a key, and {' or '.join(server.keys)} is not set. Set it in the environment, or "
-            "hand in api_key=, or client=OpenAI(api_key=..., base_url=...)."
+            "pass api_key=, or client=OpenAI(api_key=..., base_url=...)."
         )
 
     def _sender(self, client: Any) -> Callable[..., Any]:
         send: Callable[..., Any] = client.chat.completions.create
         return send
 
-    def _asked(self, client: Any, body: Mapping[str, Any], streams: bool) -> dict[str, Any]:
+    def _arguments(self, client: Any, body: Mapping[str, Any], streams: bool) -> dict[str, Any]:
         if self._server is None:
             host = getattr(getattr(client, "base_url", None), "host", "")
             named = SERVERS[self.name.partition(":")[0]]
             self._server = server_at(host) if named.base_url is None or self._base_url else named
-        asked: dict[str, Any] = {**self.options, **body}
-        if not asked.keys() & set(_LENGTHS):
+        arguments: dict[str, Any] = {**self.options, **body}
+        if not arguments.keys() & set(_LENGTHS):
             word = self._server.length
-            asked[_other(word) if word in self._refused else word] = self.max_tokens
-        if streams and self._server.tells_usage and "stream_options" not in asked.keys() | self._refused:
-            asked["stream_options"] = {"include_usage": True}
-        return asked
+            arguments[_other_length(word) if word in self._refused else word] = self.max_tokens
+        if streams and self._server.takes_stream_options and "stream_options" not in arguments.keys() | self._refused:
+            arguments["stream_options"] = {"include_usage": True}
+        return arguments
 
     def _gatherer(self) -> OpenAIGatherer:
         return OpenAIGatherer()
 
-    def _instead(self, asked: dict[str, Any], error: Exception) -> dict[str, Any] | None:
-        """Without a field that was added here, or with its other name, where the server does not know it."""
-        said = f"{error} {getattr(error, 'body', '')}"
-        if getattr(error, "status_code", None) not in (400, 422) or not _UNKNOWN.search(said):
+    def _alternative(self, arguments: dict[str, Any], error: Exception) -> dict[str, Any] | None:
+        """Return the request without an added field that the server does not know, or with the field's other name."""
+        message = f"{error} {getattr(error, 'body', '')}"
+        if getattr(error, "status_code", None) not in (400, 422) or not _UNKNOWN.search(message):
             return None
-        if asked.get("stream_options") == {"include_usage": True} and re.search("stream_options|include_usage", said):
+        if arguments.get("stream_options") == {"include_usage": True} and re.search(
+            "stream_options|include_usage", message
+        ):
             self._refused.add("stream_options")
-            return {key: value for key, value in asked.items() if key != "stream_options"}
+            return {key: value for key, value in arguments.items() if key != "stream_options"}
         for word in _LENGTHS:
             is_own = self._server is not None and self._server.length == word and word not in self.options
-            if is_own and word in asked and word not in self._refused and f"'{word}'" in said:
+            if is_own and word in arguments and word not in self._refused and f"'{word}'" in message:
                 self._refused.add(word)
-                return {_other(key) if key == word else key: value for key, value in asked.items()}
+                return {_other_length(key) if key == word else key: value for key, value in arguments.items()}
         return None
 
 
-def _other(length: str) -> str:
+def _other_length(length: str) -> str:
     return _LENGTHS[1 - _LENGTHS.index(length)]

@@ -1,6 +1,6 @@
-"""What a model call costs, in US dollars, by the prices that the package `genai-prices` knows.
+"""Prices of model calls in US dollars, from the package `genai-prices`.
 
-Prices are those of today, read through the cache and written to it each at its own.
+Prices are today's; reading and writing the cache have prices of their own.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ __all__ = ["cost_of"]
 
 
 def cost_of(name: str) -> Cost | None:
-    """What tokens of this model cost, as a function of a `Usage`; `name` as in `anthropic:claude-haiku-4-5`, or bare.
+    """Return a function that prices a `Usage` of this model; `name` as in `anthropic:claude-haiku-4-5`, or without
+    provider.
 
-    None where nobody knows a price: the model is unknown, or runs at home, or `genai-prices` is not installed
-    (`pip install "foveate[prices]"`). The function itself answers None for a usage that does not say its tokens. What
-    is written to a cache that has no price of its own is charged as input.
+    Returns None if there is no price: the model is unknown or runs locally, or `genai-prices` is not installed (`pip
+    install "foveate[prices]"`). The function returns None for a usage without token counts. Tokens written to a cache
+    without a price for it are charged as input.
     """
     provider, colon, model = name.partition(":")
     known = {"anthropic": "anthropic", **{key: server.prices for key, server in SERVERS.items()}}

@@ -1,7 +1,4 @@
-"""What models of the official SDKs have in common: whose client it is, who waits, how a stream is followed.
-
-Knows neither of the SDKs; `anthropic.py` and `openai.py` say what a request is called and how its pieces are gathered.
-"""
+"""Base class of models that use an official SDK: clients, waiting, streams."""
 
 from __future__ import annotations
 
@@ -15,66 +12,64 @@ from typing import Any, Protocol
 from ..errors import BadSetting, BrokenStream
 from ..ports import Delta, Whole
 
-__all__ = ["RETRIES", "TIMEOUT", "Gatherer", "SdkModel", "broken", "checked", "fields"]
+__all__ = ["RETRIES", "TIMEOUT", "Gatherer", "SdkModel", "broken_stream", "check_settings", "fields_of"]
 
 
-# MODULEDOC """Streams of events gathered into a whole response: what the gatherers of both APIs share."""
 class Gatherer(Protocol):
-    """Takes one event of a stream after another."""
+    """Collects the events of one stream."""
 
     def add(self, event: object) -> list[Delta]:
-        """The pieces that this event brings."""
+        """Add an event, and return the pieces in it."""
         ...
 
     def whole(self) -> dict[str, Any] | None:
-        """The response that a request without a stream would have had; None while it is not whole."""
+        """Return the response that a request without a stream gives, or None while it is incomplete."""
         ...
 
 
-def fields(event: Any) -> dict[str, Any]:
-    """What an event says, without the fields that were never set."""
+def fields_of(event: Any) -> dict[str, Any]:
+    """Return the fields of an event as a dict, without those that were never set."""
     if isinstance(event, Mapping):
         return copy.deepcopy(dict(event))
-    # No warnings: a block newer than the SDK dumps well, but pydantic remarks on it.
-    said: dict[str, Any] = event.model_dump(exclude_unset=True, mode="json", by_alias=True, warnings=False)
-    return said
+    # Warnings off: pydantic warns about a block that is newer than the SDK, although it dumps it correctly.
+    dumped: dict[str, Any] = event.model_dump(exclude_unset=True, mode="json", by_alias=True, warnings=False)
+    return dumped
 
 
-def broken(model: str, error: Exception | None = None) -> BrokenStream:
-    """The error for a stream that ended too early, because of `error` if that is known."""
+def broken_stream(model: str, error: Exception | None = None) -> BrokenStream:
+    """Return the error for a stream that ended too early. `error` is the cause, if known."""
     cause = getattr(error, "__cause__", None) or error
     why = "the server closed it" if error is None else f"{type(cause).__name__}: {cause}"
     return BrokenStream(
-        f"The answer of {model} broke off before it was whole ({why}): the fault of the server, or of the network in "
-        "between. Nothing of it was recorded; ask again."
+        f"The answer of {model} broke off before it was complete ({why}). The cause is the server or the network. "
+        "Nothing of it was recorded; send the request again."
     )
 
 
-# MODULEDOC """What every model is told, looked at before anything is sent."""
-def checked(model: object, max_tokens: object, timeout: object, max_retries: object, options: object) -> None:
-    """Raises BadSetting for a name, a length, a time, a number of retries or options that make no sense."""
+def check_settings(model: object, max_tokens: object, timeout: object, max_retries: object, options: object) -> None:
+    """Raise BadSetting for an invalid name, length, time, number of retries or options."""
     if not isinstance(model, str) or not model.strip():
-        raise BadSetting(f"A model is named by a text such as claude-haiku-4-5, not {model!r:.60}.")
+        raise BadSetting(f"A model name must be a text such as claude-haiku-4-5, not {model!r:.60}.")
     if type(max_tokens) is not int or max_tokens < 1:
-        raise BadSetting(f"max_tokens= is a whole number of 1 or more, not {max_tokens!r:.60}.")
+        raise BadSetting(f"max_tokens= must be a whole number of 1 or more, not {max_tokens!r:.60}.")
     if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout < math.inf:
-        raise BadSetting(f"timeout= is a number of seconds above 0, not {timeout!r:.60}.")
+        raise BadSetting(f"timeout= must be a number of seconds above 0, not {timeout!r:.60}.")
     if type(max_retries) is not int or max_retries < 0:
-        raise BadSetting(f"max_retries= is a whole number of 0 or more, not {max_retries!r:.60}.")
+        raise BadSetting(f"max_retries= must be a whole number of 0 or more, not {max_retries!r:.60}.")
     if options is not None and not isinstance(options, Mapping):
-        raise BadSetting(f'options= is a dict such as {{"temperature": 0}}, not {options!r:.60}.')
+        raise BadSetting(f'options= must be a dict such as {{"temperature": 0}}, not {options!r:.60}.')
 
 
 RETRIES = 2
-"""How often the SDK sends a request again that failed for a reason that may pass; its own default."""
+"""How often the SDK repeats a request that failed for a temporary reason; the SDK's own default."""
 TIMEOUT = 600.0
-"""Seconds that the SDK waits for the server, or for the next piece of a stream; its own default."""
+"""Seconds that the SDK waits for the server, or for the next piece of a stream; the SDK's own default."""
 _FORMS = 3
-"""How often a request is sent at most, until it has a form that the server takes."""
+"""How many forms of a request are tried until the server accepts one."""
 
 
 class SdkModel:
-    """A model whose requests one of the SDKs sends. For several threads, or for one event loop at a time."""
+    """A model that uses an SDK. Several threads, or one event loop at a time, may share it."""
 
     format: str
 
@@ -91,18 +86,18 @@ class SdkModel:
         options: Mapping[str, Any] | None,
         api_key: str | None = None,
     ) -> None:
-        """`api_key`: of the client that this model makes; None: the one of the environment."""
+        """Create a model. `api_key` is for the client that this model creates; None uses the environment's."""
         if client is not None and api_key is not None:
-            raise BadSetting("Say api_key= where client= is made, or leave client= out.")
+            raise BadSetting("api_key= does not apply to client=. Pass the key to the client, or leave client= out.")
         if api_key is not None and (not isinstance(api_key, str) or not api_key.strip()):
-            raise BadSetting(f"api_key= of {name} is a text that is not blank, or None for the environment's.")
+            raise BadSetting(f"api_key= of {name} must be a text that is not blank, or None for the environment's key.")
         self.name, self.model = name, name.partition(":")[2]
-        checked(self.model, max_tokens, timeout, max_retries, options)
+        check_settings(self.model, max_tokens, timeout, max_retries, options)
         self.max_tokens, self.timeout, self.max_retries = max_tokens, timeout, max_retries
         self.options = dict(options or {})
         self.asynchronous = hasattr(type(client), "__aenter__") if client is not None else bool(asynchronous)
-        """Whether what `complete` returns is awaited, and `stream` is iterated over by `async for`."""
-        self._sdk, self._handed = sdk, client
+        """Whether callers await `complete` and iterate over `stream` with `async for`."""
+        self._sdk, self._client_passed = sdk, client
         self._key = api_key
         self._with_key = {"api_key": api_key} if api_key is not None else {}
         self._own: Any = None
@@ -111,136 +106,137 @@ class SdkModel:
         self._known: frozenset[str] | None = None
 
     def complete(self, body: Mapping[str, Any]) -> Any:
-        """The SDK's response to this request, to be awaited if the client is async. Raises what the SDK raises."""
+        """Send a request and return the SDK's response, as an awaitable if the client is async. Raises what the SDK
+        raises.
+        """
         if self.asynchronous:
-            return self._answered_later(body, streams=False)
-        return self._answered(body, streams=False)
+            return self._send_async(body, streams=False)
+        return self._send(body, streams=False)
 
     def stream(self, body: Mapping[str, Any]) -> Any:
-        """The answer in pieces, each a Delta, and last, in a Whole, all of it as plain values; an iterator, or one for
-        `async for` if the client is async.
+        """Yield the answer in pieces, each a Delta, and finally all of it as plain values, in a Whole.
 
-        The request is sent when the first piece is asked for. Raises what the SDK raises, and BrokenStream where the
-        answer ends before it is whole. Closing the iterator ends the request.
+        The iterator is asynchronous if the client is. It sends the request when the first piece is requested; closing
+        it ends the request. Raises what the SDK raises, and BrokenStream if the answer ends before it is complete.
         """
-        return self._pieces_later(body) if self.asynchronous else self._pieces(body)
+        return self._stream_async(body) if self.asynchronous else self._stream(body)
 
     def close(self) -> Any:
-        """Let go of the connections, if this model opened them; to be awaited if it is asynchronous."""
+        """Close the connections that this model opened. Returns an awaitable if the model is asynchronous."""
         with self._lock:
             client, self._own = self._own, None
         if self.asynchronous:
-            return _closed(client, self._loop)
+            return _close_client(client, self._loop)
         if client is not None:
             client.close()
         return None
 
-    # What a leaf says.
+    # Methods of subclasses.
 
-    def _made(self) -> Any:
-        """A client of the SDK. Raises BadSetting where it has no key."""
+    def _new_client(self) -> Any:
+        """Create a client of the SDK. Raises BadSetting if there is no key."""
         raise NotImplementedError
 
     def _sender(self, client: Any) -> Callable[..., Any]:
-        """The method of a client that sends a request."""
+        """Return the client's method that sends a request."""
         raise NotImplementedError
 
-    def _asked(self, client: Any, body: Mapping[str, Any], streams: bool) -> dict[str, Any]:
-        """The keyword arguments of that method."""
+    def _arguments(self, client: Any, body: Mapping[str, Any], streams: bool) -> dict[str, Any]:
+        """Return the keyword arguments of that method."""
         raise NotImplementedError
 
     def _gatherer(self) -> Gatherer:
-        """What makes a response of the events of a stream."""
+        """Return a new gatherer for the events of a stream."""
         raise NotImplementedError
 
-    def _instead(self, asked: dict[str, Any], error: Exception) -> dict[str, Any] | None:
-        """The same request in a form that a server may take which refused this one; None if that is not why."""
+    def _alternative(self, arguments: dict[str, Any], error: Exception) -> dict[str, Any] | None:
+        """Return the request in another form, if the server refused this one for its form, else None."""
         return None
 
-    # Who waits.
+    # Sync and async sending.
 
-    def _answered(self, body: Mapping[str, Any], *, streams: bool) -> Any:
-        send, asked = self._request(body, streams)
+    def _send(self, body: Mapping[str, Any], *, streams: bool) -> Any:
+        send, arguments = self._request(body, streams)
         for _ in range(_FORMS - 1):
             try:
-                return send(**asked)
+                return send(**arguments)
             except Exception as error:
-                if (other := self._instead(asked, error)) is None:
+                if (other := self._alternative(arguments, error)) is None:
                     raise
-                asked = other
-        return send(**asked)
+                arguments = other
+        return send(**arguments)
 
-    async def _answered_later(self, body: Mapping[str, Any], *, streams: bool) -> Any:
-        send, asked = self._request(body, streams)
+    async def _send_async(self, body: Mapping[str, Any], *, streams: bool) -> Any:
+        send, arguments = self._request(body, streams)
         for _ in range(_FORMS - 1):
             try:
-                return await send(**asked)
+                return await send(**arguments)
             except Exception as error:
-                if (other := self._instead(asked, error)) is None:
+                if (other := self._alternative(arguments, error)) is None:
                     raise
-                asked = other
-        return await send(**asked)
+                arguments = other
+        return await send(**arguments)
 
-    def _pieces(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole]:
-        events, gathered = self._answered(body, streams=True), self._gatherer()
+    def _stream(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole]:
+        events, gatherer = self._send(body, streams=True), self._gatherer()
         try:
             for event in events:
-                yield from gathered.add(event)
+                yield from gatherer.add(event)
         except Exception as error:
-            raise self._cut(error) from error
+            raise self._stream_error(error) from error
         finally:
             events.close()
-        yield self._whole(gathered)
+        yield self._whole(gatherer)
 
-    async def _pieces_later(self, body: Mapping[str, Any]) -> AsyncIterator[Delta | Whole]:
-        events, gathered = await self._answered_later(body, streams=True), self._gatherer()
+    async def _stream_async(self, body: Mapping[str, Any]) -> AsyncIterator[Delta | Whole]:
+        events, gatherer = await self._send_async(body, streams=True), self._gatherer()
         try:
             async for event in events:
-                for piece in gathered.add(event):
+                for piece in gatherer.add(event):
                     yield piece
         except Exception as error:
-            raise self._cut(error) from error
+            raise self._stream_error(error) from error
         finally:
             await events.close()
-        yield self._whole(gathered)
+        yield self._whole(gatherer)
 
     def _request(self, body: Mapping[str, Any], streams: bool) -> tuple[Callable[..., Any], dict[str, Any]]:
         client = self._client()
         send = self._sender(client)
-        asked = {"model": self.model, "timeout": self.timeout, **self._asked(client, body, streams)}
+        arguments = {"model": self.model, "timeout": self.timeout, **self._arguments(client, body, streams)}
         if streams:
-            asked["stream"] = True
+            arguments["stream"] = True
         if self._known is None:
             self._known = _parameters(send)
-        if self._known and (newer := asked.keys() - self._known):
-            # A field that this SDK has no keyword for travels all the same.
-            asked["extra_body"] = {key: asked.pop(key) for key in list(asked) if key in newer} | (
-                asked.get("extra_body") or {}
+        if self._known and (newer := arguments.keys() - self._known):
+            # The SDK has no keyword for this newer field, so it goes into `extra_body`.
+            arguments["extra_body"] = {key: arguments.pop(key) for key in list(arguments) if key in newer} | (
+                arguments.get("extra_body") or {}
             )
-        return send, asked
+        return send, arguments
 
     def _client(self) -> Any:
-        if self._handed is not None:
-            return self._handed
+        if self._client_passed is not None:
+            return self._client_passed
         with self._lock:
             loop = _running() if self.asynchronous else None
-            if self._own is None or self._loop is not loop:  # The connections of a client belong to one event loop.
-                self._own, self._loop = self._made(), loop
+            if self._own is None or self._loop is not loop:  # A client's connections belong to one event loop.
+                self._own, self._loop = self._new_client(), loop
             return self._own
 
-    def _whole(self, gathered: Gatherer) -> Whole:
-        if (response := gathered.whole()) is None:
-            raise broken(self.name)
+    def _whole(self, gatherer: Gatherer) -> Whole:
+        if (response := gatherer.whole()) is None:
+            raise broken_stream(self.name)
         return Whole(response)
 
-    def _cut(self, error: Exception) -> Exception:
-        """What is raised for what happened in the middle of a stream: the server's own error as it is."""
-        is_told = isinstance(error, self._sdk.APIError) and not isinstance(error, self._sdk.APIConnectionError)
-        return error if is_told else broken(self.name, error)
+    def _stream_error(self, error: Exception) -> Exception:
+        """Return the error to raise for a failure within a stream; the server's own errors stay unchanged."""
+        is_server_error = isinstance(error, self._sdk.APIError) and not isinstance(error, self._sdk.APIConnectionError)
+        return error if is_server_error else broken_stream(self.name, error)
 
 
-async def _closed(client: Any, loop: object) -> None:
-    if client is not None and loop is _running():  # Those of an event loop that is over went with it.
+async def _close_client(client: Any, loop: object) -> None:
+    if client is not None and loop is _running():  # The connections of a closed event loop closed with it.
         await client.close()
 
 
@@ -251,11 +247,11 @@ def _running() -> object:
 
 
 def _parameters(send: Callable[..., Any]) -> frozenset[str]:
-    """The keywords that a function takes; none where it takes any."""
+    """Return the keywords that a function takes, or an empty set if it takes any."""
     try:
         parameters = inspect.signature(send).parameters.values()
     except (TypeError, ValueError):
         return frozenset()
-    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return frozenset()
-    return frozenset(one.name for one in parameters)
+    return frozenset(parameter.name for parameter in parameters)

@@ -1,6 +1,6 @@
-"""Servers that speak OpenAI's chat completions, as a table: their addresses, where their keys are, what they know.
+"""Table of servers with OpenAI's chat completions: addresses, keys, differences.
 
-Data alone. Sources: the providers' pages on their OpenAI-compatible interfaces, and what their servers answer.
+Sources: the providers' pages on their OpenAI-compatible interfaces, and the responses of their servers.
 """
 
 from __future__ import annotations
@@ -11,24 +11,22 @@ __all__ = ["AZURE", "OPENAI", "SERVERS", "Server", "server_at"]
 
 
 class Server(Struct, frozen=True):
-    """One server, or one that is not known any better."""
+    """One server, or the defaults for an unknown one."""
 
     base_url: str | None
-    """Where it is; None: where the SDK looks, by default OpenAI."""
+    """Its address; None for the SDK's default, which is OpenAI."""
     keys: tuple[str, ...] = ()
-    """Variables of the environment that hold its key, the first that is set; none: it wants no key."""
+    """Environment variables for its key; the first that is set counts. Empty if it needs no key."""
     length: str = "max_tokens"
-    """What it calls the length of an answer."""
-    tells_usage: bool = True
-    """Whether it takes the request that a stream end with its usage (`stream_options`). Where not, it may tell it
-    unasked.
-    """
+    """Its name for the maximal length of an answer."""
+    takes_stream_options: bool = True
+    """Whether it accepts the request to end a stream with its usage (`stream_options`)."""
     prices: str = ""
-    """What `genai-prices` calls the provider; "" where nobody asks a price."""
+    """Its name in `genai-prices`; empty if it has no prices."""
 
 
 OPENAI = Server(None, ("OPENAI_API_KEY",), "max_completion_tokens", prices="openai")
-"""OpenAI's own models that think refuse `max_tokens`."""
+"""OpenAI's reasoning models refuse `max_tokens`."""
 
 SERVERS: dict[str, Server] = {
     "openai": OPENAI,
@@ -40,18 +38,18 @@ SERVERS: dict[str, Server] = {
     "xai": Server("https://api.x.ai/v1", ("XAI_API_KEY",), "max_completion_tokens", prices="x-ai"),
     "openrouter": Server("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",), prices="openrouter"),
     "groq": Server("https://api.groq.com/openai/v1", ("GROQ_API_KEY",), "max_completion_tokens", prices="groq"),
-    # Refuses what it does not know, `stream_options` among it; its streams end with their usage anyway.
-    "mistral": Server("https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), tells_usage=False, prices="mistral"),
+    # It refuses unknown fields, including `stream_options`. Its streams end with their usage anyway.
+    "mistral": Server("https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), takes_stream_options=False, prices="mistral"),
     "deepseek": Server("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",), prices="deepseek"),
     "ollama": Server("http://localhost:11434/v1"),
 }
-"""By the name that stands before the colon of a model's name."""
+"""Servers by the part before the colon in a model's name."""
 
 AZURE = "openai.azure.com"
 
 
 def server_at(host: str) -> Server:
-    """What is known of the server with this host name."""
+    """Return the entry for a host name, or defaults if it is unknown."""
     if host in ("", "api.openai.com") or host.endswith(AZURE):
         return OPENAI
     for server in SERVERS.values():

@@ -1,7 +1,7 @@
-"""Finds the reader for a recorded file, and reads it.
+"""Reading of recorded sessions: picks the reader for a file.
 
-Adding a format is one file with a `Reader` and one line in READERS. Where no reader recognises a file, the error says
-what was seen in it; nobody can be helped by "unknown format".
+A new format is one module with a `Reader`, and one line in READERS. If no reader recognises a file, the error describes
+its content.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ READERS: tuple[Reader, ...] = (
     codex.RESPONSES,
     chat_json.READER,
 )
-"""The first one that recognises a file reads it: the narrow ones come before the wide ones."""
+"""The first reader that recognises a file reads it, so narrow readers come before wide ones."""
 
 
 def sniff(path: str | os.PathLike[str]) -> str:
-    """The name of the reader that recognises this file.
+    """Return the name of the reader that recognises this file.
 
-    Raises UnknownFormat, saying what was seen, or BadTranscript where the file cannot be read at all.
+    Raises UnknownFormat with a description of the content, or BadTranscript if the file cannot be read at all.
     """
     source = Source(path, lenient=True)
     return _reader_for(source, source.sample()).name
@@ -44,11 +44,12 @@ def sniff(path: str | os.PathLike[str]) -> str:
 def read_recording(
     path: str | os.PathLike[str], *, lenient: bool = False, format: str | None = None, line_limit: int = LINE_LIMIT
 ) -> Recording:
-    """The recorded conversation in a file.
+    """Read the recorded conversation in a file.
 
-    `format` names a reader of READERS; by default the file is looked at. A damaged line raises BadTranscript; a
-    `lenient` reading skips it and counts it under `damaged lines` in the notes. `line_limit`: bytes of the longest line
-    that is read. Raises UnknownFormat where no reader recognises the file, BadSetting where there is no such format.
+    `format` names a reader of READERS; by default the content decides. A damaged line raises BadTranscript; with
+    `lenient` the reader skips it and counts it under `damaged lines` in the notes. `line_limit` is the length of the
+    longest line accepted, in bytes. Raises UnknownFormat if no reader recognises the file, BadSetting if `format` is
+    unknown.
     """
     source = Source(path, lenient=lenient, line_limit=line_limit)
     sample = source.sample()
@@ -70,7 +71,7 @@ def _reader_named(name: str) -> Reader:
     for reader in READERS:
         if reader.name == name:
             return reader
-    raise BadSetting(f"There is no format {name!r}. Known: {', '.join(reader.name for reader in READERS)}.")
+    raise BadSetting(f"Format {name!r} is unknown. Use one of: {', '.join(reader.name for reader in READERS)}.")
 
 
 def _reader_for(source: Source, sample: Sample) -> Reader:
@@ -94,8 +95,8 @@ def _described(value: Any) -> str:
             more = f" and {len(keys) - 8} more" if len(keys) > 8 else ""
             return f"an object with the keys {', '.join(keys[:8])}{more}" if keys else "an empty object"
         case [first, *_]:
-            begins = "a list" if isinstance(first, list) else _described(first)
-            return f"a list of {len(value):,}, the first of them {begins}"
+            first_item = "a list" if isinstance(first, list) else _described(first)
+            return f"a list of {len(value):,}; the first is {first_item}"
         case list():
             return "an empty list"
         case str():

@@ -1,8 +1,8 @@
-"""Reads ATIF trajectories (the Agent Trajectory Interchange Format, versions 1.0 to 1.8): one JSON document.
+"""Reader for ATIF trajectories (Agent Trajectory Interchange Format, versions 1.0 to 1.8): one JSON document.
 
-An agent's step holds what was said, its calls and, in `observation`, their results. An observation that names no call
-answers the step's only call, if it has one; otherwise it is told as a user's message, as the format's own agents did.
-Steps copied from an earlier trajectory are part of the conversation; sub-agents' trajectories are side chains.
+An agent's step holds its text, its calls and, in `observation`, their results. An observation without a call id answers
+the step's only call, if it has one; otherwise it becomes a user message, as the format's own agents showed it. Steps
+copied from an earlier trajectory are part of the conversation; sub-agents' trajectories are side chains.
 """
 
 from __future__ import annotations
@@ -107,18 +107,18 @@ READER = Reader("atif", _recognises, _read)
 def _messages(step: _Step, value: dict[str, Any]) -> Iterator[Recorded]:
     time = milliseconds(step.timestamp)
     name = "" if step.step_id is None else str(step.step_id)
-    said: tuple[Part, ...] = _content(step.message)
+    text_parts: tuple[Part, ...] = _content(step.message)
     calls = tuple(call_of(call.tool_call_id, call.function_name, call.arguments) for call in step.tool_calls or ())
     match step.source:
         case "agent":
-            thought = (Reasoning(step.reasoning_content, format="atif"),) if step.reasoning_content else ()
-            if parts := (*thought, *said, *calls):
+            reasoning = (Reasoning(step.reasoning_content, format="atif"),) if step.reasoning_content else ()
+            if parts := (*reasoning, *text_parts, *calls):
                 yield Recorded(Message("assistant", parts), 0, time, _usage(step.metrics), name)
         case "system" | "user":
-            if said:
-                yield Recorded(Message(step.source, said), 0, time, id=name)
+            if text_parts:
+                yield Recorded(Message(step.source, text_parts), 0, time, id=name)
         case _:
-            raise BadMessage(f"The source is {step.source!r}; ATIF knows system, user and agent.")
+            raise BadMessage(f"The source is {step.source!r}. ATIF knows system, user and agent.")
     for result in step.observation.results if step.observation else ():
         call_id = result.source_call_id or (calls[0].call_id if len(calls) == 1 else "")
         content = _content(result.content)

@@ -1,9 +1,9 @@
-"""Reads plain chats: messages with a role, as JSON Lines (one a line) or somewhere in a JSON document.
+"""Reader for plain chats: messages with a role, as JSON Lines or anywhere in a JSON document.
 
 A document may be the list itself, or an object or list that holds it: a request body, a benchmark's record, a log
-entry. The messages are in the shape of OpenAI's chat completions or of Anthropic's messages API; blocks that only the
-latter has tell them apart. A file with several conversations is refused, with their number: which one is meant, only
-its owner knows.
+entry. Messages have the shape of OpenAI's chat completions or of Anthropic's Messages API; blocks that only the latter
+has decide. A file with several conversations is refused, with their number, because only its owner knows which one to
+read.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _FIELDS = (
     "transcript",
     "input",
 )
-"""Where a list of messages is looked for first; after them, anywhere."""
+"""Fields that may hold the list of messages, in the order of search; after them, any field."""
 
 _STAMPS = ("id", "timestamp", "time", "created_at")
-"""Fields of the recorder's own: they are no part of what was said."""
+"""Fields that the recorder added. They are not part of the message."""
 
 _ANTHROPIC_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking")
 
@@ -47,24 +47,24 @@ def _recognises(sample: Sample) -> bool:
 
 def _read(source: Source) -> Recording:
     values = list(source.values())
-    about: dict[str, Any] = {}
+    holder_fields: dict[str, Any] = {}
     counted: Counter[str] = Counter()
     if any(_is_message(value) for _, value in values):
         messages = [(line, value) for line, value in values if isinstance(value, dict) and "role" in value]
         counted["other lines"] = len(values) - len(messages)
     else:
-        found = [(line, chat, holder) for line, value in values for chat, holder in _chats(value)]
-        if not found:
+        chats = [(line, chat, holder) for line, value in values for chat, holder in _chats(value)]
+        if not chats:
             raise BadTranscript(source.path, 0, "it holds no message with a role.")
-        if len(found) > 1:
-            several = f"it holds {len(found)} conversations."
-            raise BadTranscript(source.path, found[1][0], several, "Give each conversation its own file.")
-        line, chat, about = found[0]
+        if len(chats) > 1:
+            problem = f"it holds {len(chats)} conversations."
+            raise BadTranscript(source.path, chats[1][0], problem, "Give each conversation its own file.")
+        line, chat, holder_fields = chats[0]
         counted["other lines"] = len(values) - 1
         messages = [(line, value) for value in chat]
-    recorded = tuple(_prompt(about)) + tuple(_recorded(source, messages))
-    tools = about.get("tools") or about.get("functions")
-    model = about.get("model")
+    recorded = tuple(_prompt(holder_fields)) + tuple(_recorded(source, messages))
+    tools = holder_fields.get("tools") or holder_fields.get("functions")
+    model = holder_fields.get("model")
     return Recording(
         source.path,
         READER.name,
@@ -83,23 +83,23 @@ def _recorded(source: Source, messages: list[tuple[int, Any]]) -> Iterator[Recor
     from ...formats.openai import OpenAIChat
 
     wire = Anthropic() if any(_is_anthropic(value) for _, value in messages) else OpenAIChat()
-    together = len({line for line, _ in messages}) < len(messages)
+    in_one_document = len({line for line, _ in messages}) < len(messages)
     for place, (line, value) in enumerate(messages, 1):
-        with source.guard(line, f"message {place}" if together else ""):
+        with source.guard(line, f"message {place}" if in_one_document else ""):
             if not isinstance(value, dict):
-                raise BadMessage("A message is a JSON object with a role.")
+                raise BadMessage("A message must be a JSON object with a role.")
             time = next((value[field] for field in _STAMPS[1:] if field in value), None)
             name = value.get("id")
-            said = {field: each for field, each in value.items() if field not in _STAMPS}
-            for message in wire.parse(said):
+            fields = {field: each for field, each in value.items() if field not in _STAMPS}
+            for message in wire.parse(fields):
                 yield Recorded(message, line, milliseconds(time), id=name if isinstance(name, str) else "")
 
 
-def _prompt(about: dict[str, Any]) -> Iterator[Recorded]:
-    """The system prompt of a request in Anthropic's shape, which stands beside the messages."""
+def _prompt(request: dict[str, Any]) -> Iterator[Recorded]:
+    """Read the system prompt of a request in Anthropic's shape, which is a separate field."""
     from ...formats.anthropic import Anthropic
 
-    if isinstance(prompt := about.get("system"), str | list) and prompt:
+    if isinstance(prompt := request.get("system"), str | list) and prompt:
         for message in Anthropic().parse({"role": "user", "content": prompt}):
             yield Recorded(Message("system", message.parts), 0)
 
@@ -119,20 +119,20 @@ def _is_chat(value: Any) -> bool:
 
 
 def _chats(value: Any) -> list[tuple[list[Any], dict[str, Any]]]:
-    """Every conversation in a value, with the object that holds it."""
+    """Return every conversation in a value, each with the object that holds it."""
     if not _is_chat(value) and isinstance(value, list):
-        return [found for found in (_find(each) for each in value) if found is not None]
-    return [found] if (found := _find(value)) is not None else []
+        return [chat for chat in (_find(each) for each in value) if chat is not None]
+    return [chat] if (chat := _find(value)) is not None else []
 
 
 def _find(value: Any, depth: int = 2) -> tuple[list[Any], dict[str, Any]] | None:
-    """The conversation in a value, with the object that holds it. The first field of _FIELDS, else the longest list."""
+    """Return the conversation in a value, with its holder: the first field of _FIELDS, else the longest list."""
     if _is_chat(value):
         return value, {}
     if depth == 0:
         return None
     if isinstance(value, list):
-        return next((found for each in value[:1] if (found := _find(each, depth - 1)) is not None), None)
+        return next((chat for each in value[:1] if (chat := _find(each, depth - 1)) is not None), None)
     if not isinstance(value, dict):
         return None
     for field in _FIELDS:
@@ -141,6 +141,4 @@ def _find(value: Any, depth: int = 2) -> tuple[list[Any], dict[str, Any]] | None
     chats = [each for each in value.values() if _is_chat(each)]
     if chats:
         return max(chats, key=len), value
-    return next(
-        (found for each in value.values() if isinstance(each, dict) and (found := _find(each, depth - 1))), None
-    )
+    return next((chat for each in value.values() if isinstance(each, dict) and (chat := _find(each, depth - 1))), None)

@@ -1,7 +1,10 @@
-"""Reads Claude Code sessions: JSON Lines, one event a line, messages in Anthropic's shape.
+"""Reader for Claude Code sessions: JSON Lines, one event a line, messages in Anthropic's shape.
 
-A response is written block by block, a line each: they become one message here. Side chains, rewinds and native
-compactions are told apart by `_claude_lines.py`; the summary of a compaction is a user's message, and marked.
+Claude Code writes a response block by block, a line each; the reader joins them into one message. The lines are a tree
+by `parentUuid`, and the path to its newest leaf is the conversation. The tree also forks without a rewind: the results
+of a parallel batch each follow their own call. So a line off the path still belongs if it is a block of a response on
+the path or answers a call on it. The rest was left behind by a rewind. A native compaction starts a new root, whose
+`logicalParentUuid` names the line before: both are read as one history, and its summary is a marked user message.
 
 The format is internal to its program and grows: unknown lines are counted, never refused.
 """
@@ -22,19 +25,10 @@ from .recording import Reader, Recorded, Recording, billed, milliseconds, notes_
 from .source import Sample, Source
 from .tree import Node, unravel
 
-__all__ = ["READER", "Line", "Lines", "Said", "is_summary", "sorted_out", "threads"]
+__all__ = ["READER", "Body", "Line", "Lines", "is_summary", "sort_lines", "threads"]
 
 
-# MODULEDOC """Claude Code's lines: what each one is, and which of them are the conversation.
-#
-# The lines are a tree by `parentUuid`, and what leads to its newest leaf is the conversation. But the tree also forks
-# where nobody went back: lines that share one `message.id` are one response, written block by block, and each result
-# of a
-# parallel batch hangs from its own call. So a line off the way still belongs if it is a block of a response on it or
-# answers a call on it; the rest was left behind by a rewind. A native compaction starts a new root, whose
-# `logicalParentUuid` names what came before: both are read as one history.
-# """
-class Said(Struct, frozen=True):
+class Body(Struct, frozen=True):
     content: Any = None
     id: str | None = ""
     model: str | None = ""
@@ -43,7 +37,7 @@ class Said(Struct, frozen=True):
 
 
 class Line(Struct, frozen=True, rename="camel"):
-    """The fields that tell what a line is and where it belongs; all others are left alone."""
+    """The fields that identify a line and its place; all others are ignored."""
 
     type: str = ""
     subtype: str | None = None
@@ -62,12 +56,12 @@ class Line(Struct, frozen=True, rename="camel"):
     attachment: Any = None
     tool_use_result: Any = None
 
-    said: Said | None = None
-    """The message, on a line of the conversation; lines of other types may use the field for anything."""
+    body: Body | None = None
+    """The message, on a line of the conversation. Lines of other types may use the field differently."""
 
     def blocks(self, kind: str, name: str) -> set[str]:
-        """The ids, in the field `name`, of the message's blocks of this kind."""
-        content = self.said.content if self.said else None
+        """Return the ids, in the field `name`, of the message's blocks of this kind."""
+        content = self.body.content if self.body else None
         blocks = content if isinstance(content, list) else []
         return {str(block.get(name)) for block in blocks if isinstance(block, dict) and block.get("type") == kind}
 
@@ -76,12 +70,12 @@ Lines = list[tuple[int, Line]]
 
 
 def threads(lines: Lines) -> list[list[Node]]:
-    """The conversation first, then what rewinds left behind; each node carries its line."""
+    """Return the conversation, then the branches that rewinds left behind. Each node carries its line."""
     return unravel(list(_nodes(lines)), _joins) or [[]]
 
 
-def sorted_out(source: Source) -> tuple[Lines, dict[str, Lines], Counter[str]]:
-    """The lines of the conversation, those of each sub-agent, and what the rest is."""
+def sort_lines(source: Source) -> tuple[Lines, dict[str, Lines], Counter[str]]:
+    """Sort the lines: the conversation, the lines of each sub-agent, and counts of the rest."""
     main: Lines = []
     sides: dict[str, Lines] = {}
     agents: dict[str, str] = {}
@@ -90,17 +84,17 @@ def sorted_out(source: Source) -> tuple[Lines, dict[str, Lines], Counter[str]]:
         line = _line(source, number, value)
         if line is None:
             continue
-        told = line.data if line.type == "progress" and isinstance(line.data, dict) else {}
-        if isinstance(told.get("message"), dict):
+        progress = line.data if line.type == "progress" and isinstance(line.data, dict) else {}
+        if isinstance(progress.get("message"), dict):
             # A sub-agent's message, passed on as progress of the call that started it.
-            passed_on = {**told["message"], "agentId": told.get("agentId") or "agent", "isSidechain": True}
+            passed_on = {**progress["message"], "agentId": progress.get("agentId") or "agent", "isSidechain": True}
             line = _line(source, number, passed_on) or line
         if not line.uuid or line.uuid in agents:
             counted["repeated lines" if line.uuid else "other lines"] += 1
             continue
         agent = ""
         if line.is_sidechain:
-            # Older versions name no agent; there a side chain is what hangs from its first line.
+            # Older versions name no agent: there a side chain is every line that descends from its first line.
             agent = line.agent_id or agents.get(line.parent_uuid or "") or line.uuid
         agents[line.uuid] = agent
         (sides.setdefault(agent, []) if agent else main).append((number, line))
@@ -111,8 +105,8 @@ def _line(source: Source, number: int, value: Any) -> Line | None:
     line = source.shaped(number, value, Line)
     if line is None or line.type not in ("user", "assistant") or line.message is None:
         return line
-    said = source.shaped(number, line.message, Said)
-    return structs.replace(line, said=said) if said else None
+    body = source.shaped(number, line.message, Body)
+    return structs.replace(line, body=body) if body else None
 
 
 def _nodes(lines: Lines) -> Iterator[Node]:
@@ -122,42 +116,42 @@ def _nodes(lines: Lines) -> Iterator[Node]:
         key = line.uuid or ""
         parent = line.parent_uuid or line.logical_parent_uuid or ""
         if parent not in known:
-            # A person who goes back to the very start begins a new root. Any other line without a known parent
-            # follows a line that is missing or damaged, or a compaction: it goes on from the line before it.
-            fresh = line.parent_uuid is None and line.type == "user" and not is_summary(line)
-            parent = "" if fresh and not line.blocks("tool_result", "tool_use_id") else before
-        yield Node(number, key, parent, line, line.said is not None)
+            # A user message without a parent is a rewind to the very start: a new root. Any other line without a known
+            # parent follows a missing or damaged line, or a compaction, so it continues from the line before it.
+            is_new_root = line.parent_uuid is None and line.type == "user" and not is_summary(line)
+            parent = "" if is_new_root and not line.blocks("tool_result", "tool_use_id") else before
+        yield Node(number, key, parent, line, line.body is not None)
         before = key
 
 
-def _joins(way: Sequence[Node]) -> Callable[[Node], bool]:
-    """Tests whether a line off the way belongs all the same: see the top of this file."""
-    responses = {node.line.said.id for node in way if node.line.type == "assistant" and node.says} - {None, ""}
-    calls: set[str] = set().union(*(node.line.blocks("tool_use", "id") for node in way))
-    answered: set[str] = set().union(*(node.line.blocks("tool_result", "tool_use_id") for node in way))
-    way_keys = {node.key for node in way}
+def _joins(path: Sequence[Node]) -> Callable[[Node], bool]:
+    """Return a test for lines off the path that still belong to it (see the module docstring)."""
+    responses = {node.line.body.id for node in path if node.line.type == "assistant" and node.is_message} - {None, ""}
+    calls: set[str] = set().union(*(node.line.blocks("tool_use", "id") for node in path))
+    answered: set[str] = set().union(*(node.line.blocks("tool_result", "tool_use_id") for node in path))
+    path_keys = {node.key for node in path}
     answers: set[str] = set()
 
     def belongs(node: Node) -> bool:
         line: Line = node.line
         if line.type == "assistant":
-            if line.said is None or line.said.id not in responses:
+            if line.body is None or line.body.id not in responses:
                 return False
             calls.update(line.blocks("tool_use", "id"))
             return True
-        found = line.blocks("tool_result", "tool_use_id")
-        if found and found <= calls - answered:
+        results = line.blocks("tool_result", "tool_use_id")
+        if results and results <= calls - answered:
             answers.add(node.key)
             return True
-        # A summary beside messages that its compaction kept, and what the program adds to a result off the way.
-        return is_summary(line) or (bool(line.is_meta) and node.parent not in way_keys and bool(answers))
+        # A summary next to messages that its compaction kept, or text that the program adds to a result off the path.
+        return is_summary(line) or (bool(line.is_meta) and node.parent not in path_keys and bool(answers))
 
     return belongs
 
 
 def is_summary(line: Line) -> bool:
-    """Whether this is the user's message by which a native compaction hands its summary on."""
-    content = line.said.content if line.said else ""
+    """Return whether this is the user message with the summary of a native compaction."""
+    content = line.body.content if line.body else ""
     begins = isinstance(content, str) and content.startswith(
         "This session is being continued from a previous conversation"
     )
@@ -179,28 +173,28 @@ def _recognises(sample: Sample) -> bool:
 
 
 def _read(source: Source) -> Recording:
-    lines, sides, counted = sorted_out(source)
+    lines, sides, counted = sort_lines(source)
     name = next((line.session_id for _, line in lines if line.session_id), "")
     chains: list[Recording] = []
-    if not any(line.said for _, line in lines) and sides:
-        # The file of a sub-agent: what is a side chain elsewhere is the conversation here.
+    if not any(line.body for _, line in lines) and sides:
+        # In the file of a sub-agent the side chain is the conversation.
         name = next(iter(sides))
         lines = sides.pop(name)
     for agent, side in sides.items():
-        if any(line.said for _, line in side):
+        if any(line.body for _, line in side):
             counted["side-chain lines"] += len(side)
             chains.append(_recording(source, agent, side, Counter()))
-    for beside in _files_beside(source):
-        of_agent = _read(beside)
-        source.damaged += beside.damaged
+    for file in _subagent_files(source):
+        of_agent = _read(file)
+        source.damaged += file.damaged
         counted["side-chain lines"] += len(of_agent.messages)
         chains = [chain for chain in chains if chain.name != of_agent.name] + [of_agent]
     recording = _recording(source, name, lines, counted)
     return structs.replace(recording, side_chains=tuple(chains))
 
 
-def _files_beside(source: Source) -> Iterator[Source]:
-    """The files of sub-agents, which newer versions keep in a folder named like the session."""
+def _subagent_files(source: Source) -> Iterator[Source]:
+    """Yield the files of sub-agents, which newer versions keep in a folder named like the session."""
     for path in sorted((Path(source.path).with_suffix("") / "subagents").glob("agent-*.jsonl")):
         if path.stat().st_size:
             yield Source(path, lenient=source.lenient, line_limit=source.line_limit)
@@ -209,16 +203,13 @@ def _files_beside(source: Source) -> Iterator[Source]:
 READER = Reader("claude_code", _recognises, _read)
 
 
-# ---------------------------------------------------------------------------------------------------- lines to messages
-
-
 class _Draft(Struct):
-    """One message being put together from the lines that say it."""
+    """One message while the reader joins its lines."""
 
     number: int
     line: Line
     content: Any
-    """What is said: text, or Anthropic's blocks."""
+    """Text, or Anthropic's blocks."""
     origin: Origin | None = None
     usage: Usage | None = None
     stop: Stop | None = None
@@ -237,8 +228,8 @@ def _recording(source: Source, name: str, lines: Lines, counted: Counter[str]) -
 def _thread(source: Source, name: str, nodes: Iterable[Node], counted: Counter[str]) -> Recording:
     drafts = list(_drafts(nodes, counted))
     messages = tuple(entry for draft in drafts for entry in _finished(source, draft))
-    said = [draft.line.said for draft in drafts if draft.line.type == "assistant" and draft.line.said]
-    model = reply_model(message.model or "" for message in said if message.model != "<synthetic>")
+    replies = [draft.line.body for draft in drafts if draft.line.type == "assistant" and draft.line.body]
+    model = reply_model(reply.model or "" for reply in replies if reply.model != "<synthetic>")
     return Recording(source.path, READER.name, messages, model, (), name, notes_about(messages, counted))
 
 
@@ -250,13 +241,14 @@ def _drafts(nodes: Iterable[Node], counted: Counter[str]) -> list[_Draft]:
     boundary = False
     for node in nodes:
         line: Line = node.line
-        said = line.said
-        if said is None or not node.says:
+        body = line.body
+        if body is None or not node.is_message:
             compacted = line.subtype == "compact_boundary"
             boundary = boundary or compacted
             queued = line.attachment if isinstance(line.attachment, dict) and line.type == "attachment" else {}
             if queued.get("type") == "queued_command" and queued.get("prompt"):
-                # Typed, or reported by the program, while the model worked; it was delivered with the next results.
+                # A person typed it, or the program reported it, while the model worked; it was delivered with the next
+                # results.
                 typed = queued.get("commandMode", "prompt") == "prompt"
                 drafts.append(_Draft(node.number, line, queued["prompt"], None if typed else "plugin"))
             else:
@@ -269,33 +261,33 @@ def _drafts(nodes: Iterable[Node], counted: Counter[str]) -> list[_Draft]:
             if not line.is_meta and not line.blocks("tool_result", "tool_use_id"):
                 reply = None
             origin: Origin | None = "summary" if summary else "plugin" if line.is_meta else None
-            drafts.append(_Draft(node.number, line, said.content, origin))
+            drafts.append(_Draft(node.number, line, body.content, origin))
         elif line.is_api_error_message:
             counted["failed replies"] += 1
         else:
-            if reply is None or not said.id or said.id != reply_id:
-                reply, reply_id = _Draft(node.number, line, []), said.id or ""
+            if reply is None or not body.id or body.id != reply_id:
+                reply, reply_id = _Draft(node.number, line, []), body.id or ""
                 counted["reused ids"] += reply_id in replies
                 replies.update({reply_id} - {""})
                 drafts.append(reply)
-            _extend(reply, said, counted)
+            _extend(reply, body, counted)
     return drafts
 
 
-def _extend(reply: _Draft, said: Said, counted: Counter[str]) -> None:
-    """Add the blocks of one more line to the response it belongs to."""
-    content = "" if said.content is None else said.content
+def _extend(reply: _Draft, body: Body, counted: Counter[str]) -> None:
+    """Add the blocks of another line to the response it belongs to."""
+    content = "" if body.content is None else body.content
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
     for block in blocks:
         if isinstance(block, dict) and block.get("type") == "tool_use" and block in reply.content:
             counted["repeated lines"] += 1  # A resumed session copies lines.
         else:
             reply.content.append(block)
-    if said.model != "<synthetic>":  # Each line of a response repeats it, or says nothing yet.
-        reply.stop = stop_named(said.stop_reason) or reply.stop
-    usage = said.usage if said.model != "<synthetic>" else None
+    if body.model != "<synthetic>":  # Each line of a response repeats the reason, or has none yet.
+        reply.stop = stop_named(body.stop_reason) or reply.stop
+    usage = body.usage if body.model != "<synthetic>" else None
     if usage:
-        # Each line of a response repeats its usage; the last one has counted all of the output.
+        # Each line of a response repeats its usage; only the last has the whole output.
         reply.usage = billed(
             input=usage.get("input_tokens"),
             cache_read=usage.get("cache_read_input_tokens"),
@@ -309,11 +301,11 @@ def _finished(source: Source, draft: _Draft) -> Iterator[Recorded]:
 
     role = "assistant" if draft.line.type == "assistant" else "user"
     time = milliseconds(draft.line.timestamp)
-    name = (role == "assistant" and draft.line.said and draft.line.said.id) or draft.line.uuid or ""
+    name = (role == "assistant" and draft.line.body and draft.line.body.id) or draft.line.uuid or ""
     with source.guard(draft.number):
         for message in Anthropic().parse({"role": role, "content": draft.content}):
-            said = _with_state(message, draft.line)
-            yield Recorded(said, draft.number, time, draft.usage, name, draft.origin, draft.stop)
+            message = _with_state(message, draft.line)
+            yield Recorded(message, draft.number, time, draft.usage, name, draft.origin, draft.stop)
 
 
 _STOPPED = (
@@ -324,11 +316,11 @@ _STOPPED = (
 
 
 def _with_state(message: Message, line: Line) -> Message:
-    """The message; its result marked as interrupted if a person stopped the call."""
+    """Return the message, its result marked as interrupted if a person stopped the call."""
     result = message.result
     if result is None:
         return message
-    told = line.tool_use_result if isinstance(line.tool_use_result, dict) else {}
-    if told.get("interrupted") is True or (result.state == "error" and result.text.startswith(_STOPPED)):
+    outcome = line.tool_use_result if isinstance(line.tool_use_result, dict) else {}
+    if outcome.get("interrupted") is True or (result.state == "error" and result.text.startswith(_STOPPED)):
         return structs.replace(message, parts=(structs.replace(result, state="interrupted"),))
     return message

@@ -1,13 +1,13 @@
-"""Reads Codex rollouts, and plain lists of OpenAI Responses items, which is what a rollout's messages are.
+"""Reader for Codex rollouts and for lists of OpenAI Responses items, which rollouts contain.
 
 A rollout is JSON Lines of `{timestamp, type, payload}`. The conversation is its `response_item` lines; the base
-instructions in `session_meta` are its system prompt; `token_count` events tell what the call before them was billed.
-Items carry no name of their response: what comes between two tool outputs, user messages or token counts is one
-response, and one message here.
+instructions in `session_meta` are its system prompt; `token_count` events hold the usage of the call before them. Items
+have no id of their response: all items between two tool outputs, user messages or token counts are one response, and
+become one assistant message with reasoning, text and calls in their order.
 
-Hosted calls (a web search) carry no call id and no output item: the provider ran them. They stay in their message as
-opaque blocks. A rollback (`thread_rolled_back`) leaves a branch; a native compaction (`compacted`) is counted, with
-what it put in place of the history, and its summary, where it is readable, is kept as a marked message.
+Hosted calls (a web search) have no call id and no output item, because the provider ran them. They stay in their
+message as opaque blocks. A rollback (`thread_rolled_back`) leaves a branch. A native compaction (`compacted`) is
+counted, with the items that replaced the history; its summary, if readable, is kept as a marked message.
 """
 
 from __future__ import annotations
@@ -49,12 +49,6 @@ from .source import Sample, Source
 
 __all__ = ["FORMAT", "READER", "RESPONSES", "Items", "is_item"]
 
-# MODULEDOC """OpenAI Responses items to messages.
-#
-# Items carry no name of their response. What comes between two outputs, or what others say, is taken as one response
-# and
-# becomes one assistant message: reasoning, text and calls in their order.
-# """
 FORMAT = "openai_responses"
 
 _CONTEXT = (
@@ -64,11 +58,11 @@ _CONTEXT = (
     "<turn_aborted>",
     "# AGENTS.md",
 )
-"""How user messages begin that the program wrote itself: they begin no turn of the person."""
+"""Beginnings of user messages that the program wrote itself. They begin no turn of the person."""
 
 
 def is_item(value: Any) -> bool:
-    """Whether this is an item by which a conversation can be told, and nothing else."""
+    """Return whether this is a Responses item that identifies the format."""
     match value:
         case (
             {"type": "message", "role": str()} | {"type": "reasoning", "summary": list()} | {"type": "web_search_call"}
@@ -81,7 +75,7 @@ def is_item(value: Any) -> bool:
 
 
 class Items:
-    """Items go in with `add`; after `end`, `done` holds the messages. What carries no message is `counted`."""
+    """Collects items with `add`. After `end`, `done` holds the messages; items without a message are `counted`."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -93,13 +87,13 @@ class Items:
         self._usage: Usage | None = None
 
     def add(self, line: int, time: int | None, item: Any) -> None:
-        """Take in the next item."""
+        """Add the next item."""
         with self.source.guard(line):
             self._add(line, time, item)
 
     def _add(self, line: int, time: int | None, item: Any) -> None:
         if not isinstance(item, dict):
-            raise BadMessage("An item is no JSON object.")
+            raise BadMessage("An item is not a JSON object.")
         kind = str(item.get("type") or ("message" if "role" in item else ""))
         role = item.get("role")
         if kind == "message" and role != "assistant":
@@ -108,7 +102,7 @@ class Items:
             self.end()
             self.done.append(Recorded(Message("tool", (_result(item),)), line, time))
         elif kind == "reasoning" and not _reasoning(item):
-            self.counted["other lines"] += 1  # It says that the model thought, and nothing of what.
+            self.counted["other lines"] += 1  # Empty reasoning: it shows only that the model thought.
         elif kind in ("compaction", "compaction_summary", "context_compaction"):
             self.end()
             self.counted["native compactions"] += 1
@@ -116,19 +110,23 @@ class Items:
             if self._usage is not None:
                 self.end()
             self._line, self._time = self._line or line, self._time or time
-            self._parts += (
-                _said(item) if kind == "message" else _reasoning(item) if kind == "reasoning" else (_call(kind, item),)
-            )
+            match kind:
+                case "message":
+                    self._parts += _content_of(item)
+                case "reasoning":
+                    self._parts += _reasoning(item)
+                case _:
+                    self._parts.append(_call(kind, item))
         else:
             self.counted["other lines"] += 1
 
     def say(self, line: int, time: int | None, role: Role, text: str, origin: Origin | None = None) -> None:
-        """Take in a text that is no item."""
+        """Add a text that is not an item."""
         self.end()
         self.done.append(Recorded(Message(role, (Text(text),)), line, time, origin=origin))
 
     def bill(self, usage: Usage | None) -> None:
-        """The response that is open, or else the last one, was billed so much, unless it was billed before."""
+        """Set the usage of the open response, or of the last one, unless it has one."""
         if self._parts:
             self._usage = self._usage or usage
             return
@@ -139,35 +137,35 @@ class Items:
                 return
 
     def end(self) -> None:
-        """The open response is complete."""
+        """Complete the open response."""
         if self._parts:
             message = Message("assistant", tuple(self._parts))
             self.done.append(Recorded(message, self._line, self._time, self._usage))
         self._parts, self._line, self._time, self._usage = [], 0, None, None
 
     def split(self, turns: int) -> tuple[list[Recorded], list[Recorded]]:
-        """What is done, before and from the beginning of the person's last `turns` turns."""
-        begins = [
+        """Split the finished messages at the beginning of the person's last `turns` turns."""
+        starts = [
             place
             for place, entry in enumerate(self.done)
             if entry.message.role == "user" and not entry.message.text.startswith(_CONTEXT)
         ]
-        place = begins[-turns:][0] if begins and turns > 0 else len(self.done)
+        place = starts[-turns:][0] if starts and turns > 0 else len(self.done)
         return self.done[:place], self.done[place:]
 
     def _other(self, line: int, time: int | None, item: dict[str, Any], role: object) -> None:
         self.end()
         if role not in ("system", "developer", "user"):
-            raise BadMessage(f"A message has the role {role!r}.")
-        # A developer's message is a system prompt; its extra field writes the role back.
+            raise BadMessage(f"A message has the role {role!r}. It must be system, developer, user or assistant.")
+        # A developer's message is a system prompt; the extra field restores its role.
         extra = Extra(FORMAT, '{"role":"developer"}') if role == "developer" else None
-        message = Message("user" if role == "user" else "system", _said(item), extra=extra)
+        message = Message("user" if role == "user" else "system", _content_of(item), extra=extra)
         origin: Origin | None = "plugin" if role == "user" and message.text.startswith(_CONTEXT) else None
         self.done.append(Recorded(message, line, time, origin=origin))
 
 
-def _said(item: dict[str, Any]) -> tuple[Content, ...]:
-    """The content of a message item. Fields of the item itself stay with its first text."""
+def _content_of(item: dict[str, Any]) -> tuple[Content, ...]:
+    """Return the content of a message item. Fields of the item stay with its first text."""
     parts = [_content(block) for block in _listed(item.get("content"))]
     if (extra := _rest(item, "type", "role", "content")) and parts and isinstance(parts[0], Text):
         parts[0] = structs.replace(parts[0], extra=extra)
@@ -201,7 +199,7 @@ def _reasoning(item: dict[str, Any]) -> tuple[Part, ...]:
 
 
 def _call(kind: str, item: dict[str, Any]) -> Part:
-    """A call to answer; a call that the provider ran itself has no id to answer to, and stays opaque."""
+    """Return a call to answer. A call that the provider ran has no id to answer to, so it stays opaque."""
     call_id = item.get("call_id")
     if not isinstance(call_id, str):
         return Opaque(FORMAT, kind, compact(item))
@@ -210,7 +208,7 @@ def _call(kind: str, item: dict[str, Any]) -> Part:
         extra = _rest(item, "type", "call_id", "name", "arguments")
         return ToolCall(call_id, str(item.get("name", "")), _json_text(arguments), extra)
     if kind == "custom_tool_call":
-        # Its input is free text; arguments are JSON everywhere else.
+        # Its input is free text; other arguments are JSON.
         arguments = compact({"input": item.get("input", "")})
         return ToolCall(call_id, str(item.get("name", "")), arguments, _rest(item, "call_id", "name", "input"))
     arguments = compact(item.get("action", item.get("arguments", {})))
@@ -232,7 +230,7 @@ def _result(item: dict[str, Any]) -> ToolResult:
 
 
 def _listed(value: Any) -> list[Any]:
-    """The blocks of a field that holds several, one, or none."""
+    """Return the blocks of a field that holds several, one, or none."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
@@ -241,7 +239,7 @@ def _json_text(value: object) -> str:
 
 
 def _rest(item: dict[str, Any], *known: str) -> Extra | None:
-    """The fields that the values do not know."""
+    """Return the fields that the message values do not represent."""
     rest = {key: value for key, value in item.items() if key not in known}
     return Extra(FORMAT, compact(rest)) if rest else None
 
@@ -268,7 +266,7 @@ def _read(source: Source) -> Recording:
 
 
 class _Rollout:
-    """What has been read so far of one rollout."""
+    """State while reading one rollout."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -307,14 +305,14 @@ class _Rollout:
 
     def _begin(self, number: int, time: int | None, meta: dict[str, Any]) -> None:
         self.name = str(meta.get("id") or "session")
-        told = meta.get("base_instructions") or meta.get("instructions")
-        text = told.get("text") if isinstance(told, dict) else told
+        instructions = meta.get("base_instructions") or meta.get("instructions")
+        text = instructions.get("text") if isinstance(instructions, dict) else instructions
         if isinstance(text, str) and text:
             self.items.say(number, time, "system", text)
         self.tools = tuple(tool for tool in items_of(meta.get("dynamic_tools")) if isinstance(tool, dict))
 
     def _bill(self, info: object) -> None:
-        """Note what a call was billed. The event is repeated at each turn; its running total tells repeats apart."""
+        """Record the usage of a call. The event repeats at each turn; its running total identifies repeats."""
         last, total = fields_of(info).get("last_token_usage"), fields_of(info).get("total_token_usage")
         if isinstance(last, dict) and total != self.total:
             self.total = total
@@ -328,13 +326,14 @@ class _Rollout:
             )
 
     def _roll_back(self, turns: object) -> None:
-        """The person went back by so many of their turns: what they left behind becomes a branch."""
+        """Move the person's last `turns` turns to a branch."""
         self.items.end()
-        kept, left = self.items.split(turns if isinstance(turns, int) else 1)
+        kept, rewound = self.items.split(turns if isinstance(turns, int) else 1)
         self.items.done = kept
-        self.counted["rewound lines"] += len(left)
-        if left:
-            self.branches.append(Recording(self.source.path, READER.name, tuple(left), notes=notes_about(left, {})))
+        self.counted["rewound lines"] += len(rewound)
+        if rewound:
+            notes = notes_about(rewound, {})
+            self.branches.append(Recording(self.source.path, READER.name, tuple(rewound), notes=notes))
 
     def recording(self) -> Recording:
         self.items.end()
@@ -354,16 +353,13 @@ class _Rollout:
 READER = Reader("codex", _recognises, _read)
 
 
-# ----------------------------------------------------------------------------------------- Responses items on their own
-
-
 def _recognises_items(sample: Sample) -> bool:
     values = list(sample.lines) or [sample.document]
     return any(is_item(item) for value in values for item in _items_of(value) or [])
 
 
 def _items_of(value: Any) -> list[Any] | None:
-    """The items in a value: a list of items, a request body, or an item; None if it is none of these."""
+    """Return the items in a value: a list of items, a request body, or an item. None for anything else."""
     if isinstance(value, dict) and isinstance(items := value.get("input"), list):
         return items
     if isinstance(value, dict) and ("type" in value or "role" in value):
@@ -380,16 +376,16 @@ def _read_items(source: Source) -> Recording:
     model, name = "", ""
     tools: tuple[Any, ...] = ()
     for number, value in source.values():
-        found = _items_of(value)
+        items_found = _items_of(value)
         if isinstance(value, dict) and "type" not in value and "role" not in value:
             prompt = value.get("instructions")
             if isinstance(prompt, str) and prompt:
                 items.say(number, milliseconds(value.get("timestamp")), "system", prompt)
-            elif found is None:
+            elif items_found is None:
                 items.counted["other lines"] += 1
             model, name = str(value.get("model") or model), str(value.get("id") or name)
             tools = tuple(value["tools"]) if isinstance(value.get("tools"), list) else tools
-        for item in found or []:
+        for item in items_found or []:
             items.add(number, None, item)
     items.end()
     messages = tuple(items.done)

@@ -1,8 +1,8 @@
-"""Reads OpenCode exports: one JSON document of a session's `info` and its `messages`, each with `info` and `parts`.
+"""Reader for OpenCode exports: one JSON document with a session's `info` and `messages`.
 
-An assistant message holds its calls together with their results, and in older versions several model calls, each begun
-by a `step-start`. Here every model call is one message, followed by the results of its calls. A call that never ended
-has no result. A revert leaves a branch; the summary of a native compaction is marked.
+An assistant message holds its calls together with their results. In older versions it also holds several model calls,
+each begun by a `step-start`. Every model call becomes one message, followed by the results of its calls; a call that
+never ended has no result. A revert leaves a branch; the summary of a native compaction is marked.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ class _Entry(Struct, frozen=True):
     info: _Info
     parts: list[dict[str, Any]] = []
 
-    def told(self, counted: Counter[str]) -> list[_Part]:
-        """The parts that say something. Others may hold anything, and are counted."""
-        told = [convert(part, _Part) for part in self.parts if part.get("type") in _KINDS]
+    def content_parts(self, counted: Counter[str]) -> list[_Part]:
+        """Return the parts with content, and count the unknown ones."""
+        content_parts = [convert(part, _Part) for part in self.parts if part.get("type") in _KINDS]
         counted["other lines"] += sum(part.get("type") not in (*_KINDS, *_SILENT) for part in self.parts)
-        return told
+        return content_parts
 
 
 _KINDS = ("text", "reasoning", "tool", "file", "step-start", "step-finish")
@@ -103,18 +103,18 @@ def _read(source: Source) -> Recording:
     reverted_at = fields_of(info.get("revert")).get("messageID")
     counted: Counter[str] = Counter()
     kept: list[Recorded] = []
-    left: list[Recorded] = []
+    rewound: list[Recorded] = []
     models: list[str] = []
-    into = kept
+    target = kept
     for place, value in enumerate(items_of(document.get("messages")), 1):
         with source.guard(0, f"message {place}"):
             entry = convert(value, _Entry)
             if reverted_at and entry.info.id == reverted_at:
-                into = left
+                target = rewound
             models.append(entry.info.modelID)
-            into.extend(_assistant(entry, counted) if entry.info.role == "assistant" else _user(entry, counted))
-    counted["rewound lines"] += len(left)
-    branch = (Recording(source.path, READER.name, tuple(left), notes=notes_about(left, {})),) if left else ()
+            target.extend(_assistant(entry, counted) if entry.info.role == "assistant" else _user(entry, counted))
+    counted["rewound lines"] += len(rewound)
+    branch = (Recording(source.path, READER.name, tuple(rewound), notes=notes_about(rewound, {})),) if rewound else ()
     return Recording(
         source.path,
         READER.name,
@@ -131,53 +131,53 @@ READER = Reader("opencode", _recognises, _read)
 
 def _user(entry: _Entry, counted: Counter[str]) -> list[Recorded]:
     parts: list[Part] = []
-    told = entry.told(counted)
-    for part in told:
+    parts_with_content = entry.content_parts(counted)
+    for part in parts_with_content:
         if part.type == "text" and not part.ignored:
             parts.append(Text(part.text))
         elif part.type == "file":
             parts.append(_media(part.mime, part.url, part.filename))
-    origin: Origin | None = "plugin" if all(part.synthetic for part in told) else None
+    origin: Origin | None = "plugin" if all(part.synthetic for part in parts_with_content) else None
     return [_recorded(entry, Message("user", tuple(parts)), origin=origin)] if parts else []
 
 
 def _assistant(entry: _Entry, counted: Counter[str]) -> list[Recorded]:
-    """One message a model call, each followed by its results."""
+    """Read one message for each model call, each followed by its results."""
     summary = entry.info.summary is True
     counted["native compactions"] += summary
     done: list[Recorded] = []
-    said: list[Part] = []
+    parts: list[Part] = []
     results: list[Recorded] = []
     usage: Usage | None = None
     stop: Stop | None = None
 
     def close() -> None:
         nonlocal usage, stop
-        if said:
-            reply = _recorded(entry, Message("assistant", tuple(said)), usage, "summary" if summary else None)
+        if parts:
+            reply = _recorded(entry, Message("assistant", tuple(parts)), usage, "summary" if summary else None)
             done.append(structs.replace(reply, stop=stop))
         done.extend(results)
-        said.clear()
+        parts.clear()
         results.clear()
         usage = stop = None
 
-    for part in entry.told(counted):
+    for part in entry.content_parts(counted):
         match part.type:
             case "step-start":
                 close()
             case "text":
-                said.append(Text(part.text))
+                parts.append(Text(part.text))
             case "reasoning":
-                said.append(_reasoning(part))
+                parts.append(_reasoning(part))
             case "tool":
                 state = part.state or _State()
-                said.append(ToolCall(part.callID, part.tool, compact(state.input if state.input is not None else {})))
+                parts.append(ToolCall(part.callID, part.tool, compact(state.input if state.input is not None else {})))
                 results.extend(_result(entry, part, state))
                 counted["natively cleared results"] += state.time.compacted is not None
             case "step-finish":
                 usage, stop = _usage(part.tokens), stop_named(part.reason)
             case _:
-                said.append(_media(part.mime, part.url, part.filename))
+                parts.append(_media(part.mime, part.url, part.filename))
     if usage is None and not done:
         usage = _usage(entry.info.tokens)
     close()
@@ -207,21 +207,21 @@ def _reasoning(part: _Part) -> Reasoning:
 
 
 def _result(entry: _Entry, part: _Part, state: _State) -> list[Recorded]:
-    """The result of a call; none if it never ended."""
-    how: State = "ok"
+    """Return the result of a call; an empty list if the call never ended."""
+    result_state: State = "ok"
     match state.status:
         case "completed":
             text = _text(state.output)
         case "error":
             text = _text(state.error)
-            how = "interrupted" if "abort" in text.lower() else "error"
+            result_state = "interrupted" if "abort" in text.lower() else "error"
         case _:
             return []
     nested = [
         _media(str(file.get("mime", "")), str(file.get("url", "")), file.get("filename")) for file in state.attachments
     ]
     content: tuple[Content, ...] = (Text(text), *nested)
-    message = Message("tool", (ToolResult(part.callID, content, how, part.tool),))
+    message = Message("tool", (ToolResult(part.callID, content, result_state, part.tool),))
     return [Recorded(message, 0, milliseconds(state.time.end), id=entry.info.id)]
 
 

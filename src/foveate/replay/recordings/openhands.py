@@ -1,7 +1,7 @@
-"""Reads OpenHands event streams: an evaluation's record with a `history` of events, their list, or one a line.
+"""Reader for OpenHands event streams: a record with a `history`, a list of events, or one event a line.
 
 An action of the agent carries the model's whole response; the actions of one response become one message. An
-observation answers its call by id, or, where the model called no function, the action it names as its cause.
+observation answers its call by id, or, if the model called no function, the action that it names as its cause.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _is_event(value: Any) -> bool:
 
 
 def _events(value: Any) -> list[Any]:
-    """The events in a record, or in a list of them; none if it is neither."""
+    """Return the events in a record or a list, or an empty list if it holds none."""
     events = items_of(value.get("history") if isinstance(value, dict) else value)
     return events if any(_is_event(each) for each in events[:5]) else []
 
@@ -82,8 +82,8 @@ def _read(source: Source) -> Recording:
     if not events:
         records = [(line, value) for line, value in values if _events(value)]
         if len(records) > 1:
-            several = f"it holds {len(records)} recordings."
-            raise BadTranscript(source.path, records[1][0], several, "Give each its own file.")
+            problem = f"it holds {len(records)} recordings."
+            raise BadTranscript(source.path, records[1][0], problem, "Give each its own file.")
         for line, record in records:
             name = str(fields_of(record).get("instance_id") or "")
             events = [(line, f"event {place}", value) for place, value in enumerate(_events(record), 1)]
@@ -102,7 +102,7 @@ READER = Reader("openhands", _recognises, _read)
 
 
 class _Stream:
-    """What has been read so far."""
+    """State while reading one event stream."""
 
     def __init__(self) -> None:
         self.line = 0
@@ -114,40 +114,40 @@ class _Stream:
         self.caused: dict[str, str] = {}
 
     def add(self, line: int, event: _Event) -> None:
-        """Take in the next event, told on this line."""
+        """Add the next event, from this line."""
         self.line = line
         called = event.tool_call_metadata
         args = fields_of(event.args)
-        said = event.content or event.message or ""
-        text = said if isinstance(said, str) else compact(said)
+        content_value = event.content or event.message or ""
+        text = content_value if isinstance(content_value, str) else compact(content_value)
         if event.observation is not None:
             call_id = called.tool_call_id if called else self.caused.get(str(event.cause), "")
             if call_id:
                 content: tuple[Content, ...] = (Text(text), *_images(event.extras))
-                self._say(
+                self._append(
                     event, Message("tool", (ToolResult(call_id, content, name=called.function_name if called else ""),))
                 )
             elif event.observation == "error":
-                self._say(event, Message("user", (Text(text),)), harness=True)
+                self._append(event, Message("user", (Text(text),)), from_program=True)
             else:
                 self.counted["other lines"] += 1
         elif called is not None and called.model_response is not None:
             self._reply(event, called.model_response)
         elif event.action == "system":
             self.tools = tuple(tool for tool in items_of(args.get("tools")) if isinstance(tool, dict))
-            self._say(event, Message("system", (Text(str(args.get("content") or text)),)))
+            self._append(event, Message("system", (Text(str(args.get("content") or text)),)))
         elif event.action == "message":
             shown: tuple[Part, ...] = (Text(str(args.get("content") or text)), *_images(args))
-            self._say(event, Message("user" if event.source == "user" else "assistant", shown))
+            self._append(event, Message("user" if event.source == "user" else "assistant", shown))
         elif event.source == "agent" and event.action not in _SILENT:
-            # Without function calling the harness read the action out of the text: the call needs an id of its own.
+            # Without function calling the program parsed the action from the text, so the call needs a made-up id.
             call_id = f"event-{event.id}"
             self.caused[str(event.id)] = call_id
             arguments = {key: value for key, value in args.items() if key not in ("thought", "confirmation_state")}
             thought = str(args.get("thought") or "")
             parts: tuple[Part, ...] = (Text(thought),) if thought else ()
             self.counted["made-up ids"] += 1
-            self._say(event, Message("assistant", (*parts, call_of(call_id, str(event.action), arguments))))
+            self._append(event, Message("assistant", (*parts, call_of(call_id, str(event.action), arguments))))
         else:
             self.counted["native compactions" if event.action == "condensation" else "other lines"] += 1
 
@@ -155,22 +155,22 @@ class _Stream:
         from ...formats.openai import OpenAIChat
 
         if response.id in self.responses or not response.choices:
-            return  # Another action of a response that is told already.
+            return  # Another action of a response that was added before.
         self.responses.add(response.id)
         self.models.append(response.model or "")
-        said = fields_of(response.choices[0].get("message"))
-        wire = {"role": "assistant", "content": said.get("content")}
-        if said.get("tool_calls"):
-            wire["tool_calls"] = said["tool_calls"]
+        body = fields_of(response.choices[0].get("message"))
+        wire = {"role": "assistant", "content": body.get("content")}
+        if body.get("tool_calls"):
+            wire["tool_calls"] = body["tool_calls"]
         for message in OpenAIChat().parse(wire):
-            self._say(event, message)
+            self._append(event, message)
             stop = stop_named(response.choices[0].get("finish_reason"))
             self.messages[-1] = structs.replace(self.messages[-1], usage=_usage(response.usage), stop=stop)
 
-    def _say(self, event: _Event, message: Message, *, harness: bool = False) -> None:
+    def _append(self, event: _Event, message: Message, *, from_program: bool = False) -> None:
         name = "" if event.id is None else str(event.id)
         time = milliseconds(event.timestamp)
-        self.messages.append(Recorded(message, self.line, time, None, name, "plugin" if harness else None))
+        self.messages.append(Recorded(message, self.line, time, None, name, "plugin" if from_program else None))
 
 
 _SILENT = (None, "recall", "change_agent_state", "null", "condensation", "condensation_request")

@@ -1,7 +1,7 @@
-"""Reads sessions of the pi coding agent: JSON Lines, first the session, then one entry a line.
+"""Reader for sessions of the pi coding agent: JSON Lines, first the session, then one entry a line.
 
-Entries of newer versions form a tree by `parentId`, those of older ones a list. Messages are in pi's own shape. What
-the person ran with a shell command of their own is told to the model as a user's message, as pi tells it.
+Entries of newer versions form a tree by `parentId`, those of older versions a list. Messages are in pi's own shape. A
+shell command that the person ran appears as a user message, as pi shows it to the model.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .tree import Node, unravel
 __all__ = ["READER"]
 
 
-class _Said(Struct, frozen=True, rename="camel"):
+class _Body(Struct, frozen=True, rename="camel"):
     role: str
     content: Any = None
     model: str = ""
@@ -55,7 +55,7 @@ class _Line(Struct, frozen=True, rename="camel"):
     message: Any = None
     summary: Any = None
     content: Any = None
-    said: _Said | None = None
+    body: _Body | None = None
 
 
 _SUMMARIES = ("compaction", "branch_summary")
@@ -81,8 +81,8 @@ def _read(source: Source) -> Recording:
     for number, value in source.lines():
         line = source.shaped(number, value, _Line)
         if line is not None and line.type == "message":
-            said = source.shaped(number, line.message, _Said)
-            line = structs.replace(line, said=said) if said else None
+            body = source.shaped(number, line.message, _Body)
+            line = structs.replace(line, body=body) if body else None
         if line is None:
             continue
         if line.type == "session":
@@ -90,12 +90,12 @@ def _read(source: Source) -> Recording:
             counted["other lines"] += 1
             continue
         before = nodes[-1].key if nodes else ""
-        # A list has no ids: each entry follows the one before it. So does an entry whose parent was damaged.
+        # A list has no ids: each entry follows the entry before it. So does an entry with a damaged parent.
         known = line.parent_id if line.parent_id in keys else before
         parent = "" if line.id and line.parent_id is None else known
-        says = line.said is not None or line.type in (*_SUMMARIES, "custom_message")
+        has_message = line.body is not None or line.type in (*_SUMMARIES, "custom_message")
         keys.add(line.id)
-        nodes.append(Node(number, line.id or f"line {number}", parent or "", line, says))
+        nodes.append(Node(number, line.id or f"line {number}", parent or "", line, has_message))
     threads = unravel(nodes) or [[]]
     counted["rewound lines"] += sum(len(thread) for thread in threads[1:])
     branches = tuple(_thread(source, name, thread, Counter()) for thread in threads[1:])
@@ -111,16 +111,16 @@ def _thread(source: Source, name: str, nodes: list[Node], counted: Counter[str])
         with source.guard(node.number):
             message = _message(line)
             if message is None:
-                failed = line.said is not None and line.said.role == "assistant"
+                failed = line.body is not None and line.body.role == "assistant"
                 counted["failed replies" if failed else "other lines"] += 1
                 continue
-            if line.said is not None and message.role == "assistant":
-                models.append(line.said.model)
-            usage = _usage(line.said.usage) if line.said else None
+            if line.body is not None and message.role == "assistant":
+                models.append(line.body.model)
+            usage = _usage(line.body.usage) if line.body else None
             origin: Origin | None = (
                 "summary" if line.type in _SUMMARIES else "plugin" if line.type == "custom_message" else None
             )
-            stop = stop_named(line.said.stop_reason) if line.said and message.role == "assistant" else None
+            stop = stop_named(line.body.stop_reason) if line.body and message.role == "assistant" else None
             time = milliseconds(line.timestamp)
             messages.append(Recorded(message, node.number, time, usage, line.id, origin, stop))
     return Recording(
@@ -132,33 +132,33 @@ READER = Reader("pi", _recognises, _read)
 
 
 def _message(line: _Line) -> Message | None:
-    """The message that an entry says; None if it says nothing to the model."""
-    said = line.said
-    if said is None:
+    """Return the message of an entry, or None if it has none for the model."""
+    body = line.body
+    if body is None:
         text = line.summary if line.type in _SUMMARIES else line.content if line.type == "custom_message" else None
         parts = tuple(_parts(text))
         return Message("user", parts) if parts else None
-    match said.role:
+    match body.role:
         case "user" | "custom":
-            return Message("user", tuple(_parts(said.content)))
+            return Message("user", tuple(_parts(body.content)))
         case "assistant":
-            parts = tuple(_parts(said.content))
+            parts = tuple(_parts(body.content))
             return Message("assistant", parts) if parts else None
         case "toolResult":
-            content: tuple[Content, ...] = tuple(part for part in _parts(said.content) if isinstance(part, Content))
-            state: State = "error" if said.is_error else "ok"
+            content: tuple[Content, ...] = tuple(part for part in _parts(body.content) if isinstance(part, Content))
+            state: State = "error" if body.is_error else "ok"
             if (
-                said.is_error
+                body.is_error
                 and content
                 and isinstance(content[-1], Text)
                 and "aborted" in content[-1].text[-80:].lower()
             ):
                 state = "interrupted"
-            return Message("tool", (ToolResult(said.tool_call_id, content, state, said.tool_name),))
+            return Message("tool", (ToolResult(body.tool_call_id, content, state, body.tool_name),))
         case "bashExecution":
-            return Message("user", (Text(f"Ran `{said.command}`\n```\n{said.output}\n```"),))
+            return Message("user", (Text(f"Ran `{body.command}`\n```\n{body.output}\n```"),))
         case "compactionSummary" | "branchSummary":
-            return Message("user", (Text(said.summary),))
+            return Message("user", (Text(body.summary),))
         case _:
             return None
 
@@ -180,10 +180,10 @@ def _parts(content: Any) -> Iterator[Part]:
 
 
 def _usage(usage: object) -> Usage | None:
-    """None where the call failed before anything was billed."""
+    """Return the usage; None if the call failed before the provider billed anything."""
     figures = fields_of(usage)
     names = ("input", "cacheRead", "cacheWrite", "output")
     if not any(figures.get(name) for name in names):
         return None
-    fresh, read, written, output = (figures.get(name) for name in names)
-    return billed(input=fresh, cache_read=read, cache_write=written, output=output)
+    uncached, cached, written, output = (figures.get(name) for name in names)
+    return billed(input=uncached, cache_read=cached, cache_write=written, output=output)

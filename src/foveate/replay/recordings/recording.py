@@ -1,9 +1,8 @@
-"""What a reader of recorded conversations returns: the messages, and what was kept apart from them.
+"""Values that readers return: a recorded conversation and its messages.
 
-A recording is read once and never changed. It holds the conversation that the model last saw, in full and in order,
-plus whatever else its file says: side chains (conversations of sub-agents), branches (what a rewind left behind) and,
-counted by kind, everything that is no message. Nothing readable is dropped in silence. This file knows no file format
-and opens no file: readers are one small file each, beside it, and `source.py` is what they read from.
+A recording is read once and never changed. It holds the conversation that the model saw last, complete and in order.
+Everything else in the file is kept apart: side chains (conversations of sub-agents), branches (messages that a rewind
+left behind) and counts of lines without a message. No readable content is dropped silently.
 """
 
 from __future__ import annotations
@@ -51,30 +50,30 @@ KINDS = {
     "damaged lines": "damaged line",
     "other lines": "other line",
 }
-"""The kinds of notes, in the order they are told, each with its singular.
+"""The kinds of notes, in the order of display, each with its singular.
 
-Interrupted calls were stopped by somebody or never answered; replaced items are what a native compaction put in place
-of the history; made-up ids stand where a format records calls without ids; other lines carry no message (settings,
-progress, snapshots, titles).
+Interrupted calls were stopped by a person or never answered. Replaced items stand in the record of a native compaction,
+in place of the history. Made-up ids belong to formats that record calls without ids. Other lines carry no message
+(settings, progress, snapshots, titles).
 """
 
 
 class Recorded(Struct, frozen=True):
-    """One message as it was recorded."""
+    """One recorded message."""
 
     message: Message
     line: int
-    """From 1: the (first) line of the file that says it. 0 where the file is one JSON document."""
+    """The first line of the file with this message, from 1; 0 if the file is one JSON document."""
     time: int | None = None
     """Milliseconds since 1970."""
     usage: Usage | None = None
-    """On a reply: what its model call was billed, where that was recorded."""
+    """Of a reply: the billed usage, if recorded."""
     id: str = ""
-    """The recording's own name for the message, where it has one."""
+    """The recording's id of the message, if it has one."""
     origin: Origin | None = None
-    """Where it came from, if the role does not say it: `summary` of a native compaction, `plugin` of the harness."""
+    """The source, if the role does not show it: `summary` of a native compaction, `plugin` of the agent program."""
     stop: Stop | None = None
-    """On a reply: why it ended, where that was recorded."""
+    """Of a reply: why it ended, if recorded."""
 
 
 class Recording(Struct, frozen=True):
@@ -82,43 +81,41 @@ class Recording(Struct, frozen=True):
 
     path: str
     format: str
-    """The reader's name: see `sniff.READERS`."""
+    """The reader's name (see `READERS`)."""
     messages: tuple[Recorded, ...]
-    """System prompts, where they were recorded, are messages of the role `system`."""
+    """System prompts, if recorded, are messages of the role `system`."""
     model: str = ""
-    """The model that gave most of the replies."""
+    """The model of most replies."""
     tools: tuple[Mapping[str, Any], ...] = ()
     """Tool definitions as recorded, in the shape of their format."""
     name: str = ""
-    """The session's id; on a side chain, the sub-agent's."""
+    """The session's id, or on a side chain the sub-agent's."""
     notes: Mapping[str, int] = {}
-    """How often each of KINDS occurs, those that do."""
+    """Counts by kind (see KINDS), without zeros."""
     side_chains: tuple[Recording, ...] = ()
     """Conversations of sub-agents, in the order they began."""
     branches: tuple[Recording, ...] = ()
-    """What rewinds left behind, in order. A branch holds what came after its fork point only."""
+    """Messages that rewinds left behind, in order. A branch holds only the messages after its fork point."""
 
-    def told(self) -> str:
-        """The notes as one sentence: `1 native compaction, 30 other lines`. Empty if there is nothing to tell."""
+    def notes_text(self) -> str:
+        """Return the notes as text: `1 native compaction, 30 other lines`; empty if there are none."""
         return ", ".join(
             f"{count:,} {KINDS.get(kind, kind) if count == 1 else kind}" for kind, count in self.notes.items()
         )
 
 
 class Reader(Struct, frozen=True):
-    """One way of reading: adding a format is one file with such a value, and one line in the table of `sniff.py`."""
+    """One recorded format: a name and two functions."""
 
     name: str
     recognises: Callable[[Sample], bool]
-    """Whether the beginning of a file looks like this format. Never raises; the first reader in the table that says so
-    reads."""
+    """Returns whether the beginning of a file looks like this format. Never raises."""
     read: Callable[[Source], Recording]
-    """The recording in a source. Damage goes through the source, which stops or counts as its caller wished."""
+    """Returns the recording in a source. The source decides whether damage stops the reading."""
 
 
 def notes_about(messages: Iterable[Recorded], counted: Mapping[str, int]) -> dict[str, int]:
-    """The notes of a recording: what its messages show by themselves, added to what the reader `counted`; kinds as in
-    KINDS."""
+    """Return the notes of a recording: the counts of its messages plus `counted`, the reader's counts."""
     tally = Counter(counted)
     waiting: Counter[str] = Counter()
     seen: set[str] = set()
@@ -139,26 +136,26 @@ def notes_about(messages: Iterable[Recorded], counted: Mapping[str, int]) -> dic
 
 
 def reply_model(models: Iterable[str]) -> str:
-    """The model named most often, empty names apart."""
+    """Return the model named most often, ignoring empty names."""
     named = Counter(model for model in models if model)
     return named.most_common(1)[0][0] if named else ""
 
 
-def milliseconds(moment: object) -> int | None:
-    """A recorded moment in milliseconds since 1970: an ISO date and time (UTC if it names no zone), or seconds, or
-    milliseconds.
+def milliseconds(value: object) -> int | None:
+    """Return a recorded time in milliseconds since 1970.
 
-    None where it is missing or cannot be understood: a wrong time is no reason to refuse a message.
+    Accepts an ISO date and time (UTC if it has no zone), seconds, or milliseconds. Returns None for a missing or
+    invalid time, because the message is still valid.
     """
-    if isinstance(moment, str):
+    if isinstance(value, str):
         try:
-            read = datetime.fromisoformat(moment)
-            return round((read if read.tzinfo else read.replace(tzinfo=UTC)).timestamp() * 1000)
-        except (ValueError, OverflowError):  # No date; or one that its zone pushes out of the calendar.
+            parsed = datetime.fromisoformat(value)
+            return round((parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp() * 1000)
+        except (ValueError, OverflowError):  # Not a date, or one that its zone moves outside the calendar.
             return None
-    if isinstance(moment, int | float) and not isinstance(moment, bool) and abs(moment) < 1e15:
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15:
         # 100 billion seconds after 1970 is the year 5138; 100 billion milliseconds is 1973.
-        return round(moment if abs(moment) >= 100e9 else moment * 1000)
+        return round(value if abs(value) >= 100e9 else value * 1000)
     return None
 
 
@@ -171,9 +168,10 @@ def billed(
     output: object = None,
     reasoning: object = None,
 ) -> Usage | None:
-    """What a call was billed, from figures as recorded; what is no sensible number is unknown. None if all of it is.
+    """Return the usage of a call from recorded figures, or None if all are missing. An invalid figure counts as
+    unknown.
 
-    A format whose input figure includes what was cached hands it in as `whole`, in place of `input`.
+    A format whose input figure includes cached tokens passes it as `whole` instead of `input`.
     """
 
     def count(figure: object) -> int | None:
@@ -182,28 +180,28 @@ def billed(
         return None
 
     cached = count(cache_read)
-    fresh = count(input)
+    uncached = count(input)
     if (everything := count(whole)) is not None:
-        fresh = max(0, everything - (cached or 0))
-    usage = Usage(fresh, cached, count(cache_write), count(output), count(reasoning))
+        uncached = max(0, everything - (cached or 0))
+    usage = Usage(uncached, cached, count(cache_write), count(output), count(reasoning))
     return usage if usage != Usage() else None
 
 
 def compact(value: object) -> str:
-    """A JSON value as compact text. Raises BadMessage where it is nested too deeply or is no JSON."""
+    """Return a JSON value as compact text. Raises BadMessage if it is nested too deeply or is not JSON."""
     return to_text(value, "A recorded value")
 
 
 def fields_of(value: object) -> dict[str, Any]:
-    """The object, or an empty one where the recording has anything else in its place."""
+    """Return an object, or an empty one for any other value."""
     return value if isinstance(value, dict) else {}
 
 
 def items_of(value: object) -> list[Any]:
-    """The list, or an empty one where the recording has anything else in its place."""
+    """Return a list, or an empty one for any other value."""
     return value if isinstance(value, list) else []
 
 
 def call_of(call_id: str, name: str, arguments: object) -> ToolCall:
-    """A call whose arguments were recorded as a JSON value, or as JSON text."""
+    """Return a call whose arguments are recorded as a JSON value or as JSON text."""
     return ToolCall(call_id, name, arguments if isinstance(arguments, str) else compact(arguments))

@@ -1,9 +1,11 @@
-"""A recorded file as JSON values, with every damage named by its line.
+"""A recorded file as JSON values; errors name the damaged line.
 
-It knows encodings, torn writes, size limits and what JSON libraries stumble over, and nothing of any recording's
-format. Two kinds of file come in: JSON Lines (a value a line) and JSON documents (one value). A damaged line stops the
-reading with BadTranscript, or, where the caller is lenient, is skipped and counted; a damaged document cannot be read
-in part.
+It handles encodings, torn writes, size limits and input that JSON libraries reject, for JSON Lines (a value a line) and
+JSON documents (one value). A damaged line raises BadTranscript, or is skipped and counted if the caller is lenient. A
+damaged document cannot be read in part.
+
+msgspec decodes. If it fails, the standard library decodes again, because it accepts more (NaN, huge numbers) and names
+the position of an error.
 """
 
 from __future__ import annotations
@@ -36,12 +38,6 @@ __all__ = [
     "pass_line",
 ]
 
-# MODULEDOC """One line's bytes, or a document's, as a JSON value, and what is wrong with bytes that are none.
-#
-# Decoding is msgspec's; where it fails, the standard library looks again, because it says where and takes what writers
-# get away with (NaN, huge numbers). Before that, files that could never hold JSON are told by how they begin. Nothing
-# here knows about recordings.
-# """
 BLANK = b" \t\r\n"
 UTF8_MARK = b"\xef\xbb\xbf"
 NOTHING = object()
@@ -55,7 +51,7 @@ SURROGATES = re.compile(
 
 
 class Unreadable(ValueError):
-    """Bytes that are not one sound JSON value. `line`: where among them that shows, from 1; 0 if nobody can tell."""
+    """Bytes that are not one valid JSON value. `line` is the position among them, from 1; 0 if unknown."""
 
     def __init__(self, problem: str, line: int = 0, *, torn: bool = False, surrogate: bool = False) -> None:
         super().__init__(problem)
@@ -79,10 +75,10 @@ def decode(body: bytes) -> Any:
 
 
 def _decode_slowly(body: bytes) -> Any:
-    """The value by the standard library, which takes NaN and huge numbers too, or the reason why there is none."""
+    """Decode with the standard library, which accepts NaN and huge numbers too. Raises Unreadable with the reason."""
     nul = body.find(b"\0")
     if nul >= 0:
-        raise Unreadable("it holds a NUL byte: part of it was never written, or it is no text.", _line_of(body, nul))
+        raise Unreadable("it holds a NUL byte: part of it was never written, or it is not text.", _line_of(body, nul))
     try:
         value = json.loads(body.rstrip(BLANK).decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -91,15 +87,15 @@ def _decode_slowly(body: bytes) -> Any:
         torn = error.reason == "unexpected end of data"
         raise Unreadable(problem, _line_of(body, error.start), torn=torn) from error
     except json.JSONDecodeError as error:
-        # What is cut off lacks its closing bracket, or breaks at its very end.
+        # A value that was cut off lacks its closing bracket, or breaks at its very end.
         torn = body.rstrip(BLANK)[-1:] not in (b"}", b"]") or not error.doc[error.pos : error.pos + 99].strip()
         reason = error.msg[:1].lower() + error.msg[1:].removesuffix(" at")
         raise Unreadable(f"it is not JSON: {reason} at column {error.colno}.", error.lineno, torn=torn) from error
     except RecursionError:
         raise Unreadable("it is nested too deeply to be read.") from None
-    except ValueError as error:  # An integer of more digits than Python converts.
+    except ValueError as error:  # An integer with more digits than Python converts.
         raise Unreadable(f"it cannot be read: {error}.") from error
-    half = next((found for found in SURROGATES.finditer(body) if found[1]), None)
+    half = next((match for match in SURROGATES.finditer(body) if match[1]), None)
     if half is not None:
         problem = f"a text holds {half[1].decode()}, half of a surrogate pair, which cannot be stored or sent."
         raise Unreadable(problem, _line_of(body, half.start()), surrogate=True)
@@ -111,7 +107,7 @@ def _line_of(body: bytes, at: int) -> int:
 
 
 def pass_line(file: BinaryIO) -> None:
-    """Go to the next line, a piece at a time: the line may be longer than memory."""
+    """Skip to the next line, piece by piece, because the line may be larger than memory."""
     while piece := file.readline(2**20):
         if piece.endswith(b"\n"):
             return
@@ -132,7 +128,7 @@ _MAGIC = (
 
 
 def check_kind(path: str) -> None:
-    """Raise BadTranscript where the path names nothing that could hold JSON."""
+    """Raise BadTranscript if the path names a file that cannot hold JSON."""
 
     def refuse(problem: str, remedy: str = "") -> BadTranscript:
         return BadTranscript(path, 0, problem, remedy)
@@ -152,7 +148,7 @@ def check_kind(path: str) -> None:
     except ValueError as error:  # A NUL in the path, or half of a surrogate pair.
         raise refuse("no file can have this name.") from error
     if not head:
-        raise refuse("the file is empty.", "There is no recording in it.")
+        raise refuse("the file is empty.", "Name a file that holds a recording.")
     for magic, problem, remedy in _MAGIC:
         if head.startswith(magic):
             raise refuse(problem, remedy)
@@ -163,10 +159,10 @@ def check_kind(path: str) -> None:
 
 
 LINE_LIMIT = 64 * 2**20
-"""Bytes of the longest line that is read. A document may be four times as long."""
+"""The longest line that is read, in bytes. A document may be four times as long."""
 
 _SAMPLE_BYTES = 4 * 2**20
-"""A sample of this many bytes is enough to tell a format by."""
+"""Bytes of a sample; enough to recognise a format."""
 
 SKIPS = "--lenient skips such lines and counts them."
 
@@ -174,16 +170,16 @@ T = TypeVar("T")
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """The beginning of a file, to tell its format by."""
+    """The beginning of a file, from which a reader recognises its format."""
 
     lines: tuple[Any, ...] = ()
-    """The first values of JSON Lines, damaged lines left out. Of a file with a single line, its value."""
+    """The first values of JSON Lines, without damaged lines. For a file with a single line, its value."""
     document: Any = None
     """The value, if the whole file is one JSON value."""
 
 
 class Source:
-    """One file being read. `damaged` counts what a lenient reading skipped."""
+    """An open recording. `damaged` counts the values that a lenient reading skipped."""
 
     def __init__(self, path: str | os.PathLike[str], *, lenient: bool = False, line_limit: int = LINE_LIMIT) -> None:
         self.path = os.fspath(path)
@@ -191,13 +187,16 @@ class Source:
         self.line_limit = line_limit
         self.damaged = 0
         self.whole = False
-        """Whether the file is one JSON document of several lines. Known once `sample` has looked."""
+        """Whether the file is one JSON document of several lines. Known after `sample`."""
         self._document: Any = None
         check_kind(self.path)
 
     def sample(self, size: int = 40) -> Sample:
-        """What the file begins with. Raises BadTranscript or UnknownFormat where nothing at all can be read as JSON."""
-        heads: list[Any] = []  # The values of the first lines; NOTHING for a line that is none.
+        """Return the beginning of the file.
+
+        Raises BadTranscript or UnknownFormat if no part of it is JSON.
+        """
+        heads: list[Any] = []  # The values of the first lines; NOTHING for a damaged line.
         first = b""
         seen = 0
         for _, body in self._raw():
@@ -207,12 +206,13 @@ class Source:
             if len(heads) > size or seen > _SAMPLE_BYTES:
                 break
         if not heads:
-            raise BadTranscript(self.path, 0, "it holds nothing but white space.", "There is no recording in it.")
+            raise BadTranscript(self.path, 0, "it holds only white space.", "Name a file that holds a recording.")
         values = [value for value in heads if value is not NOTHING]
         if heads[0] is not NOTHING:
             alone = len(heads) == 1 and next(self._raw(skip=1), None) is None
             return Sample(tuple(values), values[0] if alone else None)
-        # The first line alone is no JSON value: a document of several lines, or JSON Lines with a damaged beginning.
+        # The first line alone is not JSON: the file is a document of several lines, or JSON Lines with a damaged
+        # beginning.
         if first[:1] in (b"{", b"["):
             try:
                 self.document()
@@ -226,17 +226,17 @@ class Source:
             shown = first[:40].decode("utf-8", "replace").strip()
             raise UnknownFormat(self.path, f"text that is not JSON; it begins with {shown!r}", ["JSON", "JSON Lines"])
         if not values:
-            for _ in self.lines():  # Names the first damaged line, unless lenient.
+            for _ in self.lines():  # Raises for the first damaged line, unless lenient.
                 pass
             raise BadTranscript(self.path, 0, f"none of its first {len(heads)} lines can be read.")
         return Sample(tuple(values))
 
     def values(self) -> Iterator[tuple[int, Any]]:
-        """Each value with its line; a document of several lines as one value, with line 0."""
+        """Yield each value with its line; a document of several lines as one value, with line 0."""
         return iter([(0, self.document())]) if self.whole else self.lines()
 
     def lines(self) -> Iterator[tuple[int, Any]]:
-        """Each line's number, from 1, and value. Blank lines are left out."""
+        """Yield each line's number, from 1, and its value, without blank lines."""
         for number, body in self._raw():
             if body is None:
                 limit = f"{self.line_limit:,} bytes (line_limit of read_recording)"
@@ -251,51 +251,53 @@ class Source:
                 self.damage(number, problem, SKIPS)
 
     def document(self) -> Any:
-        """The one value of the file. Raises BadTranscript naming the line where it is damaged, lenient or not."""
+        """Return the one value of the file. Raises BadTranscript with the damaged line, lenient or not."""
         if self._document is None:
             limit = 4 * self.line_limit
             with open(self.path, "rb") as file:
                 body = file.read(limit + 1)
             if len(body) > limit:
-                whose = f"{limit:,} bytes (four times line_limit of read_recording)"
-                raise BadTranscript(self.path, 0, f"the document is longer than the limit of {whose}.")
+                text = f"{limit:,} bytes (four times line_limit of read_recording)"
+                raise BadTranscript(self.path, 0, f"the document is longer than the limit of {text}.")
             self._document = self._whole(body.removeprefix(UTF8_MARK))
         return self._document
 
     def object(self) -> dict[str, Any]:
-        """The one JSON object of the file. Raises BadTranscript if it is, or holds, anything else."""
+        """Return the one JSON object of the file. Raises BadTranscript if the file holds anything else."""
         values = list(islice(self.values(), 2))
         if len(values) == 1 and isinstance(values[0][1], dict):
             return values[0][1]
-        raise BadTranscript(self.path, 0, "it is no single JSON object, as a recording in this format would be.")
+        raise BadTranscript(self.path, 0, "it is not a single JSON object, which this format requires.")
 
     def damage(self, line: int, problem: str, remedy: str = SKIPS) -> None:
-        """Something cannot be read: raises BadTranscript, or counts it where the caller is lenient."""
+        """Raise BadTranscript for a damaged line, or count it if the caller is lenient."""
         if not self.lenient:
             raise BadTranscript(self.path, line, problem, remedy)
         self.damaged += 1
 
     def shaped(self, line: int, value: Any, shape: type[T]) -> T | None:
-        """The value as a `shape`, or None if it is damaged: a field that the reader needs is of another kind."""
+        """Convert a value to `shape`. Returns None if it is damaged, that is, if a required field has another type."""
         with self.guard(line):
             return msgspec.convert(value, shape)
         return None
 
     @contextmanager
     def guard(self, line: int, what: str = "") -> Iterator[None]:
-        """Turns what a malformed message raises into damage of this line. `what` names the message in a document."""
+        """Turn the errors of a malformed message into damage of this line. `what` names the message within a
+        document.
+        """
         where = f"{what}: " if what else ""
         try:
             yield
         except BadMessage as error:
             self.damage(line, f"{where}{error}")
         except msgspec.ValidationError as error:
-            self.damage(line, f"{where}this is not how the format writes it: {error}.")
+            self.damage(line, f"{where}this does not follow the format: {error}.")
         except RecursionError:
             self.damage(line, f"{where}it is nested too deeply to be read.")
 
     def _raw(self, skip: int = 0) -> Iterator[tuple[int, bytes | None]]:
-        """Each line that is not blank, after the first `skip`, with its number; None for a line beyond the limit."""
+        """Yield each non-blank line after the first `skip`, with its number; None for a line above the limit."""
         with open(self.path, "rb", buffering=2**18) as file:
             number = 0
             while line := file.readline(self.line_limit + 1):
@@ -305,27 +307,28 @@ class Source:
                 if len(line) > self.line_limit and not line.endswith(b"\n"):
                     del line
                     pass_line(file)
-                    found = None
+                    text = None
                 elif not line or line.isspace():
                     continue
                 else:
-                    found = line
+                    text = line
                 if skip:
                     skip -= 1
                 else:
-                    yield number, found
+                    yield number, text
 
     def _whole(self, body: bytes) -> Any:
         try:
             return decode(body)
         except Unreadable as unreadable:
             if self.lenient and unreadable.surrogate:
-                # The rest of the document is sound: each half pair becomes the replacement character, and counts.
-                mended, count = SURROGATES.subn(lambda found: rb"\ufffd" if found[1] else found[0], body)
-                self.damaged += sum(1 for found in SURROGATES.finditer(body) if found[1])
-                return decode(mended) if count else None
+                # The rest of the document is valid: each half pair becomes the replacement character and counts as
+                # damage.
+                repaired, count = SURROGATES.subn(lambda match: rb"\ufffd" if match[1] else match[0], body)
+                self.damaged += sum(1 for match in SURROGATES.finditer(body) if match[1])
+                return decode(repaired) if count else None
             problem = "the document ends too early: it was cut off." if unreadable.torn else str(unreadable)
-            remedy = (
-                "--lenient replaces it." if unreadable.surrogate else "A JSON document cannot be read in part: mend it."
-            )
+            remedy = "A JSON document cannot be read in part: repair it."
+            if unreadable.surrogate:
+                remedy = "--lenient replaces it."
             raise BadTranscript(self.path, unreadable.line, problem, remedy) from unreadable

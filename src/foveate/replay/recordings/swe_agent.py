@@ -1,8 +1,8 @@
-"""Reads SWE-agent trajectories (`.traj`): one JSON document with a `history` and a `trajectory`.
+"""Reader for SWE-agent trajectories (`.traj`): one JSON document with a `history` and a `trajectory`.
 
 With function calling, the history is a chat whose results name their calls in a list. Otherwise the model wrote its
-command into its text, and the harness answered as the user: then the system prompt, the demonstration and the task come
-from the history, and each step of the trajectory is a call to `shell`, under a made-up id, and its result.
+command into its text, and the program answered as the user. Then the system prompt, the demonstration and the task come
+from the history, and each step of the trajectory becomes a call to `shell`, with a made-up id, and its result.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .source import Sample, Source
 __all__ = ["READER"]
 
 
-class _Said(Struct, frozen=True):
+class _HistoryMessage(Struct, frozen=True):
     role: str
     content: Any = None
     tool_calls: list[dict[str, Any]] | None = None
@@ -49,9 +49,9 @@ def _read(source: Source) -> Recording:
     if any(value.get("tool_calls") for value in history):
         messages = tuple(_from_history(source, history))
     else:
-        first = next((place for place, value in enumerate(history) if value.get("role") == "assistant"), len(history))
+        end = next((place for place, value in enumerate(history) if value.get("role") == "assistant"), len(history))
         steps = items_of(document.get("trajectory"))
-        messages = (*_from_history(source, history[:first]), *_from_trajectory(source, steps))
+        messages = (*_from_history(source, history[:end]), *_from_trajectory(source, steps))
         counted["made-up ids"] = sum(len(entry.message.calls) for entry in messages)
     model = fields_of(document.get("info")).get("model")
     return Recording(source.path, READER.name, messages, str(model or ""), notes=notes_about(messages, counted))
@@ -66,12 +66,12 @@ def _from_history(source: Source, history: list[dict[str, Any]]) -> Iterator[Rec
     wire = OpenAIChat()
     for place, value in enumerate(history, 1):
         with source.guard(0, f"message {place} of the history"):
-            said = convert(value, _Said)
-            message: dict[str, Any] = {"role": said.role, "content": said.content}
-            if said.tool_calls:
-                message["tool_calls"] = said.tool_calls
-            if said.role == "tool":
-                message["tool_call_id"] = (said.tool_call_ids or [""])[0]
+            entry = convert(value, _HistoryMessage)
+            message: dict[str, Any] = {"role": entry.role, "content": entry.content}
+            if entry.tool_calls:
+                message["tool_calls"] = entry.tool_calls
+            if entry.role == "tool":
+                message["tool_call_id"] = (entry.tool_call_ids or [""])[0]
             for parsed in wire.parse(message):
                 yield Recorded(parsed, 0)
 
@@ -81,8 +81,8 @@ def _from_trajectory(source: Source, steps: list[Any]) -> Iterator[Recorded]:
         with source.guard(0, f"step {place} of the trajectory"):
             step = convert(value, _Step)
             action = (step.action or "").strip()
-            said = (step.thought if action else step.response) or step.response or ""
-            text = (Text(said.strip()),) if said.strip() else ()
+            text_value = (step.thought if action else step.response) or step.response or ""
+            text = (Text(text_value.strip()),) if text_value.strip() else ()
             call = (ToolCall(f"step-{place}", "shell", compact({"command": action})),) if action else ()
             if text or call:
                 yield Recorded(Message("assistant", (*text, *call)), 0, id=str(place))
