@@ -208,7 +208,7 @@ def test_other_clients_and_names_are_refused():
         openai_model("m", 7)  # type: ignore[arg-type]
     with pytest.raises(BadSetting, match="base_url="):
         openai_model("m", SimpleNamespace(chat=None), base_url="http://localhost/v1")  # type: ignore[arg-type]
-    with pytest.raises(BadSetting, match="Server 'mine' is unknown. Use one of: openai, google"):
+    with pytest.raises(BadSetting, match=r"Server 'mine' is unknown\. Use one of: openai, google"):
         openai_model("m", server="mine")
     for wrong in (" ", ""):
         with pytest.raises(BadSetting, match="model name must be a text"):
