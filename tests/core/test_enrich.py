@@ -6,11 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import EnrichedMessage, Media, Message, Text, ToolResult
-from foveate.core.enrich import own_message, retained_parts
+from foveate import Media, Message, Text, ToolResult
+from foveate.core.enrich import (
+    AdditionalContent,
+    EnrichedMessage,
+    display_parts,
+    enrich,
+    own_message,
+    persistent_parts,
+    retained_parts,
+)
 from foveate.core.stamps import Retention, Stamp
 from foveate.errors import BadMessage, BadSetting
-from foveate.plugins import AdditionalContent, display_parts, enrich, persistent_parts
 from foveate.testing import answer, say, system, user
 from foveate.types import PartRetention
 

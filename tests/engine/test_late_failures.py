@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from foveate import Conversation, Damaged, StoreError
+from foveate import Conversation, StoreError
 from foveate.core.edits import Hide, Target
 from foveate.engine import state
+from foveate.errors import Damaged
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import agent_run, answer, call, say, text_of, user
