@@ -1,5 +1,5 @@
-"""The pure core: values, history, edits, projection, rules and plans.
+"""Pure values and functions: history, edits, projection, rules and plans.
 
-Nothing in here does I/O, reads a clock or awaits. It imports the standard library and `msgspec`, and nothing of
-foveate but `foveate.errors`.
+The core does no I/O, reads no clock and awaits nothing. It imports the standard library, `msgspec` and
+`foveate.errors`.
 """

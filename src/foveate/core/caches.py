@@ -1,7 +1,7 @@
-"""Functions that remember what they were asked, and whatever else keeps texts only to be quick.
+"""Caches of values derived from texts, registered so that an erasure can clear them.
 
-What was erased must not live on in a cache, wherever that is held, so each is noted here when it is made. Each is
-bounded by itself. Emptying one costs time, the next time, and changes nothing.
+An erased text must not survive in a cache. Each cache registers itself here when it is created. Each cache limits its
+own size. Clearing a cache costs time at the next use and changes no result.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ R = TypeVar("R")
 
 
 class Cache(Protocol):
-    """Whatever keeps what it worked out from texts."""
+    """An object that caches values derived from texts."""
 
     def cache_clear(self) -> None:
-        """Let go of all of it."""
+        """Remove all cached values."""
         ...
 
 
 _noted: dict[int, ReferenceType[Cache]] = {}
-"""By identity. A plain dictionary: what is added by one thread while another one reads it all disturbs nobody."""
+"""By identity. A plain dictionary: one thread can add an entry while another thread iterates over a copy."""
 
 
 def cached(size: int) -> Callable[[Callable[..., R]], _lru_cache_wrapper[R]]:
-    """A function that remembers its newest `size` answers, until `clear_caches`. For what is made of messages; what is
-    made
-    of settings alone may use `functools.cache`.
+    """Return a decorator that caches the newest `size` results of a function until `clear_caches`.
+
+    Use it for functions of messages. Functions of settings may use `functools.cache`.
     """
 
     def decorated(function: Callable[..., R]) -> _lru_cache_wrapper[R]:
@@ -46,13 +46,13 @@ def cached(size: int) -> Callable[[Callable[..., R]], _lru_cache_wrapper[R]]:
 
 
 def register(remembering: Cache) -> None:
-    """Let it be emptied by `clear_caches`, as long as it lives."""
+    """Let `clear_caches` clear this cache as long as it exists."""
     key = id(remembering)
     _noted[key] = ref(remembering, lambda _: _noted.pop(key, None))
 
 
 def clear_caches() -> None:
-    """Empty all that was noted."""
+    """Clear all registered caches."""
     for noted in list(_noted.values()):
         remembering = noted()
         if remembering is not None:

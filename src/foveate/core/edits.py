@@ -1,10 +1,10 @@
-"""The closed union of edits: every way in which the *view* of a conversation can change.
+"""Edits of the *view*, and the journal records that hold them.
 
-An edit never touches the history. It names messages by id, never by position, so that it means the same after any
-later append, edit or fork. What it names but this conversation does not have, it leaves alone.
+An edit never changes the history. It names messages by id, never by position, so its meaning survives any later append,
+edit or fork. An edit ignores ids that the conversation does not have.
 
-A plan is committed as one record, or not at all. Edits are numbered from 1 over the whole journal, so that an edit
-can be named (`why`, `undo`) for ever. Records are chained by hash like the messages are (`ids.record_id`).
+A plan is committed as one record or not at all. Edits are numbered from 1 over the whole journal, so `why` and `undo`
+can name any edit. Records form a hash chain like the messages (`ids.record_id`).
 """
 
 from __future__ import annotations
@@ -36,129 +36,164 @@ __all__ = [
 ]
 
 Path = tuple[int, ...]
-"""Where in a message: `()` the whole of it, `(i,)` its part i, `(i, j)` part j inside the tool result that is part
-i.
-"""
+"""A place in a message: `()` is the whole message, `(i,)` its part i, `(i, j)` part j of the tool result in part i."""
 
 
 class Target(Struct, frozen=True, gc=False, tag="at", array_like=True):
     """A message, or one part of it."""
 
     message: str
+    """Id of the message."""
     path: Path = ()
+    """The part; `()` is the whole message."""
 
 
 class Span(Struct, frozen=True, gc=False, tag="span", array_like=True):
-    """A run of messages along the history, both ends included."""
+    """A range of messages along the history, both ends included."""
 
     first: str
+    """Id of the first message."""
     last: str
+    """Id of the last message."""
 
 
 class Replace(Struct, frozen=True, gc=False, tag="replace", omit_defaults=True):
-    """Show other content in a part's place. The part keeps its kind, call id and state; media may become text.
+    """Show other content in place of a part. The part keeps its kind, call id and state; media may become text.
 
-    On a tool call the content is one Text holding the new arguments, which must be a JSON object.
+    For a tool call the content is one Text with the new arguments, which must be a JSON object.
     """
 
     target: Target
+    """The part to replace."""
     content: tuple[Text | Media, ...]
+    """The content to show."""
     policy: str = ""
+    """The policy that made the edit; "" for an edit by hand."""
     reason: str = ""
+    """Why the edit was made."""
     tokens_before: int = 0
+    """Tokens of the message before the edit."""
     tokens_after: int = 0
+    """Tokens of the message after the edit."""
     expandable: bool = True
-    """Whether the model may have the original back."""
+    """Whether the model may expand the original."""
     by: str = ""
-    """Who wrote the content, where a summarizer did and said so."""
+    """The author of the content, if a summarizer reported it."""
     refused: tuple[str, ...] = ()
-    """Why summarizers that were asked before did not do, each as `who: why`."""
+    """Why earlier summarizers failed, each as `name: reason`."""
     erased: str = ""
-    """Hash of content, reason and refusals where they were erased with the message they stood for."""
+    """Hash of content, reason and refusals, if these were erased together with the message."""
 
 
 class Hide(Struct, frozen=True, gc=False, tag="hide", omit_defaults=True):
     """Show nothing of a part, a message or a span."""
 
     target: Target | Span
+    """The part, message or span to hide."""
     policy: str = ""
+    """The policy that made the edit; "" for an edit by hand."""
     reason: str = ""
+    """Why the edit was made."""
     tokens_before: int = 0
+    """Tokens of the target before the edit."""
     tokens_after: int = 0
+    """Tokens of the target after the edit."""
 
 
 class Summarize(Struct, frozen=True, gc=False, tag="summarize", omit_defaults=True):
-    """Show one text in place of a span. Summaries inside the span vanish with it."""
+    """Show one text in place of a span. Summaries inside the span disappear with it."""
 
     span: Span
+    """The messages that the text replaces."""
     text: str
+    """The summary."""
     policy: str = ""
+    """The policy that made the edit; "" for an edit by hand."""
     reason: str = ""
+    """Why the edit was made."""
     tokens_before: int = 0
+    """Tokens of the span before the edit."""
     tokens_after: int = 0
+    """Tokens of the span after the edit."""
     keep: tuple[str, ...] = ()
-    """Ids of messages in the span that stay as they are shown, such as a call that still runs."""
+    """Ids of messages in the span that stay visible, such as a call that is still running."""
     by: str = ""
-    """Who wrote the text, where a summarizer did and said so."""
+    """The author of the text, if a summarizer reported it."""
     refused: tuple[str, ...] = ()
-    """Why summarizers that were asked before did not do, each as `who: why`."""
+    """Why earlier summarizers failed, each as `name: reason`."""
     erased: str = ""
-    """Hash of text, reason and refusals where they were erased with a message they told of."""
+    """Hash of text, reason and refusals, if these were erased together with a message of the span."""
     outlives: bool = False
-    """Whether it stands although originals of its span are erased: it was made after that, or a view showed it when
-    they went because of their age.
+    """Whether the summary stays although originals of its span are erased. True if it was made after the erasure, or if
+    a view showed it when retention erased them.
     """
 
 
 class Restore(Struct, frozen=True, gc=False, tag="restore", omit_defaults=True):
-    """Show the originals again: of the targets named, or of everything that the edits with these numbers changed."""
+    """Show originals again: the named targets, or everything that the edits with these numbers changed."""
 
     targets: tuple[Target | Span, ...] = ()
+    """The parts, messages and spans to restore."""
     edits: tuple[int, ...] = ()
+    """Numbers of the edits to cancel."""
     policy: str = ""
+    """The policy that made the edit; "" for an edit by hand."""
     reason: str = ""
+    """Why the edit was made."""
     tokens_before: int = 0
+    """Tokens before the edit."""
     tokens_after: int = 0
+    """Tokens after the edit."""
 
 
 class Pin(Struct, frozen=True, gc=False, tag="pin", omit_defaults=True):
     """Keep a message, or one part of it, as it is now: no policy may shrink or hide it."""
 
     target: Target
+    """The message or part to keep."""
     policy: str = ""
+    """The policy that made the edit; "" for an edit by hand."""
     reason: str = ""
+    """Why the edit was made."""
 
 
 class Unpin(Struct, frozen=True, gc=False, tag="unpin", omit_defaults=True):
-    """Take a pin back."""
+    """Remove a pin."""
 
     target: Target
+    """The pinned message or part."""
     policy: str = ""
+    """The policy that made the edit; "" for an edit by hand."""
     reason: str = ""
+    """Why the edit was made."""
 
 
 TaskState = Literal["pending", "done", "failed", "skipped"]
 
 
 class Task(Struct, frozen=True, gc=False, tag="task", omit_defaults=True):
-    """How a compaction stands. It changes nothing of the view: it is the memory of what was tried.
+    """The state of a compaction. It changes nothing in the view: it records attempts.
 
-    `pending` is written before a model is asked, so that an attempt counts even if the process ends in the middle of
-    it; `done` together with the summary; `failed` with the reason; `skipped` where there was nothing to compact.
+    `pending` is written before the summarizer is called, so an attempt counts even if the process dies. `done` is
+    written together with the summary, `failed` with the reason, and `skipped` if there was nothing to compact.
     """
 
     policy: str
+    """The policy that compacts."""
     state: TaskState
+    """The state of the attempt."""
     attempt: int = 1
-    """Number of this attempt, from 1, since the last success."""
+    """Number of this attempt since the last success, from 1."""
     turn: int = 0
-    """The model call that it was made for."""
+    """The model call that the attempt belongs to."""
     span: Span | None = None
+    """The messages to compact; None if they are unknown."""
     reason: str = ""
+    """Why the attempt failed or was skipped."""
     seen: int = 0
-    """Position of the newest message that was shown."""
+    """Position of the newest visible message."""
     asked: int = 0
-    """Tokens of what a model was asked to read: a further attempt asks for no more."""
+    """Tokens that the summarizer had to read. A further attempt requests no more."""
 
 
 INTERRUPTED = "interrupted calls"
@@ -168,7 +203,7 @@ Edit = Replace | Hide | Summarize | Restore | Pin | Unpin | Task
 
 
 def named_messages(edits: Iterable[Edit]) -> list[str]:
-    """Ids of all messages that these edits name, each once, in order."""
+    """Return the ids of all messages that these edits name, each once, in order."""
     named: list[str] = []
     for edit in edits:
         match edit:
@@ -186,42 +221,47 @@ def named_messages(edits: Iterable[Edit]) -> list[str]:
 
 
 def paths_overlap(one: Path, other: Path) -> bool:
-    """Whether one of two paths leads through the other: then neither shows its original unless both do."""
+    """Return whether one path leads through the other, so that edits at both affect each other."""
     return one[: len(other)] == other or other[: len(one)] == one
 
 
 def path_of(edit: Edit) -> Path:
-    """Where in its message an edit is made."""
+    """Return the place in its message that an edit changes."""
     target = getattr(edit, "target", None)
     return target.path if isinstance(target, Target) else ()
 
 
 class Record(Struct, frozen=True, omit_defaults=True):
-    """What one commit did to the view."""
+    """One commit to the journal."""
 
     first: int
-    """Number of its first edit; the others follow."""
+    """Number of its first edit. The other edits follow."""
     edits: tuple[Edit, ...]
+    """The edits, in order."""
     turn: int
     """The first model call that sees the change."""
     time: int
     """Milliseconds since 1970, by the conversation's clock."""
     tip: str
-    """Id of the newest message when it was planned: what came later is not covered by it."""
+    """Id of the newest message when the record was planned. The record does not cover later messages."""
     position: int
     """Position of that message."""
     tokens_before: int = 0
+    """Tokens of the view before the commit."""
     tokens_after: int = 0
+    """Tokens of the view after the commit."""
     bytes_before: int = 0
+    """Bytes of the view before the commit."""
     bytes_after: int = 0
+    """Bytes of the view after the commit."""
     author: str = ""
-    """`plan` where policies made it, otherwise the call that did: `expand`, `pin`, `undo`, `edit`, ..."""
+    """`plan` for edits of policies, otherwise the call: `expand`, `pin`, `undo`, `edit`, ..."""
 
     @property
     def last(self) -> int:
-        """Number of its last edit."""
+        """Return the number of its last edit."""
         return self.first + len(self.edits) - 1
 
     def numbered(self) -> Iterator[tuple[int, Edit]]:
-        """Its edits, each with its number."""
+        """Return its edits, each with its number."""
         return enumerate(self.edits, self.first)

@@ -1,7 +1,7 @@
-"""Handles: the short stable names that placeholders show and `expand` takes.
+"""Handles: the short stable names in placeholders that `expand` takes.
 
-`m12` is the twelfth message of a conversation, `m12.1` its first part, `m12.1.2` the second part of the tool result
-that is its first part, `m3-m17` a run of messages. A message never changes its place, so a handle never changes its
+`m12` is the twelfth message of a conversation, `m12.1` its first part, `m12.1.2` the second part of the tool result in
+its first part, and `m3-m17` a range of messages. A message never changes its position, so a handle never changes its
 meaning.
 """
 
@@ -21,21 +21,21 @@ _QUOTED = re.compile(r"^m([0-9]+)(?:\.[0-9]+)* \(turn ", re.MULTILINE)
 
 
 class Handle(Struct, frozen=True):
-    """What a handle names: positions first..last, and where only one, the path of a part in it."""
+    """The meaning of a handle: positions first to last and, for a single message, the path of a part."""
 
     first: int
     last: int
     path: Path = ()
 
     def __str__(self) -> str:
-        """The handle as placeholders write it."""
+        """Return the handle as placeholders write it."""
         if self.last > self.first:
             return f"m{self.first}-m{self.last}"
         return ".".join([f"m{self.first}", *(str(index + 1) for index in self.path)])
 
 
 def parse_handle(text: str) -> Handle:
-    """Read a handle. Raises UnknownHandle where the text is none."""
+    """Parse a handle. Raises UnknownHandle if the text is not a handle."""
     match = _SHAPE.fullmatch(text.strip()) if isinstance(text, str) else None
     if not match:
         raise UnknownHandle(str(text), "A handle looks like m12, m12.1 or m3-m17.")
@@ -47,5 +47,5 @@ def parse_handle(text: str) -> Handle:
 
 
 def quoted_positions(said: str) -> set[int]:
-    """Positions of the messages that the result of a search quotes: it names each at the beginning of a line."""
+    """Return the positions of messages that a search result quotes. It names each at the beginning of a line."""
     return {int(position) for position in _QUOTED.findall(said)}

@@ -1,12 +1,12 @@
-"""Identity: what a message, a stamp and a journal record are called.
+"""Ids of messages, stamps and journal records.
 
-All three are chains. A message's id is a tagged hash of *the hash of its body* and its parent's id: so the same
-words after the same past have the same id everywhere, and a chain stays verifiable after a body was erased. Stamps
-and journal records are chained alike, apart from the messages, so that a fact of one conversation never changes
-what was said; of texts in them it is the hash that is hashed (`redacted_form.py`), so that they can be erased too.
+Each kind forms a hash chain. A message id is a tagged hash of *the hash of its body* and the id of its parent. Equal
+messages after an equal past have equal ids, and the chain stays verifiable after a body is erased. Stamps and journal
+records form chains of their own, so a fact about one conversation never changes a message id. Their chains cover only
+the hashes of texts (`redacted_form.py`), so these texts can be erased too.
 
-Hashes are BLAKE2b, 20 bytes, in hex, with the purpose as BLAKE2's `person`, so that one kind can never pass for
-another.
+Hashes are BLAKE2b with 20 bytes, in hex. The BLAKE2 parameter `person` holds the purpose, so a hash of one kind never
+equals a hash of another kind.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hashlib import blake2b
 __all__ = ["NO_PARENT", "body_hash", "legacy_record_id", "message_id", "record_id", "seal"]
 
 NO_PARENT = ""
-"""The id before the first one of any chain."""
+"""The parent of the first element of every chain."""
 
 
 def _tagged(tag: bytes, *pieces: bytes) -> str:
@@ -27,25 +27,31 @@ def _tagged(tag: bytes, *pieces: bytes) -> str:
 
 
 def body_hash(body: bytes) -> str:
-    """The hash of a message's canonical bytes (`wire.encode_message`)."""
+    """Return the hash of a message's canonical bytes (`wire.encode_message`)."""
     return _tagged(b"foveate body 1", body)
 
 
 def message_id(parent: str, body: str) -> str:
-    """The id of the message whose body hashes to `body`, said after the message `parent`."""
+    """Return the id of the message with body hash `body` after the message `parent`."""
     return _tagged(b"foveate msg 1", bytes.fromhex(parent), bytes.fromhex(body))
 
 
 def seal(parent: str, message: str, stamp: bytes) -> str:
-    """The link of the chain of stamps for `message`, after the link `parent`. `stamp`: its outline."""
+    """Return the link of the stamp chain for `message` after the link `parent`.
+
+    `stamp`: its redacted form (`redacted_form.redacted_stamp`).
+    """
     return _tagged(b"foveate stamp 1", bytes.fromhex(parent), bytes.fromhex(message), stamp)
 
 
 def record_id(parent: str, outline: bytes) -> str:
-    """The id of a journal record with this outline (`outlines.redacted_record`), after the record `parent`."""
+    """Return the id of a journal record after the record `parent`.
+
+    `redacted`: its redacted form (`redacted_form.redacted_record`).
+    """
     return _tagged(b"foveate edit 2", bytes.fromhex(parent), outline)
 
 
 def legacy_record_id(parent: str, body: bytes) -> str:
-    """The id that a record with these canonical bytes had before records had outlines. Still verified, never made."""
+    """Return the id that early versions gave to a record with these canonical bytes. It is verified, never created."""
     return _tagged(b"foveate edit 1", bytes.fromhex(parent), body)

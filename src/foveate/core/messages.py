@@ -1,15 +1,13 @@
-"""What was said: messages and their parts, as frozen values.
+"""Messages and their parts, as frozen values.
 
-No id, time or count is in here: whoever stores or counts adds that (see `stamps.py` and `ids.py`). A part that came
-from a provider keeps the fields this model does not know in `extra`, as the JSON text they arrived in; only the
-format they came from writes them out again.
+A message holds no id, time or count: stamps (`stamps.py`) and ids (`ids.py`) add these. A part from a provider keeps
+unknown fields in `extra`, as the JSON text in which they arrived. Only the format they came from writes them again.
 
-One convention makes everything else simple: *a message holds at most one tool result*, and then nothing else.
-Formats whose wire shape packs several results (and text) into one message unpack them when they parse and pack them
-again when they render.
+One convention keeps the rest simple: *a message holds at most one tool result*, and then no other part. Some formats
+pack several results and text into one message. These formats unpack when they parse and pack when they render.
 
-Values hold only values and can never be part of a cycle, so the collector need not look at them (`gc=False` here and
-in the files beside): on a long view that would take as much time as all else in a turn.
+These values can never be part of a reference cycle, so the garbage collector skips them (`gc=False`, also in other
+modules of the core). On a long view, collecting them would take as much time as the rest of a turn.
 """
 
 from __future__ import annotations
@@ -46,64 +44,75 @@ class Extra(Struct, frozen=True, gc=False, array_like=True):
     """Fields of a provider's message or block that this model does not know."""
 
     format: str
-    """The format they came from, and the only one they return to."""
+    """The format they came from. They return only to this format."""
     fields: str
-    """A JSON object, as text, exactly as it arrived (compact if it arrived as Python values)."""
+    """A JSON object as text, exactly as it arrived (compact if it arrived as Python values)."""
 
 
 class Text(Struct, frozen=True, gc=False, tag="text", omit_defaults=True):
-    """Plain text, from anybody."""
+    """Plain text."""
 
     text: str
+    """The text itself."""
     extra: Extra | None = None
+    """Unknown fields of the provider's block."""
 
 
 class Media(Struct, frozen=True, gc=False, tag="media", omit_defaults=True):
     """An image, a document or a sound."""
 
     mime: str
-    """For example `image/png`. Empty where the provider was not told."""
+    """The media type, for example `image/png`. Empty if it is unknown."""
     source: Literal["base64", "url", "file"]
+    """The meaning of `data`: base64 text, a URL, or a file id of the provider."""
     data: str
-    """The base64 text, the URL or the provider's file id, as `source` says."""
+    """The base64 text, the URL or the file id."""
     name: str = ""
+    """A file name, if known."""
     extra: Extra | None = None
+    """Unknown fields of the provider's block."""
 
     @property
     def is_image(self) -> bool:
+        """Return whether this is an image. Media of an unknown type count as images."""
         return self.mime.startswith("image/") or not self.mime
 
 
 class Reasoning(Struct, frozen=True, gc=False, tag="reasoning", omit_defaults=True):
-    """What the model thought. Bound to the call it led to, and often signed by the provider."""
+    """The model's reasoning. It is bound to the call it led to, and often signed by the provider."""
 
     text: str = ""
+    """The readable text."""
     signature: str = ""
-    """The provider's signature over `text`; without it most providers refuse to take the block back."""
+    """The provider's signature over `text`. Most providers refuse reasoning without it."""
     encrypted: str = ""
-    """An opaque payload in place of readable text (redacted thinking, encrypted reasoning)."""
+    """An opaque payload instead of readable text (redacted thinking, encrypted reasoning)."""
     format: str = ""
-    """The format it came from: another provider's reasoning is kept in the history and dropped on rendering."""
+    """The format it came from. The history keeps reasoning of other providers, and rendering drops it."""
     extra: Extra | None = None
+    """Unknown fields of the provider's block."""
 
 
 class ToolCall(Struct, frozen=True, gc=False, tag="tool_call", omit_defaults=True):
     """A request of the model to run a tool."""
 
     call_id: str
+    """The provider's id of the call. The result repeats it."""
     name: str
+    """The tool."""
     arguments: str = "{}"
-    """JSON text, byte for byte as the provider sent it where it sends text."""
+    """JSON text, byte for byte as the provider sent it if it sends text."""
     extra: Extra | None = None
+    """Unknown fields of the provider's block."""
 
 
 class Opaque(Struct, frozen=True, gc=False, tag="opaque", omit_defaults=True):
-    """A block of a kind this model does not know. It returns, byte-equal, to the format it came from and to no
-    other.
-    """
+    """A block of a kind that this model does not know. It returns, byte-equal, only to the format it came from."""
 
     format: str
+    """The format it came from."""
     kind: str
+    """The provider's name of the kind."""
     body: str
     """The whole block as JSON text."""
 
@@ -112,18 +121,22 @@ Content = Text | Media | Opaque
 
 
 class ToolResult(Struct, frozen=True, gc=False, tag="tool_result", omit_defaults=True):
-    """What a tool answered. `call_id` names the ToolCall it answers."""
+    """The result of a tool. `call_id` names the ToolCall it answers."""
 
     call_id: str
+    """Id of the call it answers."""
     content: tuple[Content, ...] = ()
+    """The parts of the result, in order."""
     state: State = "ok"
+    """Whether the tool succeeded, failed or was interrupted."""
     name: str = ""
-    """The tool, where the format repeats it."""
+    """The tool, if the format repeats its name."""
     extra: Extra | None = None
+    """Unknown fields of the provider's block."""
 
     @property
     def text(self) -> str:
-        """The readable text of the result, its parts joined by newlines."""
+        """Return the readable text of the result, its parts joined by newlines."""
         return "\n".join(part.text for part in self.content if isinstance(part, Text))
 
 
@@ -131,39 +144,45 @@ Part = Text | Media | Reasoning | ToolCall | ToolResult | Opaque
 
 
 class Message(Struct, frozen=True, gc=False, omit_defaults=True):
-    """One thing somebody said: a role and an ordered tuple of parts."""
+    """One message of a conversation: a role and an ordered tuple of parts."""
 
     role: Role
+    """The author: `system`, `user`, `assistant` or `tool`."""
     parts: tuple[Part, ...] = ()
+    """The content, in order."""
     name: str = ""
-    """The speaker's name, where a format carries one."""
+    """The author's name, if a format carries one."""
     extra: Extra | None = None
+    """Unknown fields of the provider's message."""
 
     @property
     def text(self) -> str:
-        """The readable text of the message and of its tool result, parts joined by newlines; no reasoning, no calls."""
+        """Return the readable text of the message and its tool result, parts joined by newlines, without reasoning and
+        calls.
+        """
         return "\n".join(part.text for part in self.parts if isinstance(part, Text | ToolResult))
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
+        """Return the tool calls of the message."""
         return tuple(part for part in self.parts if isinstance(part, ToolCall))
 
     @property
     def result(self) -> ToolResult | None:
-        """The tool result this message carries, if it carries one."""
+        """Return the tool result of this message, or None."""
         if self.role == "tool" and self.parts and isinstance(self.parts[0], ToolResult):
             return self.parts[0]
         return None
 
     @property
     def has_content(self) -> bool:
-        """Whether there is a text that is not blank, or media, for anybody to read."""
+        """Return whether the message has media or a text that is not blank."""
         return any(
             isinstance(part, Media) or (isinstance(part, Text) and bool(part.text.strip())) for part in self.parts
         )
 
     def media(self) -> Iterator[Media]:
-        """Every image, document and sound, those inside a tool result too."""
+        """Yield every image, document and sound, including those in a tool result."""
         for part in self.parts:
             if isinstance(part, Media):
                 yield part
@@ -172,21 +191,21 @@ class Message(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 def system(text: str) -> Message:
-    """A system prompt."""
+    """Return a system prompt."""
     return Message("system", (Text(text),))
 
 
 def user(text: str, *media: Media) -> Message:
-    """Something the user said, with what was attached."""
+    """Return a user message with attached media."""
     return Message("user", (Text(text), *media))
 
 
 def assistant(text: str = "", *calls: ToolCall, reasoning: Reasoning | None = None) -> Message:
-    """An answer of the model: reasoning, text and calls, each where given, in this order."""
+    """Return a message of the model: reasoning, text and calls, in this order."""
     said: tuple[Part, ...] = (Text(text),) if text else ()
     return Message("assistant", ((reasoning,) if reasoning else ()) + said + calls)
 
 
 def tool_result(call_id: str, text: str, *media: Media, state: State = "ok", name: str = "") -> Message:
-    """The answer to one call."""
+    """Return the result of one call."""
     return Message("tool", (ToolResult(call_id, (Text(text), *media), state, name),))

@@ -1,7 +1,8 @@
-"""What a provider or model demands of a view, as data. A profile is an argument of every rendering and every check.
+"""Requirements of providers and models, as data.
 
-The windows table is deliberately small and overridable by keyword; the sources are the providers' model pages, the data
-of `genai-prices` and what servers say when they refuse, as of November 2026.
+Every rendering and every check takes a profile as an argument. The table of windows is deliberately small, and a
+keyword overrides it. Its sources are the providers' model pages, the data of `genai-prices` and the errors of servers,
+as of November 2026.
 """
 
 from __future__ import annotations
@@ -13,36 +14,36 @@ __all__ = ["PROFILES", "WINDOWS", "Profile", "profile_for", "window_of"]
 
 
 class Profile(Struct, frozen=True):
-    """The demands of one provider's API."""
+    """The requirements of one provider's API."""
 
     format: str
     """Name of the wire format."""
     user_first: bool = False
-    """The first message that is not a system prompt must be a user's (Anthropic)."""
+    """The first message after the system prompts must be a user's (Anthropic)."""
     unique_call_ids: bool = False
-    """A call id may be used once in a request (Anthropic: `tool_use` ids must be unique)."""
+    """A request may use a call id only once (Anthropic: `tool_use` ids must be unique)."""
     plain_call_ids: bool = False
-    """Call ids may hold letters, digits, `_` and `-` only (Anthropic)."""
+    """Call ids may contain only letters, digits, `_` and `-` (Anthropic)."""
     max_tool_name: int = 64
-    """Longest name of a called tool; other characters than letters, digits, `_` and `-` are refused by both."""
+    """Longest tool name. Both providers refuse characters other than letters, digits, `_` and `-`."""
     refuses_trailing_space: bool = False
     """An assistant's text may not end in white space (Anthropic refuses it in the last message)."""
     calls_last: bool = False
-    """Nothing may stand behind an assistant's calls but their results (Anthropic)."""
+    """Only results may follow an assistant's calls (Anthropic)."""
     signed_reasoning: bool = False
-    """Reasoning is taken back only with its signature or encrypted payload (Anthropic)."""
+    """Reasoning needs its signature or encrypted payload (Anthropic)."""
     binds_reasoning: bool = False
-    """Reasoning is checked against everything before it: after an edit, all later reasoning must go (since Fable
-    5.1).
+    """The provider checks reasoning against everything before it. After an edit, all later reasoning must be removed
+    (since Fable 5.1).
     """
     media_in_results: bool = True
-    """Tool results may hold images (OpenAI chat completions: text only)."""
+    """Tool results may contain images (OpenAI chat completions: text only)."""
     max_bytes: int = 32_000_000
     """Largest request body (Anthropic: 32 MB)."""
     max_images: int = 20
-    """Images a request may hold at full size (Anthropic halves the allowed dimensions above 20)."""
+    """Images that a request may contain at full size (Anthropic halves the allowed dimensions above 20)."""
     strict: bool = False
-    """Refuses unknown keys in messages, so they are dropped (strict gateways)."""
+    """The server refuses unknown keys in messages, so rendering drops them (strict gateways)."""
 
 
 PROFILES: dict[str, Profile] = {
@@ -60,8 +61,9 @@ PROFILES: dict[str, Profile] = {
 }
 PROFILES["openai_chat"] = PROFILES["openai"]
 
-# Prefix of a model's name -> window in tokens. The longest matching prefix wins. Where a provider limits the prompt
-# apart from the answer (OpenAI, from GPT-5 on: 272,000 of 400,000, and 922,000 of 1,050,000), it is the prompt's limit.
+# Prefix of a model's name -> window in tokens. The longest matching prefix wins. If a provider limits the prompt
+# separately from the answer (OpenAI since GPT-5: 272,000 of 400,000, and 922,000 of 1,050,000), this is the limit of
+# the prompt.
 WINDOWS: dict[str, int] = {
     "claude-": 200_000,
     "claude-fable-": 1_000_000,
@@ -116,9 +118,9 @@ _BINDING = ("claude-fable-5-1", "claude-fable-5-2", "claude-opus-5-5", "claude-s
 
 
 def window_of(model: str) -> int | None:
-    """The model's window in tokens, or None if this table does not know it.
+    """Return the model's window in tokens, or None if this table does not know the model.
 
-    `model` may be said as its server names it (`anthropic/claude-haiku-4-5`), and with the provider before a colon.
+    `model` may have the server's path (`anthropic/claude-haiku-4-5`) and a provider with a colon in front.
     """
     model = _bare(model)
     known = [prefix for prefix in WINDOWS if model.startswith(prefix)]
@@ -126,7 +128,7 @@ def window_of(model: str) -> int | None:
 
 
 def profile_for(format: str, model: str = "") -> Profile:
-    """The profile of a format's own provider, adjusted to the model. Raises KeyError for an unknown format."""
+    """Return the profile of a format's own provider, adjusted to the model. Raises KeyError for an unknown format."""
     profile = PROFILES[format]
     if _bare(model).startswith(_BINDING):
         return replace(profile, binds_reasoning=True)
@@ -134,9 +136,10 @@ def profile_for(format: str, model: str = "") -> Profile:
 
 
 def _bare(model: str) -> str:
-    """The name of a model alone: `claude-haiku-4-5` of `openrouter:anthropic/claude-haiku-4-5`."""
+    """Return the bare model name: `claude-haiku-4-5` of `openrouter:anthropic/claude-haiku-4-5`."""
     provider, colon, rest = model.partition(":")
-    if colon and not provider.startswith(tuple(WINDOWS)):  # `gpt-oss:20b` is a name with its size behind it.
+    if colon and not provider.startswith(tuple(WINDOWS)):  # In `gpt-oss:20b` the size follows the name.
         model = rest
     model = model.rpartition("/")[2]
-    return model.replace(".", "-") if model.startswith("claude-") else model  # As some servers write its version.
+    # Some servers write the version with a dot.
+    return model.replace(".", "-") if model.startswith("claude-") else model

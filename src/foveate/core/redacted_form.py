@@ -1,8 +1,9 @@
-"""Outlines: what the chains of stamps and records are hashed over. All facts, and of what was said only its hash.
+"""Redacted forms of stamps and records: all facts, and hashes in place of texts.
 
-A text that stands for a message in the view is derived from what was said there, and so is what an application noted
-of it: when the message is erased, these go too. Their hashes stay, so that the chains stay verifiable, with each fact
-about what was done. What is erased holds its hash in its own place, and its outline is the same as before.
+The hash chains of stamps and records cover the redacted form. A text in an edit is derived from messages, and an
+application's metadata may be too. When a message is erased, these texts are erased with it, and their hashes remain. So
+the chains stay verifiable, with every fact about the operations. An erased value holds its hash in place of the text,
+and its redacted form is the same as before.
 """
 
 from __future__ import annotations
@@ -20,32 +21,32 @@ from .stamps import Stamp
 __all__ = ["ERASED", "erased_edit", "erased_stamp", "is_erased", "redacted_record", "redacted_stamp"]
 
 ERASED = "[erased]"
-"""Stands in a view where the text that was shown has been erased."""
+"""The text that a view shows in place of an erased text."""
 _MARK = "#"
-"""What the hash of erased facts of an application begins with, where else their JSON object stands."""
+"""Prefix of the hash in erased metadata. Other metadata is a JSON object."""
 
 
 def redacted_record(record: Record) -> bytes:
-    """What a record's id is made of: the same for the record as it was committed and with its texts erased."""
+    """Return the bytes that a record's id covers: equal before and after its texts are erased."""
     return wire.encode_record(replace(record, edits=tuple(map(erased_edit, record.edits))))
 
 
 def redacted_stamp(stamp: Stamp) -> bytes:
-    """What a stamp's seal is made of: the same with and without an application's own facts."""
+    """Return the bytes that a stamp's seal covers: equal with and without the application's metadata."""
     if not stamp.metadata or stamp.metadata.startswith(_MARK):
         return wire.encode_stamp(stamp)
     return wire.encode_stamp(erased_stamp(stamp))
 
 
 def erased_stamp(stamp: Stamp) -> Stamp:
-    """The stamp without the application's own facts, but for their hash."""
+    """Return the stamp with a hash in place of the application's metadata."""
     if not stamp.metadata or stamp.metadata.startswith(_MARK):
         return stamp
     return replace(stamp, metadata=_MARK + _hash(stamp.metadata.encode("utf-8", "surrogatepass")))
 
 
 def erased_edit(edit: Edit) -> Edit:
-    """The edit without the texts that were written for it, but for their hash; an edit that has none as it is."""
+    """Return the edit with a hash in place of its texts. An edit without texts is returned unchanged."""
     match edit:
         case Replace() | Summarize() if edit.erased:
             return edit
@@ -58,7 +59,7 @@ def erased_edit(edit: Edit) -> Edit:
 
 
 def is_erased(edit: Edit) -> bool:
-    """Whether the texts of this edit have been erased."""
+    """Return whether the texts of this edit are erased."""
     return isinstance(edit, Replace | Summarize) and bool(edit.erased)
 
 
@@ -66,7 +67,7 @@ def _hash_of(edit: Replace | Summarize) -> str:
     said = edit.content if isinstance(edit, Replace) else edit.text
     try:
         return _hash(msgspec.json.encode((said, edit.reason, edit.refused)))
-    except UnicodeEncodeError:  # Half of a surrogate pair: such an edit is refused where it is encoded.
+    except UnicodeEncodeError:  # Half of a surrogate pair. Encoding refuses such an edit.
         return _hash(repr((said, edit.reason, edit.refused)).encode("utf-8", "surrogatepass"))
 
 

@@ -1,7 +1,7 @@
-"""How large a message is: tokens by a counter of text, bytes of its canonical form, images.
+"""Sizes of messages: tokens and images.
 
-A counter counts text. What is not text is estimated here, the same for every counter: an image as 1,600 tokens (the
-cap of Claude's formula at full size, and about two tiles more than GPT's), a document by its bytes.
+A counter counts text. This module estimates other content the same way for every counter: an image as 1,600 tokens (the
+maximum of Claude's formula at full size, and about two tiles more than GPT's), a document by its bytes.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from .messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, T
 __all__ = ["IMAGE_TOKENS", "MESSAGE_TOKENS", "estimate", "images_of", "tokens_of"]
 
 MESSAGE_TOKENS = 4
-"""What every message costs besides its content."""
+"""Tokens of every message in addition to its content."""
 
 IMAGE_TOKENS = 1_600
 
 
 def estimate(text: str) -> int:
-    """Tokens of a text as a quarter of its characters, rounded up: the counter that needs nothing."""
+    """Return the tokens of a text as a quarter of its characters, rounded up. This counter needs no package."""
     return (len(text) + 3) // 4
 
 
 def tokens_of(message: Message, count: Callable[[str], int] = estimate) -> int:
-    """Tokens of a whole message by this counter of text."""
+    """Return the tokens of a whole message by this counter of text."""
     return MESSAGE_TOKENS + sum([_part_tokens(part, count) for part in message.parts])
 
 
 def images_of(message: Message) -> int:
-    """How many images a message holds, nested ones too."""
+    """Return the number of images in a message, including those in a tool result."""
     return sum(media.is_image for media in message.media())
 
 
@@ -42,7 +42,7 @@ def _part_tokens(part: Part, count: Callable[[str], int]) -> int:
         case ToolCall():
             return count(f"{part.name} {part.arguments}")
         case Reasoning():
-            # Where the text is withheld, the cipher or the signature carries it back, and is billed as thought.
+            # Without text, the encrypted payload or the signature carries the reasoning, and is billed like it.
             return count(part.text or part.encrypted or part.signature)
         case Media():
             return IMAGE_TOKENS if part.is_image else max(IMAGE_TOKENS, len(part.data) // 20)

@@ -1,7 +1,7 @@
-"""Facts about a message in one conversation that are not part of what was said.
+"""Facts about a message in one conversation.
 
-A stamp is recorded when its message is appended and never changes. Two conversations that share a message share
-what was said, not when or why.
+A stamp is recorded when its message is appended and never changes. Two conversations can share a message, but each has
+its own stamp of it.
 """
 
 from __future__ import annotations
@@ -27,153 +27,169 @@ Origin = Literal["system", "user", "assistant", "tool", "plugin", "summary", "de
 
 
 class Usage(Struct, frozen=True, gc=False, array_like=True):
-    """What one model call was billed for, in tokens, normalised across providers.
+    """The tokens that one model call was billed for, normalized across providers.
 
-    Anthropic reports uncached input apart from cached input; OpenAI reports one sum that includes what was cached.
-    Here `input` is always the *uncached, unwritten* rest, so that the size of the prompt is the sum of the three
-    input figures. Unknown is None, never 0.
+    Anthropic reports uncached and cached input separately; OpenAI reports one sum. Here `input` is always the
+    *uncached, unwritten* rest, so the size of the prompt is the sum of the three input figures. Unknown is None, never
+    0.
     """
 
     input: int | None = None
     """Input tokens neither read from nor written to the cache."""
     cache_read: int | None = None
+    """Input tokens read from the cache."""
     cache_write: int | None = None
+    """Input tokens written to the cache."""
     output: int | None = None
+    """Output tokens, including reasoning."""
     reasoning: int | None = None
-    """The share of `output` that was reasoning, where the provider tells."""
+    """Reasoning tokens within `output`, if the provider reports them."""
 
     @property
     def prompt_tokens(self) -> int | None:
-        """The size of the whole prompt, or None if the provider did not say."""
+        """Return the size of the whole prompt, or None if the provider did not report it."""
         if self.input is None:
             return None
         return self.input + (self.cache_read or 0) + (self.cache_write or 0)
 
 
 StopKind = Literal["end", "calls", "length", "paused", "refusal", "filtered", "other"]
-"""Why a reply ended: it was said, it calls for something, it is as long as it may be, the provider wants to be asked to
-go on, the model refuses, the provider's filter cut it, or a reason that came later.
+"""Why a reply ended. `end`: complete; `calls`: the model calls tools; `length`: the output limit; `paused`: the
+provider expects a continuation; `refusal`: the model refused; `filtered`: the provider's filter cut the reply;
+`other`: a reason that this version does not know.
 """
 
 
 class Stop(Struct, frozen=True, gc=False, array_like=True):
-    """Why a reply ended, normalised across providers."""
+    """Why a reply ended, normalized across providers."""
 
     kind: StopKind
+    """The normalized reason."""
     raw: str = ""
     """The provider's own word, such as `max_tokens`."""
 
 
 class Lease(Struct, frozen=True, gc=False, array_like=True):
-    """How long a result stays whole, and what becomes of it then. None: as configured at the level below.
+    """How long a tool result stays whole, and what happens then. None means: as configured one level below.
 
-    One shape for every level: what is said of one message when it is appended (and stamped), of a binding of a tool,
-    and of a tool. The names are those under which applications configure it.
+    One shape serves every level: a message (stamped when it is appended), a binding of a tool, and a tool. Applications
+    configure the fields under these names.
     """
 
     expiration_turns: int | None = None
-    """Model calls after the one that asked for the result for which it stays; 0: until the next one."""
+    """Model calls that see the result after the call that requested it; 0: only until the next one."""
     expiration_mode: Literal["none", "remove", "compact"] | None = None
+    """`remove` hides the result, `compact` shortens it, `none` keeps it."""
     compact_mode: Literal["first_chars", "summary"] | None = None
+    """How `compact` shortens: the first characters, or a summary."""
     compact_length: int | None = None
-    """Characters that are kept, or that a summary is to have."""
+    """Characters to keep, or the target length of the summary."""
     compact_prompt_id: str | None = None
+    """The prompt of the summary."""
     disable_expiration: bool = False
-    """Never expires, whatever else is said."""
+    """Never expire, regardless of the other fields."""
     preserve_original: bool | None = None
-    """Whether the model may have the original back; the history keeps it in any case. Default: yes."""
+    """Whether the model may expand the original. The history keeps it in any case. Default: yes."""
     message_type: str = ""
-    """What the message is to the application, for example `action-result`."""
+    """The application's type of the message, for example `action-result`."""
     action_id: str = ""
+    """The application's id of the action."""
     agent_action_id: str = ""
+    """The application's id of the binding."""
 
 
 class PartRetention(Struct, frozen=True, gc=False, array_like=True):
     """How long one part of a message is shown."""
 
     shown: bool = True
-    """Whether it is shown at the first call after it was appended."""
+    """Whether the first call after the append shows it."""
     calls: int | None = None
-    """For how many later calls it stays, counted by later messages with retention; None: for good, 0: for none."""
+    """Number of later calls that show it, counted in later messages with retention; None: forever, 0: none."""
     plugin: str = ""
-    """Who added it; "" for what the message held of its own."""
+    """The plugin that added it; "" for a part of the original message."""
 
     @property
     def is_permanent(self) -> bool:
-        """Whether retention never touches it, as what the user said."""
+        """Return whether retention never changes this part, as for the user's own words."""
         return self.shown and self.calls is None and not self.plugin
 
 
 class Retention(Struct, frozen=True, gc=False, array_like=True):
-    """How long the parts of one message are shown: of its content, or of the content of its tool result."""
+    """How long each part of one message, or of its tool result, is shown."""
 
     sequence: int
-    """Number among the messages with retention of this conversation, from 1. It never changes, whatever is hidden."""
+    """Number among this conversation's messages with retention, from 1. It never changes."""
     parts: tuple[PartRetention, ...]
+    """One value for each part."""
 
 
 class Expansion(Struct, frozen=True, gc=False, array_like=True):
-    """What the conversation itself said, because somebody asked for an original.
+    """The form of a message in which the conversation shows an original again on request.
 
-    No host has such a message in a list of its own: where lists are compared it is passed over.
+    A host has no such message in its own list, so comparisons of lists skip it.
     """
 
     form: Literal["whole", "lines", "items", "pattern", "search", "view", "refused"]
-    """What of it stands here: all of it, a part, what a search found, or only a word that it is shown again in its
-    place (`view`), or why it is not (`refused`).
+    """The content of the message: the whole original, a part of it, the results of a search, a note that the original
+    is visible in its own place again (`view`), or a reason for a refusal (`refused`).
     """
     handle: str = ""
-    """What was asked for; "" for a search, and where it could not be read."""
+    """The requested handle; "" for a search and for an unreadable handle."""
     message: str = ""
-    """Id of the message that was asked for; of the first one of a span."""
+    """Id of the requested message, or of the first message of a span."""
 
     @property
     def is_copy(self) -> bool:
-        """Whether something that was said before stands here once more."""
+        """Return whether the message repeats content of the history."""
         return self.form not in ("view", "refused")
 
 
 class Stamp(Struct, frozen=True, gc=False, array_like=True):
-    """What the conversation knows about one appended message. Fields are only ever added at the end."""
+    """The conversation's facts about one appended message. New fields are only added at the end."""
 
     turn: int
-    """Model calls begun when this was appended: the clock by which things age. A reply carries the number of its
-    own call.
+    """Number of model calls begun when the message was appended. Messages age by turns. A reply carries the number of
+    its own call.
     """
     time: int
     """Milliseconds since 1970, by the conversation's clock."""
     tokens: int
-    """Estimate of the conversation's counter."""
+    """Size of the message, estimated by the conversation's counter."""
     origin: Origin
+    """The origin of the message: user input, tool result, plugin, ..."""
     source: str = ""
-    """Tool binding, plugin or run step it came from."""
+    """The tool binding, plugin or run step that produced it."""
     usage: Usage | None = None
-    """On a reply: what its call was billed."""
+    """For a reply: the billed tokens of its call."""
     estimate: int = 0
-    """On a reply with usage: what the counter had estimated for the same prompt, to calibrate later estimates."""
+    """For a reply with usage: the counter's estimate of the same prompt. It calibrates later estimates."""
     lease: Lease | None = None
-    """What the application said of its expiry when it was appended."""
+    """The application's lease for this message."""
     retention: Retention | None = None
+    """How long the parts of the message are shown."""
     metadata: str = ""
-    """The application's own facts, as the JSON text of an object; kept, and never read here."""
+    """The application's own facts as the JSON text of an object. The library keeps but never reads them."""
     expanded: Expansion | None = None
-    """For what the conversation itself says: which original it shows, or why it does not."""
+    """For a message of the conversation itself: the original that it shows, or why it does not."""
     step: str = ""
-    """The step of an agent's run that it came from, as `core.runs.step_name` writes it."""
+    """The step of an agent's run that produced it (`core.runs.step_name`)."""
     stop: Stop | None = None
-    """On a reply: why it ended; None where nobody said."""
+    """For a reply: why it ended; None if unknown."""
 
     def is_added(self, path: tuple[int, ...]) -> bool:
-        """Whether the part at this path was added to what the user said, and so is no part of their words."""
+        """Return whether a plugin added the part at this path to the user's message."""
         parts = self.retention.parts if self.retention else ()
         return bool(path) and path[0] < len(parts) and not parts[path[0]].is_permanent
 
 
 class StampRow(Struct, frozen=True, gc=False):
-    """One message in its place, without what it says."""
+    """The stamp of one message with its position and id, without the body."""
 
     position: int
+    """Position in the history, from 1."""
     id: str
+    """Id of the message."""
     stamp: Stamp
+    """The stamp."""
     size: int
-    """Bytes that the message takes as it is stored, packed; 0 where it was erased."""
+    """Bytes of the stored, compressed body; 0 if it is erased."""

@@ -1,7 +1,7 @@
-"""What the model sees: a frozen view, its entries, and the facts a policy may use.
+"""The view: the frozen entries that the model sees, with facts for policies.
 
-A view is what `projection.py` computes from a history and its journal. Policies read it and return edits; formats
-write it down for a provider. Both only look: nothing in here changes.
+`projection.py` computes a view from a history and its journal. Policies read it and return edits; formats render it for
+a provider. Neither changes it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .stamps import Stamp
 __all__ = ["Budget", "CallContext", "Entry", "Kind", "PinnedPart", "Prices", "View"]
 
 Kind = Literal["message", "summary", "note", "stand-in"]
-"""`message`: as appended or edited; `summary`: stands for a span; `note`: a tool result that can no longer answer
-its call, told as a user's note; `stand-in`: the answer that a call without one needs.
+"""`message`: as appended or edited; `summary`: stands for a span; `note`: a late tool result, shown as a user's note;
+`stand-in`: a placeholder that answers a call without a result.
 """
 
 
@@ -28,57 +28,60 @@ class PinnedPart(Struct, frozen=True, gc=False, array_like=True):
     """One pin on a message."""
 
     path: Path = ()
-    """The part it keeps; `()` the whole message."""
+    """The pinned part; `()` is the whole message."""
     policy: str = ""
-    """Who pinned it; "" where it was done by hand."""
+    """The policy that pinned it; "" for a pin by hand."""
 
 
 class Entry(Struct, frozen=True, eq=False, gc=False):
-    """One message of a view. Entries are compared by identity: an unchanged entry is the same object from view to
-    view.
-    """
+    """One message of a view. Entries compare by identity: an unchanged entry is the same object in every view."""
 
     position: int
-    """Place in the history, from 1; of the first message where it stands for several."""
+    """Position in the history, from 1. For several messages: the position of the first."""
     id: str
-    """Id of the message it shows; of the first one of a span."""
+    """Id of the visible message, or of the first message of a span."""
     message: Message
-    """What the model sees."""
+    """The message that the model sees."""
     source: Message | None
-    """What was appended; None where the entry stands for a span or for nothing."""
+    """The appended message; None for summaries and stand-ins."""
     stamp: Stamp
+    """The stamp of the appended message."""
     kind: Kind = "message"
+    """What the entry stands for."""
     tool: str = ""
-    """For a tool result: the name of the tool that was called."""
+    """For a tool result: the name of the tool."""
     edits: tuple[int, ...] = ()
     """Numbers of the edits that shaped it, oldest first."""
     shrunk: tuple[Path, ...] = ()
-    """Parts that do not show their original content."""
+    """Paths of the parts that do not show their original content."""
     shrunk_by: tuple[str, ...] = ()
-    """For each of these parts: the policy whose edit made it so; "" where it was an edit by hand."""
+    """For each of these parts: the policy that changed it; "" for an edit by hand."""
     expandable: bool = True
-    """Whether the model may have the originals of all its parts back."""
+    """Whether the model may expand the originals of all its parts."""
     span: Span | None = None
-    """What a summary stands for."""
+    """For a summary: the span that it replaces."""
     last: int = 0
     """Position of the last message it stands for."""
     seen: int = 0
-    """For a summary: position of the newest message when it was made."""
+    """For a summary: position of the newest message when the summary was made."""
     pins: tuple[PinnedPart, ...] = ()
-    """What of it is pinned, each with who did it."""
+    """Its pins."""
     renewed: int = 0
     """Turn in which its content was last restored, or for which it was appended as an expansion; 0: never."""
     legalized: str = ""
-    """Why it differs from what was appended without any edit: the rule that demanded it."""
+    """Why the entry differs from the appended message without an edit: the rule that required it."""
     tokens: int = 0
+    """Size in tokens, by the conversation's counter."""
     bytes: int = 0
+    """Size in bytes of the canonical form."""
     images: int = 0
+    """Number of images."""
     is_result: bool = False
-    """Whether it shows what a tool answered, whole or shrunk, in its place or as a note."""
+    """Whether it shows a tool result, whole or shrunk, in its own place or as a note."""
 
     @property
     def handle(self) -> str:
-        """The short stable name that `expand` takes: `m12` is the twelfth message of the conversation."""
+        """Return the short stable name that `expand` takes: `m12` is the twelfth message of the conversation."""
         return f"m{self.position}"
 
     def is_pinned(self, path: Path = ()) -> bool:
@@ -87,114 +90,127 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
 
     @property
     def is_input(self) -> bool:
-        """Whether the user said this, and said something."""
+        """Return whether this is user input with content."""
         return self.stamp.origin == "user" and self.source is not None and self.source.has_content
 
     @property
     def result(self) -> ToolResult | None:
-        """The tool result that was appended, whatever is shown of it now."""
+        """Return the appended tool result, regardless of the visible form."""
         return self.source.result if self.source else None
 
 
 class Budget(Struct, frozen=True):
-    """What a request may hold. Tokens are estimates of the conversation's counter, scaled by what the provider
-    measured.
-    """
+    """The limits of a request. Tokens are estimates of the conversation's counter, corrected by `scale`."""
 
     window: int
     """The model's window in tokens."""
     reserve: int
-    """Kept free for the answer, in tokens."""
+    """Tokens reserved for the answer."""
     max_bytes: int
+    """Largest request body in bytes."""
     max_images: int
+    """Largest number of images in a request."""
     overhead: int = 0
-    """Tokens of what travels beside the view: system prompt and tool definitions of the last prompt."""
+    """Tokens of the request outside the view: system prompt and tool definitions of the last prompt."""
     overhead_bytes: int = 0
+    """Bytes of the request outside the view."""
     scale: float = 1.0
-    """Provider-measured tokens over estimated ones, from the last measured call."""
+    """Ratio of provider-measured to estimated tokens in the last measured call."""
 
     @property
     def usable(self) -> int:
-        """Tokens a view may hold by the counter's own estimate: window less reserve, corrected by scale, less
-        overhead.
-        """
+        """Return the tokens that a view may have by the counter's estimate: (window - reserve) / scale - overhead."""
         return int((self.window - self.reserve) / self.scale) - self.overhead
 
     @property
     def usable_bytes(self) -> int:
+        """Return the bytes that a view may have."""
         return self.max_bytes - self.overhead_bytes
 
 
 class Prices(Struct, frozen=True):
-    """Prices of input as multiples of the base input price.
+    """Prices as multiples of the price of uncached input.
 
     Defaults: Anthropic's cache of five minutes (read 0.1, write 1.25).
     """
 
     read: float = 0.1
+    """Price of a token read from the cache."""
     write: float = 1.25
+    """Price of a token written to the cache."""
     output: float = 5.0
+    """Price of an output token."""
     cache_seconds: int = 300
+    """How long the provider keeps a cached prefix."""
 
 
 class CallContext(Struct, frozen=True):
-    """When a view is looked at."""
+    """The circumstances of the coming call: clock, pause and prices."""
 
     now: int = 0
     """Milliseconds since 1970, by the conversation's clock."""
     idle: float | None = None
-    """Seconds since the last request; None: there was none."""
+    """Seconds since the last request; None before the first one."""
     prices: Prices = Prices()
+    """The prices of the model."""
 
 
 class View(Struct, frozen=True, eq=False):
-    """What the model sees at one turn, and the facts that policies may use."""
+    """The entries that the model sees at one turn, and facts that policies may use."""
 
     entries: tuple[Entry, ...]
+    """The visible messages, in order."""
     turn: int
-    """Number of the model call this view is for."""
+    """Number of the model call that this view is for."""
     budget: Budget
+    """The limits of the request."""
     call: CallContext = CallContext()
+    """The circumstances of the coming call."""
     tasks: tuple[Task, ...] = ()
-    """How the newest compaction of each policy stands, as far as there was one."""
+    """The newest compaction attempt of each policy."""
     retained: int = 0
-    """Sequence number of the newest message with retention that has had its first call; 0: none has."""
+    """Sequence number of the newest message with retention that has had its first call; 0: none."""
     preparing: tuple[str, ...] = ()
-    """Policies for which a summary is being written in the background, or lies ready: they need not ask ahead."""
+    """Policies with a summary in progress or ready in the background. They need not request one ahead of time."""
     withheld: tuple[Entry, ...] = ()
-    """Messages with retention of which nothing is shown: they may hold what is only for later calls."""
+    """Messages with retention that show nothing now. They may have parts for later calls only."""
     newest_input: int = 0
-    """Position of the last user input, also where nothing is shown of it because it was erased; 0: not told."""
+    """Position of the last user input, even if it was erased and shows nothing; 0: unknown."""
     is_trial: bool = False
-    """Whether what is planned for it is only looked at: nothing is to be told of it, to a log for example."""
+    """Whether the plan for this view is only a trial. Policies then log nothing."""
     _sizes: tuple[int, int, int] | None = None
 
     def __iter__(self) -> Iterator[Entry]:
+        """Iterate over the entries."""
         return iter(self.entries)
 
     def __len__(self) -> int:
+        """Return the number of entries."""
         return len(self.entries)
 
     @property
     def last_input(self) -> int:
-        """Position of the last user input that is shown, which no edit may touch; 0 if there is none."""
+        """Return the position of the last visible user input, which no edit may change; 0 if there is none."""
         inputs = (entry.position for entry in reversed(self.entries) if entry.is_input)
         return next(inputs, 0)
 
     def task_of(self, policy: str) -> Task | None:
-        """How the newest compaction of this policy stands."""
+        """Return the newest compaction attempt of this policy, or None."""
         return next((task for task in self.tasks if task.policy == policy), None)
 
     @property
     def tokens(self) -> int:
+        """Return the size of all entries in tokens."""
         return self._measured()[0]
 
     @property
     def bytes(self) -> int:
+        """Return the size of all entries in bytes."""
         return self._measured()[1]
 
     @property
     def images(self) -> int:
+        """Return the number of images in all entries."""
         return self._measured()[2]
 
     def _measured(self) -> tuple[int, int, int]:
@@ -203,5 +219,5 @@ class View(Struct, frozen=True, eq=False):
             entries = self.entries
             tokens = sum([entry.tokens for entry in entries])
             sizes = (tokens, sum([entry.bytes for entry in entries]), sum([entry.images for entry in entries]))
-            force_setattr(self, "_sizes", sizes)  # a memo: the view stays the value it is
+            force_setattr(self, "_sizes", sizes)  # A memo: the value does not change.
         return sizes

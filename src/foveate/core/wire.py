@@ -1,8 +1,8 @@
-"""Values to bytes and back, version 1. These bytes are what is hashed and stored.
+"""Encode values as bytes and decode them, version 1.
 
-Messages and journal records are JSON, so that a person can read a database; stamps, which are many and small, are
-MessagePack arrays. An unknown field is ignored on reading, a part of an unknown kind, or one that says something new,
-becomes `Opaque`, so that a newer foveate's conversation stays readable.
+These bytes are hashed and stored. Messages and journal records are JSON, so a person can read a database. Stamps are
+many and small, so they are MessagePack arrays. Decoding ignores unknown fields. A part of an unknown kind, or with an
+unknown value, becomes `Opaque`, so this version can read a conversation of a newer version.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ _stamp = msgspec.msgpack.Decoder(Stamp)
 
 
 def encode_message(message: Message) -> bytes:
-    """The canonical bytes of a message.
+    """Return the canonical bytes of a message.
 
-    Raises BadMessage where a text holds half of a surrogate pair, which no provider and no UTF-8 file can carry.
+    Raises BadMessage if a text holds half of a surrogate pair: no provider and no UTF-8 file can carry it.
     """
     try:
         return _json.encode(message)
@@ -51,7 +51,7 @@ def encode_message(message: Message) -> bytes:
 
 
 def decode_message(body: bytes) -> Message:
-    """The message with these canonical bytes. Raises msgspec.DecodeError where they are none."""
+    """Return the message with these canonical bytes. Raises msgspec.DecodeError if the bytes are invalid."""
     try:
         return _message.decode(body)
     except msgspec.ValidationError:
@@ -62,7 +62,7 @@ def decode_message(body: bytes) -> Message:
 
 
 def encode_record(record: Record) -> bytes:
-    """The canonical bytes of a journal record. Raises BadEdit where a text holds half of a surrogate pair."""
+    """Return the canonical bytes of a journal record. Raises BadEdit if a text holds half of a surrogate pair."""
     try:
         return _json.encode(record)
     except UnicodeEncodeError as error:
@@ -72,12 +72,12 @@ def encode_record(record: Record) -> bytes:
 
 
 def decode_record(body: bytes) -> Record:
-    """The journal record with these canonical bytes."""
+    """Return the journal record with these canonical bytes."""
     return _record.decode(body)
 
 
 def encode_stamp(stamp: Stamp) -> bytes:
-    """The canonical bytes of a stamp. What few stamps have is left out where it is not there."""
+    """Return the canonical bytes of a stamp, without the rare fields at its end if they are empty."""
     if stamp.stop is not None:
         return _pack.encode(stamp)
     s = stamp
@@ -92,12 +92,12 @@ def encode_stamp(stamp: Stamp) -> bytes:
 
 
 def decode_stamp(body: bytes) -> Stamp:
-    """The stamp with these canonical bytes."""
+    """Return the stamp with these canonical bytes."""
     return _stamp.decode(body)
 
 
 def _with_unknown_parts(message: dict[str, Any]) -> dict[str, Any]:
-    """The same message, its parts that only a later version understands wrapped as Opaque."""
+    """Return the message with each part that only a later version understands wrapped as Opaque."""
 
     def known(part: Any) -> Any:
         kind, content = (part.get("type"), part.get("content")) if isinstance(part, dict) else ("", None)
