@@ -31,7 +31,7 @@ def test_the_copy_is_legal_and_lists_what_changed(run, tmp_path, provider):
     lines = out.splitlines()
     assert lines[0].startswith(f"{copy}: 8 messages, ")
     assert [line.split(":")[0].strip() for line in lines[1:-1]] == ["m4", "m5", "m7", "m8"]
-    assert lines[1] == "  m4: an answer stands right behind its call, whenever it came"
+    assert lines[1] == "  m4: an answer must directly follow its call"
     for word in ("late", "not json", "go on"):
         assert word in copy.read_text()
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate.core.retention import Age, OverAgeCheck, Shown, over_age_runs, read_age, read_ages, read_rule
+from foveate.core.retention import Age, OverAgeCheck, Visible, over_age_runs, read_age, read_ages, read_rule
 from foveate.core.runs import AgentRun
 from foveate.core.stamps import Expansion, Origin, Stamp, StampRow
 from foveate.errors import BadSetting
@@ -30,17 +30,17 @@ def aged(
     rows: list[StampRow], *ages: Age, now: int = NOW, media: frozenset[int] = frozenset(), **shown: Any
 ) -> OverAgeCheck:
     """What is over its age, where the view shows this."""
-    aging = OverAgeCheck(ages, now, Shown(rows[-1].stamp.turn, **{"touched": rows[-1].stamp.time, **shown}))
+    aging = OverAgeCheck(ages, now, Visible(rows[-1].stamp.turn, **{"touched": rows[-1].stamp.time, **shown}))
     for row in rows:
         aging.take(row)
-    for position in list(aging.unsure):
-        aging.tell(position, has_media=position in media)
+    for position in list(aging.undecided):
+        aging.set_has_media(position, has_media=position in media)
     aging.spare_copied()
     return aging
 
 
 def going(*rows: Any, **facts: Any) -> list[int]:
-    return sorted(aged(*rows, **facts).going)
+    return sorted(aged(*rows, **facts).due)
 
 
 def waiting(aging: OverAgeCheck) -> dict[int, str]:
@@ -143,10 +143,10 @@ def test_the_narrowest_rules_decide() -> None:
 
 def test_media_is_looked_for_only_where_it_counts() -> None:
     rows = said("user", "tool", "user", "tool")
-    aging = OverAgeCheck([Age("media", 2), Age("tool_results", 1)], NOW, Shown(4))
+    aging = OverAgeCheck([Age("media", 2), Age("tool_results", 1)], NOW, Visible(4))
     for row in rows:
         aging.take(row)
-    assert aging.unsure == [1, 2]  # The second goes either way, and it is told by which rule; the last ones do not.
+    assert aging.undecided == [1, 2]  # The second goes either way, and it is told by which rule; the last ones do not.
     assert going(rows, Age("media", 2), Age("tool_results", 1), media=frozenset([1])) == [1, 2]
     assert going(rows, Age("media", 100), Age("all", 0), media=frozenset([3])) == [1, 2, 4]
 
@@ -172,7 +172,7 @@ def test_other_origins_are_of_no_kind_but_all() -> None:
 def test_what_is_needed_waits_unless_a_rule_says_otherwise(shown: dict[str, Any], even: Any, why: str) -> None:
     rows = said("user", "user")
     aging = aged(rows, Age("all", 0), **shown)
-    assert (sorted(aging.going), waiting(aging)) == ([2], {1: why})
+    assert (sorted(aging.due), waiting(aging)) == ([2], {1: why})
     assert going(rows, Age("all", 0, even=(even,)), **shown) == [1, 2]
 
 
@@ -181,7 +181,7 @@ def test_what_is_erased_already_is_passed_over_but_for_a_summary_that_outlived_i
     assert going(rows, Age("all", 0)) == []
     assert going(rows, Age("all", 0), outlived=((2, 3),)) == []
     aging = aged(rows, Age("all", 0, even=("shown",)), outlived=((2, 3),))
-    assert (sorted(aging.going), waiting(aging)) == ([2, 3], {})
+    assert (sorted(aging.due), waiting(aging)) == ([2, 3], {})
 
 
 def copying(position: int, form: Any, handle: str = "", message: str = "") -> StampRow:
@@ -209,29 +209,29 @@ def test_a_copy_that_goes_keeps_nothing_and_one_that_stays_keeps_what_it_was_cop
     rows = [*said("user", "user"), copying(3, "whole", "m1"), copying(4, "whole", "m3")]
     assert going(rows, Age("all", 0)) == [1, 2, 3, 4]
     aging = aged(rows, Age("all", 0), whole=frozenset([4]))
-    assert (sorted(aging.going), waiting(aging)) == ([2], {1: "copied", 3: "copied", 4: "shown"})
+    assert (sorted(aging.due), waiting(aging)) == ([2], {1: "copied", 3: "copied", 4: "shown"})
 
 
 def test_what_a_search_quoted_waits_with_its_result() -> None:
     rows = [*said("user", "user"), copying(3, "search")]
-    aging = OverAgeCheck([Age("user_messages", 0)], NOW, Shown(3))
+    aging = OverAgeCheck([Age("user_messages", 0)], NOW, Visible(3))
     for row in rows:
         aging.take(row)
     assert aging.searches == [3]
-    aging.quotes(3, [2, 7])
+    aging.set_quotes(3, [2, 7])
     aging.spare_copied()
-    assert (sorted(aging.going), waiting(aging)) == ([1], {2: "copied"})
+    assert (sorted(aging.due), waiting(aging)) == ([1], {2: "copied"})
 
 
 def test_what_a_fork_shares_waits_until_it_is_over_its_age_there_too() -> None:
     rows = said("user", "user", "user", "user")
     aging = aged(rows, Age("all", 2))
-    assert sorted(aging.going) == [1, 2]
-    aging.spare_shared(1, Shown(2))
-    assert (sorted(aging.going), waiting(aging)) == ([2], {1: "forked"})
+    assert sorted(aging.due) == [1, 2]
+    aging.spare_shared(1, Visible(2))
+    assert (sorted(aging.due), waiting(aging)) == ([2], {1: "forked"})
     aging = aged(rows, Age("all", 2))
-    aging.spare_shared(2, Shown(9, whole=frozenset([2])))
-    assert (sorted(aging.going), waiting(aging)) == ([1], {2: "forked"})
+    aging.spare_shared(2, Visible(9, whole=frozenset([2])))
+    assert (sorted(aging.due), waiting(aging)) == ([1], {2: "forked"})
 
 
 def test_a_conversation_that_was_not_touched_for_long_goes_whole() -> None:
@@ -239,9 +239,9 @@ def test_a_conversation_that_was_not_touched_for_long_goes_whole() -> None:
     rule = Age("conversations", None, 9 * DAY)
     assert going(rows, rule, now=NOW + 8 * DAY, last_input=2) == []
     aging = aged(rows, rule, now=NOW + 9 * DAY, last_input=2, whole=frozenset([1, 2, 3]), pinned=frozenset([3]))
-    assert (sorted(aging.going), aging.is_untouched) == ([1, 2, 3], True)
-    aging.spare_shared(2, Shown(9, touched=NOW + DAY))
-    assert (sorted(aging.going), waiting(aging)) == ([3], {1: "forked", 2: "forked"})
+    assert (sorted(aging.due), aging.is_untouched) == ([1, 2, 3], True)
+    aging.spare_shared(2, Visible(9, touched=NOW + DAY))
+    assert (sorted(aging.due), waiting(aging)) == ([3], {1: "forked", 2: "forked"})
 
 
 def test_a_clock_that_went_back_ages_nothing_early() -> None:

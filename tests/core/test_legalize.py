@@ -78,7 +78,7 @@ def test_what_is_said_or_thought_behind_a_call_moves_before_it_only_where_it_is_
     one, two = ToolCall("a", "t"), ToolCall("b", "t")
     said = Message("assistant", (one, Text("and"), SIGNED, two, Text("then")))
     assert alone(said).message.parts == (Text("and"), SIGNED, Text("then"), one, two)
-    assert alone(said).legalized == "what stands behind a call, and reasoning at the end, is refused"
+    assert alone(said).legalized == "content after a call, and reasoning at the end, are refused"
     assert alone(Message("assistant", (Text("x"), one, two))).legalized == ""
     assert alone(Message("assistant", (one, Text("and"), two)), OPENAI).legalized == ""
 
@@ -132,7 +132,7 @@ def test_blank_arguments_are_an_empty_object(profile):
     for arguments in ("", " \n"):
         entry = alone(Message("assistant", (ToolCall("a", "t", arguments),)), profile)
         assert entry.message.calls[0].arguments == "{}"
-        assert entry.legalized == "its call had arguments or a name that are refused"
+        assert entry.legalized == "its call had refused arguments or a refused name"
 
 
 def test_names_of_tools_are_made_plain_and_cut_to_what_the_provider_takes():
@@ -228,7 +228,7 @@ def test_answers_stand_behind_their_calls_and_what_was_said_between_behind_them(
     assert [entry.message.text for entry in entries] == ["", "2", "1", "hurry", "rule"]
     assert [entry.position for entry in entries] == [2, 4, 6, 3, 5]
     assert {e.legalized for e in entries if e.message.result} == {
-        "an answer stands right behind its call, whenever it came"
+        "an answer must directly follow its call"
     }
 
 

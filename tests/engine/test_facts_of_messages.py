@@ -237,7 +237,7 @@ def test_explain_says_which_policy_acted_and_why_the_other_did_not():
     assert one.view.entries[2].shrunk_by == ("early",)
     told = one.explain("m3")
     assert "early replaced it (74 -> 6 tokens): it is old." in told
-    assert told.endswith("late would act on it too (it is long), but what one has shrunk the others leave alone.")
+    assert told.endswith("late would act on it too (it is long), but policies do not change shrunk content.")
 
 
 def test_explain_says_what_a_pin_holds_back():

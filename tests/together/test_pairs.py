@@ -63,4 +63,4 @@ def test_of_prune_and_filter_explain_tells_both_sides():
     told_of = chat.explain(first.handle)
     assert ": prune replaced it (" in told_of
     too = "keep-last-2 would act on it too (older than the newest 2 results)"
-    assert told_of.endswith(f"{too}, but what one has shrunk the others leave alone.")
+    assert told_of.endswith(f"{too}, but policies do not change shrunk content.")

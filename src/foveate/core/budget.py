@@ -1,10 +1,10 @@
-"""Is a view within its budget, and how much has to go if it is not.
+"""The budget check: whether a view fits, and how much must be removed.
 
-Trigger and target are apart: a view that is over is brought down to `TARGET` of what is usable, so that the next
-message does not trigger again, and the prefix that was rewritten is read from the cache for a while.
+Trigger and target differ. A view over its budget is reduced to `TARGET` of the usable size, so that the next message
+does not trigger again, and the provider reads the rewritten prefix from its cache for some turns.
 
-How full a window is, is measured where it can be: what the provider counted for the last request, and an estimate of
-what came and went since.
+The fill level of the window is measured if possible: the provider's count of the last request, plus an estimate of the
+changes since then.
 """
 
 from __future__ import annotations
@@ -29,33 +29,36 @@ __all__ = [
 ]
 
 ANSWER_MAX = 32_000
-"""No answer is taken to need more tokens than this, whatever its limit."""
+"""No answer needs more tokens than this, regardless of its limit."""
 
 TARGET = 0.75
-"""Share of the usable budget that a view is brought down to once it is over."""
+"""Share of the usable budget to which an excessive view is reduced."""
 
 NEAR = 0.8
-"""A view that came down to this share stays so: what is left to the target is not worth harsher means."""
+"""A view reduced to this share is small enough: the rest is not worth a harsher stage."""
 
 
 class Excess(Struct, frozen=True):
-    """How much has to go, in each unit; 0 where nothing has to."""
+    """How much must be removed, in each unit; 0 for none."""
 
     tokens: int = 0
+    """Tokens over the limit."""
     bytes: int = 0
+    """Bytes over the limit."""
     images: int = 0
+    """Images over the limit."""
 
     def __bool__(self) -> bool:
         return bool(self.tokens or self.bytes or self.images)
 
 
 def default_reserve(window: int) -> int:
-    """What is kept free for the answer where nobody says: a tenth of the window, at most 20,000 tokens."""
+    """Return the default reserve for the answer: a tenth of the window, at most 20,000 tokens."""
     return min(20_000, window // 10)
 
 
 def measure_excess(view: View) -> Excess:
-    """By how much this view is over what is usable."""
+    """Return by how much this view exceeds its usable budget."""
     budget = view.budget
     return Excess(
         max(0, view.tokens - budget.usable),
@@ -65,10 +68,10 @@ def measure_excess(view: View) -> Excess:
 
 
 def occupied_tokens(view: View) -> int:
-    """Tokens that the next request would take if it showed this view.
+    """Return the tokens of the next request if it shows this view.
 
-    What the provider counted for the newest measured reply that is shown, its output included, and an estimate of what
-    came and went since then; the estimate of the whole where no reply was measured.
+    This is the provider's count for the newest visible measured reply, including its output, plus an estimate of the
+    changes since then. Without a measured reply it is an estimate of the whole view.
     """
     budget = view.budget
     estimated = view.tokens + budget.overhead
@@ -78,15 +81,17 @@ def occupied_tokens(view: View) -> int:
             continue
         if (prompt := usage.prompt_tokens) is not None:
             since = estimated - stamp.estimate - stamp.tokens
-            rate = budget.scale if since > 0 else prompt / stamp.estimate  # What went was measured, in proportion.
+            # The removed part was measured, so it counts in proportion.
+            rate = budget.scale if since > 0 else prompt / stamp.estimate
             return max(0, prompt + (usage.output or 0) + int(since * rate))
     return int(estimated * budget.scale)
 
 
 def overflows(usage: Usage, usable: int | None) -> bool:
-    """Whether a request that was billed so filled more than `usable` tokens, its answer included; None: never.
+    """Return whether a request with this usage filled more than `usable` tokens, including its answer.
 
-    Strictly more. `usage` counts cached tokens once, whatever the provider does. What is not known is not over.
+    None as `usable` means no limit. `usage` counts cached tokens once for every provider. Unknown usage never
+    overflows.
     """
     prompt = usage.prompt_tokens
     return usable is not None and prompt is not None and prompt + (usage.output or 0) > usable
@@ -95,11 +100,11 @@ def overflows(usage: Usage, usable: int | None) -> bool:
 def usable_tokens(
     context: int | None, output_limit: int = 0, input_limit: int | None = None, *, reserve: int | None = None
 ) -> int | None:
-    """Tokens a request may take, by the limits of its model; None where its context is 0 or unknown: never too many.
+    """Return the tokens that a request may have by the limits of its model, or None if its context is 0 or unknown.
 
-    `input_limit`: counts instead of the context where the model has one. `reserve`: kept free for the answer; default:
-    the longest answer, at most 32,000. Never more than half of the limit is kept free, or nothing would be left where
-    an answer may be as long as the context.
+    `input_limit` replaces the context if the model has one. `reserve`: tokens for the answer; by default the longest
+    answer, at most 32,000. At most half of the limit is reserved: otherwise a model whose answer may fill its context
+    would have no input left.
     """
     limit = input_limit or context
     if not limit:
@@ -109,7 +114,7 @@ def usable_tokens(
 
 
 def aim_at(view: View, over: Excess, share: float = TARGET) -> View:
-    """The same view under a budget lowered to this share of it in every unit in which it was over."""
+    """Return the same view with a budget lowered to this share in every unit in excess."""
     budget = view.budget
     if over.tokens:
         budget = replace(budget, window=_lowered(budget.usable, share), reserve=0, overhead=0, scale=1.0)
@@ -121,4 +126,4 @@ def aim_at(view: View, over: Excess, share: float = TARGET) -> View:
 
 
 def _lowered(usable: int, share: float) -> int:
-    return min(usable, int(usable * share))  # What is usable may be less than nothing.
+    return min(usable, int(usable * share))  # The usable size may be negative.

@@ -27,7 +27,7 @@ class Cache(Protocol):
         ...
 
 
-_noted: dict[int, ReferenceType[Cache]] = {}
+_registered: dict[int, ReferenceType[Cache]] = {}
 """By identity. A plain dictionary: one thread can add an entry while another thread iterates over a copy."""
 
 
@@ -37,23 +37,23 @@ def cached(size: int) -> Callable[[Callable[..., R]], _lru_cache_wrapper[R]]:
     Use it for functions of messages. Functions of settings may use `functools.cache`.
     """
 
-    def decorated(function: Callable[..., R]) -> _lru_cache_wrapper[R]:
-        remembering = lru_cache(size)(function)
-        register(remembering)
-        return remembering
+    def decorate(function: Callable[..., R]) -> _lru_cache_wrapper[R]:
+        cache = lru_cache(size)(function)
+        register(cache)
+        return cache
 
-    return decorated
+    return decorate
 
 
-def register(remembering: Cache) -> None:
+def register(cache: Cache) -> None:
     """Let `clear_caches` clear this cache as long as it exists."""
-    key = id(remembering)
-    _noted[key] = ref(remembering, lambda _: _noted.pop(key, None))
+    key = id(cache)
+    _registered[key] = ref(cache, lambda _: _registered.pop(key, None))
 
 
 def clear_caches() -> None:
     """Clear all registered caches."""
-    for noted in list(_noted.values()):
-        remembering = noted()
-        if remembering is not None:
-            remembering.cache_clear()
+    for reference in list(_registered.values()):
+        cache = reference()
+        if cache is not None:
+            cache.cache_clear()

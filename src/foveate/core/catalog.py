@@ -1,7 +1,7 @@
-"""What an application sets up for its agents, as its database keeps it: actions, which agent has which, and prompts.
+"""The catalog of an application: actions, bindings of agents to actions, and prompts.
 
-Plain values, and one function, `validated`, that says what is allowed; the databases check the same constraints again.
-How a result expires follows from a binding by way of `lease_of`, as from everything else that says so.
+Plain values. `validated` checks a value before it is stored, and databases check the same constraints. `lease_of`
+derives the lease of results from a binding.
 """
 
 from __future__ import annotations
@@ -37,67 +37,74 @@ ExpirationMode = Literal["none", "remove", "compact"]
 CompactMode = Literal["first_chars", "summary"]
 
 LENGTH = 500
-"""Characters that are kept of a compacted result where nobody says how many."""
+"""Length in characters of a compacted result without a configured length."""
 SYSTEM_PROMPT = "Compact Agent Message"
-"""Name of the prompt for summaries where nothing names one that there is."""
+"""Name of the prompt for summaries if no existing prompt is named."""
 
 _NAME_MAX = 500
-_MOST = 2**63 - 1
-"""The largest whole number that every database can keep."""
+_INTEGER_MAX = 2**63 - 1
+"""The largest integer that every database can store."""
 _PLACE = re.compile(r"\{\{\s*text\s*\}\}")
 
 
 class Action(Struct, frozen=True):
-    """Something that agents can have done."""
+    """An action that agents can execute."""
 
     name: str
-    """What models call it by. Unique for a tenant."""
+    """The name that models use. Unique for a tenant."""
     description: str = ""
+    """A description for models."""
     parameters: str = ""
-    """JSON Schema of its parameters, as JSON text; "" where none is said."""
+    """JSON Schema of its parameters as JSON text; "" for none."""
     default_compact_prompt: str = ""
-    """Name of the prompt that sums up its results where a binding names none."""
+    """Name of the prompt for summaries of its results if a binding names none."""
 
 
 class Binding(Struct, frozen=True):
-    """That an agent has an action, and what becomes of its results."""
+    """The use of an action by an agent, and how the results expire."""
 
     agent: str
+    """Name of the agent."""
     action: str
+    """Name of the action."""
     result_expiration_turns: int | None = None
-    """Model calls that see a result before it leaves. None: it never does; 0: it leaves before any has seen it."""
+    """Number of model calls that see a result. None: no limit; 0: none sees it."""
     result_expiration_mode: ExpirationMode = "none"
+    """What happens to an expired result."""
     compact_mode: CompactMode | None = None
+    """How a result is compacted."""
     compact_length: int | None = None
-    """Characters."""
+    """Length in characters."""
     compact_prompt: str = ""
     """Name of a prompt; "" for the action's own."""
 
     @property
     def id(self) -> str:
-        """What a lease calls it (`Lease.agent_action_id`)."""
+        """Return the id in leases (`Lease.agent_action_id`)."""
         return f"{self.agent}/{self.action}"
 
 
 class Prompt(Struct, frozen=True):
-    """A prompt for summaries, by its name. One named `Compact Agent Message` stands for all that name none."""
+    """A named prompt for summaries. The prompt `Compact Agent Message` is the default."""
 
     name: str
-    """Unique for a tenant, whatever its capitals, and whether its words are parted by spaces or hyphens."""
+    """Unique for a tenant. Case does not matter, and spaces equal hyphens."""
     text: str
-    """Where what is summed up goes, it holds `{{ text }}`. What else may stand in it: `summarizers.templates`."""
+    """The template. It contains `{{ text }}` for the text to summarize; `summarizers.templates` lists other variables.
+    """
     description: str = ""
+    """A description for people."""
 
 
 T = TypeVar("T", Action, Binding, Prompt)
 
 
 def validated(value: T) -> T:
-    """The value, if a database may keep it. Raises BadSetting: what is wrong with it, and what is allowed.
+    """Return the value if a database may store it. Raises BadSetting with the problem and the allowed values.
 
-    Of a binding: turns are None or 0 and more; the modes are those of `ExpirationMode` and `CompactMode`; the length is
-    None or 1 and more. The mode compact says in which way, first_chars how many characters, and where the mode is not
-    compact, nothing is said of how.
+    For a binding: turns are None or at least 0; the modes are those of `ExpirationMode` and `CompactMode`; the length
+    is None or at least 1. The mode `compact` needs a compact mode, and `first_chars` needs a length. The other modes
+    allow none of these.
     """
     match value:
         case Action():
@@ -112,8 +119,8 @@ def validated(value: T) -> T:
 
 
 def complete_binding(binding: Binding) -> Binding:
-    """The binding with what its mode still needs: where it compacts and does not say how, the first characters; where
-    it does not say how many, 500 of them. What says nothing in its mode is dropped.
+    """Return the binding with the defaults of its mode: `first_chars` as the compact mode, 500 characters as its
+    length. Fields without a meaning in its mode are reset.
     """
     if binding.result_expiration_mode != "compact":
         return replace(binding, compact_mode=None, compact_length=None, compact_prompt="")
@@ -124,15 +131,15 @@ def complete_binding(binding: Binding) -> Binding:
 
 
 def lease_of(binding: Binding, action: Action | None = None) -> Lease:
-    """What a binding says of the results of its action, and the action of the prompt where the binding names none."""
-    is_summed_up = binding.compact_mode == "summary"
+    """Return the lease of results for a binding. If the binding names no prompt, the action's prompt counts."""
+    is_summary = binding.compact_mode == "summary"
     prompt = binding.compact_prompt or (action.default_compact_prompt if action else "")
     return Lease(
         binding.result_expiration_turns,
         binding.result_expiration_mode,
         binding.compact_mode,
         binding.compact_length,
-        (prompt or None) if is_summed_up else None,
+        (prompt or None) if is_summary else None,
         message_type="action-result",
         action_id=binding.action,
         agent_action_id=binding.id,
@@ -140,18 +147,18 @@ def lease_of(binding: Binding, action: Action | None = None) -> Lease:
 
 
 def prompt_texts(prompts: Iterable[Prompt]) -> dict[str, str]:
-    """Names to texts, as `model_summarizer(prompts=...)` takes them."""
+    """Return a dictionary of names and texts, as `model_summarizer(prompts=...)` takes it."""
     return {prompt.name: prompt.text for prompt in prompts}
 
 
 def prompt_key(name: str) -> str:
-    """The name as prompts are looked up by it: `Compact Agent Message` is `compact-agent-message`."""
+    """Return the key of a prompt's name: `Compact Agent Message` has the key `compact-agent-message`."""
     return "-".join(name.casefold().split())
 
 
 def is_template(name: str, text: str) -> bool:
-    """Whether a text can be the prompt of this name: it says where what is summed up goes, `{{ text }}`. Only the
-    prompt `system`, which stands before each of the others, need not.
+    """Return whether a text can be the prompt of this name: it must contain `{{ text }}`. Only the prompt `system`,
+    which precedes the others, need not.
     """
     return prompt_key(name) == "system" or _PLACE.search(text) is not None
 
@@ -160,82 +167,82 @@ def is_template(name: str, text: str) -> bool:
 
 
 def _check_action(action: Action) -> None:
-    whose = f"action {action.name!r:.80}"
+    owner = f"action {action.name!r:.80}"
     _check_name("action", "name", action.name)
-    _check_text(whose, "description", action.description)
-    _check_text(whose, "parameters", action.parameters)
-    _check_name(whose, "default_compact_prompt", action.default_compact_prompt, may_be_empty=True)
+    _check_text(owner, "description", action.description)
+    _check_text(owner, "parameters", action.parameters)
+    _check_name(owner, "default_compact_prompt", action.default_compact_prompt, may_be_empty=True)
     if action.parameters:
         try:
             is_object = isinstance(msgspec.json.decode(action.parameters), dict)
         except msgspec.DecodeError as error:
-            raise BadSetting(f"The parameters of {whose} are no JSON ({error}); allowed: a JSON Schema.") from error
+            raise BadSetting(f"The parameters of {owner} are not JSON ({error}); allowed: a JSON Schema.") from error
         if not is_object:
-            raise BadSetting(f"The parameters of {whose} are no JSON object; allowed: a JSON Schema of an object.")
+            raise BadSetting(f"The parameters of {owner} are not a JSON object; allowed: a JSON Schema of an object.")
 
 
 def _check_binding(binding: Binding) -> None:
     _check_name("binding", "agent", binding.agent)
     _check_name("binding", "action", binding.action)
-    whose = f"binding {binding.id!r:.80}"
-    mode, way, length = binding.result_expiration_mode, binding.compact_mode, binding.compact_length
-    _check_whole(whose, "result_expiration_turns", binding.result_expiration_turns, least=0)
-    _check_word(whose, "result_expiration_mode", mode, get_args(ExpirationMode))
-    if way is not None:
-        _check_word(whose, "compact_mode", way, get_args(CompactMode), or_none=True)
-    _check_whole(whose, "compact_length", length, least=1)
-    _check_name(whose, "compact_prompt", binding.compact_prompt, may_be_empty=True)
-    said = [name for name in ("compact_mode", "compact_length", "compact_prompt") if getattr(binding, name)]
-    if mode != "compact" and said:
+    owner = f"binding {binding.id!r:.80}"
+    mode, method, length = binding.result_expiration_mode, binding.compact_mode, binding.compact_length
+    _check_whole(owner, "result_expiration_turns", binding.result_expiration_turns, least=0)
+    _check_word(owner, "result_expiration_mode", mode, get_args(ExpirationMode))
+    if method is not None:
+        _check_word(owner, "compact_mode", method, get_args(CompactMode), or_none=True)
+    _check_whole(owner, "compact_length", length, least=1)
+    _check_name(owner, "compact_prompt", binding.compact_prompt, may_be_empty=True)
+    unused = [name for name in ("compact_mode", "compact_length", "compact_prompt") if getattr(binding, name)]
+    if mode != "compact" and unused:
         raise BadSetting(
-            f"The {whose} has {', '.join(said)}, which its result_expiration_mode {mode} leaves without meaning; "
+            f"The {owner} has {', '.join(unused)}, without effect in its result_expiration_mode {mode}; "
             f"allowed: only with compact."
         )
-    if mode == "compact" and way is None:
-        raise BadSetting(f"The {whose} compacts without a compact_mode; allowed: {_listed(get_args(CompactMode))}.")
-    if way == "first_chars" and length is None:
-        raise BadSetting(f"The {whose} keeps first_chars without a compact_length; allowed: 1 or more characters.")
+    if mode == "compact" and method is None:
+        raise BadSetting(f"The {owner} has no compact_mode; allowed: {_listed(get_args(CompactMode))}.")
+    if method == "first_chars" and length is None:
+        raise BadSetting(f"The {owner} has first_chars without a compact_length; allowed: 1 or more characters.")
 
 
 def _check_prompt(prompt: Prompt) -> None:
     _check_name("prompt", "name", prompt.name)
-    whose = f"prompt {prompt.name!r:.80}"
-    _check_text(whose, "text", prompt.text)
-    _check_text(whose, "description", prompt.description)
+    owner = f"prompt {prompt.name!r:.80}"
+    _check_text(owner, "text", prompt.text)
+    _check_text(owner, "description", prompt.description)
     if not is_template(prompt.name, prompt.text):
-        raise BadSetting(f"The {whose} has no {{{{ text }}}}, where what is summed up would stand.")
+        raise BadSetting(f"The {owner} lacks {{{{ text }}}}. Put it where the text to summarize goes.")
 
 
-def _check_name(whose: str, field: str, name: object, *, may_be_empty: bool = False) -> None:
-    _check_text(whose, field, name)
+def _check_name(owner: str, field: str, name: object, *, may_be_empty: bool = False) -> None:
+    _check_text(owner, field, name)
     assert isinstance(name, str)
     if not may_be_empty and not name.strip():
-        raise BadSetting(f"The {field} of the {whose} is empty; allowed: 1 to {_NAME_MAX} characters.")
+        raise BadSetting(f"The {field} of the {owner} is empty; allowed: 1 to {_NAME_MAX} characters.")
     if len(name) > _NAME_MAX or not name.isprintable() or name != name.strip():
         raise BadSetting(
-            f"The {field} of the {whose} is {name!r:.80}; allowed: at most {_NAME_MAX} printable characters, without "
+            f"The {field} of the {owner} is {name!r:.80}; allowed: at most {_NAME_MAX} printable characters, without "
             f"spaces around them."
         )
 
 
-def _check_text(whose: str, field: str, text: object) -> None:
+def _check_text(owner: str, field: str, text: object) -> None:
     if not isinstance(text, str):
-        raise BadSetting(f"The {field} of the {whose} is {text!r:.80}; allowed: a text.")
+        raise BadSetting(f"The {field} of the {owner} is {text!r:.80}; allowed: a str.")
     if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise BadSetting(f"The {field} of the {whose} holds a NUL or half of a surrogate pair; allowed: plain text.")
+        raise BadSetting(f"The {field} of the {owner} has a NUL or half of a surrogate pair; allowed: plain text.")
 
 
-def _check_whole(whose: str, field: str, value: object, *, least: int) -> None:
-    if value is not None and not (type(value) is int and least <= value <= _MOST):
+def _check_whole(owner: str, field: str, value: object, *, least: int) -> None:
+    if value is not None and not (type(value) is int and least <= value <= _INTEGER_MAX):
         raise BadSetting(
-            f"The {field} of the {whose} is {value!r:.80}; allowed: a whole number of {least} or more, or none."
+            f"The {field} of the {owner} is {value!r:.80}; allowed: a whole number of {least} or more, or none."
         )
 
 
-def _check_word(whose: str, field: str, value: object, words: Collection[str], *, or_none: bool = False) -> None:
+def _check_word(owner: str, field: str, value: object, words: Collection[str], *, or_none: bool = False) -> None:
     if not isinstance(value, str) or value not in words:
         raise BadSetting(
-            f"The {field} of the {whose} is {value!r:.80}; allowed: {_listed(words)}{', or none' if or_none else ''}."
+            f"The {field} of the {owner} is {value!r:.80}; allowed: {_listed(words)}{', or none' if or_none else ''}."
         )
 
 

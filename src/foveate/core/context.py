@@ -1,7 +1,7 @@
-"""What a conversation's window holds right now, and what keeping it small has saved: the meter.
+"""The context meter: the content of the window now, and the savings so far.
 
-A pure value, made from a view, its budget, what travels beside it, and the sums over all calls. It knows no store, no
-provider and no terminal; what a token costs is told, where it is known.
+A pure value, computed from a view, its budget, and the sums over all calls. It uses no store, provider or terminal. An
+argument supplies the price of a token.
 """
 
 from __future__ import annotations
@@ -34,102 +34,104 @@ ContextKind = Literal[
     "shrunk",
     "expanded",
 ]
-"""What a token of a request belongs to: the system prompt; the tools' definitions; what the user said, the model said,
-thought and called; what tools answered; images and documents; what plugins added; texts that stand for a span; what
-stands for content that was shrunk; originals that are shown again because somebody asked.
+"""The content of a request, by kind: the system prompt; tool definitions; user messages; the model's text, reasoning
+and calls; tool results; images and documents; parts added by plugins; texts in place of a span; texts in place of
+shrunk content; originals that are visible again on request.
 """
 
 SHOWN_AGAIN = ("whole", "lines", "items", "pattern")
-"""Forms of what the conversation says itself that show content again."""
-
-_UNKNOWN = 10**9
-"""A budget with more tokens than this is that of a conversation without a window."""
+"""Forms of expansions that show content again."""
 
 _FEW = 1_000
-"""Tokens of a request whose price is asked for."""
+"""Size in tokens of the request used to find a price."""
 
 Cost = Callable[[Usage], float | None]
-"""US dollars that so many tokens cost; None where that is not known."""
+"""Returns the US dollars for this usage, or None if the price is unknown."""
 
 
 class Context(Struct, frozen=True):
-    """How full a window is, of what, and what that costs. Tokens are estimates, corrected by what was measured."""
+    """How full a window is, with which content, and what it costs. Tokens are estimates, corrected by measurements."""
 
     kinds: Mapping[ContextKind, int]
-    """Tokens of the next request by kind; only kinds of which there is something, in their order."""
+    """Tokens of the next request by kind, in order of the kinds, without empty ones."""
     window: int | None
-    """The model's window in tokens; None where nobody said."""
+    """The model's window in tokens; None if unknown."""
     reserve: int
-    """Kept free for the answer."""
+    """Tokens reserved for the answer."""
     entries: int
-    """Messages that are shown."""
+    """Number of visible messages."""
     messages: int
-    """Messages that were said, shown or not."""
+    """Number of messages in the history."""
     overhead: int
-    """Of `tokens`, what travels beside what was said: the system prompt and the tools of the last prompt."""
+    """Tokens of `tokens` outside the messages: the system prompt and the tools of the last prompt."""
     tokens_whole: int
-    """What all that was said would take if it were shown whole; what travels beside is not in it."""
+    """Tokens of the whole history, without system prompt and tools."""
     last: Usage | None
-    """What the newest call was billed; None where there was none, or nobody said."""
+    """Usage of the newest call; None if there was none, or its usage is unknown."""
     totals: Totals
     """Sums over all calls."""
     prices: Prices
-    """Prices as multiples of that of input."""
+    """Prices as multiples of the price of input."""
     scale: float = 1.0
-    """Measured tokens over estimated ones: what all estimates in here are corrected by."""
+    """Ratio of measured to estimated tokens. It corrects all estimates of this value."""
     dollars: float | None = None
-    """What all calls were billed, in US dollars, where the price is known."""
+    """The bill of all calls in US dollars, if the price is known."""
     dollars_saved: float | None = None
-    """`saved` in US dollars, where the price is known."""
+    """`saved` in US dollars, if the price is known."""
+
+    def __str__(self) -> str:
+        """Return one short line, such as `8,210 of 200,000 tokens (4%), 12 of 80 messages visible`."""
+        window = f" of {self.window:,} tokens ({self.share:.0%})" if self.window else " tokens"
+        return f"{self.tokens:,}{window}, {self.entries} of {self.messages} messages visible"
 
     @property
     def tokens(self) -> int:
-        """Tokens of the next request, without the answer."""
+        """Return the tokens of the next request, without the answer."""
         return sum(self.kinds.values())
 
     @property
     def tokens_shown(self) -> int:
-        """Those of them that show what was said, to be held against `tokens_whole`."""
+        """Return the tokens of visible messages, to compare with `tokens_whole`."""
         return self.tokens - self.overhead
 
     @property
     def free(self) -> int | None:
-        """Tokens that may still come before the window is full; None without a window."""
+        """Return the tokens left until the window is full, or None without a window."""
         return None if self.window is None else max(0, self.window - self.reserve - self.tokens)
 
     @property
     def share(self) -> float | None:
-        """Share of the window that the next request takes; None without a window."""
+        """Return the share of the window that the next request fills, or None without a window."""
         return None if self.window is None else self.tokens / self.window
 
     @property
     def cached(self) -> float | None:
-        """Share of the newest call's prompt that its provider had in its cache; None where it did not say."""
+        """Return the share of the newest prompt that came from the provider's cache, or None if unknown."""
         return _cached(self.last)
 
     @property
     def cached_overall(self) -> float | None:
-        """The same over all calls."""
+        """Return this share over all calls."""
         return _cached(self.totals.usage)
 
     @property
     def cost(self) -> float:
-        """What all calls were billed, in tokens at the price of uncached input."""
+        """Return the bill of all calls, in tokens at the price of uncached input."""
         return self.totals.cost(self.prices)
 
     @property
     def saved(self) -> float:
-        """What was saved by not sending everything whole, in tokens at the price of uncached input; below zero where it
-        cost more than it saved.
+        """Return the savings over sending the whole history, in tokens at the price of uncached input. Negative if
+        shrinking cost more than it saved.
 
-        A warm cache is taken for granted both ways. Sent whole, each call reads all but what is new from the cache, and
-        writes what is new. Sent as it was, each call writes what is new too, so that cancels out; it reads
-        `tokens_saved` fewer, and writes again, instead of reading it, what stood behind an edit (`tokens_rebilled`):
+        Both cases assume a warm cache. With the whole history, each call reads everything but the new messages from the
+        cache and writes the new ones. In reality, each call also writes the new messages, so these cancel out. It reads
+        `tokens_saved` fewer, and writes the tokens after an edit again instead of reading them (`tokens_rebilled`):
 
             saved = read * tokens_saved - (write - read) * tokens_rebilled
 
-        Not in it: that everything whole would not have fitted at all from some call on, what summaries by a model cost,
-        and the answers, which are taken to be the same.
+        Not included: that the whole history would not fit at all from some call on, the cost of summaries by a model,
+        and the answers, which are assumed to be equal.
         """
         totals, prices = self.totals, self.prices
         again = max(0.0, prices.write - prices.read) * totals.tokens_rebilled
@@ -146,15 +148,17 @@ def measure_context(
     count: Callable[[str], int] = estimate,
     cost: Cost | None = None,
 ) -> Context:
-    """The meter of a view. `messages`: how many were said; `tools`: tokens of the tools' definitions, as far as they
-    are in the budget's overhead, the rest of which is the system prompt. `count`: the conversation's counter.
+    """Return the context meter of a view.
+
+    `messages`: number of messages in the history. `tools`: tokens of the tool definitions within the budget's overhead;
+    the rest of the overhead is the system prompt. `count`: the conversation's counter. `cost`: price of a request.
     """
     budget = view.budget
     kinds = Counter[ContextKind](tools=min(tools, budget.overhead), system=max(0, budget.overhead - tools))
     for entry in view:
         kinds.update(tokens_by_kind(entry, count))
     corrected = {kind: round(kinds[kind] * budget.scale) for kind in get_args(ContextKind) if kinds[kind] > 0}
-    has_window = budget.window < _UNKNOWN
+    has_window = budget.has_window
     return Context(
         corrected,
         budget.window if has_window else None,
@@ -172,7 +176,7 @@ def measure_context(
 
 
 def tokens_by_kind(entry: Entry, count: Callable[[str], int] = estimate) -> dict[ContextKind, int]:
-    """The tokens of one entry by kind; their sum is `entry.tokens`."""
+    """Return the tokens of one entry by kind. Their sum is `entry.tokens`."""
     if (only := _only(entry)) is not None:
         return {only: entry.tokens}
     weights = Counter[ContextKind]()
@@ -180,13 +184,13 @@ def tokens_by_kind(entry: Entry, count: Callable[[str], int] = estimate) -> dict
         weights[kind] += tokens_of(Message(entry.message.role, (part,)), count) - tokens_of(Message("user"), count)
     if not weights:
         return {_main(entry): entry.tokens}
-    rest = entry.tokens - sum(weights.values())  # What a message costs besides its content goes to its largest kind.
+    rest = entry.tokens - sum(weights.values())  # The fixed tokens of a message count for its largest kind.
     weights[max(weights, key=weights.__getitem__)] += rest
     return dict(weights) if min(weights.values()) >= 0 else {_main(entry): entry.tokens}
 
 
 def _only(entry: Entry) -> ContextKind | None:
-    """The kind of an entry that is of one kind whatever its parts are."""
+    """Return the kind of an entry whose parts are all of one kind, or None."""
     if entry.kind == "summary":
         return "summaries"
     if entry.stamp.expanded is not None:
@@ -197,7 +201,7 @@ def _only(entry: Entry) -> ContextKind | None:
 
 
 def _main(entry: Entry) -> ContextKind:
-    """What an entry is that holds nothing else."""
+    """Return the kind of an entry's text."""
     if entry.is_result or entry.kind != "message":
         return "results"
     role = entry.message.role
@@ -205,7 +209,7 @@ def _main(entry: Entry) -> ContextKind:
 
 
 def _parts(entry: Entry) -> Iterator[tuple[ContextKind, Part]]:
-    """Each part of what is shown, those in a tool result apart, with its kind."""
+    """Yield each visible part with its kind, and the parts of a tool result one by one."""
     own: set[Part] = set()
     added: set[Part] = set()
     if entry.source is not None:
@@ -215,13 +219,13 @@ def _parts(entry: Entry) -> Iterator[tuple[ContextKind, Part]]:
                 for place, nested in enumerate(part.content):
                     (added if entry.stamp.is_added((place,)) else own).add(nested)
     for part in entry.message.parts:
-        for one in _contents(part):
-            if entry.shrunk and one not in own and one not in added:
-                yield "shrunk", one
-            elif one in added:
-                yield "plugins", one
+        for item in _contents(part):
+            if entry.shrunk and item not in own and item not in added:
+                yield "shrunk", item
+            elif item in added:
+                yield "plugins", item
             else:
-                yield _kind(one, entry), one
+                yield _kind(item, entry), item
 
 
 def _contents(part: Part) -> tuple[Part | Content, ...]:
@@ -246,22 +250,22 @@ def _cached(usage: Usage | None) -> float | None:
 
 
 def _rate(cost: Cost, usage: Usage) -> float | None:
-    """US dollars for one token, by the price of a request of these few tokens: longer ones may cost more by the token,
-    but each is a request of its own, and what is asked here is a sum over many.
+    """Return the US dollars per token at this size of request. Larger requests may cost more per token, but the tokens
+    in question are a sum over many requests.
     """
     tokens = (usage.prompt_tokens or 0) + (usage.output or 0)
     return None if (dollars := cost(usage)) is None else dollars / tokens
 
 
 def _rates(cost: Cost) -> tuple[float, float, float, float] | None:
-    """US dollars for a token of input, read from the cache, written to it, and of output."""
+    """Return the US dollars per token of input, cache read, cache write and output."""
     each = [_rate(cost, usage) for usage in (Usage(_FEW, 0, 0, 0), Usage(0, _FEW, 0, 0), Usage(0, 0, _FEW, 0))]
     known = [rate for rate in (*each, _rate(cost, Usage(0, 0, 0, _FEW))) if rate is not None]
     return (known[0], known[1], known[2], known[3]) if len(known) == 4 else None
 
 
 def _dollars(totals: Totals, scale: float, cost: Cost) -> tuple[float, float] | None:
-    """What was billed, and what was saved (see `Context.saved`)."""
+    """Return the bill and the savings in US dollars (see `Context.saved`)."""
     if (rates := _rates(cost)) is None:
         return None
     base, read, write, output = rates

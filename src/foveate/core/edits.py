@@ -204,7 +204,7 @@ Edit = Replace | Hide | Summarize | Restore | Pin | Unpin | Task
 
 def named_messages(edits: Iterable[Edit]) -> list[str]:
     """Return the ids of all messages that these edits name, each once, in order."""
-    named: list[str] = []
+    ids: list[str] = []
     for edit in edits:
         match edit:
             case Restore(targets=targets):
@@ -216,13 +216,13 @@ def named_messages(edits: Iterable[Edit]) -> list[str]:
             case Replace(target=target) | Hide(target=target) | Pin(target=target) | Unpin(target=target):
                 targets = (target,)
         for target in targets:
-            named.extend((target.first, target.last) if isinstance(target, Span) else (target.message,))
-    return list(dict.fromkeys(named))
+            ids.extend((target.first, target.last) if isinstance(target, Span) else (target.message,))
+    return list(dict.fromkeys(ids))
 
 
-def paths_overlap(one: Path, other: Path) -> bool:
-    """Return whether one path leads through the other, so that edits at both affect each other."""
-    return one[: len(other)] == other or other[: len(one)] == one
+def paths_overlap(path: Path, other: Path) -> bool:
+    """Return whether path path leads through the other, so that edits at both affect each other."""
+    return path[: len(other)] == other or other[: len(path)] == path
 
 
 def path_of(edit: Edit) -> Path:

@@ -1,7 +1,7 @@
-"""Which edits of a journal still stand, worked out from the journal alone.
+"""Effective edits: the edits of a journal that no later edit cancelled.
 
-The projection forgets the edits of what it hides, and those that were taken back. This file tells them again: for
-messages that come back, and for a `Restore` that is undone. It knows ids, places and numbers, no messages.
+The projection drops the edits of hidden messages and cancelled edits. This module computes them again, for messages
+that come back and for an undo of `Restore`. It works on ids, positions and numbers, without messages.
 """
 
 from __future__ import annotations
@@ -10,38 +10,38 @@ from collections.abc import Container, Iterable, Mapping
 
 from .edits import Edit, Hide, Path, Pin, Replace, Restore, Span, Summarize, Target, Task, Unpin, path_of, paths_overlap
 
-__all__ = ["EffectiveEdits", "gaps", "inverse_edits", "unpinned"]
+__all__ = ["EffectiveEdits", "gaps", "inverse_edits", "remaining_pins"]
 
 
 class EffectiveEdits:
-    """The edits that no `Restore` has taken out, after the numbered edits of a journal from its beginning.
+    """The edits that no `Restore` cancelled, from the numbered edits of a journal since its beginning.
 
-    `where` tells the positions of the messages that are named; what it does not know, a `Restore` of a span leaves
-    alone. Edits numbered in `without` are left out, as if they had not been made.
+    `where`: positions of the named messages. A `Restore` of a span skips unknown ones. `without`: numbers of edits to
+    leave out, as if they had not been made.
     """
 
     def __init__(
         self, edits: Iterable[tuple[int, Edit]], where: Mapping[str, int], without: Container[int] = ()
     ) -> None:
         self.pins: dict[tuple[str, Path], str] = {}
-        """What is pinned, by message and path, and who pinned it."""
+        """The policy of each pin, by message id and path."""
         self.parts: dict[str, dict[int, Edit]] = {}
-        """Edits of the content of one message, by its id and by their numbers."""
+        """Edits of the content of one message, by its id and their numbers."""
         self.covers: dict[int, Hide | Summarize] = {}
-        """Hidden and summarised runs, by number."""
+        """Hidden and summarized ranges, by number."""
         self.holes: dict[int, set[int]] = {}
-        """Positions that are shown again inside a run, by the number of the run."""
+        """Visible positions inside a range, by the number of the range."""
         self._where = where
         for number, edit in edits:
             if number not in without:
                 self._take(number, edit)
 
     def numbered(self) -> dict[int, Edit]:
-        """All of them, by number."""
+        """Return all effective edits, by number."""
         return {**self.covers, **{number: edit for parts in self.parts.values() for number, edit in parts.items()}}
 
     def is_at(self, id: str, first: int, last: int) -> bool:
-        """Whether the message with this id is one of these positions."""
+        """Return whether the message with this id is at one of these positions."""
         return first <= self._where.get(id, 0) <= last
 
     def _take(self, number: int, edit: Edit) -> None:
@@ -63,7 +63,7 @@ class EffectiveEdits:
                 self.pins[target.message, target.path] = edit.policy
             case Unpin(target=target):
                 of_message = {path for id, path in self.pins if id == target.message}
-                for path in of_message - set(unpinned(of_message, target.path)):
+                for path in of_message - set(remaining_pins(of_message, target.path)):
                     del self.pins[target.message, path]
             case Task():
                 pass
@@ -73,61 +73,63 @@ class EffectiveEdits:
             parts = self.parts.get(named.message, {})
             for number in [number for number, edit in parts.items() if paths_overlap(path_of(edit), named.path)]:
                 del parts[number]
-        elif run := self.run_of(named):
-            for message in [id for id in self.parts if self.is_at(id, *run)]:
+        elif span := self.range_of(named):
+            for message in [id for id in self.parts if self.is_at(id, *span)]:
                 del self.parts[message]
 
     def _open_covers(self, named: Target | Span) -> None:
-        run = self.run_of(named)
-        if run is None:
+        span = self.range_of(named)
+        if span is None:
             return
         for number, cover in list(self.covers.items()):
-            covered = self.run_of(cover.span if isinstance(cover, Summarize) else cover.target)
-            if covered is None or covered[1] < run[0] or run[1] < covered[0]:
+            covered = self.range_of(cover.span if isinstance(cover, Summarize) else cover.target)
+            if covered is None or covered[1] < span[0] or span[1] < covered[0]:
                 continue
-            if run[0] <= covered[0] and covered[1] <= run[1]:
+            if span[0] <= covered[0] and covered[1] <= span[1]:
                 del self.covers[number]
             else:
-                self.holes[number].update(range(max(run[0], covered[0]), min(run[1], covered[1]) + 1))
+                self.holes[number].update(range(max(span[0], covered[0]), min(span[1], covered[1]) + 1))
 
-    def run_of(self, named: Target | Span) -> tuple[int, int] | None:
-        """First and last position of what is named; None where an end is unknown."""
+    def range_of(self, named: Target | Span) -> tuple[int, int] | None:
+        """Return the first and last position of the target, or None if an end is unknown."""
         first, last = (named.first, named.last) if isinstance(named, Span) else (named.message, named.message)
         return (self._where[first], self._where[last]) if first in self._where and last in self._where else None
 
 
-def unpinned(paths: Iterable[Path], path: Path) -> list[Path]:
-    """Which pins of a message are left once what is pinned at `path`, and inside of it, is unpinned."""
+def remaining_pins(paths: Iterable[Path], path: Path) -> list[Path]:
+    """Return the paths whose pins remain after an unpin at `path`, which includes the paths inside it."""
     return [pinned for pinned in paths if pinned[: len(path)] != path]
 
 
 def gaps(now: EffectiveEdits, then: EffectiveEdits) -> dict[int, list[tuple[int, int]]]:
-    """What to do about each hidden run of `then`, by its number: the positions in it, as runs, that must be hidden
-    again where the run stands `now`, and those that must be shown again where it has to be made again.
+    """Return the positions to change in each hidden range of `then`, as ranges, by number.
+
+    These positions must be hidden again if the range is still effective `now`. They must be shown again if the range
+    must be made again.
     """
     remade = _remade(now, then)
-    found: dict[int, list[tuple[int, int]]] = {}
+    gaps: dict[int, list[tuple[int, int]]] = {}
     for number in then.covers:
         wrong = then.holes[number] if number in remade else now.holes[number] - then.holes[number]
-        runs = found[number] = []
+        ranges = gaps[number] = []
         for position in sorted(wrong):
-            if runs and runs[-1][1] == position - 1:
-                runs[-1] = (runs[-1][0], position)
+            if ranges and ranges[-1][1] == position - 1:
+                ranges[-1] = (ranges[-1][0], position)
             else:
-                runs.append((position, position))
-    return found
+                ranges.append((position, position))
+    return gaps
 
 
 def inverse_edits(
     now: EffectiveEdits, then: EffectiveEdits, between: Mapping[int, list[tuple[int, int]]], ids: Mapping[int, str]
 ) -> list[Edit]:
-    """Edits that make stand again what stands in `then`, and nothing else, where `now` stands.
+    """Return the edits that lead from the state `now` to the state `then`.
 
-    `between`: their `gaps`; `ids`: of the messages at the ends of these.
+    `between`: their `gaps`; `ids`: ids of the messages at the ends of these, by position.
     """
-    remade, standing, wanted = _remade(now, then), now.numbered(), then.numbered()
+    remade, effective, wanted = _remade(now, then), now.numbered(), then.numbered()
     back: list[Edit] = []
-    if cancelled := sorted(number for number in standing if number not in wanted or number in remade):
+    if cancelled := sorted(number for number in effective if number not in wanted or number in remade):
         back.append(Restore((), tuple(cancelled)))
     reopened: set[str] = set()
     for number, cover in then.covers.items():
@@ -138,11 +140,11 @@ def inverse_edits(
         back.append(cover)
         if spans:
             back.append(Restore(spans))
-            reopened |= {id for id in then.parts if any(then.is_at(id, *run) for run in between[number])}
+            reopened |= {id for id in then.parts if any(then.is_at(id, *ends) for ends in between[number])}
     for id, parts in then.parts.items():
-        kept = {number: edit for number, edit in parts.items() if number in standing}
+        kept = {number: edit for number, edit in parts.items() if number in effective}
         for number, edit in parts.items():
-            if id in reopened or (number not in standing and not _is_outdone(number, edit, kept)):
+            if id in reopened or (number not in effective and not _is_outdone(number, edit, kept)):
                 back.append(edit)
     back += [Unpin(Target(*pin)) for pin in sorted(now.pins.keys() - then.pins.keys())]
     gone = then.pins.keys() - {pin for pin in now.pins if pin in then.pins and not _is_unpinned(pin, now, then)}
@@ -151,21 +153,21 @@ def inverse_edits(
 
 
 def _remade(now: EffectiveEdits, then: EffectiveEdits) -> set[int]:
-    """Runs that have to be made again: those that are gone, and newer ones over the same messages, to stay on top."""
+    """Return the ranges to make again: cancelled ones, and newer ones over the same messages to stay on top."""
     remade: dict[int, tuple[int, int]] = {}
     for number, cover in then.covers.items():
-        first, last = then.run_of(cover.span if isinstance(cover, Summarize) else cover.target) or (1, 0)
+        first, last = then.range_of(cover.span if isinstance(cover, Summarize) else cover.target) or (1, 0)
         if number not in now.covers or any(first <= end and start <= last for start, end in remade.values()):
             remade[number] = (first, last)
     return set(remade)
 
 
 def _is_outdone(number: int, edit: Edit, kept: Mapping[int, Edit]) -> bool:
-    """Whether a newer edit of the same part stands, which made again this one would wrongly replace."""
+    """Return whether a newer effective edit changes the same part. Making this edit again would wrongly replace it."""
     return any(newer > number and paths_overlap(path_of(other), path_of(edit)) for newer, other in kept.items())
 
 
 def _is_unpinned(pin: tuple[str, Path], now: EffectiveEdits, then: EffectiveEdits) -> bool:
-    """Whether taking back the pins that are too many takes this one with them."""
+    """Return whether removing the surplus pins also removes this one."""
     id, path = pin
-    return any(other == id and not unpinned([path], outer) for other, outer in now.pins.keys() - then.pins.keys())
+    return any(other == id and not remaining_pins([path], outer) for other, outer in now.pins.keys() - then.pins.keys())

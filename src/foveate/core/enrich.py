@@ -1,9 +1,8 @@
-"""One stored message of what somebody said and what plugins add to it, each part with how long it is shown.
+"""Enriched messages: a message with the parts that plugins add and their retention.
 
-A plugin's block may be shown now and not later, later and not now, or both. Nothing is stored twice for that: the
-message holds every block once, in order, and says of each when it is shown. What is to be seen now is the message
-without what comes later; what is to be kept is the message without what was for now. `policies/retain_blocks.py` turns
-that into edits; nothing in here knows of views, plugins as programs, or conversations.
+A plugin's block may be visible now, later, or both. The message stores each block once, in order, with its retention.
+The current call sees the message without blocks for later, and later calls see it without blocks for now.
+`policies/retain_blocks.py` makes edits of that.
 """
 
 from __future__ import annotations
@@ -30,53 +29,57 @@ __all__ = [
 ]
 
 HEADER = "\n### PLUGIN {name} CONTEXT ###\n"
-"""Stands before what one plugin adds."""
+"""The text before the content of one plugin."""
 SPACING = "\n"
-"""Stands behind each content that a plugin adds."""
+"""The text after each content of a plugin."""
 
 
 class AdditionalContent(Struct, frozen=True):
-    """What a plugin adds to a message, and for how long.
+    """Content that a plugin adds to a message, and how long it is visible.
 
-    Raises BadSetting where a field is of another kind than it says.
+    Raises BadSetting if a field has a wrong type.
     """
 
     content: tuple[Text | Media, ...] | str
-    """Blocks, in order; blank texts are left out. A list is taken as well, and a str as one text."""
+    """Blocks, in order; blank texts are skipped. May also be a list, or a str for one text."""
     display_on_current_message: bool = True
     """Whether the model sees it at the coming call."""
     save_to_history: bool | int = False
-    """Whether it sees it at later calls: True for good, a number for so many calls, counted by later messages with
-    retention; False, 0 and less: no.
+    """Whether the model sees it at later calls. True: at all of them; a number: at this many, counted in later messages
+    with retention; False or a number below 1: at none.
     """
 
     def __post_init__(self) -> None:
         if type(self.display_on_current_message) is not bool:
-            raise BadSetting(f"display_on_current_message= is True or False, not {self.display_on_current_message!r}.")
-        if type(self.save_to_history) not in (bool, int):  # A bool is an int; a float, even 2.0, is neither.
-            raise BadSetting(f"save_to_history= is True, False or a whole number, not {self.save_to_history!r}.")
+            raise BadSetting(
+                f"display_on_current_message= must be True or False, not {self.display_on_current_message!r}."
+            )
+        if type(self.save_to_history) not in (bool, int):  # A bool is an int. A float, even 2.0, is neither.
+            raise BadSetting(f"save_to_history= must be True, False or a whole number, not {self.save_to_history!r}.")
         if not isinstance(self.content, str) and not _are_blocks(self.content):
-            raise BadSetting(f"content= is a text or a tuple of Text and Media, not {self.content!r:.100}.")
+            raise BadSetting(f"content= must be a str or a tuple of Text and Media, not {self.content!r:.100}.")
 
     @property
     def blocks(self) -> tuple[Text | Media, ...]:
-        """What is to be added: the content without texts that are blank."""
+        """Return the content without blank texts."""
         blocks = (Text(self.content),) if isinstance(self.content, str) else tuple(self.content)
         return tuple(block for block in blocks if not isinstance(block, Text) or block.text.strip())
 
     @property
     def calls(self) -> int | None:
-        """For how many later calls it stays; None: for good."""
+        """Return the number of later calls that see it; None for all."""
         if isinstance(self.save_to_history, bool):
             return None if self.save_to_history else 0
         return max(0, self.save_to_history)
 
 
 class EnrichedMessage(Struct, frozen=True):
-    """A message as it is stored, and how long each of its parts is shown: what `append(..., kept=...)` takes."""
+    """A message to store, and the retention of each of its parts: the arguments of `append(..., kept=...)`."""
 
     message: Message
+    """The message."""
     kept: tuple[PartRetention, ...]
+    """The retention of each part."""
 
 
 def enrich(
@@ -86,15 +89,17 @@ def enrich(
     header: str = HEADER,
     spacing: str = SPACING,
 ) -> EnrichedMessage:
-    """The message with what plugins add behind its own parts: per plugin a header, then each content and a spacing.
+    """Return the message with the contents of plugins after its own parts: per plugin a header, then each content and
+    `spacing`.
 
-    `added`: pairs of a plugin's name and its contents, in order. Into a tool result is added what it holds. Contents
-    without a block, and those that are neither shown nor saved, are left out, and so is a header with nothing under it.
-    Texts are never joined: each block keeps its own time. Raises BadMessage for what no plugin may add to: words of the
-    model and system prompts.
+    `added`: pairs of a plugin's name and its contents, in order. A tool result receives them inside. Skipped are
+    contents without blocks, contents that are neither visible nor saved, and headers without contents. Texts are never
+    joined, because each block has its own retention. Raises BadMessage for messages of the model and system prompts.
     """
     if message.role not in ("user", "tool"):
-        raise BadMessage(f"Plugins add to what users say and tools answer, not to a message of role {message.role}.")
+        raise BadMessage(
+            f"Plugins cannot add to a message of role {message.role}. They add to user messages and tool results."
+        )
     own = retained_parts(message)
     parts: list[Part] = list(own)
     kept = [PartRetention()] * len(own)
@@ -104,52 +109,54 @@ def enrich(
         kept.append(PartRetention(shown, calls, plugin))
 
     for plugin, contents in added:
-        lasting = [one for one in contents if one.blocks and (one.display_on_current_message or one.calls != 0)]
+        lasting = [item for item in contents if item.blocks and (item.display_on_current_message or item.calls != 0)]
         if lasting and header:
-            is_shown = any(one.display_on_current_message for one in lasting)
-            add(Text(header.replace("{name}", plugin)), is_shown, _longest(one.calls for one in lasting), plugin)
-        for one in lasting:
-            for block in (*one.blocks, *([Text(spacing)] if spacing else [])):
-                add(block, one.display_on_current_message, one.calls, plugin)
+            is_shown = any(item.display_on_current_message for item in lasting)
+            add(Text(header.replace("{name}", plugin)), is_shown, _longest(item.calls for item in lasting), plugin)
+        for item in lasting:
+            for block in (*item.blocks, *([Text(spacing)] if spacing else [])):
+                add(block, item.display_on_current_message, item.calls, plugin)
     return EnrichedMessage(_with_parts(message, parts), tuple(kept))
 
 
 def display_parts(message: Message, kept: Sequence[PartRetention]) -> tuple[Part, ...]:
-    """What of an enriched message is shown at its first call. Raises BadMessage where a part has no Kept."""
-    return tuple(part for part, one in _paired(message, kept) if one.shown)
+    """Return the parts that the first call sees. Raises BadMessage if a part has no retention."""
+    return tuple(part for part, retention in _paired(message, kept) if retention.shown)
 
 
 def persistent_parts(
     message: Message, kept: Sequence[PartRetention]
 ) -> tuple[tuple[Part, ...], tuple[int | None, ...]]:
-    """What of an enriched message is there for later calls, and the policy of each of these parts: for how many calls,
-    None for good. Raises BadMessage where a part has no Kept.
+    """Return the parts of an enriched message for later calls, and the number of calls for each, None for all.
+
+    Raises BadMessage if a part has no retention.
     """
-    lasting = [(part, one.calls) for part, one in _paired(message, kept) if one.calls != 0]
+    lasting = [(part, retention.calls) for part, retention in _paired(message, kept) if retention.calls != 0]
     return tuple(part for part, _ in lasting), tuple(calls for _, calls in lasting)
 
 
 def retained_parts(message: Message) -> tuple[Part, ...]:
-    """The parts that have a time of their own: those of the message, or of the tool result it carries."""
+    """Return the parts with their own retention: those of the message, or of its tool result."""
     result = message.result
     return result.content if result else message.parts
 
 
 def own_message(message: Message, stamp: Stamp) -> Message | None:
-    """The message as it was handed in, without what plugins added; None where there was none but what they added, and
-    for what the conversation itself said.
+    """Return the message without the parts of plugins.
+
+    Returns None if plugins added all its parts, and for expansions of the conversation.
     """
     if stamp.expanded:
         return None
     kept = stamp.retention.parts if stamp.retention else ()
-    if not any(one.plugin for one in kept) or len(kept) != len(retained_parts(message)):
+    if not any(retention.plugin for retention in kept) or len(kept) != len(retained_parts(message)):
         return message
-    own = [part for part, one in _paired(message, kept) if not one.plugin]
+    own = [part for part, retention in _paired(message, kept) if not retention.plugin]
     return None if stamp.origin == "plugin" and not own else _with_parts(message, own)
 
 
 def _longest(calls: Iterable[int | None]) -> int | None:
-    """For good, if any is; else the largest number."""
+    """Return None (all calls) if one of the numbers is None, otherwise the largest number."""
     times = [*calls]
     return None if None in times else max((time for time in times if time is not None), default=0)
 
@@ -157,7 +164,7 @@ def _longest(calls: Iterable[int | None]) -> int | None:
 def _paired(message: Message, kept: Sequence[PartRetention]) -> list[tuple[Part, PartRetention]]:
     parts = retained_parts(message)
     if len(parts) != len(kept):
-        raise BadMessage(f"There are {len(kept)} times for {len(parts)} parts; each part needs its own.")
+        raise BadMessage(f"The message has {len(parts)} parts, but {len(kept)} retentions. Pass one for each part.")
     return list(zip(parts, kept, strict=True))
 
 

@@ -1,4 +1,4 @@
-"""What happened in a conversation, one event at a time: for logs, for pages, for whoever subscribes."""
+"""Events of a conversation, for logs, pages and subscribers."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ EventKind = Literal[
     "compaction-skipped",
     "plugin-failed",
 ]
-"""`compacted`: something shorter is shown of it; `removed`: nothing is; `expired`: its lease ended, and nothing of its
-content is shown; `expanded`: its original is shown again, because somebody asked for it; `shown`: because a policy says
-so. `compaction-...` tells how a `Task` stands; `plugin-failed` that a plugin (`policy`) was left out, which is told
-when it happens and not kept.
+"""`compacted`: the message shows something shorter; `removed`: it shows nothing; `expired`: its lease ended and nothing
+of its content is visible; `expanded`: its original is visible again on request; `shown`: its original is visible
+again because of a policy. `compaction-...`: the state of a `Task`; `plugin-failed`: a plugin (`policy`) was left
+out. The last one is only reported when it happens, and not stored.
 """
 
 EXPIRED = "Expired after {turns} turns (limit: {limit})"
-"""The reason of an edit that ends a lease, which is told as an event of its own."""
+"""The reason of an edit that ends a lease. Such an edit has an event of its own."""
 
 _EXPIRED = EXPIRED[: EXPIRED.index("{")]
 _REMOVED = "Removed due to expiration"
@@ -62,34 +62,39 @@ _TASKS: dict[TaskState, EventKind] = {
 
 
 class Event(Struct, frozen=True):
-    """One thing that happened."""
+    """One event."""
 
     kind: EventKind
+    """The kind of event."""
     turn: int
+    """The turn of the conversation."""
     time: int
     """Milliseconds since 1970."""
     message: str
-    """Id of the message concerned; of the first one of a span; "" where an edit only names other edits."""
+    """Id of the message, or of the first message of a span; "" if an edit only names other edits."""
     position: int = 0
-    """Its place in the history where that is known without looking it up, else 0."""
+    """Its position in the history if it is known without a lookup, otherwise 0."""
     edit: int = 0
     """Number of the edit; 0 for an added message."""
     policy: str = ""
+    """The policy, plugin or call that caused the event."""
     reason: str = ""
+    """The reason of the edit."""
     tokens_saved: int = 0
+    """Tokens that the edit saves; negative for an expansion."""
     index: int | None = None
-    """Its place, from 0, in the view that the edit was made on; None where it was not shown, or is not known."""
+    """Its index from 0 in the view that the edit was made on; None if it was not visible or is unknown."""
 
 
 def added_event(position: int, id: str, stamp: Stamp, index: int | None = None) -> Event:
-    """The event of an appended message."""
+    """Return the event of an appended message."""
     return Event("message-added", stamp.turn, stamp.time, id, position, index=index)
 
 
 def events_of_message(position: int, id: str, stamp: Stamp, index: int | None = None) -> Iterator[Event]:
-    """The events of an appended message: one more where it shows the original, or a part, of an earlier one.
+    """Yield the events of an appended message: a second one if it shows an earlier original again, whole or in part.
 
-    That event is about the original; what it costs is told as tokens saved, below zero.
+    The second event is about the original. Its `tokens_saved` is negative.
     """
     yield added_event(position, id, stamp, index)
     shown = stamp.expanded
@@ -101,7 +106,7 @@ def events_of_message(position: int, id: str, stamp: Stamp, index: int | None = 
 
 
 def events_of_record(record: Record, places: Mapping[str, int] = {}) -> Iterator[Event]:
-    """The events of one commit. `places`: indices in the view before it, by message id."""
+    """Yield the events of one commit. `places`: indices in the view before it, by message id."""
     for number, edit in record.numbered():
         named = _named(edit)
         for kind, reason, saved in _told(edit):
@@ -110,7 +115,7 @@ def events_of_record(record: Record, places: Mapping[str, int] = {}) -> Iterator
 
 
 def _told(edit: Edit) -> Iterator[tuple[EventKind, str, int]]:
-    """Kind, reason and tokens saved of each event of an edit. What is saved is told once."""
+    """Yield kind, reason and saved tokens of each event of an edit. Only one event has the saved tokens."""
     match edit:
         case Task(policy=policy):
             if policy != INTERRUPTED:

@@ -1,4 +1,4 @@
-"""Why an entry looks as it does, in sentences a person can read."""
+"""Explanations of entries, in sentences that a person can read."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ __all__ = ["explain", "explain_other_policies"]
 
 
 def explain(entry: Entry, records: Mapping[int, Record]) -> str:
-    """The story of one entry. `records` gives, for the number of an edit, the record it was committed in."""
-    what = {
+    """Return the explanation of one entry. `records`: the record of each edit, by the number of the edit."""
+    subject = {
         "message": f"{entry.handle} is a message of role {entry.message.role}",
         "summary": f"m{entry.position}-m{entry.last} are shown as one text",
-        "note": f"{entry.handle} is told as a note",
-        "stand-in": f"{entry.handle} has a stand-in that nobody said",
+        "note": f"{entry.handle} is shown as a note",
+        "stand-in": f"{entry.handle} has a stand-in answer",
     }[entry.kind]
-    lines = [f"{what}, {entry.tokens:,} tokens, recorded in turn {entry.stamp.turn}."]
+    lines = [f"{subject}, {entry.tokens:,} tokens, recorded in turn {entry.stamp.turn}."]
     lines += [_sentence(number, records.get(number)) for number in entry.edits]
     if entry.legalized:
         lines.append(f"Changed for its provider: {entry.legalized}.")
     for pin in entry.pins:
-        what = f"Part {'.'.join(str(index + 1) for index in pin.path)} is pinned" if pin.path else "Pinned"
-        lines.append(f"{what}{f' by {pin.policy}' if pin.policy else ''}: no policy may shrink or hide it.")
+        subject = f"Part {'.'.join(str(index + 1) for index in pin.path)} is pinned" if pin.path else "Pinned"
+        lines.append(f"{subject}{f' by {pin.policy}' if pin.policy else ''}: no policy may shrink or hide it.")
     if len(lines) == 1:
         lines.append("It is shown as it was appended.")
     return "\n".join(lines)
@@ -42,19 +42,19 @@ def explain_other_policies(
     frame: Callable[[tuple[Entry, ...]], View],
     policies: Sequence[Policy],
 ) -> Iterator[str]:
-    """What each other policy would do about this message, had it not been pinned, or shrunk by one: a sentence each.
+    """Yield a sentence for each other policy: what it would do if the message had no pin and no edits.
 
-    Found out by asking them about the same view with the message as it was appended.
+    Calls the policies with the same view, but with the message as it was appended.
     """
     if entry.span is not None and len(policies) > 1:
-        yield "What it stands for the other policies do not see."
+        yield "The other policies do not see the messages that it replaces."
     if entry.source is None or not (entry.pins or entry.shrunk):
         return
     draft = projection.copy()
     undone: tuple[Edit, ...] = (*(Unpin(Target(entry.id, pin.path)) for pin in entry.pins), Restore((), entry.edits))
     draft.apply(Record(draft.number + 1, undone, 0, 0, "", draft.position))
     view = structs.replace(frame(draft.entries()), is_trial=True)
-    why = "it is pinned" if entry.pins else "what one has shrunk the others leave alone"
+    why = "it is pinned" if entry.pins else "policies do not change shrunk content"
     for policy in policies:
         shrinking = [edit for edit in _without_asking(policy, view) if isinstance(edit, Replace | Hide | Summarize)]
         edits = [edit for edit in shrinking if edit.policy]
@@ -76,7 +76,7 @@ def _without_asking(policy: Policy, view: View) -> Iterator[Edit]:
                 yield from (edit for edit in answered if not isinstance(edit, NeedsSummary))
             else:
                 yield wanted
-    except CompactionFailed:  # Nothing is to be sent.
+    except CompactionFailed:  # Only a trial: nothing is sent.
         return
 
 
@@ -106,8 +106,8 @@ def _sentence(number: int, record: Record | None) -> str:
 
 
 def _author(edit: Edit) -> str:
-    """Who wrote a summary, and why others who were asked did not."""
+    """Return who wrote a summary, and why earlier summarizers failed."""
     if not isinstance(edit, Replace | Summarize):
         return ""
     written = f" The text was written by {edit.by}." if edit.by else ""
-    return written + (f" What did not do: {'; '.join(edit.refused)}." if edit.refused else "")
+    return written + (f" Earlier summarizers failed: {'; '.join(edit.refused)}." if edit.refused else "")

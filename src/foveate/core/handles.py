@@ -46,6 +46,6 @@ def parse_handle(text: str) -> Handle:
     return Handle(first, int(last) if last else first, path)
 
 
-def quoted_positions(said: str) -> set[int]:
+def quoted_positions(text: str) -> set[int]:
     """Return the positions of messages that a search result quotes. It names each at the beginning of a line."""
-    return {int(position) for position in _QUOTED.findall(said)}
+    return {int(position) for position in _QUOTED.findall(text)}

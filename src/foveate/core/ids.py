@@ -19,10 +19,10 @@ NO_PARENT = ""
 """The parent of the first element of every chain."""
 
 
-def _tagged(tag: bytes, *pieces: bytes) -> str:
+def _tagged(tag: bytes, *parts: bytes) -> str:
     digest = blake2b(digest_size=20, person=tag)
-    for piece in pieces:
-        digest.update(piece)
+    for part in parts:
+        digest.update(part)
     return digest.hexdigest()
 
 
@@ -44,12 +44,12 @@ def seal(parent: str, message: str, stamp: bytes) -> str:
     return _tagged(b"foveate stamp 1", bytes.fromhex(parent), bytes.fromhex(message), stamp)
 
 
-def record_id(parent: str, outline: bytes) -> str:
+def record_id(parent: str, redacted: bytes) -> str:
     """Return the id of a journal record after the record `parent`.
 
     `redacted`: its redacted form (`redacted_form.redacted_record`).
     """
-    return _tagged(b"foveate edit 2", bytes.fromhex(parent), outline)
+    return _tagged(b"foveate edit 2", bytes.fromhex(parent), redacted)
 
 
 def legacy_record_id(parent: str, body: bytes) -> str:

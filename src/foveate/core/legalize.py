@@ -1,11 +1,10 @@
-"""From slots to entries: the one place where a view becomes legal as a whole.
+"""Conversion of slots to entries, so that the view as a whole is legal.
 
-Whatever was appended and however it was edited, a provider wants every call answered, right behind the message that
-made it, once, under an id of its own. So slots are taken in *units*: an assistant's message with what follows it up
-to the next one. In a unit the answers come first; a call without one gets a stand-in; an answer that can no longer
-stand behind its call (it came after the model had been asked again, it is a second one, or its call is not shown)
-is told as a user's note in its own place. Nothing is ever dropped, and what has been shown once does not move: that
-an answer is late is decided by turns, which are recorded, never by what happens to follow.
+A provider requires that every call is answered once, directly after its message, and under a unique id. So this module
+takes slots in *units*: an assistant's message and the messages up to the next one. In a unit the answers come first. A
+call without an answer gets a stand-in. An answer becomes a user's note in its own place if it cannot follow its call:
+it came after the next model call, it is a second answer, or its call is not visible. Nothing is dropped, and a visible
+entry never moves: recorded turns decide whether an answer is late, not the messages that follow.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from .view import Entry
 __all__ = ["ANSWER_ERASED", "MAX_CALL_ID", "NO_ANSWER", "OPENING", "Legalizer"]
 
 NO_ANSWER = "[No result: the call was interrupted, or its result is not shown.]"
-"""What the model reads where a call has no answer."""
+"""The model reads this text if a call has no answer."""
 
 ANSWER_ERASED = "the answer of this call was erased"
-"""Why a call is shown with an answer that says nothing."""
+"""The reason of a call whose answer has no content left."""
 
 OPENING = "[The conversation goes on from here.]"
-"""What stands for the user where a view would begin with the assistant."""
+"""The user's note before a view that would begin with the assistant."""
 
 MAX_CALL_ID = 64
-"""Longest call id that OpenAI takes back; nobody's own ids are longer."""
+"""Longest call id that OpenAI accepts. Ids of providers are never longer."""
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -43,22 +42,22 @@ class Legalizer:
         self._profile = profile
         self._count = count
         self._entries: list[Entry] = []
-        self._units: list[tuple[int, int, set[str]]] = []  # index of the first slot, of the first entry, its call ids
-        self._taken: set[str] = set()  # call ids shown in the units before the last one
-        self._fresh: set[str] = set()  # call ids shown in the last unit
+        self._units: list[tuple[int, int, set[str]]] = []  # index of the first slot, index of the first entry, call ids
+        self._taken: set[str] = set()  # call ids in the units before the last one
+        self._fresh: set[str] = set()  # call ids in the last unit
         self._opener: Entry | None = None
 
     def copy(self) -> Legalizer:
-        """An arrangement that may go its own way from here."""
+        """Return an independent copy."""
         twin = Legalizer(self._profile, self._count)
         twin._entries, twin._units = list(self._entries), list(self._units)
         twin._taken, twin._fresh = set(self._taken), set(self._fresh)
-        if twin._units:  # Only the last unit's ids are ever changed in place.
+        if twin._units:  # Only the last unit's ids are changed in place.
             twin._units[-1] = (*twin._units[-1][:2], twin._fresh)
         return twin
 
     def entries(self, slots: Sequence[Slot], since: int) -> tuple[Entry, ...]:
-        """All entries of `slots`, of which those before index `since` are as they were at the last call."""
+        """Return all entries of `slots`. The slots before index `since` did not change since the last call."""
         self._forget(since)
         start = self._units[-1][0] if self._units else 0
         for unit in _units(slots, start):
@@ -69,11 +68,11 @@ class Legalizer:
                 self._fresh = set()
                 self._units.append((unit, len(self._entries), self._fresh))
             end = next((i for i in range(unit + 1, len(slots)) if _opens(slots[i])), len(slots))
-            self._entries.extend(self._arranged(slots[unit:end]))
+            self._entries.extend(self._unit_entries(slots[unit:end]))
         return self._opened_by_user()
 
     def _opened_by_user(self) -> tuple[Entry, ...]:
-        """The entries, behind a user's note where the provider wants a user to speak first and none does."""
+        """Return the entries, after a user's note if the provider requires a user first and the view has none."""
         first = next((i for i, entry in enumerate(self._entries) if entry.message.role != "system"), None)
         if not self._profile.user_first or first is None or self._entries[first].message.role != "assistant":
             return tuple(self._entries)
@@ -84,7 +83,7 @@ class Legalizer:
         return (*self._entries[:first], self._opener, *self._entries[first:])
 
     def _forget(self, since: int) -> None:
-        """Drop every unit that begins at slot `since` or later; the one before is the last one then."""
+        """Drop every unit that begins at slot `since` or later. The unit before becomes the last one."""
         while self._units and self._units[-1][0] >= since:
             del self._entries[self._units.pop()[1] :]
             self._fresh = self._units[-1][2] if self._units else set()
@@ -94,10 +93,10 @@ class Legalizer:
         del self._entries[self._units[-1][1] :]
         self._fresh.clear()
 
-    def _arranged(self, unit: Sequence[Slot]) -> Iterable[Entry]:
+    def _unit_entries(self, unit: Sequence[Slot]) -> Iterable[Entry]:
         head, followers = (unit[0], unit[1:]) if _opens(unit[0]) else (None, unit)
         opening = head.entry(self._profile, self._count) if head else None
-        waiting: dict[str, list[str]] = {}  # the ids that calls had -> the ids they are shown under
+        waiting: dict[str, list[str]] = {}  # original call id -> visible call ids
         if head and opening and opening.message.calls:
             opening, waiting = self._with_own_ids(head, opening)
         answers: list[Entry] = []
@@ -119,12 +118,12 @@ class Legalizer:
             yield from answers
             erased = sum(slot.is_erased_result and slot.stamp.turn == head.stamp.turn for slot in followers)
             unanswered = [call_id for ids in waiting.values() for call_id in ids]
-            for i, call_id in enumerate(unanswered):  # Answers come in the order of the calls, as a rule.
+            for i, call_id in enumerate(unanswered):  # Answers usually come in the order of the calls.
                 yield self._stand_in(head, opening, call_id, is_erased=i < erased)
         yield from rest
 
     def _with_own_ids(self, slot: Slot, entry: Entry) -> tuple[Entry, dict[str, list[str]]]:
-        """The assistant's entry with an id of its own for every call, and which of its former ids became which."""
+        """Return the assistant's entry with a unique id for every call, and the map of original to visible ids."""
         waiting: dict[str, list[str]] = {}
         own: dict[int, ToolCall] = {}
         for i, part in enumerate(entry.message.parts):
@@ -145,9 +144,9 @@ class Legalizer:
     def _own_id(self, call_id: str, place: str) -> str:
         own = self._plain(call_id)
         if not own or len(own) > MAX_CALL_ID or self._is_shown(own):
-            # The place, not a running number, makes it unique: it stays the same whatever becomes of the earlier use.
+            # The place makes the id unique, not a running number, so the id does not depend on earlier calls.
             own = f"{own[: MAX_CALL_ID // 2] or 'call'}_{place}"
-        while self._is_shown(own):  # Somebody's own id looks like one of these.
+        while self._is_shown(own):  # An original id looks like a generated one.
             own += "_"
         return own
 
@@ -164,7 +163,7 @@ class Legalizer:
             message, why = Message("tool", (renamed,)), "its call is shown under another id"
             return slot.once(("answer", call_id), lambda: reshape(entry, message, why, self._count))
         if moved and not entry.legalized:
-            why = "an answer stands right behind its call, whenever it came"
+            why = "an answer must directly follow its call"
             return slot.once(("moved",), lambda: reshape(entry, entry.message, why, self._count))
         return entry
 
@@ -186,12 +185,12 @@ class Legalizer:
 
 
 def _opens(slot: Slot) -> bool:
-    """A unit begins with every message of the assistant, and with every summary."""
+    """Return whether a unit begins here: at every message of the assistant and at every summary."""
     return slot.message.role == "assistant" or slot.span is not None
 
 
 def _units(slots: Sequence[Slot], start: int) -> Iterable[int]:
-    """Indices at which units begin, from the one that begins at `start`."""
+    """Yield the indices at which units begin, from the unit that begins at `start`."""
     if start < len(slots):
         yield start
         yield from (i for i in range(start + 1, len(slots)) if _opens(slots[i]))

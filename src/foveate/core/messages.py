@@ -202,8 +202,8 @@ def user(text: str, *media: Media) -> Message:
 
 def assistant(text: str = "", *calls: ToolCall, reasoning: Reasoning | None = None) -> Message:
     """Return a message of the model: reasoning, text and calls, in this order."""
-    said: tuple[Part, ...] = (Text(text),) if text else ()
-    return Message("assistant", ((reasoning,) if reasoning else ()) + said + calls)
+    texts: tuple[Part, ...] = (Text(text),) if text else ()
+    return Message("assistant", ((reasoning,) if reasoning else ()) + texts + calls)
 
 
 def tool_result(call_id: str, text: str, *media: Media, state: State = "ok", name: str = "") -> Message:

@@ -1,9 +1,9 @@
-"""From a view and its policies to a plan: the edits to commit, tried out and measured, nothing changed.
+"""The planner: it turns a view and policies into a plan and changes nothing.
 
-Policies run one after the other, each on the view that the edits before it would leave. Then, if the view is over its
-budget, the stages of the floor are climbed until it is near its target; each must make the view smaller or is passed
-over. What a policy may not touch (pinned, system prompts, the last user input), what it does not see and what changes
-nothing is left out of the plan.
+Policies run one after the other. Each sees the view after the edits of the policies before it. If the view then exceeds
+its budget, the planner runs the stages of the floor until the view is near its target; it skips stages that do not make
+the view smaller. The plan leaves out edits of protected content (pins, system prompts, the last user input), edits of
+unknown content, and edits without an effect.
 """
 
 from __future__ import annotations
@@ -25,57 +25,73 @@ from .view import Entry, View
 __all__ = ["OpenRequest", "Plan", "Policy", "Stage", "answer_edits", "make_plan"]
 
 Policy = Callable[[View], Iterable[Edit | NeedsSummary]]
-"""Looks at a view and returns edits, with a reason. Must return the same edits for the same view."""
+"""A function that reads a view and returns edits with reasons. Equal views must give equal edits."""
 
 
 class Stage(Struct, frozen=True):
-    """One step of the floor, climbed if those before were not enough."""
+    """One stage of the floor. It runs if the stages before it were not enough."""
 
     free: Policy
-    """Frees what it can of what is over the budget of the view that it is given."""
+    """Frees as much as it can of the excess of its view."""
     is_last_resort: bool = False
-    """Climbed only while the view does not fit; other stages are climbed until it is near its target."""
+    """Run only while the view does not fit. Other stages run until the view is near its target."""
 
 
 class OpenRequest(Struct, frozen=True, eq=False):
-    """A summary that a policy asks for, and the view it was asked of: as the policy's own edits leave it."""
+    """A summary request without an answer, and the view it was made for: after the policy's own edits."""
 
     needs: NeedsSummary
+    """The request, and the edits that follow its answer."""
     view: View
+    """The view it was made for."""
 
     @property
     def is_due(self) -> bool:
-        """Whether the edits are wanted now."""
+        """Return whether the edits are needed now."""
         return self.needs.when != "ahead"
 
 
 class Plan(Struct, frozen=True, eq=False):
-    """What would be committed, and what the model would see then. A plan that is not applied is a dry run."""
+    """The edits to commit, and the views before and after. A plan that is not applied is a dry run."""
 
     edits: tuple[Edit, ...]
+    """The edits to commit, in order."""
     before: View
+    """The view before the edits."""
     after: View
+    """The view after the edits."""
     open_requests: tuple[OpenRequest, ...] = ()
-    """What is not answered. `edits` are what can be done without it."""
+    """Requests without an answer. `edits` do not depend on them."""
     is_tight: bool = False
-    """Whether the view did not fit when the policies were done: the floor had to act, if there is one."""
+    """Whether the view did not fit after the policies, so that the floor had to act."""
+
+    def __str__(self) -> str:
+        """Return one short line, such as `turn 7: 3 edits by prune, 12,400 -> 8,210 tokens, 1 summary needed`."""
+        policies = ", ".join(dict.fromkeys(edit.policy for edit in self.edits if edit.policy))
+        count = len(self.edits)
+        facts = [f"{count} edit{'s' * (count != 1)}{f' by {policies}' if policies else ''}"]
+        facts += [f"{self.before.tokens:,} -> {self.after.tokens:,} tokens"]
+        if needed := len(self.due):
+            facts += [f"{needed} {'summary' if needed == 1 else 'summaries'} needed"]
+        return f"turn {self.before.turn}: {', '.join(facts)}"
 
     def __bool__(self) -> bool:
-        """Whether there is anything to commit."""
+        """Return whether there are edits to commit."""
         return bool(self.edits)
 
     @property
     def due(self) -> tuple[OpenRequest, ...]:
-        """The questions whose edits are wanted now."""
+        """Return the open requests whose edits are needed now."""
         return tuple(question for question in self.open_requests if question.is_due)
 
     @property
     def requests(self) -> tuple[SummaryRequest, ...]:
-        """Summaries that are needed before the plan is complete."""
+        """Return the summaries that the plan needs before it is complete."""
         return tuple(question.needs.request for question in self.due)
 
     @property
     def tokens_saved(self) -> int:
+        """Return the tokens that the edits save."""
         return self.before.tokens - self.after.tokens
 
 
@@ -86,11 +102,11 @@ def make_plan(
     floor: Sequence[Stage] = (),
     answers: Mapping[str, Answer] = {},
 ) -> Plan:
-    """The plan for the view that `projection` shows now.
+    """Return the plan for the current view of `projection`.
 
-    `frame` puts entries into a view with its turn, budget and moment. `answers`: to earlier requests, by their keys.
-    Raises DoesNotFit if no stage of a non-empty floor brings the view within its budget, and BadSetting for a policy
-    that returns something else than edits.
+    `frame` makes a view of entries, with turn, budget and call context. `answers`: answers to earlier requests, by key.
+    Raises DoesNotFit if no stage of a non-empty floor brings the view within its budget. Raises BadSetting if a policy
+    returns anything but edits.
     """
 
     def seen(shown: Projection) -> View:
@@ -100,17 +116,18 @@ def make_plan(
     before = view = seen(projection)
     draft = projection
     edits: list[Edit] = []
-    questions: list[OpenRequest] = []
+    open_requests: list[OpenRequest] = []
 
-    def attempt(asked_for: list[Edit]) -> tuple[Projection, View, list[Edit]]:
-        was = _touched(view, asked_for) if asked_for else {}
-        wanted = [edit for edit in asked_for if _is_allowed(edit, draft, was)]
+    def try_edits(requested: list[Edit]) -> tuple[Projection, View, list[Edit]]:
+        was = _touched(view, requested) if requested else {}
+        wanted = [edit for edit in requested if _is_allowed(edit, draft, was)]
         while wanted:
             trial = draft.copy()
             record = Record(draft.number + 1, tuple(wanted), before.turn, before.call.now, "", draft.position)
             shown_again = draft.needs(record)
             trial.apply(record)
-            if any(trial.missing(*run) for run in shown_again):  # Hidden and restored at once: only the store has it.
+            # Hidden and restored at once: only the store has the message.
+            if any(trial.missing(*run) for run in shown_again):
                 wanted = [edit for edit in wanted if not isinstance(edit, Restore)]
                 continue
             after = seen(trial)
@@ -118,86 +135,86 @@ def make_plan(
             effective = [edit for edit in wanted if change.is_made_by(edit)]
             if len(effective) == len(wanted):
                 return trial, after, [change.measured(edit) for edit in wanted]
-            wanted = effective  # Once more without what changed nothing: edits are numbered without gaps.
+            wanted = effective  # Try again without the ineffective edits: numbers of edits have no gaps.
         return draft, view, []
 
     for policy in policies:
-        wanted, asked = _wanted(policy, view, answers)
-        draft, view, made = attempt(wanted)
-        edits += made
-        questions += [OpenRequest(needs, view) for needs in asked]
+        wanted, requests = _call_policy(policy, view, answers)
+        draft, view, effective = try_edits(wanted)
+        edits += effective
+        open_requests += [OpenRequest(needs, view) for needs in requests]
     over = measure_excess(view)
     is_tight = bool(over)
     for stage in floor if over else ():
         if not measure_excess(view if stage.is_last_resort else aim_at(view, over, NEAR)):
             continue
         goal = view if stage.is_last_resort else aim_at(view, over)
-        trial, after, made = attempt(_wanted(stage.free, goal, answers)[0])
-        if made and _is_smaller(after, goal):
+        trial, after, effective = try_edits(_call_policy(stage.free, goal, answers)[0])
+        if effective and _is_smaller(after, goal):
             draft, view = trial, after
-            edits += made
+            edits += effective
     if floor and (over := measure_excess(view)):
         raise _does_not_fit(view, "tokens" if over.tokens else "bytes" if over.bytes else "images")
-    return Plan(tuple(edits), before, view, tuple(questions), is_tight)
+    return Plan(tuple(edits), before, view, tuple(open_requests), is_tight)
 
 
-def answer_edits(question: NeedsSummary, answers: Mapping[str, Answer]) -> tuple[list[Edit], list[NeedsSummary]]:
-    """The edits that come of a question, as far as it is answered, and what else it has to ask."""
-    return _taken(lambda view: (question,), (question,), answers)
+def answer_edits(request: NeedsSummary, answers: Mapping[str, Answer]) -> tuple[list[Edit], list[NeedsSummary]]:
+    """Return the edits that follow a request, as far as it is answered, and the requests that are still open."""
+    return _resolve(lambda view: (request,), (request,), answers)
 
 
-def _wanted(policy: Policy, view: View, answers: Mapping[str, Answer]) -> tuple[list[Edit], list[NeedsSummary]]:
-    """What a policy wants to be done, and what it asks before it can say more."""
-    return _taken(policy, policy(view), answers)
+def _call_policy(policy: Policy, view: View, answers: Mapping[str, Answer]) -> tuple[list[Edit], list[NeedsSummary]]:
+    """Return the edits that a policy wants, and its open requests."""
+    return _resolve(policy, policy(view), answers)
 
 
-def _taken(
-    policy: Policy, given: Iterable[Edit | NeedsSummary], answers: Mapping[str, Answer]
+def _resolve(
+    policy: Policy, returned: Iterable[Edit | NeedsSummary], answers: Mapping[str, Answer]
 ) -> tuple[list[Edit], list[NeedsSummary]]:
     edits: list[Edit] = []
-    questions: list[NeedsSummary] = []
+    open_requests: list[NeedsSummary] = []
 
-    def take(given: Iterable[Edit | NeedsSummary], asked: tuple[str, ...]) -> None:
-        for wanted in _returned(policy, given):
-            if not isinstance(wanted, NeedsSummary):
-                edits.append(wanted)
-            elif (answer := answers.get(key := wanted.request.key)) is None:
-                questions.append(wanted)
-            elif key not in asked:  # Who asks the same again, knowing the answer, would ask for ever.
-                take(_signed(wanted.then(answer), answer), (*asked, key))
+    def take(returned: Iterable[Edit | NeedsSummary], answered: tuple[str, ...]) -> None:
+        for item in _checked(policy, returned):
+            if not isinstance(item, NeedsSummary):
+                edits.append(item)
+            elif (answer := answers.get(key := item.request.key)) is None:
+                open_requests.append(item)
+            elif key not in answered:  # A policy that repeats an answered request would repeat it forever.
+                take(_with_author(item.then(answer), answer), (*answered, key))
 
-    take(given, ())
-    return edits, questions
+    take(returned, ())
+    return edits, open_requests
 
 
-def _signed(edits: Iterable[Edit | NeedsSummary], answer: Answer) -> Iterable[Edit | NeedsSummary]:
-    """The same edits; those made of an answer tell who wrote it."""
+def _with_author(edits: Iterable[Edit | NeedsSummary], answer: Answer) -> Iterable[Edit | NeedsSummary]:
+    """Return the same edits, with the author of the answer in those made from it."""
     if not answer.by and not answer.refused:
         return edits
-    signed = []
+    named = []
     for edit in edits:
         if isinstance(edit, Replace | Summarize) and not edit.by:
             edit = replace(edit, by=answer.by, refused=answer.refused)
-        signed.append(edit)
-    return signed
+        named.append(edit)
+    return named
 
 
-def _returned(policy: Policy, given: Iterable[Edit | NeedsSummary]) -> list[Edit | NeedsSummary]:
+def _checked(policy: Policy, returned: Iterable[Edit | NeedsSummary]) -> list[Edit | NeedsSummary]:
     try:
-        wanted = list(given)
+        items = list(returned)
     except TypeError:
-        if isinstance(given, Iterable):
-            raise  # A mistake inside of the policy is told as it is.
-        wanted = [given]
-    for one in wanted:
-        if not isinstance(one, Edit | NeedsSummary):
+        if isinstance(returned, Iterable):
+            raise  # Raise an error inside the policy unchanged.
+        items = [returned]
+    for item in items:
+        if not isinstance(item, Edit | NeedsSummary):
             name = getattr(policy, "__qualname__", type(policy).__name__)
-            raise BadSetting(f"The policy {name} returned {one!r:.60}. A policy returns edits, or nothing: ().")
-    return wanted
+            raise BadSetting(f"Policy {name} returned {item!r:.60}. Return edits, or () for none.")
+    return items
 
 
 def _is_smaller(after: View, before: View) -> bool:
-    """Progress: less of something that is over, and more of nothing that is."""
+    """Return whether a stage made progress: less of a unit in excess, and not more of any."""
     over = measure_excess(before)
     sizes = [
         (over.tokens, before.tokens, after.tokens),
@@ -219,7 +236,7 @@ def _does_not_fit(view: View, unit: str) -> DoesNotFit:
 
 
 def _touched(view: View, edits: Iterable[Edit]) -> dict[str, Entry]:
-    """The entries that edits name, or whose place a summary takes, by id; those that show nothing too."""
+    """Return the entries that edits name or that a summary replaces, by id, including entries that show nothing."""
     named = set(named_messages(edits))
     entries = (*view.entries, *view.withheld)
     return {entry.id: entry for entry in entries if entry.id in named and entry.kind != "stand-in"}
@@ -236,9 +253,9 @@ def _is_allowed(edit: Edit, projection: Projection, entries: dict[str, Entry]) -
             return (isinstance(edit, Hide) and not target.path) or can_apply(entry.source, edit)
         case Hide(target=span) | Summarize(span=span):
             has_content = isinstance(edit, Hide) or bool(edit.text.strip())
-            return has_content and projection.run_of(span) is not None
-        case Restore(targets=targets):  # What is hidden comes back only where the store is at hand: `expand`, `undo`.
-            is_known = all(projection.run_of(named) is not None for named in targets)
+            return has_content and projection.range_of(span) is not None
+        case Restore(targets=targets):  # Hidden messages come back only with access to the store: `expand`, `undo`.
+            is_known = all(projection.range_of(named) is not None for named in targets)
             is_known = is_known and all(1 <= number <= projection.number for number in edit.edits)
             shown = projection.needs(Record(0, (edit,), 0, 0, "", projection.position))
             return is_known and all(projection.holds_all(first, last) for first, last in shown)
@@ -249,21 +266,21 @@ def _is_allowed(edit: Edit, projection: Projection, entries: dict[str, Entry]) -
 
 
 class _Change(NamedTuple):
-    """What a plan makes of a view."""
+    """The effect of a plan on a view."""
 
     before: View
     after: View
-    was: dict[str, Entry]
-    now: dict[str, Entry]
+    old_entries: dict[str, Entry]
+    new_entries: dict[str, Entry]
     trial: Projection
 
     def is_made_by(self, edit: Edit) -> bool:
-        """Whether the edit had a share in it; where several may have, all are taken to."""
+        """Return whether the edit contributed to the change. If several edits may have, all of them did."""
         match edit:
             case Replace(target=target) | Hide(target=Target() as target):
-                return _look(self.was.get(target.message)) != _look(self.now.get(target.message))
+                return _look(self.old_entries.get(target.message)) != _look(self.new_entries.get(target.message))
             case Pin(target=target) | Unpin(target=target):
-                old, new = self.was.get(target.message), self.now.get(target.message)
+                old, new = self.old_entries.get(target.message), self.new_entries.get(target.message)
                 return (old.pins if old else ()) != (new.pins if new else ())
             case Task():
                 return True
@@ -273,10 +290,10 @@ class _Change(NamedTuple):
                 return [_look(entry) for entry in self.before] != [_look(entry) for entry in self.after]
 
     def measured(self, edit: Edit) -> Edit:
-        """The edit with the tokens of what it touches, before and after."""
+        """Return the edit with the tokens of its targets before and after."""
         match edit:
             case Replace(target=target) | Hide(target=Target() as target):
-                old, new = self.was.get(target.message), self.now.get(target.message)
+                old, new = self.old_entries.get(target.message), self.new_entries.get(target.message)
                 tokens = (old.tokens if old else 0, new.tokens if new else 0)
             case Summarize(span=span) | Hide(target=Span() as span):
                 sizes = [[entry.tokens for entry in self._within(view, span)] for view in (self.before, self.after)]
@@ -286,7 +303,7 @@ class _Change(NamedTuple):
         return replace(edit, tokens_before=tokens[0], tokens_after=tokens[1])
 
     def _within(self, view: View, span: Target | Span) -> list[Entry]:
-        first, last = self.trial.run_of(span) or (1, 0)
+        first, last = self.trial.range_of(span) or (1, 0)
         return [entry for entry in view.entries if first <= entry.position <= last]
 
 

@@ -1,9 +1,8 @@
-"""history + edits -> view, kept while the conversation goes on.
+"""The projection: it computes views from history and edits, and grows with the conversation.
 
-A projection holds what is visible: a message costs O(1) when it is appended, an edit what it touches, a view
-O(view). What a span hides is let go of; only its place is remembered, and `reveal` brings it back from the store.
-Edits name ids; ids this projection does not hold are passed over, so that the fold of any journal over any history
-is a view.
+A projection holds the visible messages. An append costs O(1), an edit costs the messages it touches, a view costs
+O(view). For a hidden span it keeps only the positions, and `reveal` loads the messages from the store. Edits name ids,
+and unknown ids are skipped, so any journal over any history gives a view.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from .edits import (
     path_of,
     paths_overlap,
 )
-from .effective_edits import EffectiveEdits, unpinned
+from .effective_edits import EffectiveEdits, remaining_pins
 from .legalize import Legalizer
 from .messages import Message, Text
 from .profiles import Profile
@@ -46,12 +45,12 @@ from .snapshots import (
     Row,
     SlotState,
     Snapshot,
-    forget,
-    hull,
-    is_held,
-    pieces,
+    enclosing_range,
+    forget_covers,
+    hidden_pieces,
+    is_covered,
+    subtract_range,
     topmost,
-    without,
 )
 from .stamps import Stamp
 from .view import Entry, PinnedPart
@@ -61,7 +60,7 @@ __all__ = ["Projection"]
 
 
 class Projection:
-    """The fold of a conversation's history and journal under one profile and one counter of text."""
+    """The state of a conversation's history and journal under one profile and one text counter."""
 
     def __init__(self, profile: Profile, count: Counter) -> None:
         self._profile = profile
@@ -70,29 +69,29 @@ class Projection:
         self._by_id: dict[str, Slot] = {}
         self._retained: dict[str, None] = {}  # ids of the visible messages with retention
         self._covers: list[Cover] = []
-        self._gone: list[ForgottenRange] = []  # what is hidden by runs that were forgotten, and by no other
-        self._forgotten = 0  # number of the newest of those
-        self._arrangement = Legalizer(profile, count)
-        self._dirty = 0  # index of the first slot that is not as it was when entries were last arranged
+        self._gone: list[ForgottenRange] = []  # ranges that only forgotten covers hide
+        self._forgotten = 0  # number of the newest forgotten cover
+        self._legalizer = Legalizer(profile, count)
+        self._dirty = 0  # index of the first slot that changed since the last call of `entries`
         self._entries: tuple[Entry, ...] = ()
         self._current = True  # whether _entries shows all slots
-        self._edited = 0  # newest turn whose view an edit changed: replies of earlier ones followed another past
-        self._void: tuple[int, int] | None = None  # order of the earliest change that reasoning was not yet told of
+        self._edited = 0  # newest turn whose view an edit changed: replies of earlier turns followed another past
+        self._void: tuple[int, int] | None = None  # order of the earliest change that is not yet applied to reasoning
         self.facts = Facts()
         self.tasks: dict[str, Task] = {}
         """The newest task of each policy."""
         self.position = 0
-        """Position of the newest message seen."""
+        """Position of the newest message."""
         self.number = 0
-        """Number of the newest edit seen."""
+        """Number of the newest edit."""
 
     def copy(self) -> Projection:
-        """A projection that may try edits out without changing this one."""
+        """Return an independent copy, to try edits without changing this projection."""
         twin = Projection(self._profile, self._count)
         twin._slots = list(self._slots)
         twin._by_id, twin._retained = dict(self._by_id), dict(self._retained)
         twin._covers, twin._gone, twin._forgotten = list(self._covers), list(self._gone), self._forgotten
-        twin._arrangement = self._arrangement.copy()
+        twin._legalizer = self._legalizer.copy()
         twin._dirty, twin._entries, twin._current = self._dirty, self._entries, self._current
         twin.facts, twin._edited, twin.tasks = self.facts, self._edited, dict(self.tasks)
         twin.position, twin.number = self.position, self.number
@@ -107,29 +106,29 @@ class Projection:
         return task.turn if task else 0
 
     def entries(self) -> tuple[Entry, ...]:
-        """What is visible now, in legal order. Entries that did not change are the same objects as before."""
+        """Return the visible entries in legal order. Unchanged entries are the same objects as before."""
         if not self._current:
-            self._entries = self._arrangement.entries(self._slots, self._dirty)
+            self._entries = self._legalizer.entries(self._slots, self._dirty)
             self._dirty, self._current = len(self._slots), True
         return self._entries
 
     def withheld(self) -> tuple[Entry, ...]:
-        """Messages with retention that are held and show nothing: no entry tells of them."""
+        """Return empty entries for the messages with retention that show nothing now."""
         held = (self._by_id[id].withheld(self._profile, self._count) for id in self._retained)
         return tuple(entry for entry in held if entry)
 
     def covers(self) -> list[Cover]:
-        """Hidden and summarised runs, without those that lie in a newer one; oldest first."""
+        """Return the hidden and summarized ranges, oldest first, without those inside a newer one."""
         return topmost(self._covers)
 
     def erased_summaries(self) -> list[Cover]:
-        """Summaries that are shown, or would be without others of them, and whose texts are erased; oldest first."""
+        """Return the erased summaries that are visible, or would be without other erased ones, oldest first."""
         tops = [cover for cover in topmost(self._covers) if is_erased(cover.edit)]
-        inside = (one for one in self._covers if is_erased(one.edit))
-        return [one for one in inside if any(one.lies_in(top.first, top.last) for top in tops)]
+        inside = (cover for cover in self._covers if is_erased(cover.edit))
+        return [cover for cover in inside if any(cover.lies_in(top.first, top.last) for top in tops)]
 
     def since_reply(self) -> Iterator[tuple[Message, Stamp]]:
-        """What is visible of what came after the newest reply, the newest message first."""
+        """Yield the visible messages after the newest reply, newest first."""
         for slot in reversed(self._slots):
             if slot.stamp.origin == "assistant" or slot.span is not None:
                 return
@@ -139,19 +138,19 @@ class Projection:
         self._dirty, self._current = min(self._dirty, index), False
 
     def __len__(self) -> int:
-        """Number of places that are visible, summaries included."""
+        """Return the number of visible places, including summaries."""
         return len(self._slots)
 
     def holds(self, id: str) -> bool:
-        """Whether the message with this id is visible (whole or shrunk)."""
+        """Return whether the message with this id is visible (whole or shrunk)."""
         return id in self._by_id
 
     def is_pinned(self, id: str) -> bool:
-        """Whether the message with this id is visible, and it or a part of it is pinned."""
+        """Return whether the message with this id is visible and has a pin."""
         return id in self._by_id and bool(self._by_id[id].pins)
 
     def tool_of(self, call_id: str) -> str:
-        """The name of the tool behind the newest visible call with this id; "" if there is none."""
+        """Return the tool name of the newest visible call with this id, or ""."""
         for slot in reversed(self._slots):
             for call in slot.message.calls:
                 if call.call_id == call_id:
@@ -159,10 +158,10 @@ class Projection:
         return ""
 
     def is_protected(self, position: int, path: Path = (), *, tip: int | None = None) -> bool:
-        """Whether no edit may touch this place: system prompts and the last user input are shown as they were said.
+        """Return whether no edit may change this place: system prompts and the last user input stay unchanged.
 
-        What plugins added to the user's words is theirs to take away. `tip`: the position of the newest message when
-        the edit was made, if newer ones came since.
+        Edits may still remove parts that plugins added to the input. `tip`: the position of the newest message when the
+        edit was made, if newer messages exist.
         """
         index = self._index((position, 1))
         if index is not None and self._slots[index].message.role == "system":
@@ -172,8 +171,8 @@ class Projection:
         return index is None or not self._slots[index].stamp.is_added(path)
 
     def refuses(self, edit: Replace | Hide, *, tip: int | None = None) -> bool:
-        """Whether an edit of one message's content must not be made: its place is protected, or the last user input
-        would say nothing after it, though all that it says was added to it. `tip`: as for `is_protected`.
+        """Return whether this edit of one message is forbidden: its place is protected, or the last user input would
+        have no content after it, because all its content was added by plugins. `tip`: as for `is_protected`.
         """
         if not isinstance(edit.target, Target) or edit.target.message not in self._by_id:
             return False
@@ -191,14 +190,14 @@ class Projection:
         return next(inputs, 0)
 
     def holds_all(self, first: int, last: int) -> bool:
-        """Whether nothing in this run of positions is hidden."""
+        """Return whether no message in this range of positions is hidden."""
         low, high = bisect_left(self._slots, (first, 1), key=_order), bisect_right(self._slots, (last, 1), key=_order)
         return sum(slot.span is None for slot in self._slots[low:high]) == last - first + 1
 
-    def run_of(self, named: Target | Span, positions: Mapping[str, int] | None = None) -> tuple[int, int] | None:
-        """First and last position of what is named; None where an end is unknown or the last comes before the first.
+    def range_of(self, named: Target | Span, positions: Mapping[str, int] | None = None) -> tuple[int, int] | None:
+        """Return the first and last position of the target, or None if an end is unknown or the range is empty.
 
-        Known are messages that are visible, those at the ends of hidden runs, and those in `positions`.
+        Known messages are those visible, those at the ends of hidden ranges, and those in `positions`.
         """
         ends = (named.first, named.last) if isinstance(named, Span) else (named.message, named.message)
         first, last = self._position_of(ends[0], positions or {}), self._position_of(ends[1], positions or {})
@@ -207,9 +206,10 @@ class Projection:
     # -------------------------------------------------------------------------------------------------------- growing
 
     def append(self, row: Row) -> None:
-        """Take one more message at the end."""
+        """Add one message at the end."""
         slot = Slot(row.position, row.id, row.message, row.stamp, row.size)
-        slot.stale = row.stamp.turn < self._edited and slot.thinks  # The view was edited before this reply to it came.
+        # An edit changed the view before this reply to it arrived.
+        slot.stale = row.stamp.turn < self._edited and slot.thinks
         self._place(slot)
         self.position = row.position
         self.facts = self.facts.after(row.position, row.message, row.stamp, is_erased=not row.size)
@@ -231,32 +231,35 @@ class Projection:
     # -------------------------------------------------------------------------------------------------------- editing
 
     def needs(self, record: Record, positions: Mapping[str, int] | None = None) -> list[tuple[int, int]]:
-        """Runs of positions that this record shows again: once it is applied, `missing` tells which must be brought."""
+        """Return the ranges of positions that this record shows again. After `apply`, `missing` returns the messages to
+        load.
+        """
         where = positions or {}
         runs: list[tuple[int, int]] = []
         for edit in record.edits:
             if isinstance(edit, Restore):
                 runs.extend((cover.first, cover.last) for cover in self._covers if cover.number in edit.edits)
-                runs.extend(run for named in edit.targets if (run := self.run_of(named, where)))
+                runs.extend(run for named in edit.targets if (run := self.range_of(named, where)))
         return runs
 
     def cancels_forgotten(self, record: Record) -> list[int] | None:
-        """Whether this record takes back what was forgotten here, so that the history must be folded anew before it is
-        applied: None, surely; else the numbers of the edits of which the journal has to tell whether they hid
-        something whole. Nothing, where nothing was forgotten.
+        """Return whether this record cancels forgotten covers, so that the history must be folded again first.
+
+        None: it certainly does. Otherwise: the numbers of the edits for which the journal must show whether they hid
+        whole messages. Empty if no cover was forgotten.
         """
         numbers = {number for edit in record.edits if isinstance(edit, Restore) for number in edit.edits}
         left = [cover for cover in self._covers if cover.number not in numbers]
         taken = [cover for cover in self._covers if cover.number in numbers]
-        if any(cover.lost and not is_held(cover.lost, left) for cover in taken):
+        if any(cover.lost and not is_covered(cover.lost, left) for cover in taken):
             return None
         known = {cover.number for cover in taken} | {n for slot in self._slots for n, _ in slot.edits}
         return sorted(number for number in numbers - known if number <= self._forgotten) if self._forgotten else []
 
     def apply(self, record: Record, positions: Mapping[str, int] | None = None) -> None:
-        """Fold one record in. `positions` tells where hidden messages stand that its edits name."""
+        """Apply one record. `positions`: positions of the hidden messages that its edits name."""
         shown = {id: slot.position for id in named_messages(record.edits) if (slot := self._by_id.get(id))}
-        where = {**(positions or {}), **shown}  # What one edit hides, the next may still name.
+        where = {**(positions or {}), **shown}  # An edit may hide a message that the next edit names.
         for number, edit in record.numbered():
             self._fold(number, edit, record, where)
             self.number = number
@@ -268,7 +271,7 @@ class Projection:
                 slot = self._by_id.get(target.message)
                 if slot and not self.refuses(edit, tip=record.position):
                     edits = (*slot.edits, (number, edit))
-                    # A mark, which shows the same once more, takes nothing from what reasoning is bound to.
+                    # A mark shows the same content again, so it does not void bound reasoning.
                     changes = apply_edits(slot.message, edits).message != apply_edits(slot.message, slot.edits).message
                     self._changing(slot, voids=changes).edits = edits
             case Hide(target=named):
@@ -288,9 +291,7 @@ class Projection:
                 self.tasks[edit.policy] = edit
 
     def _changing(self, slot: Slot, *, voids: bool) -> Slot:
-        """A copy of the slot in the slot's place, to be changed. `voids`: reasoning bound to what is shown here is
-        void.
-        """
+        """Replace the slot by a copy and return the copy. `voids`: the change voids reasoning bound to this slot."""
         index = bisect_left(self._slots, slot.order, key=_order)
         twin = slot.copy()
         self._slots[index] = twin
@@ -304,9 +305,9 @@ class Projection:
         self._void = min(self._void or order, order)
 
     def _void_reasoning(self, turn: int) -> None:
-        """Mark the reasoning behind the earliest change, in replies to calls before `turn`, as bound to another past.
+        """Mark reasoning after the earliest change, in replies to calls before `turn`, as bound to another past.
 
-        By turn, not by place alone: a reply may arrive after an edit that its call did not see.
+        Turns decide, not positions alone: a reply may arrive after an edit that its call did not see.
         """
         if self._void is None:
             return
@@ -316,10 +317,10 @@ class Projection:
         self._void, self._edited = None, max(self._edited, turn)
 
     def void_erased(self, until: int) -> None:
-        """Mark the reasoning of replies up to this time, in milliseconds since 1970, as bound to another past where
-        something before them is shown no more, or as a note, because it was erased.
+        """Mark reasoning in replies up to the time `until` as bound to another past if a message before them is erased.
 
-        By time: an erasure is no edit, and its record does not tell the call that came after it.
+        `until`: milliseconds since 1970. Time decides because an erasure is not an edit, and its record does not name a
+        call.
         """
         places = [slot.position for slot in self._slots if slot.span is None and not slot.size]
         places += [cover.first for cover in self.erased_summaries()]
@@ -347,7 +348,7 @@ class Projection:
             return slot.position
         if id in where:
             return where[id]
-        for cover in reversed(self._covers):  # The ends of a span that is hidden already can still be named.
+        for cover in reversed(self._covers):  # An edit can still name the ends of a hidden span.
             span = cover.edit.span if isinstance(cover.edit, Summarize) else cover.edit.target
             if isinstance(span, Span) and id in (span.first, span.last):
                 return cover.first if id == span.first else cover.last
@@ -356,7 +357,7 @@ class Projection:
     def _cover(
         self, number: int, named: Target | Span, edit: Hide | Summarize, record: Record, where: Mapping[str, int]
     ) -> None:
-        run = self.run_of(named, where)
+        run = self.range_of(named, where)
         if run is None:
             return
         first, last = run
@@ -403,7 +404,7 @@ class Projection:
     # ------------------------------------------------------------------------------------------------------ restoring
 
     def _cancel(self, numbers: frozenset[int], turn: int) -> None:
-        """Take the edits with these numbers out of the fold. What they had hidden comes back by `reveal`."""
+        """Cancel the edits with these numbers. `reveal` brings back the messages that they hid."""
         for slot in [slot for slot in self._slots if slot.edits and any(n in numbers for n, _ in slot.edits)]:
             if slot.span is None:
                 twin = self._changing(slot, voids=True)
@@ -414,10 +415,10 @@ class Projection:
 
     def _uncover(self, cover: Cover) -> None:
         self._covers.remove(cover)
-        if cover.lost:  # What was forgotten in it stays hidden by another one, which has to know of it.
+        if cover.lost:  # Another cover still hides the forgotten covers inside this one, so it inherits them.
             for i, other in enumerate(self._covers):
-                if is_held(cover.lost, (other,)):
-                    self._covers[i] = msgspec.structs.replace(other, lost=hull(other.lost, cover.lost))
+                if is_covered(cover.lost, (other,)):
+                    self._covers[i] = msgspec.structs.replace(other, lost=enclosing_range(other.lost, cover.lost))
         for index in [i for i, slot in enumerate(self._slots) if slot.span and slot.edits[0][0] == cover.number]:
             del self._slots[index]
             self._touched(index)
@@ -427,8 +428,8 @@ class Projection:
                 self._show_summary(older)
 
     def _is_topmost(self, cover: Cover) -> bool:
-        """Whether no newer run hides all that this one hides, its summary included."""
-        for newer in reversed(self._covers):  # The newest first: a window that moves on swallows all before it.
+        """Return whether no newer range hides all of this one, including its summary."""
+        for newer in reversed(self._covers):  # Newest first: a moving window covers all earlier ranges.
             if newer.number <= cover.number:
                 return True
             if cover.lies_in(newer.first, newer.last):
@@ -436,7 +437,7 @@ class Projection:
         return True
 
     def _restore(self, named: Target | Span, turn: int, where: Mapping[str, int]) -> None:
-        run = self.run_of(named, where)
+        run = self.range_of(named, where)
         if run is None:
             return
         self._open_holes(*run)
@@ -449,7 +450,7 @@ class Projection:
 
     def _open_holes(self, first: int, last: int) -> None:
         if self._gone:
-            self._gone = without(self._gone, first, last)
+            self._gone = subtract_range(self._gone, first, last)
         for cover in list(self._covers):
             if cover.lies_in(first, last):
                 self._uncover(cover)
@@ -466,22 +467,24 @@ class Projection:
         twin.renewed = turn
 
     def missing(self, first: int, last: int) -> list[int]:
-        """Positions in this run that are visible by the journal but not held: what `reveal` must bring."""
+        """Return the positions in this range that the journal shows but the projection does not hold. `reveal` needs
+        them.
+        """
         left: list[ForgottenRange] = [(first, min(last, self.position), 0)]
-        for cover in reversed(self._covers):  # The newest first: a window that moves on leaves little for the others.
-            for piece in pieces(cover, first, last) if left else ():
-                left = without(left, *piece)
+        for cover in reversed(self._covers):  # Newest first: a moving window leaves little for the other ranges.
+            for piece in hidden_pieces(cover, first, last) if left else ():
+                left = subtract_range(left, *piece)
         for start, end, _ in self._gone:
-            left = without(left, start, end)
+            left = subtract_range(left, start, end)
         held = {slot.position for slot in self._slots if slot.span is None and first <= slot.position <= last}
         return [p for start, end, _ in left for p in range(start, end + 1) if p not in held]
 
     def reveal(
         self, rows: Iterable[Row], records: Sequence[Record], positions: Mapping[str, int] | None = None
     ) -> None:
-        """Take back messages that were hidden, with what the journal says of them: `records`, the newest one last.
+        """Add messages that were hidden, with their edits from `records`, newest record last.
 
-        `positions` tells where the spans stand that its `Restore` edits name.
+        `positions`: positions of the spans that its `Restore` edits name.
         """
         revealed = {row.id: Slot(row.position, row.id, row.message, row.stamp, row.size) for row in rows}
         edits = [numbered for record in records for numbered in record.numbered()]
@@ -498,19 +501,19 @@ class Projection:
         self._void_reasoning(turn)
 
     def take(self, other: Projection) -> None:
-        """Become what another one is, which folded the same, and knows more."""
+        """Take over the state of another projection of the same conversation."""
         self.__dict__.update(other.copy().__dict__)
 
     # ------------------------------------------------------------------------------------------------------- snapshots
 
     def forget(self) -> None:
-        """Let go of hidden runs that hardly anything can bring back. What is visible stays as it is."""
-        if found := forget(self._covers, self._gone):
-            self._covers, self._gone, newest = found
+        """Drop hidden ranges that are unlikely to come back. The visible entries stay the same."""
+        if result := forget_covers(self._covers, self._gone):
+            self._covers, self._gone, newest = result
             self._forgotten = max(self._forgotten, newest)
 
     def snapshot(self) -> Snapshot:
-        """What is needed to go on from here without the past."""
+        """Return the state that a resume needs without the past."""
         runs: list[tuple[int, int]] = []
         kept: list[SlotState] = []
         for slot in self._slots:
@@ -530,7 +533,7 @@ class Projection:
 
     @classmethod
     def resume(cls, snapshot: Snapshot, rows: Iterable[Row], profile: Profile, count: Counter) -> Projection:
-        """The projection that took this snapshot. `rows` are the messages at `snapshot.positions()`."""
+        """Return the projection of this snapshot. `rows`: the messages at `snapshot.positions()`."""
         projection = cls(profile, count)
         kept = {keep.position: keep for keep in snapshot.kept}
         for row in rows:
@@ -554,10 +557,10 @@ class Projection:
 
 def _repinned(pins: Iterable[PinnedPart], edit: Pin | Unpin) -> tuple[PinnedPart, ...]:
     path = edit.target.path
-    if isinstance(edit, Pin):  # In the order of their places, not in that in which they were made: so it is told anew.
+    if isinstance(edit, Pin):  # In the order of their paths, not of their creation: a new fold gives the same order.
         others = (pin for pin in pins if pin.path != path)
         return tuple(sorted((*others, PinnedPart(path, edit.policy)), key=lambda pin: pin.path))
-    left = unpinned((pin.path for pin in pins), path)
+    left = remaining_pins((pin.path for pin in pins), path)
     return tuple(pin for pin in pins if pin.path in left)
 
 
@@ -566,6 +569,6 @@ def _order(slot: Slot) -> tuple[int, int]:
 
 
 def _message_of(edit: Edit) -> str | None:
-    """The one message that an edit concerns, where it does."""
+    """Return the id of the one message that an edit changes, or None."""
     target = getattr(edit, "target", None)
     return target.message if isinstance(target, Target) else None

@@ -1,4 +1,4 @@
-"""What an applied plan did, read from the journal: nothing about an edit is kept twice."""
+"""Receipts: the effect of a commit, read from the journal."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ __all__ = ["Receipt", "receipt_of"]
 
 
 class Receipt(Struct, frozen=True):
-    """One commit to the journal: what changed, what it saved, and how to take it back (`undo(receipt)`)."""
+    """One commit to the journal: the changes, the savings, and how to undo it (`undo(receipt)`)."""
 
     first: int
     """Number of its first edit."""
     last: int
+    """Number of its last edit."""
     turn: int
     """The first model call that saw the change."""
     time: int
@@ -22,18 +23,25 @@ class Receipt(Struct, frozen=True):
     author: str
     """`plan`, or the call that made it: `compact`, `expand`, `undo`, `pin`, `unpin`, `edit`."""
     policies: tuple[str, ...]
+    """The policies that made its edits."""
     edits: tuple[Edit, ...]
+    """The edits, in order."""
     tokens_before: int
+    """Tokens of the view before the commit."""
     tokens_after: int
+    """Tokens of the view after the commit."""
     bytes_before: int
+    """Bytes of the view before the commit."""
     bytes_after: int
+    """Bytes of the view after the commit."""
     by: tuple[str, ...] = ()
-    """Who wrote its summaries, where they said so: `digest`, `anthropic:claude-haiku-4-5`."""
+    """The authors of its summaries, if reported: `digest`, `anthropic:claude-haiku-4-5`."""
     refused: tuple[str, ...] = ()
-    """Why others that were asked for them did not do, and what was dropped of what was written, as `who: why`."""
+    """Why earlier summarizers failed and what was removed from their texts, each as `name: reason`."""
 
     @property
     def tokens_saved(self) -> int:
+        """Return the tokens that the commit saves."""
         return self.tokens_before - self.tokens_after
 
     def __str__(self) -> str:
@@ -45,12 +53,12 @@ class Receipt(Struct, frozen=True):
         )
 
     def _written(self) -> str:
-        told = f", written by {', '.join(self.by)}" if self.by else ""
-        return told + (f", since {'; '.join(self.refused)}" if self.refused else "")
+        text = f", written by {', '.join(self.by)}" if self.by else ""
+        return text + (f", since {'; '.join(self.refused)}" if self.refused else "")
 
 
 def receipt_of(record: Record) -> Receipt:
-    """The receipt of one journal record."""
+    """Return the receipt of one journal record."""
     policies = tuple(dict.fromkeys(edit.policy for edit in record.edits if edit.policy))
     written = [edit for edit in record.edits if isinstance(edit, Replace | Summarize)]
     return Receipt(

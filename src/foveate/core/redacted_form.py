@@ -64,12 +64,12 @@ def is_erased(edit: Edit) -> bool:
 
 
 def _hash_of(edit: Replace | Summarize) -> str:
-    said = edit.content if isinstance(edit, Replace) else edit.text
+    texts = edit.content if isinstance(edit, Replace) else edit.text
     try:
-        return _hash(msgspec.json.encode((said, edit.reason, edit.refused)))
+        return _hash(msgspec.json.encode((texts, edit.reason, edit.refused)))
     except UnicodeEncodeError:  # Half of a surrogate pair. Encoding refuses such an edit.
-        return _hash(repr((said, edit.reason, edit.refused)).encode("utf-8", "surrogatepass"))
+        return _hash(repr((texts, edit.reason, edit.refused)).encode("utf-8", "surrogatepass"))
 
 
-def _hash(said: bytes) -> str:
-    return blake2b(said, digest_size=20, person=b"foveate text 1").hexdigest()
+def _hash(text: bytes) -> str:
+    return blake2b(text, digest_size=20, person=b"foveate text 1").hexdigest()

@@ -1,12 +1,11 @@
-"""One message as its edits leave it, and as its provider can take it.
+"""Rendering of one message: its edits applied, and legal for its provider.
 
-`apply_edits` folds a message's own edits (replaced and hidden parts). `legalized` removes what a provider refuses in
-any
-message alone: blank text, foreign or unsigned reasoning, arguments that are no JSON object. What concerns several
-messages together (answers and their calls, ids) is in `legalize.py`.
+`apply_edits` applies a message's own edits (replaced and hidden parts). `legalized` removes content that a provider
+refuses in any message: blank text, foreign or unsigned reasoning, arguments that are not a JSON object. Rules across
+several messages (answers and their calls, ids) are in `legalize.py`.
 
-Slots are the working memory of `projection.py`. They are never handed out; a projection that is tried out (a plan)
-copies the ones it changes.
+Slots are the working memory of `projection.py` and are never handed out. A trial projection (a plan) copies the slots
+that it changes.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from .wire import encode_message
 __all__ = [
     "NO_ERROR_TEXT",
     "Counter",
-    "Shown",
+    "EditedMessage",
     "Slot",
     "apply_edits",
     "can_apply",
@@ -39,33 +38,35 @@ __all__ = [
 ]
 
 NO_ERROR_TEXT = "[The tool failed and said nothing.]"
-"""Stands in an error without content, which Anthropic refuses."""
+"""The text of an error without content, which Anthropic refuses."""
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_-]")
 
 
-class Shown(msgspec.Struct, frozen=True):
-    """What is shown of a message, and what happened to it on the way."""
+class EditedMessage(msgspec.Struct, frozen=True):
+    """A message after its edits."""
 
     message: Message
+    """The message to show."""
     shrunk: tuple[Path, ...] = ()
-    """Paths, in the message as appended, whose content was replaced or hidden."""
+    """Paths in the appended message whose content was replaced or hidden."""
     edits: tuple[int, ...] = ()
+    """Numbers of the edits that apply."""
     by: tuple[str, ...] = ()
-    """For each of these paths: the policy that did it last."""
+    """For each of these paths: the policy of the last edit."""
     expandable: bool = True
-    """Whether all of these edits allow the model to have the original back."""
+    """Whether all of these edits let the model expand the original."""
 
 
-def apply_edits(message: Message, edits: Sequence[tuple[int, Edit]]) -> Shown:
-    """The message with these numbered edits folded in, in their order. What cannot apply is passed over."""
+def apply_edits(message: Message, edits: Sequence[tuple[int, Edit]]) -> EditedMessage:
+    """Return the message with these numbered edits applied in order. Skips edits that cannot apply."""
     content: dict[Path, tuple[Part, ...]] = {}
     by: dict[Path, Replace | Hide] = {}
     numbers: list[int] = []
     for number, edit in edits:
         match edit:
             case Replace() if edit.erased and not message.parts:
-                pass  # Both are gone, and nothing needs to stand for them.
+                pass  # Both the message and the replacement are erased. Nothing needs to replace them.
             case Replace(target=target):
                 path = _narrowed(message, target)
                 replaced = _replaced(message, path, edit)
@@ -79,8 +80,8 @@ def apply_edits(message: Message, edits: Sequence[tuple[int, Edit]]) -> Shown:
             case _:
                 pass
     if not content:
-        return Shown(message)
-    return Shown(
+        return EditedMessage(message)
+    return EditedMessage(
         _rebuilt(message, content),
         tuple(content),
         tuple(numbers),
@@ -90,19 +91,20 @@ def apply_edits(message: Message, edits: Sequence[tuple[int, Edit]]) -> Shown:
 
 
 def can_apply(message: Message, edit: Replace | Hide) -> bool:
-    """Whether this edit of a message's content can do anything: its path exists and its target can be what it asks."""
+    """Return whether this edit can change the message: its path exists and the part allows the edit."""
     return bool(apply_edits(message, ((1, edit),)).edits)
 
 
 def is_carried(part: Reasoning, profile: Profile) -> bool:
-    """Whether a message of this provider has a place for reasoning of its own: chat completions have none for a cipher,
-    and strict servers for none.
+    """Return whether the provider's messages have a place for this reasoning of its own.
+
+    Chat completions have no place for encrypted reasoning, and strict servers have none for any reasoning.
     """
     return profile.signed_reasoning or not (part.encrypted or profile.strict)
 
 
 def _narrowed(message: Message, target: Target) -> Path:
-    """A message of one part is replaced by replacing that part, so that a result keeps its call."""
+    """Return the path of the only part for a message of one part, so that a result keeps its call."""
     return (0,) if not target.path and len(message.parts) == 1 else target.path
 
 
@@ -118,7 +120,10 @@ def _part_at(message: Message, path: Path) -> Part | None:
 
 
 def _replaced(message: Message, path: Path, edit: Replace) -> tuple[Part, ...] | None:
-    """What stands at `path` after the edit, or None where it cannot apply: wrong path, reasoning, broken arguments."""
+    """Return the content at `path` after the edit, or None if the edit cannot apply.
+
+    It cannot apply to a wrong path, to reasoning, or with invalid arguments.
+    """
     if not path:
         return edit.content if not message.calls and message.result is None else None
     match _part_at(message, path):
@@ -135,7 +140,9 @@ def _replaced(message: Message, path: Path, edit: Replace) -> tuple[Part, ...] |
 
 
 def _may_hide(message: Message, path: Path) -> bool:
-    """A call and a result are only ever hidden as whole messages; reasoning stays with the calls it led to."""
+    """Return whether an edit may hide this part. Calls and results are hidden only as whole messages, and reasoning
+    stays with the calls it led to.
+    """
     match _part_at(message, path):
         case None | ToolCall() | ToolResult():
             return False
@@ -162,10 +169,9 @@ def _rebuilt(message: Message, content: dict[Path, tuple[Part, ...]]) -> Message
 
 
 def legalized(message: Message, profile: Profile, *, stale: bool) -> tuple[Message | None, str]:
-    """The message without what its provider refuses, and why it had to change ("" if it did not).
+    """Return the message without content that its provider refuses, and the reason of the change ("" for no change).
 
-    `stale`: something before this message was edited after it was said, which voids bound reasoning. None: nothing
-    is left.
+    `stale`: an edit before this message voids bound reasoning. Returns None as the message if nothing is left.
     """
     why = ""
     parts: list[Part] = []
@@ -186,20 +192,20 @@ def legalized(message: Message, profile: Profile, *, stale: bool) -> tuple[Messa
                 why = why or "a block that only another provider knows is refused"
                 continue
             case ToolResult():
-                result = _mended_result(part, profile)
+                result = _legal_result(part, profile)
                 if result is not part:
-                    why = why or "its result held what is refused"
+                    why = why or "its result had refused content"
                 part = result
             case ToolCall():
-                call = _mended_call(part, profile)
+                call = _legal_call(part, profile)
                 if call is not part:
-                    why = why or "its call had arguments or a name that are refused"
+                    why = why or "its call had refused arguments or a refused name"
                 part = call
             case _:
                 pass
         parts.append(part)
     if profile.calls_last and message.role == "assistant" and (ordered := _calls_last(parts)) != parts:
-        why = why or "what stands behind a call, and reasoning at the end, is refused"
+        why = why or "content after a call, and reasoning at the end, are refused"
         parts = ordered
     if message.role != "tool" and all(isinstance(part, Reasoning) for part in parts):
         return None, "a message without content is refused"
@@ -207,12 +213,12 @@ def legalized(message: Message, profile: Profile, *, stale: bool) -> tuple[Messa
 
 
 def _calls_last(parts: Sequence[Part]) -> list[Part]:
-    """The same parts, what was thought and said behind a call moved before the first one; thoughts do not come last."""
-    said = [part for part in parts if not isinstance(part, ToolCall)]
+    """Return the same parts with reasoning and text before the first call. Reasoning does not come last."""
+    others = [part for part in parts if not isinstance(part, ToolCall)]
     calls = [part for part in parts if isinstance(part, ToolCall)]
-    if not calls and said and isinstance(said[-1], Reasoning):
-        said.sort(key=lambda part: not isinstance(part, Reasoning))
-    return [*said, *calls]
+    if not calls and others and isinstance(others[-1], Reasoning):
+        others.sort(key=lambda part: not isinstance(part, Reasoning))
+    return [*others, *calls]
 
 
 def _reasoning_problem(part: Reasoning, profile: Profile, stale: bool) -> str:
@@ -227,10 +233,10 @@ def _reasoning_problem(part: Reasoning, profile: Profile, stale: bool) -> str:
     return ""
 
 
-def _mended_call(call: ToolCall, profile: Profile) -> ToolCall:
+def _legal_call(call: ToolCall, profile: Profile) -> ToolCall:
     arguments = call.arguments
     if not _is_object(arguments):
-        # Kept readable rather than lost: a truncated stream often holds the one value that matters.
+        # Kept readable: a truncated stream often holds the one value that matters.
         arguments = json.dumps({"invalid_arguments": arguments}, ensure_ascii=False) if arguments.strip() else "{}"
     name = _NOT_PLAIN.sub("_", call.name)[: profile.max_tool_name] or "unnamed_tool"
     if arguments is call.arguments and name == call.name:
@@ -238,7 +244,7 @@ def _mended_call(call: ToolCall, profile: Profile) -> ToolCall:
     return ToolCall(call.call_id, name, arguments, call.extra)
 
 
-def _mended_result(result: ToolResult, profile: Profile) -> ToolResult:
+def _legal_result(result: ToolResult, profile: Profile) -> ToolResult:
     content = tuple(part for part in result.content if not _is_refused(part, profile))
     if not content and result.state == "error":
         content = (Text(NO_ERROR_TEXT),)
@@ -268,7 +274,7 @@ Counter = Callable[[str], int]
 
 
 class Slot:
-    """One place. `span` and `last` are set where it holds a summary."""
+    """The place of a message or a summary in a projection. `span` and `last` are set for a summary."""
 
     __slots__ = (
         "_base",
@@ -302,34 +308,36 @@ class Slot:
         self.span, self.last, self.seen = span, last or position, 0
         self.edits: tuple[tuple[int, Edit], ...] = ()
         self.pins: tuple[PinnedPart, ...] = ()
-        # What somebody asked for is new to the coming call, and spared until then as what was restored for it.
+        # An expansion is new to the coming call. Policies spare it until then, like restored content.
         self.renewed = stamp.turn + 1 if stamp.expanded else 0
         self.stale = False
-        self._base: Entry | bool | None = False  # False: not worked out yet
+        self._base: Entry | bool | None = False  # False: not computed yet
         self._forms: dict[tuple[str, ...], Entry] | None = None
 
     @property
     def order(self) -> tuple[int, int]:
-        """Sorting key: a summary stands before what is shown of its own span, and a wider one before a narrower."""
+        """Return the sorting key: a summary comes before the visible messages of its span, and before narrower
+        summaries.
+        """
         return (self.position, -self.last if self.span else 1)
 
     @property
     def is_input(self) -> bool:
-        """Whether the user said this, and said something, even if that is erased: what it protected stays protected."""
+        """Return whether this is user input with content, even if it is erased: its protection remains."""
         return self.stamp.origin == "user" and (not self.size or self.message.has_content)
 
     @property
     def is_erased_result(self) -> bool:
-        """Whether an answer to a call was said here, and erased."""
+        """Return whether this is an erased answer to a call."""
         return not self.size and self.stamp.origin in ("tool", "derived")
 
     @property
     def thinks(self) -> bool:
-        """Whether there is reasoning in it, which may be bound to what came before."""
+        """Return whether the message has reasoning, which may be bound to the messages before it."""
         return any(isinstance(part, Reasoning) for part in self.message.parts)
 
     def copy(self, *, changes: bool = True) -> Slot:
-        """A slot that may be changed without changing this one. `changes`: so that it may show something else."""
+        """Return an independent copy. `changes`: whether the copy may show something else."""
         twin = Slot(self.position, self.id, self.message, self.stamp, self.size, span=self.span, last=self.last)
         twin.edits, twin.pins, twin.renewed, twin.stale = self.edits, self.pins, self.renewed, self.stale
         twin.seen = self.seen
@@ -338,20 +346,20 @@ class Slot:
         return twin
 
     def entry(self, profile: Profile, count: Counter) -> Entry | None:
-        """What this place shows, before its neighbours have a say; None where nothing is left to show."""
+        """Return the entry of this place alone, or None if nothing is left to show."""
         if isinstance(self._base, bool):
             self._base = self._shown(profile, count)
         return self._base
 
     def once(self, form: tuple[str, ...], make: Callable[[], Entry]) -> Entry:
-        """What its neighbours made of this place, made only once for each form: the same form is the same entry."""
+        """Return the entry for this form, made only once: an equal form returns the same entry."""
         forms = self._forms = self._forms or {}
         if form not in forms:
             forms[form] = make()
         return forms[form]
 
     def withheld(self, profile: Profile, count: Counter) -> Entry | None:
-        """What a policy may know of a place that shows nothing; None where it shows something."""
+        """Return an empty entry if the place shows nothing, so that policies know of it. Otherwise return None."""
         if self.entry(profile, count) is not None:
             return None
         empty = Message(self.message.role)
@@ -363,10 +371,10 @@ class Slot:
         message, why = legalized(shown.message, profile, stale=self.stale)
         return None if message is None else self._entry(message, why, shown, count)
 
-    def _edited(self) -> Shown:
-        return apply_edits(self.message, self.edits) if self.edits else Shown(self.message)
+    def _edited(self) -> EditedMessage:
+        return apply_edits(self.message, self.edits) if self.edits else EditedMessage(self.message)
 
-    def _entry(self, message: Message, why: str, shown: Shown, count: Counter) -> Entry:
+    def _entry(self, message: Message, why: str, shown: EditedMessage, count: Counter) -> Entry:
         untouched = message is self.message
         return Entry(
             position=self.position,
@@ -394,7 +402,7 @@ class Slot:
 
 
 def reshape(entry: Entry, message: Message, why: str, count: Counter, *, kind: Kind | None = None) -> Entry:
-    """The same entry showing another form of its message, for the reason given."""
+    """Return the same entry with another form of its message, for the reason `why`."""
     return Entry(
         position=entry.position,
         id=entry.id,

@@ -1,6 +1,6 @@
-"""How long originals are kept, which of a conversation are over their age, and which of those wait.
+"""Retention rules, and the check which messages exceed their age.
 
-`OverAgeCheck` reads the stamps of a conversation and the facts of its view. It erases nothing and knows no store.
+`OverAgeCheck` reads the stamps of a conversation and the facts of its view. It erases nothing and uses no store.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = [
     "Exempt",
     "OverAge",
     "OverAgeCheck",
-    "Shown",
+    "Visible",
     "Wait",
     "over_age_runs",
     "read_age",
@@ -35,18 +35,18 @@ __all__ = [
 ]
 
 AgeKind = Literal["tool_results", "assistant_messages", "user_messages", "media", "runs", "conversations", "all"]
-"""What a rule is about. `media`: messages that hold an image, a document or a sound. `runs`: the texts of agents' runs
-and their steps, counted from the end of a run. `conversations`: all of one, counted from its newest message. `all`:
-every message.
+"""The subject of a rule. `media`: messages with an image, a document or a sound. `runs`: the texts of agents' runs and
+their steps, counted from the end of a run. `conversations`: whole conversations, counted from their newest message.
+`all`: every message.
 """
 
 Exempt = Literal["short", "shown", "pinned", "system", "input"]
-"""What waits although it is over its age, unless a rule says otherwise. `shown`: what the view shows, whole or in part;
-`short`: what it shows only in a short form. `pinned`. `system`: system prompts. `input`: the newest input of the user.
+"""Content that is kept beyond its age unless a rule includes it. `shown`: visible content, whole or in part; `short`:
+content that is visible only in a short form; `pinned`; `system`: system prompts; `input`: the newest user input.
 """
 
 TIMED = ("runs", "conversations")
-"""Kinds that have no turns of their own."""
+"""Kinds whose age is only a time."""
 
 _WORD = {
     "millisecond": 1,
@@ -58,126 +58,134 @@ _WORD = {
     "month": 30 * 86_400_000,
     "year": 365 * 86_400_000,
 }
-"""Milliseconds. A month is 30 days here, and a year 365."""
+"""Milliseconds. A month is 30 days, a year 365."""
 _LIMIT = re.compile(r"(\d{1,18})\s*(turn|" + "|".join(_WORD) + r")s?")
 
 
 class Age(Struct, frozen=True):
-    """One rule: what of one kind is kept for no longer than this.
+    """One rule: content of one kind is kept no longer than this.
 
-    With both limits a message has to pass both: "the last 200 turns, and the last 90 days". Whoever means either of the
-    two says it in two rules, since a message goes as soon as one rule says so. That cannot be said the other way round.
+    A message must exceed both limits if both are set: "the last 200 turns, and the last 90 days". For either of two
+    limits, use two rules: a message goes as soon as one rule applies.
 
-    Of several rules that are about a message the narrowest ones decide: one for its tool before one for media, before
-    one for who said it, before `all`. Raises BadSetting for what is not allowed.
+    If several rules match a message, the narrowest ones decide: a rule for its tool before one for media, before one
+    for its author, before `all`. Raises BadSetting for invalid values.
     """
 
     kind: AgeKind
+    """The subject of the rule."""
     turns: int | None = None
-    """Model calls begun since it was said."""
+    """Model calls begun since the message was appended."""
     milliseconds: int | None = None
+    """Time since the message was appended."""
     tool: str = ""
-    """Only results of the tool with this name."""
+    """Only results of this tool."""
     even: tuple[Exempt, ...] = ()
-    """What goes all the same. With `shown`, summaries that tell of it go too."""
+    """Content that goes in spite of its protection. With `shown`, summaries of it go too."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(AgeKind):
-            raise BadSetting(f"Ages are told for {', '.join(get_args(AgeKind))}, not for {self.kind!r:.60}.")
+            raise BadSetting(f"Unknown kind {self.kind!r:.60}. Use one of {', '.join(get_args(AgeKind))}.")
         if self.turns is None and self.milliseconds is None:
-            raise BadSetting(f"How long are {self.kind} kept? Give turns, a time, or both.")
+            raise BadSetting(f"The age of {self.kind} has no limit. Set turns, a time, or both.")
         for limit in (self.turns, self.milliseconds):
             if limit is not None and (type(limit) is not int or limit < 0):
-                raise BadSetting(f"An age is a whole number of 0 or more, not {limit!r:.60}.")
+                raise BadSetting(f"Age must be a whole number of 0 or more, not {limit!r:.60}.")
         if self.turns is not None and self.kind in TIMED:
-            raise BadSetting(f"The age of {self.kind} is a time, such as 90 days; they have no turns of their own.")
+            raise BadSetting(f"The age of {self.kind} must be a time, such as 90 days. They have no turns.")
         if self.tool and self.kind != "tool_results":
-            raise BadSetting(f"Only the age of tool_results can be told for one tool, not that of {self.kind}.")
+            raise BadSetting(f"The kind {self.kind} cannot name a tool. Only tool_results can.")
         if unknown := [name for name in self.even if name not in get_args(Exempt)]:
-            raise BadSetting(f"even= names {', '.join(get_args(Exempt))}, not {unknown[0]!r:.60}.")
+            raise BadSetting(f"even= contains {unknown[0]!r:.60}. Use {', '.join(get_args(Exempt))}.")
 
     def __str__(self) -> str:
-        """The rule as `read_age` reads it."""
+        """Return the rule as `read_age` parses it."""
         limits = [f"{self.turns} turn{'s' * (self.turns != 1)}"] if self.turns is not None else []
-        limits += [_told(self.milliseconds)] if self.milliseconds is not None else []
+        limits += [_duration(self.milliseconds)] if self.milliseconds is not None else []
         of = f":{self.tool}" if self.tool else ""
         even = f", even {', even '.join(self.even)}" if self.even else ""
         return f"{self.kind.replace('_', ' ')}{of} = {' and '.join(limits)}{even}"
 
     @property
     def rank(self) -> int:
-        """How narrow it is: the narrowest rules decide."""
+        """Return how narrow the rule is. The narrowest rules decide."""
         return 3 if self.tool else {"all": 0, "media": 2}.get(self.kind, 1)
 
     def is_over(self, turns: int, milliseconds: int) -> bool:
-        """Whether something of this age has passed every limit."""
+        """Return whether this age exceeds every limit of the rule."""
         return (self.turns is None or turns >= self.turns) and (
             self.milliseconds is None or milliseconds >= self.milliseconds
         )
 
 
-def read_age(kind: str, told: str) -> Age:
-    """A rule in words: `read_age("tool results", "90 days")`.
+def read_age(kind: str, text: str) -> Age:
+    """Parse a rule: `read_age("tool results", "90 days")`.
 
-    The kind may be written with blanks or hyphens, and `tool results:grep` is about one tool. What is told is one limit
-    or two with `and`: `200 turns`, `12 hours`, `90 days and 200 turns`; then, each after a comma, what goes all the
-    same: `90 days, even pinned, even shown`. Raises BadSetting.
+    The kind may contain spaces or hyphens; `tool results:grep` is about name tool. `text` has name limit, or two with
+    `and`: `200 turns`, `12 hours`, `90 days and 200 turns`. Exceptions from the protection follow, each after a comma:
+    `90 days, even pinned, even shown`. Raises BadSetting.
     """
     name, _, tool = kind.partition(":")
-    limits, *exceptions = (piece.strip() for piece in told.split(","))
-    found: dict[str, int] = {}
+    limits, *exceptions = (piece.strip() for piece in text.split(","))
+    values: dict[str, int] = {}
     for limit in re.split(r"\s+and\s+", limits):
         match = _LIMIT.fullmatch(limit.strip().lower())
-        what = "turns" if match and match[2] == "turn" else "milliseconds"
-        if match is None or what in found:
-            raise BadSetting(f"An age looks like 90 days, 200 turns, or 90 days and 200 turns; not {told!r:.80}.")
-        found[what] = int(match[1]) * (_WORD[match[2]] if what == "milliseconds" else 1)
-    if wrong := [one for one in exceptions if not one.startswith("even ")]:
-        raise BadSetting(f"After the age {limits!r} may follow `even pinned` and the like, not {wrong[0]!r:.60}.")
-    even = tuple(one.removeprefix("even ").strip() for one in exceptions)
+        unit = "turns" if match and match[2] == "turn" else "milliseconds"
+        if match is None or unit in values:
+            raise BadSetting(f"Age {text!r:.80} is not valid. Write 90 days, 200 turns, or 90 days and 200 turns.")
+        values[unit] = int(match[1]) * (_WORD[match[2]] if unit == "milliseconds" else 1)
+    if wrong := [phrase for phrase in exceptions if not phrase.startswith("even ")]:
+        raise BadSetting(
+            f"Text {wrong[0]!r:.60} after the age {limits!r} is not valid. Write `even pinned` or similar."
+        )
+    even = tuple(phrase.removeprefix("even ").strip() for phrase in exceptions)
     word = "_".join(name.strip().lower().replace("-", " ").replace("_", " ").split())
-    return Age(word, found.get("turns"), found.get("milliseconds"), tool.strip(), even)  # type: ignore[arg-type]
+    return Age(word, values.get("turns"), values.get("milliseconds"), tool.strip(), even)  # type: ignore[arg-type]
 
 
-def read_rule(told: str) -> Age:
-    """A rule as `str(age)` writes it: `tool results:grep = 90 days and 200 turns, even pinned`. Raises BadSetting."""
-    kind, is_told, limits = told.partition("=")
-    if not is_told:
-        raise BadSetting(f'A kind and its age look like "tool results=90 days"; not {told!r:.80}.')
+def read_rule(text: str) -> Age:
+    """Parse a rule as `str(age)` writes it: `tool results:grep = 90 days and 200 turns, even pinned`. Raises
+    BadSetting.
+    """
+    kind, separator, limits = text.partition("=")
+    if not separator:
+        raise BadSetting(f'Rule {text!r:.80} is not valid. Write a kind and its age, such as "tool results=90 days".')
     return read_age(kind, limits)
 
 
 Ages = Mapping[str, str | Sequence[str]] | Sequence[Age]
-"""Rules as they are handed in: values, or in words by kind, as `read_age` reads them, one or several for a kind."""
+"""Rules as arguments: values, or texts by kind, as `read_age` parses them, one or several for a kind."""
 
 
-def read_ages(told: Ages) -> tuple[Age, ...]:
-    """All of these rules. Raises BadSetting."""
-    if isinstance(told, Mapping):
-        ages = tuple(read_age(kind, said) for kind, one in told.items() for said in _each(kind, one))
+def read_ages(rules: Ages) -> tuple[Age, ...]:
+    """Return all rules as values. Raises BadSetting."""
+    if isinstance(rules, Mapping):
+        ages = tuple(read_age(kind, text) for kind, texts in rules.items() for text in _texts_of(kind, texts))
     else:
-        ages = (told,) if isinstance(told, Age) else tuple(told)
+        ages = (rules,) if isinstance(rules, Age) else tuple(rules)
     if wrong_age := [age for age in ages if not isinstance(age, Age)]:
         raise BadSetting(
-            f'Ages look like {{"tool results": "90 days"}}, or are values of Age; not {wrong_age[0]!r:.60}.'
+            f'Rule {wrong_age[0]!r:.60} is not valid. Pass {{"tool results": "90 days"}} or values of Age.'
         )
     if not ages:
-        raise BadSetting('There is no age by which anything could go. Give one, such as {"tool results": "90 days"}.')
+        raise BadSetting('Retention needs at least texts rule. Pass texts, such as {"tool results": "90 days"}.')
     return ages
 
 
-def _each(kind: object, told: object) -> list[str]:
-    """The rules in words that are told for one kind."""
-    each = list(told) if isinstance(told, list | tuple) else [told]
-    said = [one for one in each if isinstance(one, str)]
-    if not isinstance(kind, str) or not said or said != each:
-        raise BadSetting(f"The age of {kind!r:.60} is a text, such as '90 days', or a list of such; not {told!r:.60}.")
-    return said
+def _texts_of(kind: object, value: object) -> list[str]:
+    """Return the texts of the rules for text kind."""
+    each = list(value) if isinstance(value, list | tuple) else [value]
+    texts = [text for text in each if isinstance(text, str)]
+    if not isinstance(kind, str) or not texts or texts != each:
+        raise BadSetting(
+            f"Age {value!r:.60} of {kind!r:.60} is not valid. Pass a text, such as '90 days', or a list of texts."
+        )
+    return texts
 
 
-def _told(milliseconds: int) -> str:
-    """A time in the largest unit that tells it exactly."""
-    for word, size in sorted(_WORD.items(), key=lambda one: -one[1]):
+def _duration(milliseconds: int) -> str:
+    """Return a time in the largest unit that gives a whole number."""
+    for word, size in sorted(_WORD.items(), key=lambda item: -item[1]):
         if word not in ("month", "year") and milliseconds % size == 0 and milliseconds:
             number = milliseconds // size
             return f"{number} {word}{'s' * (number != 1)}"
@@ -185,7 +193,7 @@ def _told(milliseconds: int) -> str:
 
 
 Wait = Literal["short", "shown", "pinned", "system", "input", "copied", "forked"]
-"""Why a message waits. `copied`: a message that stays shows it again. `forked`: a fork that shares it keeps it."""
+"""Why a message waits. `copied`: a kept message shows it again. `forked`: a fork that shares it keeps it."""
 
 _OF_ORIGIN: Mapping[str, AgeKind] = {
     "tool": "tool_results",
@@ -193,73 +201,78 @@ _OF_ORIGIN: Mapping[str, AgeKind] = {
     "assistant": "assistant_messages",
     "user": "user_messages",
 }
-"""Other messages (system prompts, what plugins said, imported summaries) are of the kind `all` alone."""
+"""Other messages (system prompts, plugin messages, imported summaries) match only `all`."""
 
 
-class Shown(Struct, frozen=True):
-    """What one conversation's view shows, by positions in its history, and when that is."""
+class Visible(Struct, frozen=True):
+    """Visible messages of one conversation, by position, and the time of the view."""
 
     turn: int
-    """Model calls begun."""
+    """Number of model calls begun."""
     whole: frozenset[int] = frozenset()
-    """Shown whole or in part."""
+    """Positions visible whole or in part."""
     short: frozenset[int] = frozenset()
-    """Shown in a short form."""
+    """Positions visible in a short form."""
     pinned: frozenset[int] = frozenset()
+    """Pinned positions."""
     last_input: int = 0
+    """Position of the newest user input."""
     outlived: tuple[tuple[int, int], ...] = ()
-    """Spans of summaries that are shown, and outlive some of what they tell of."""
+    """Spans of visible summaries with erased originals."""
     touched: int = 0
-    """When its newest message was said, in milliseconds since 1970."""
+    """Time of the newest message, in milliseconds since 1970."""
 
 
 class OverAge(NamedTuple):
-    """One message that is over its age."""
+    """One message over its age."""
 
     row: StampRow
+    """The stamp of the message."""
     age: Age
-    """The rule that says so."""
+    """The rule that applies."""
     since: int
-    """When it was said at the earliest, in milliseconds since 1970."""
+    """The earliest possible time of the message, in milliseconds since 1970."""
     has_media: bool
+    """Whether the message has media."""
 
 
 class OverAgeCheck:
-    """What of a conversation is over its age. `take` its messages in order, answer what is `unsure`, then ask.
+    """The check which messages of a conversation are over their age.
 
-    `now`: milliseconds since 1970. A clock that went back ages nothing early: no message counts as older than one that
-    was said before it.
+    Call `take` for every message in order, then `set_has_media` for those in `undecided`, then read the results.
+
+    `now`: milliseconds since 1970. After a clock went back, no message counts as older than a message before it.
     """
 
-    def __init__(self, ages: Sequence[Age], now: int, shown: Shown) -> None:
+    def __init__(self, ages: Sequence[Age], now: int, shown: Visible) -> None:
         self._ages = [age for age in ages if age.kind not in TIMED]
         self._whole = [age for age in ages if age.kind == "conversations" and age.is_over(0, now - shown.touched)]
         self._now, self._shown, self._latest = now, shown, 0
-        self.going: dict[int, OverAge] = {}
-        """By position."""
+        self.due: dict[int, OverAge] = {}
+        """Messages to erase, by position."""
         self.waiting: dict[int, tuple[OverAge, Wait]] = {}
-        """By position: those that are over their age and wait, and why."""
-        self.unsure: list[int] = []
-        """Positions of messages for which it counts whether they hold media: to be told by `tell`."""
+        """Messages over their age that wait, by position, with the reason."""
+        self.undecided: list[int] = []
+        """Positions of messages for which media decide. Call `set_has_media` for each."""
         self._open: dict[int, tuple[StampRow, int]] = {}
         self._copies: list[tuple[StampRow, frozenset[int]]] = []
-        """Messages in which others were shown again, and the places that the text of one names."""
+        """Messages that show others again, and the positions that the text of each one names."""
 
     @property
     def is_untouched(self) -> bool:
-        """Whether all of the conversation goes, because nothing was said in it for so long."""
+        """Return whether the whole conversation goes because its newest message is old enough."""
         return bool(self._whole)
 
     @property
     def searches(self) -> list[int]:
-        """Positions of results of searches: to be told by `quotes` which places they quote.
+        """Return the positions of search results. Call `set_quotes` for each.
 
-        Of those that go too, since one that is shown again stays with all that it quotes.
+        They include messages to erase: if one of them waits, all messages it quotes wait too.
         """
-        return [one.position for one, _ in self._copies if _form(one) == "search"]
+        return [row.position for row, _ in self._copies if _form(row) == "search"]
 
     def take(self, row: StampRow) -> None:
-        """The next message, in order of position."""
+        """Add the next message, in order of position."""
         stamp = row.stamp
         self._latest = max(self._latest, stamp.time)
         if shows_again(row):
@@ -270,54 +283,56 @@ class OverAgeCheck:
         if self._whole or without == with_media:
             self._judge(row, without, self._latest, has_media=False)
         elif row.size:
-            self.unsure.append(row.position)
+            self.undecided.append(row.position)
             self._open[row.position] = row, self._latest
 
-    def tell(self, position: int, *, has_media: bool) -> None:
-        """Whether a message that is `unsure` holds media."""
+    def set_has_media(self, position: int, *, has_media: bool) -> None:
+        """Decide an undecided message."""
         row, since = self._open.pop(position)
         self._judge(row, self._over(row, since, self._shown.turn, has_media=has_media), since, has_media=has_media)
 
-    def quotes(self, position: int, places: Iterable[int]) -> None:
-        """Which places the result of a search at `position` quotes."""
-        self._copies = [(one, frozenset(places) if one.position == position else named) for one, named in self._copies]
+    def set_quotes(self, position: int, places: Iterable[int]) -> None:
+        """Set the positions that the search result at `position` quotes."""
+        self._copies = [(row, frozenset(places) if row.position == position else named) for row, named in self._copies]
 
     def spare_copied(self) -> None:
-        """Let wait what a message that stays shows again. Asked after all else was told."""
-        by_id = {going.row.id: position for position, going in self.going.items()}
-        old = sorted(self.going)
+        """Let messages wait that a kept message shows again. Call it after all other decisions."""
+        by_id = {item.row.id: position for position, item in self.due.items()}
+        old = sorted(self.due)
         for copy, places in reversed(self._copies):
-            if copy.position in self.going or copy.stamp.expanded is None:
-                continue  # The newest first: one that goes keeps nothing that was said before it.
+            if copy.position in self.due or copy.stamp.expanded is None:
+                continue  # Newest first: a message to erase protects no earlier ones.
             for position in {*places, *_sources(copy.stamp.expanded, by_id, old)}:
                 self._wait(position, "copied")
 
-    def spare_shared(self, shared: int, other: Shown, copies: Iterable[tuple[StampRow, frozenset[int]]] = ()) -> None:
-        """Let wait what is no older than it may be in another conversation that shares the first messages, up to the
-        position `shared`, and what it shows again in messages of its own: `copies`, each with the places that the text
-        of one names.
+    def spare_shared(self, shared: int, other: Visible, copies: Iterable[tuple[StampRow, frozenset[int]]] = ()) -> None:
+        """Let messages wait that another conversation still needs. It shares the messages up to the position `shared`.
+
+        `other`: the view of that conversation. `copies`: its own messages that show others again, each with the
+        positions that its text names.
         """
         if any(age.is_over(0, self._now - other.touched) for age in self._whole):
             return
-        by_id = {going.row.id: position for position, going in self.going.items() if position <= shared}
+        by_id = {item.row.id: position for position, item in self.due.items() if position <= shared}
         old = sorted(by_id.values())
-        for copy, places in copies:  # All of them, however old: what they keep goes once that conversation lets go.
+        # All of them, regardless of age: they release their sources when that conversation does.
+        for copy, places in copies:
             for position in {*places, *_sources(copy.stamp.expanded, by_id, old)} if copy.stamp.expanded else ():
                 if position <= shared:
                     self._wait(position, "forked")
         kept = {*other.whole, *other.short, *other.pinned, other.last_input}
-        for position, one in sorted(self.going.items()):
+        for position, item in sorted(self.due.items()):
             if position > shared:
                 break
-            turns = other.turn - one.row.stamp.turn
-            if not self._whole and position not in kept and (one.age.turns is None or turns >= one.age.turns):
-                continue  # The rule by which it goes here says so there too.
-            over = self._over(one.row, one.since, other.turn, has_media=one.has_media)
-            if all(_wait_of(age, one.row, other) for age in over):
+            turns = other.turn - item.row.stamp.turn
+            if not self._whole and position not in kept and (item.age.turns is None or turns >= item.age.turns):
+                continue  # The rule applies there too.
+            over = self._over(item.row, item.since, other.turn, has_media=item.has_media)
+            if all(_wait_of(age, item.row, other) for age in over):
                 self._wait(position, "forked")
 
     def _over(self, row: StampRow, since: int, turn: int, *, has_media: bool) -> list[Age]:
-        """The rules by which a message is over its age, those that spare the least before others."""
+        """Return the rules by which a message is over its age, the rules with the fewest protections first."""
         about = [age for age in self._ages if _is_about(age, row.stamp, has_media=has_media)]
         narrowest = max((age.rank for age in about), default=0)
         turns, time = turn - row.stamp.turn, self._now - since
@@ -326,34 +341,34 @@ class OverAgeCheck:
 
     def _judge(self, row: StampRow, over: Sequence[Age], since: int, *, has_media: bool) -> None:
         if self._whole:
-            self.going[row.position] = OverAge(row, self._whole[0], since, has_media)
+            self.due[row.position] = OverAge(row, self._whole[0], since, has_media)
             return
         waits = [(age, _wait_of(age, row, self._shown)) for age in over]
         for age, wait in waits:
             if wait is None and (row.size or "shown" in age.even):
-                self.going[row.position] = OverAge(row, age, since, has_media)
+                self.due[row.position] = OverAge(row, age, since, has_media)
                 return
         for age, wait in waits[:1]:
             if wait is not None and row.size:
                 self.waiting[row.position] = OverAge(row, age, since, has_media), wait
 
     def _wait(self, position: int, why: Wait) -> None:
-        if going := self.going.pop(position, None):
-            self.waiting[position] = going, why
+        if item := self.due.pop(position, None):
+            self.waiting[position] = item, why
 
     def _is_outlived(self, position: int) -> bool:
         return any(first <= position <= last for first, last in self._shown.outlived)
 
 
 def shows_again(row: StampRow) -> bool:
-    """Whether the conversation showed others again in this message, and it still says so."""
+    """Return whether this message of the conversation shows others again, and is not erased."""
     return row.stamp.expanded is not None and row.stamp.expanded.is_copy and row.size > 0
 
 
 def over_age_runs(runs: Iterable[AgentRun], ages: Sequence[Age], now: int) -> list[AgentRun]:
-    """The runs that ended so long ago that their texts go. One that never ended waits."""
-    told = [age for age in ages if age.kind == "runs"]
-    return [run for run in runs if run.ended and any(age.is_over(0, now - run.ended) for age in told)]
+    """Return the runs whose texts are over their age. A run that has not ended waits."""
+    rules = [age for age in ages if age.kind == "runs"]
+    return [run for run in runs if run.ended and any(age.is_over(0, now - run.ended) for age in rules)]
 
 
 def _is_about(age: Age, stamp: Stamp, *, has_media: bool) -> bool:
@@ -366,8 +381,8 @@ def _is_about(age: Age, stamp: Stamp, *, has_media: bool) -> bool:
             return age.kind == _OF_ORIGIN.get(stamp.origin) and age.tool in ("", stamp.source)
 
 
-def _wait_of(age: Age, row: StampRow, shown: Shown) -> Wait | None:
-    """Why a message waits that is over its age."""
+def _wait_of(age: Age, row: StampRow, shown: Visible) -> Wait | None:
+    """Return why a message over its age waits, or None."""
     at, even = row.position, age.even
     if row.stamp.origin == "system" and "system" not in even:
         return "system"
@@ -387,12 +402,12 @@ def _form(row: StampRow) -> str | None:
 
 
 def _sources(shown: Expansion, by_id: Mapping[str, int], old: Sequence[int]) -> list[int]:
-    """Which of the old messages, whose positions are given in order, are shown again here."""
-    found = [by_id[shown.message]] if shown.message in by_id else []
+    """Return the old messages that are shown again here. `old`: positions in order."""
+    positions = [by_id[shown.message]] if shown.message in by_id else []
     if shown.handle:
         try:
             span = parse_handle(shown.handle)
         except UnknownHandle:
-            return list(old)  # Nobody can tell any more, so all of them wait with it.
-        found += old[bisect_left(old, span.first) : bisect_right(old, span.last)]
-    return found
+            return list(old)  # The sources are unknown, so all of them wait.
+        positions += old[bisect_left(old, span.first) : bisect_right(old, span.last)]
+    return positions

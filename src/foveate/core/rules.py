@@ -1,8 +1,8 @@
-"""What makes a view legal. One small class a rule, each naming who needs it and what breaks without it.
+"""Rules that make a view legal: one small class a rule, with the provider that needs it.
 
-`legalize.py` makes views legal; this file says, without looking at how, whether one is. A rule reads entries in
-order and keeps what it must remember between them, so that a view that only grew is checked at the cost of its new
-entries (`Checker`). `cut_points` tells where a view may be cut without parting what belongs together.
+`legalize.py` makes views legal; this module checks them independently. A rule reads entries in order and keeps its own
+state, so `Checker` checks a view that only grew at the cost of its new entries. `cut_points` returns the places at
+which a view may be cut without splitting a unit.
 """
 
 from __future__ import annotations
@@ -25,42 +25,46 @@ class Violation(msgspec.Struct, frozen=True):
     """One broken rule."""
 
     rule: str
+    """Name of the rule."""
     position: int
-    """Of the message that breaks it."""
-    says: str
+    """Position of the message that breaks it."""
+    problem: str
+    """The problem, as the rest of a sentence about the message."""
 
     def __str__(self) -> str:
-        return f"message {self.position}: {self.says} ({self.rule})"
+        return f"message {self.position}: {self.problem} ({self.rule})"
 
 
 class Rule(Protocol):
-    """Reads the entries of one view in order."""
+    """A rule that reads the entries of one view in order."""
 
     provider: str
-    """Who refuses a request that breaks it."""
+    """The providers that refuse a request that breaks the rule."""
     breaks: str
-    """What happens without it."""
+    """The provider's error, or the damage, without the rule."""
 
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
-        """What is wrong with this entry after those before it."""
+        """Yield the problems of this entry after the entries before it."""
         ...
 
     def end(self, newest_input: int) -> Iterator[str]:
-        """What is wrong if the view ends here. Changes nothing: more entries may follow. `newest_input`: position of
-        the last user input, also of one that was erased; 0: it is the last that is shown.
+        """Yield the problems if the view ends here. Changes no state: more entries may follow.
+
+        `newest_input`: position of the last user input, even if it is erased; 0: the last visible input is the last
+        one.
         """
         ...
 
 
 class _Alone:
-    """A rule about each entry by itself."""
+    """A rule about each entry alone."""
 
     def end(self, newest_input: int) -> Iterator[str]:
         yield from ()
 
 
 class CallsAreAnswered:
-    """Every call is answered right behind its message, once, and every answer has its call there."""
+    """Every call is answered once, directly after its message, and every answer follows its call."""
 
     provider = "anthropic, openai"
     breaks = (
@@ -107,7 +111,7 @@ class CallIdsAreOwn(_Alone):
 
 
 class NothingIsEmpty(_Alone):
-    """No message without content, no blank text, no error that says nothing."""
+    """No message without content, no blank text, no error without content."""
 
     provider = "anthropic"
     breaks = (
@@ -122,7 +126,7 @@ class NothingIsEmpty(_Alone):
         if any(isinstance(part, Text) and not part.text.strip() for part in (result.content if result else parts)):
             yield "has a blank text"
         if result is not None and result.state == "error" and not result.content:
-            yield "is an error that says nothing"
+            yield "is an error without content"
 
 
 class ArgumentsAreObjects(_Alone):
@@ -152,19 +156,19 @@ class UserSpeaksFirst:
 
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
         if profile.user_first and not self._spoken and entry.message.role in ("assistant", "tool"):
-            yield "speaks before any user"
+            yield "comes before any user"
         self._spoken = self._spoken or entry.message.role != "system"
 
     def end(self, newest_input: int) -> Iterator[str]:
         if not self._spoken:
-            yield "nobody speaks: there is nothing but system prompts"
+            yield "is the end of a view with only system prompts"
 
 
 class ReasoningIsWhole(_Alone):
-    """Reasoning is of this provider, signed where it must be, and goes with the calls it led to."""
+    """Reasoning is from this provider, signed if required, and stays with the calls it led to."""
 
     provider = "anthropic; openai responses"
-    breaks = "Expected `thinking` but found `tool_use`; Invalid `signature` in `thinking` block"
+    breaks = "Expected `thinking` but violations `tool_use`; Invalid `signature` in `thinking` block"
 
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
         shown = [part for part in entry.message.parts if isinstance(part, Reasoning)]
@@ -175,11 +179,13 @@ class ReasoningIsWhole(_Alone):
                 yield "carries unsigned reasoning"
         if entry.source is None or profile.binds_reasoning or not entry.message.calls:
             return
-        said = [part for part in entry.source.parts if isinstance(part, Reasoning) and part.format == profile.format]
+        expected = [
+            part for part in entry.source.parts if isinstance(part, Reasoning) and part.format == profile.format
+        ]
         if profile.signed_reasoning:
-            said = [part for part in said if part.signature or part.encrypted]
-        said = [part for part in said if is_carried(part, profile)]
-        if said != shown:
+            expected = [part for part in expected if part.signature or part.encrypted]
+        expected = [part for part in expected if is_carried(part, profile)]
+        if expected != shown:
             yield "makes calls without all of the reasoning that led to them"
 
 
@@ -197,12 +203,12 @@ class ForeignBlocksStayAway(_Alone):
 
 
 class PromptsAreIntact:
-    """System prompts and the last user input are shown as they were said.
+    """System prompts and the last user input are shown unchanged.
 
-    Of an input that was erased there is nothing to show, and those before it are still not the last one.
+    An erased input shows nothing, and the inputs before it do not become the last one.
     """
 
-    provider = "nobody refuses; the agent forgets its rules or its task"
+    provider = "no provider; without it the agent forgets its rules or its task"
     breaks = "a rule or the pending request is lost"
 
     def __init__(self) -> None:
@@ -215,9 +221,9 @@ class PromptsAreIntact:
         if entry.stamp.origin == "user" and entry.source.has_content:
             is_intact = all(entry.stamp.is_added(path) for path in entry.shrunk)
             self._position = entry.position
-            self._problem = "" if is_intact else f"the last user input, {entry.handle}, is not shown as it was said"
+            self._problem = "" if is_intact else f"the last user input, {entry.handle}, is not shown unchanged"
         if entry.message.role == "system" and entry.shrunk:
-            yield "is a system prompt that is not shown as it was said"
+            yield "is a system prompt that is not shown unchanged"
 
     def end(self, newest_input: int) -> Iterator[str]:
         if self._problem and self._position >= newest_input:
@@ -237,18 +243,18 @@ RULES: tuple[Callable[[], Rule], ...] = (
 
 
 class _Mark(msgspec.Struct, frozen=True):
-    """What the rules knew after the first `read` entries."""
+    """The state of the rules after the first `read` entries."""
 
     read: int
     rules: list[Rule]
-    found: list[Violation]
+    violations: list[Violation]
 
 
 class Checker:
-    """Checks the views of one conversation, one after the other, at the cost of what is new in each.
+    """Check the views of one conversation, one after the other, at the cost of their new entries.
 
-    It remembers what the rules knew at a few marks along the last view, so that an edit near the end, the usual kind,
-    does not mean reading everything again.
+    The checker keeps the state of the rules at a few marks along the last view. So an edit near the end, the usual
+    case, does not require reading all entries again.
     """
 
     _STEP = 32
@@ -258,27 +264,29 @@ class Checker:
         self._profile = profile
         self._read: tuple[Entry, ...] = ()
         self._rules: list[Rule] = [rule() for rule in RULES]
-        self._found: list[Violation] = []
+        self._violations: list[Violation] = []
         self._marks: list[_Mark] = []
 
     def check(self, entries: Sequence[Entry], newest_input: int = 0) -> list[Violation]:
-        """All violations in these entries, in their order. `newest_input`: as for `Rule.end`."""
+        """Return all violations in these entries, in order. `newest_input`: as for `Rule.end`."""
         view = tuple(entries)
         known = self._return_to(view)
         for index in range(known, len(view)):
             if index % self._STEP == 0:
-                self._marks.append(_Mark(index, _copies(self._rules), list(self._found)))
+                self._marks.append(_Mark(index, _copies(self._rules), list(self._violations)))
                 del self._marks[: -self._MARKS]
             for rule in self._rules:
-                for says in rule.read(view[index], self._profile):
-                    self._found.append(Violation(type(rule).__name__, view[index].position, says))
+                for problem in rule.read(view[index], self._profile):
+                    self._violations.append(Violation(type(rule).__name__, view[index].position, problem))
         self._read = view
         last = view[-1].position if view else 0
-        at_end = [Violation(type(rule).__name__, last, says) for rule in self._rules for says in rule.end(newest_input)]
-        return self._found + at_end
+        at_end = [
+            Violation(type(rule).__name__, last, problem) for rule in self._rules for problem in rule.end(newest_input)
+        ]
+        return self._violations + at_end
 
     def _return_to(self, view: tuple[Entry, ...]) -> int:
-        """Go back to what was known at the newest mark before `view` differs from the last one; how much that was."""
+        """Return to the newest mark before the first difference. Return the number of entries read there."""
         known = len(self._read)
         if view[:known] == self._read:  # Entries compare by identity: one pass over pointers.
             return known
@@ -286,12 +294,12 @@ class Checker:
         while self._marks and self._marks[-1].read > same:
             self._marks.pop()
         mark = self._marks.pop() if self._marks else _Mark(0, [rule() for rule in RULES], [])
-        self._rules, self._found = mark.rules, mark.found
+        self._rules, self._violations = mark.rules, mark.violations
         return mark.read
 
 
 def _shared(old: tuple[Entry, ...], new: tuple[Entry, ...]) -> int:
-    """How many entries two views have in common at their beginning, found by halving: comparing slices is cheap."""
+    """Return the length of the common beginning of two views by bisection: comparing slices is fast."""
     low, high = 0, min(len(old), len(new))
     while low < high:
         middle = (low + high + 1) // 2
@@ -312,16 +320,16 @@ def _copies(rules: Sequence[Rule]) -> list[Rule]:
 
 
 def check(view: View | Sequence[Entry], profile: Profile) -> list[Violation]:
-    """What is wrong with this view for this provider; nothing wrong: an empty list."""
+    """Return all violations of the provider's rules in this view."""
     if isinstance(view, View):
         return Checker(profile).check(view.entries, view.newest_input)
     return Checker(profile).check(view)
 
 
 def cut_points(view: View | Sequence[Entry]) -> list[int]:
-    """Indices of entries before which a view may be cut: never inside a unit, never right behind a stand-in's call.
+    """Return the indices of entries before which a view may be cut: never inside a unit or directly after its call.
 
-    Both ends (0 and the number of entries) are among them.
+    Both ends (0 and the number of entries) are included.
     """
     entries = view.entries if isinstance(view, View) else view
     points: list[int] = []

@@ -1,7 +1,7 @@
-"""What agents did, for good: runs, and the steps they are made of. No mechanism that changes a view touches these.
+"""Permanent records of agents: runs and their steps.
 
-A message names the step it came from (`Stamp.step`), so that from anything the model was ever shown one finds what was
-really done, in full. Plain values; who carries steps out is `foveate.agents`.
+A message names its step (`Stamp.step`), so the full work behind any message can be found. Mechanisms that change views
+never change these records. Plain values; `foveate.agents` executes the steps.
 """
 
 from __future__ import annotations
@@ -15,86 +15,92 @@ from .stamps import Usage
 __all__ = ["AgentRun", "AgentRunStep", "Claim", "RunState", "StepKind", "StepState", "step_name", "step_of"]
 
 RunState = Literal["running", "done", "waiting", "stopped", "failed"]
-"""`waiting`: for the user, who was asked something; `stopped`: by a limit, or by whoever ran it."""
+"""`waiting`: for an answer of the user; `stopped`: by a limit or by the caller."""
 StepKind = Literal["model", "action", "sub-agent", "chat", "expand", "retry"]
-"""`model`: a call of the model; `action`: of a tool or an action."""
+"""`model`: a model call; `action`: a tool or an action."""
 StepState = Literal["running", "done", "failed"]
 
 
 class AgentRun(Struct, frozen=True):
-    """One run of an agent: from a task, or what a user said, to its end."""
+    """One run of an agent: from a task or user message to its end."""
 
     id: str
+    """Id of the run."""
     agent: str
     """The agent's name."""
     conversation: str
-    """Name of the conversation it writes to."""
+    """Name of the conversation that it writes to."""
     task: str = ""
+    """The task; "" for a run without one."""
     parent: str = ""
-    """The step (see `step_name`) that started it, for the run of a sub-agent."""
+    """For the run of a sub-agent: the step that started it (see `step_name`)."""
     state: RunState = "running"
+    """The state of the run."""
     reason: str = ""
-    """Why it ended as it did: by a limit (`turns`, `tokens`, `money`, `time`; `length`: of a reply), for what was not
-    to be said (`refusal`, `filtered`), or a sentence; "" where it just came to its end.
+    """Why it ended: a limit (`turns`, `tokens`, `money`, `time`; `length`: of a reply), a refused or filtered reply
+    (`refusal`, `filtered`), or a sentence; "" for a normal end.
     """
     result: str = ""
-    """What it came to: its last words, or what it hands to whoever started it."""
+    """Its result: the last text, or the value for the caller."""
     turns: int = 0
-    """Model calls."""
+    """Number of model calls."""
     usage: Usage = Usage()
-    """Of all its calls together; None where the provider did not say."""
+    """Usage of all its calls together; None if the provider did not report it."""
     cost: float | None = None
-    """US dollars; None where the price is not known."""
+    """US dollars; None if the price is unknown."""
     begun: int = 0
-    """Milliseconds since 1970."""
+    """Start in milliseconds since 1970."""
     ended: int = 0
-    """0 while it runs."""
+    """End in milliseconds since 1970; 0 while it is running."""
 
 
 class AgentRunStep(Struct, frozen=True):
-    """One step of a run. Written when it begins, and once more when it has ended."""
+    """One step of a run. It is written at its start and again at its end."""
 
     run: str
     """Id of the run."""
     number: int
-    """From 1, along the run."""
+    """Number of the step within the run, from 1."""
     kind: StepKind
+    """The kind of step."""
     name: str = ""
-    """Of the tool, the action, the sub-agent or the model."""
+    """Name of the tool, action, sub-agent or model."""
     call: str = ""
-    """Id of the call that it answers, where there is one."""
+    """Id of the call that it answers, if any."""
     input: str = ""
-    """What it was given: JSON text."""
+    """Its input as JSON text."""
     output: str = ""
-    """What came of it, in full, whatever becomes of the message that tells the model. Of a model call "": the message
-    itself is in the history.
+    """Its full output, regardless of later edits of the message. "" for a model call, whose message is in the history.
     """
     error: str = ""
+    """The error, if it failed."""
     state: StepState = "running"
+    """The state of the step."""
     message: str = ""
-    """Id of the message that it led to, where there is one."""
+    """Id of the message that it produced, if any."""
     turn: int = 0
     """Number of the conversation's model call that it belongs to."""
     begun: int = 0
-    """Milliseconds since 1970."""
+    """Start in milliseconds since 1970."""
     ended: int = 0
+    """End in milliseconds since 1970; 0 while it is running."""
 
 
 class Claim(Struct, frozen=True):
-    """Who is at work in a conversation, so that nobody else is. There while somebody is, and no record of anything."""
+    """The lock of a conversation: its owner, as long as the owner is active. It is not a permanent record."""
 
     owner: str
-    """A name that no other work has, before or after."""
+    """A unique name of the owner."""
     beats: int
-    """Signs of life since the claim was first made, each counted: one that stays as it is may have been left behind."""
+    """Number of heartbeats since the lock was first taken. If it stays unchanged, the owner may be gone."""
 
 
 def step_name(run: str, number: int) -> str:
-    """How a message's stamp, or a run of a sub-agent, names a step: `RUN/NUMBER`."""
+    """Return the name of a step in stamps and runs: `RUN/NUMBER`."""
     return f"{run}/{number}"
 
 
 def step_of(name: str) -> tuple[str, int]:
-    """The run and the number in a step's name. Raises ValueError for what is none."""
+    """Return run and number of a step's name. Raises ValueError for an invalid name."""
     run, _, number = name.rpartition("/")
     return run, int(number)

@@ -1,10 +1,10 @@
-"""What a projection is made of, and what is kept of it so that a conversation can be gone on with without its past.
+"""Snapshots of a projection, and the hidden ranges they keep.
 
-Values only. `projection.py` makes and reads them.
+A conversation resumes from a snapshot without its past. `projection.py` writes and reads these values.
 
-A run that a newer one holds, or that nothing stands for, only matters when what hides it is taken back. Of those the
-newest are kept, and of the others nothing but their places. Who takes back more than what is known here folds the
-history anew. Knows runs and numbers; what a projection makes of them it does not know.
+A hidden range inside a newer one, or one without a summary, matters only if an undo cancels the edits over it. The
+projection keeps the newest of these ranges and only the positions of the others. An undo further back folds the history
+again.
 """
 
 from __future__ import annotations
@@ -29,58 +29,69 @@ __all__ = [
     "Row",
     "SlotState",
     "Snapshot",
-    "forget",
-    "hull",
-    "is_held",
-    "merged",
-    "pieces",
+    "enclosing_range",
+    "forget_covers",
+    "hidden_pieces",
+    "is_covered",
+    "merge_ranges",
+    "subtract_range",
     "topmost",
-    "without",
 ]
 
 VERSION = 3
-"""Of the snapshot."""
+"""Version of the snapshot format."""
 _READABLE = (2, 3)
-"""Versions that are read. In the second nothing was forgotten yet. Others are not: it is only ever a shortcut."""
+"""Readable versions. Version 2 had no forgotten ranges. A snapshot is only a shortcut, so others are ignored."""
 
 
 class Row(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A message in its place, as the projection takes it."""
+    """A message with its position and stamp."""
 
     position: int
+    """Position in the history, from 1."""
     id: str
+    """Id of the message."""
     message: Message
+    """The message."""
     stamp: Stamp
+    """Its stamp."""
     size: int
-    """Bytes of its canonical form."""
+    """Bytes of its canonical form; 0 if it is erased."""
 
 
 ForgottenRange = tuple[int, int, int]
-"""First and last of some positions whose hidden runs were forgotten, and the number of the newest of these."""
+"""First and last position of forgotten covers, and the number of the newest of these covers."""
 
 
 class Cover(msgspec.Struct, frozen=True, array_like=True):
-    """A hidden or summarised run of positions."""
+    """A range of positions that an edit hides or summarizes."""
 
     number: int
+    """Number of the edit."""
     first: int
+    """First position."""
     last: int
+    """Last position."""
     edit: Hide | Summarize
+    """The edit."""
     turn: int
+    """The first turn that sees the edit."""
     time: int
+    """Time of the edit, in milliseconds since 1970."""
     holes: tuple[int, ...] = ()
     """Positions inside that stay visible: pinned, protected, kept by the edit, or restored one by one."""
     seen: int = 0
-    """Position of the newest message when it was made."""
+    """Position of the newest message when the edit was made."""
     lost: ForgottenRange | None = None
-    """A run around all older ones inside of it that were forgotten."""
+    """A range around all older forgotten covers inside this one."""
 
     def lies_in(self, first: int, last: int) -> bool:
+        """Return whether all positions are within first..last."""
         return first <= self.first and self.last <= last
 
 
 class SlotState(msgspec.Struct, array_like=True):
-    """What a snapshot says of one visible message that is not as it was appended."""
+    """The part of a snapshot for one visible message that is not as it was appended."""
 
     position: int
     edits: list[tuple[int, Edit]] = []
@@ -90,31 +101,32 @@ class SlotState(msgspec.Struct, array_like=True):
 
 
 class Facts(msgspec.Struct, frozen=True, array_like=True):
-    """What the newest messages say about the conversation as a whole."""
+    """Facts of the newest messages about the whole conversation."""
 
     last_input: int = 0
     """Position of the last user input."""
     turn: int = 0
-    """Model calls begun."""
+    """Number of model calls begun."""
     replied: int = 0
-    """When the last reply was recorded, in milliseconds since 1970."""
+    """Time of the last reply, in milliseconds since 1970."""
     measured: int = 0
+    """Tokens of the last measured prompt, by the provider."""
     estimated: int = 0
-    """Tokens of the last measured prompt, by the provider and by the counter."""
+    """Tokens of the same prompt, by the counter."""
     sequences: tuple[tuple[int, int], ...] = ()
-    """The newest sequence number of retention in each of the last two turns that have one: (turn, number) pairs."""
+    """(turn, sequence number) of the newest message with retention, for each of the last two turns that have one."""
 
     @property
     def sequence(self) -> int:
-        """The newest sequence number of retention."""
+        """Return the newest sequence number of retention."""
         return self.sequences[-1][1] if self.sequences else 0
 
     def retained(self, turn: int) -> int:
-        """The newest sequence number of retention that had its first call before the call `turn`."""
+        """Return the newest sequence number of retention that had its first call before the call `turn`."""
         return max((number for appended, number in self.sequences if appended + 1 < turn), default=0)
 
     def after(self, position: int, message: Message, stamp: Stamp, *, is_erased: bool = False) -> Facts:
-        """The facts once this message was appended. `is_erased`: what it said is gone; else it would be no input."""
+        """Return the facts after this message. `is_erased`: the message is erased, but still counts as input."""
         is_reply = stamp.origin == "assistant"
         prompt = stamp.usage.prompt_tokens if stamp.usage and stamp.estimate else None
         return Facts(
@@ -132,35 +144,42 @@ class Facts(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Snapshot(msgspec.Struct, array_like=True):
-    """A projection without the messages: which positions are visible, and the edits that touch them."""
+    """A projection without the messages: visible positions, and the edits that change them."""
 
     version: int
+    """Version of the format."""
     position: int
+    """Position of the newest message."""
     number: int
+    """Number of the newest edit."""
     visible: list[tuple[int, int]]
-    """Runs of visible positions, both ends included."""
+    """Ranges of visible positions, both ends included."""
     kept: list[SlotState]
+    """Visible messages that are not as they were appended."""
     covers: list[Cover]
+    """Hidden ranges."""
     facts: Facts
+    """Facts of the newest messages."""
     edited: int = 0
-    """The newest turn whose view was changed by an edit."""
+    """The newest turn whose view an edit changed."""
     tasks: list[Task] = []
     """The newest task of each policy."""
     gone: list[ForgottenRange] = []
-    """What is hidden, and by nothing that is held."""
+    """Ranges that only forgotten covers hide."""
     forgotten: int = 0
-    """Number of the newest hidden run that was forgotten."""
+    """Number of the newest forgotten cover."""
 
     def positions(self) -> list[int]:
-        """All visible positions, in order."""
+        """Return all visible positions, in order."""
         return [position for first, last in self.visible for position in range(first, last + 1)]
 
     def encode(self) -> bytes:
+        """Return the snapshot as JSON."""
         return msgspec.json.encode(self)
 
     @classmethod
     def decode(cls, body: bytes) -> Snapshot | None:
-        """The snapshot, or None if another version of foveate wrote it: then all is folded from the beginning."""
+        """Return the snapshot, or None if another version wrote it: then the history is folded from the beginning."""
         try:
             snapshot = msgspec.json.decode(body, type=cls)
         except msgspec.MsgspecError:
@@ -169,9 +188,9 @@ class Snapshot(msgspec.Struct, array_like=True):
 
 
 def topmost(covers: Sequence[Cover]) -> list[Cover]:
-    """Those that no newer one hides with their summary, oldest first; in one pass, since there may be thousands."""
+    """Return the covers that no newer one hides with their summary, oldest first, in one pass."""
     top: list[Cover] = []
-    firsts: list[int] = []  # Of runs none of which lies in another, so that their ends are in order too.
+    firsts: list[int] = []  # No range lies inside another one, so both lists are sorted.
     lasts: list[int] = []
     for cover in sorted(covers, key=lambda cover: cover.number, reverse=True):
         at = bisect_right(firsts, cover.first)
@@ -184,19 +203,20 @@ def topmost(covers: Sequence[Cover]) -> list[Cover]:
 
 
 KEPT_MAX = 256
-"""Hidden runs kept beside the summaries that are shown: undoing that far back reads nothing but what comes back."""
+"""Hidden ranges kept in addition to visible summaries. An undo of these reads only the messages that come back."""
 _TEXT_MAX = 64_000
 """Characters of their summaries."""
 _SLACK = 1.25
-"""By how much they may grow beyond that before some are forgotten, so that it is done for many at once."""
+"""Growth beyond these limits before some are forgotten, so that many are forgotten at once."""
 
 
-def forget(
+def forget_covers(
     covers: Sequence[Cover], gone: Sequence[ForgottenRange]
 ) -> tuple[list[Cover], list[ForgottenRange], int] | None:
-    """The runs to keep, what is told of the others, and the newest number of these; None where all are kept.
+    """Return the covers to keep, the forgotten ranges, and the number of the newest forgotten cover.
 
-    `covers` in the order of their numbers. Kept are all summaries that are shown and the newest of the others.
+    Returns None to keep all covers. `covers`: in the order of their numbers. All covers with a visible summary are
+    kept, and the newest of the others.
     """
     shown = {cover.number for cover in topmost(covers) if isinstance(cover.edit, Summarize)}
     loose = [cover for cover in covers if cover.number not in shown]
@@ -211,39 +231,39 @@ def forget(
     kept = [cover for cover in covers if cover.number not in old]
     left = list(gone)
     for cover in loose[:first]:
-        if not _hand_over(kept, (cover.first, cover.last, cover.number), cover.lost):
-            left += [(run[0], run[1], cover.number) for run in pieces(cover, cover.first, cover.last)]
-    left = [run for run in left if not _hand_over(kept, run)]
-    return kept, merged(left), max(old)
+        if not _inherit(kept, (cover.first, cover.last, cover.number), cover.lost):
+            left += [(item[0], item[1], cover.number) for item in hidden_pieces(cover, cover.first, cover.last)]
+    left = [item for item in left if not _inherit(kept, item)]
+    return kept, merge_ranges(left), max(old)
 
 
-def is_held(lost: ForgottenRange, covers: Iterable[Cover]) -> bool:
-    """Whether one of these runs, a newer one, hides all that was forgotten there."""
+def is_covered(lost: ForgottenRange, covers: Iterable[Cover]) -> bool:
+    """Return whether a newer cover hides all of this forgotten range."""
     first, last, number = lost
     return any(cover.number > number and cover.first <= first and last <= cover.last for cover in covers)
 
 
-def merged(runs: Iterable[ForgottenRange]) -> list[ForgottenRange]:
-    """The same positions in as few runs as may be, in order."""
-    made: list[ForgottenRange] = []
-    for first, last, number in sorted(runs):
-        if made and first <= made[-1][1] + 1:
-            made[-1] = made[-1][0], max(last, made[-1][1]), max(number, made[-1][2])
+def merge_ranges(ranges: Iterable[ForgottenRange]) -> list[ForgottenRange]:
+    """Return the same positions in as few ranges as possible, in order."""
+    merged: list[ForgottenRange] = []
+    for first, last, number in sorted(ranges):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(last, merged[-1][1]), max(number, merged[-1][2])
         else:
-            made.append((first, last, number))
-    return made
+            merged.append((first, last, number))
+    return merged
 
 
-def without(runs: Iterable[ForgottenRange], first: int, last: int) -> list[ForgottenRange]:
-    """The same runs without the positions first..last."""
+def subtract_range(ranges: Iterable[ForgottenRange], first: int, last: int) -> list[ForgottenRange]:
+    """Return the same ranges without the positions first..last."""
     left: list[ForgottenRange] = []
-    for start, end, number in runs:
+    for start, end, number in ranges:
         left += [(a, b, number) for a, b in ((start, min(end, first - 1)), (max(start, last + 1), end)) if a <= b]
     return left
 
 
-def pieces(cover: Cover, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """What a run hides of the positions first..last, around what stays visible in it."""
+def hidden_pieces(cover: Cover, first: int, last: int) -> Iterator[tuple[int, int]]:
+    """Yield the parts of first..last that the cover hides, around its visible positions."""
     first, last = max(first, cover.first), min(last, cover.last)
     for hole in sorted({hole for hole in cover.holes if first <= hole <= last}):
         if first < hole:
@@ -253,18 +273,18 @@ def pieces(cover: Cover, first: int, last: int) -> Iterator[tuple[int, int]]:
         yield first, last
 
 
-def hull(one: ForgottenRange | None, other: ForgottenRange | None) -> ForgottenRange | None:
-    """The run that holds both, with the newer number."""
-    if one is None or other is None:
-        return one or other
-    return min(one[0], other[0]), max(one[1], other[1]), max(one[2], other[2])
+def enclosing_range(a: ForgottenRange | None, b: ForgottenRange | None) -> ForgottenRange | None:
+    """Return the range around both, with the newer number."""
+    if a is None or b is None:
+        return a or b
+    return min(a[0], b[0]), max(a[1], b[1]), max(a[2], b[2])
 
 
-def _hand_over(kept: list[Cover], run: ForgottenRange, lost: ForgottenRange | None = None) -> bool:
-    """Note in every newer run that holds this one that it was forgotten. Whether there is any."""
-    holders = [i for i, cover in enumerate(kept) if is_held(run, (cover,))]
+def _inherit(kept: list[Cover], forgotten: ForgottenRange, lost: ForgottenRange | None = None) -> bool:
+    """Record the forgotten range in every newer cover around it. Return whether there is such a cover."""
+    holders = [i for i, cover in enumerate(kept) if is_covered(forgotten, (cover,))]
     for i in holders:
-        kept[i] = replace(kept[i], lost=hull(kept[i].lost, hull(run, lost)))
+        kept[i] = replace(kept[i], lost=enclosing_range(kept[i].lost, enclosing_range(forgotten, lost)))
     return bool(holders)
 
 

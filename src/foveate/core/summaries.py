@@ -1,8 +1,8 @@
-"""What a policy asks a model for, and what comes back. Asking is the shell's work; nothing here waits.
+"""Summary requests of policies, and the answers to them.
 
-A policy that needs a summary yields `NeedsSummary` in the place of the edits it cannot make yet. Once the answer is
-there, it is asked again for the same view, and `then` turns the answer, or the failure, into edits. So a policy stays
-a function of a view, and what it does without a model is decided by itself.
+A policy that needs a summary yields `NeedsSummary` in place of the edits it cannot make yet. The conversation gets the
+answer and calls the policy again for the same view. Then `then` turns the answer, or the failure, into edits. So a
+policy stays a function of a view, and decides itself what to do without a model.
 """
 
 from __future__ import annotations
@@ -21,78 +21,83 @@ from .messages import Message
 __all__ = ["Answer", "NeedsSummary", "Summary", "SummaryRequest", "When", "read_answer", "replace_surrogates"]
 
 When = Literal["now", "soon", "ahead"]
-"""How long an answer may take. `now`: the plan waits for it; `soon`: it is wanted now, but nothing waits for it as long
-as the view fits without it; `ahead`: it is only coming, and the edits are not to be made before the policy asks again.
+"""How long an answer may take. `now`: the plan waits for it. `soon`: needed now, but the plan waits only if the view
+does not fit without it. `ahead`: needed later; the policy requests it again before its edits are made.
 
-A conversation without a background knows no difference between `now` and `soon`, and does not ask what is `ahead`.
+A conversation without background work treats `soon` like `now` and ignores `ahead`.
 """
 
 
 class SummaryRequest(Struct, frozen=True):
-    """What a summarizer is asked to write."""
+    """A request for one summary."""
 
     policy: str
+    """The policy that needs the summary."""
     messages: tuple[Message, ...]
-    """What is to be summarised, as the model saw it, oldest first."""
+    """The messages to summarize, as the model saw them, oldest first."""
     target: int
-    """Characters the answer should have at most."""
+    """Maximum length of the answer in characters."""
     previous: str = ""
-    """The summary that this one takes the place of, and must carry on; "" where there is none."""
+    """The summary that this one replaces and must continue; "" for none."""
     prompt: str = ""
     """Name of the prompt to use; "" for the summarizer's own."""
     facts: Mapping[str, Any] = {}
-    """What else a prompt may name: plain JSON values."""
+    """Further values for the prompt: plain JSON values."""
     task: Task | None = None
-    """Written to the journal before a model is asked, so that the attempt counts; None: it need not be counted."""
+    """The task to commit before the summarizer is called, so that the attempt counts; None: it does not count."""
     required: tuple[str, ...] = ()
-    """What the answer must hold word for word, such as identifiers that are still referred to."""
+    """Texts that the answer must contain word for word, such as identifiers that are still in use."""
     focus: str = ""
-    """What whoever asked for it wants it to dwell on; "" for nothing in particular."""
+    """The topic that the summary should emphasize, if the caller of `compact` gave one; otherwise ""."""
     by_code: bool = False
-    """Whether it is to be written without a model, since the summarizer that was asked did not do."""
+    """Whether to write it without a model, because the chosen summarizer failed."""
 
     @property
     def key(self) -> str:
-        """The same for the same question, whichever attempt it is."""
+        """Return a key of the request: equal for every attempt at the same request."""
         question = msgspec.json.encode(msgspec.structs.replace(self, task=None))
         return blake2b(question, digest_size=20, person=b"foveate ask 1").hexdigest()
 
 
 class Summary(Struct, frozen=True):
-    """What a summarizer may return in place of a plain text: who wrote it, and who was asked in vain before."""
+    """The result of a summarizer with its author, in place of a plain text."""
 
     text: str
+    """The summary."""
     by: str = ""
-    """Who wrote it, for example `digest` or `anthropic:claude-haiku-4-5`."""
+    """The author, for example `digest` or `anthropic:claude-haiku-4-5`."""
     refused: tuple[str, ...] = ()
-    """Why those who were asked before did not do, each as `who: why`."""
+    """Why earlier summarizers failed, each as `name: reason`."""
 
 
 class Answer(Struct, frozen=True):
-    """What became of a request: a text, or the reason why there is none."""
+    """The answer to a request: a text, or an error."""
 
     text: str = ""
+    """The summary."""
     error: str = ""
+    """The reason why there is none."""
     by: str = ""
-    """Who wrote the text, where that is known; the edits made of it carry it on."""
+    """The author of the text, if known. The edits made from it name the author."""
     refused: tuple[str, ...] = ()
-    """Why those who were asked before did not do."""
+    """Why earlier summarizers failed."""
 
 
 class NeedsSummary(Struct, frozen=True):
-    """A question in the place of edits. `then` is called with the answer and returns the edits to make, or what else it
-    has to ask.
-    """
+    """A summary request in place of edits."""
 
     request: SummaryRequest
+    """The request."""
     then: Callable[[Answer], Iterable[Edit | NeedsSummary]]
+    """Returns the edits for the answer, or a further request."""
     when: When = "now"
+    """How long the answer may take."""
 
 
 def read_answer(text: str) -> str:
-    """The summary in what a model wrote: plain text, or a JSON object with a string `summary`, fenced or not.
+    """Return the summary in a model's reply: plain text, or a JSON object with a string `summary`, fenced or not.
 
-    Halves of surrogate pairs, which a model may well escape and nobody can store or send, are replaced.
+    Replaces halves of surrogate pairs. A model may escape them, but they cannot be stored or sent.
 
     >>> read_answer('{"summary": "All is well."}')
     'All is well.'
@@ -103,16 +108,16 @@ def read_answer(text: str) -> str:
         body = body[body.index("\n") : -3].strip()
     if body.startswith("{"):
         try:
-            said = json.loads(body, strict=False)  # Models break lines inside of strings.
+            value = json.loads(body, strict=False)  # Models break lines inside strings.
         except (ValueError, RecursionError):
             return plain
-        if isinstance(said, dict) and isinstance(said.get("summary"), str):
-            return replace_surrogates(str(said["summary"])).strip()
+        if isinstance(value, dict) and isinstance(value.get("summary"), str):
+            return replace_surrogates(str(value["summary"])).strip()
     return plain
 
 
 def replace_surrogates(text: str) -> str:
-    """The text with a replacement character for each half of a surrogate pair."""
+    """Return the text with a replacement character for each half of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:

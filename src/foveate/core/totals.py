@@ -1,8 +1,8 @@
-"""What managing a conversation's context came to: tokens saved, and what saving them cost.
+"""Totals of a conversation: tokens saved, and the cost of saving them.
 
-A `Tally` is told what happened, in order: messages, commits, and what each model call was shown. It sums; it knows no
-store and no clock. Told the whole history and journal it gives the totals of the conversation, the same each time; told
-only what happens from now on, it gives what has happened since.
+A `Tally` receives messages, commits and model calls in their order, and sums. It uses no store and no clock. From the
+whole history and journal it computes the totals of the conversation, always the same. From new events only, it computes
+the totals since then.
 """
 
 from __future__ import annotations
@@ -22,65 +22,65 @@ from .view import Entry, Prices
 __all__ = ["Tally", "Totals"]
 
 _SHOWN = ("whole", "lines", "items", "pattern")
-"""Forms of what the conversation says itself that show content again."""
+"""Forms of expansions that show content again."""
 
 
 class Totals(Struct, frozen=True):
-    """Sums over all model calls of a conversation, those of a past it shares with others too.
+    """Sums over all model calls of a conversation, including those of a shared past.
 
-    Tokens are the counter's estimates of messages; what travels beside them (system prompt, tools) is not in them.
-    `msgspec.to_builtins(totals)` is plain JSON.
+    Tokens are the counter's estimates of messages, without system prompt and tools. `msgspec.to_builtins(totals)` is
+    plain JSON.
     """
 
     calls: int = 0
-    """Model calls that were answered."""
+    """Model calls with an answer."""
     tokens_whole: int = 0
-    """What they would have been sent if each were sent everything said before it."""
+    """Tokens of these calls if each received the whole history before it."""
     tokens_sent: int = 0
-    """What they were sent: their views."""
+    """Tokens of these calls as sent: their views."""
     tokens_rebilled: int = 0
-    """Of what was sent: what stood behind the first change that an edit made, and took the place of what was in the
-    request before. Without the edit a warm cache would have had it; so it had to be written again.
+    """Sent tokens after the first change of an edit that the request before already had. Without the edit a warm cache
+    would have served them, so they had to be written again.
     """
     expansions: int = 0
-    """How often an original, or a part of one, was shown again because somebody asked for it."""
+    """Number of times that an original, or a part of one, was shown again on request."""
     tokens_expanded: int = 0
-    """What those added when they were shown."""
+    """Tokens that these expansions added."""
     refetches: int = 0
-    """Calls made again, same tool and same arguments, whose earlier result was shrunk or hidden at that time. Some
-    would have been made again anyway.
+    """Repeated tool calls, with equal tool and arguments, whose earlier result was shrunk or hidden at that time. The
+    model would have repeated some of them in any case.
     """
     tokens_refetched: int = 0
-    """Their results."""
+    """Tokens of their results."""
     summaries: Mapping[str, int] = {}
-    """Summaries that were accepted, by who wrote them. Under "": texts in place of spans whose writer did not say a
-    name, be it a summarizer or a policy itself.
+    """Accepted summaries, by author. Under "": texts for spans whose author, a summarizer or a policy, did not report a
+    name.
     """
     refused: Mapping[str, int] = {}
-    """Answers that did not do, by who gave them."""
+    """Rejected answers, by author."""
     failed: int = 0
-    """Compactions that failed."""
+    """Failed compactions."""
     usage: Usage = Usage()
-    """What providers said they billed. None where no call told."""
+    """Tokens that providers reported as billed. None if no call reported them."""
     calls_billed: int = 0
-    """Calls for which they said so."""
+    """Calls with such a report."""
     tokens_history: int = 0
-    """What everything said so far takes, each once; so a coming call that is sent everything whole."""
+    """Tokens of all messages so far, each once: the next call if it received the whole history."""
 
     @property
     def tokens_saved(self) -> int:
-        """Tokens that were not sent, summed over calls."""
+        """Return the tokens that were not sent, summed over calls."""
         return self.tokens_whole - self.tokens_sent
 
     @property
     def asked(self) -> int:
-        """How often somebody was asked for a summary and answered, as far as it is known by whom."""
+        """Return the number of answers to summary requests whose author is known."""
         return sum(self.summaries.values()) - self.summaries.get("", 0) + sum(self.refused.values())
 
     def cost(self, prices: Prices) -> float:
-        """What was billed, in tokens at the price of uncached input. Times that price, it is money.
+        """Return the bill in tokens at the price of uncached input. Multiply by that price to get money.
 
-        Only calls whose usage is known count.
+        Only calls with known usage count.
         """
         used = self.usage
         cached = prices.read * (used.cache_read or 0) + prices.write * (used.cache_write or 0)
@@ -107,45 +107,45 @@ class Totals(Struct, frozen=True):
 
 
 class Tally:
-    """Sums up what it is told, in the order in which it happened. Telling costs O(view) for each call, at most."""
+    """Sums over the events of a conversation, in their order. Each call costs O(view) at most."""
 
     def __init__(self) -> None:
         self._whole = 0
-        """Tokens of all messages so far, but for those that only repeat what was said before."""
+        """Tokens of all messages so far, except those that only repeat earlier content."""
         self._sums: Counter[str] = Counter()
         self._summaries: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
         self._usage: dict[str, int] = {}
         self._before: tuple[Entry, ...] = ()
-        """What the last call was shown."""
+        """The entries of the last call."""
         self._sent = 0
-        """Its tokens."""
+        """Their tokens."""
         self._newest = 0
-        """Position of the newest message when it was."""
+        """Position of the newest message at that call."""
         self._position = 0
         self._is_edited = False
-        """Whether something was committed since."""
+        """Whether a commit came after it."""
         self._waiting: dict[str, tuple[str, str]] = {}
         """Calls without a result, by id: tool and arguments."""
         self._results: dict[tuple[str, str], str] = {}
-        """Tool and arguments to the id of the newest message that answered them."""
+        """Tool and arguments -> id of the newest message with a result."""
         self._again: set[str] = set()
-        """Calls that were made again, and have no result yet."""
+        """Ids of repeated calls that have no result yet."""
 
     def copy(self) -> Tally:
-        """The same sums, to go on from apart."""
-        made = copy(self)
+        """Return an independent copy."""
+        twin = copy(self)
         for name, value in vars(self).items():
             if isinstance(value, dict | set):
-                setattr(made, name, value.copy())
-        return made
+                setattr(twin, name, value.copy())
+        return twin
 
     def add_call(self, entries: tuple[Entry, ...]) -> None:
-        """A model call begins that is shown these entries."""
+        """Add a model call that sees these entries."""
         self._sums["calls"] += 1
         self._sums["tokens_whole"] += self._whole
         before = self._before
-        is_extended = before == entries[: len(before)]  # The same objects: a glance at each.
+        is_extended = before == entries[: len(before)]  # The same objects: a fast comparison.
         known, new = (self._sent, entries[len(before) :]) if is_extended else (0, entries)
         self._sent = known + sum([entry.tokens for entry in new])
         self._sums["tokens_sent"] += self._sent
@@ -158,15 +158,15 @@ class Tally:
 
     @property
     def position(self) -> int:
-        """Position of the newest message it was told of, or that `resumes` names."""
+        """Return the position of the newest added message, or the position of `resume_at`."""
         return self._position
 
     def resume_at(self, whole: int, position: int) -> None:
-        """Go on from a past that it was not told of: up to this position, with so many tokens in all messages."""
+        """Resume after a past that is not added: up to this position, with this many tokens in all messages."""
         self._whole, self._position = whole, position
 
     def add_message(self, position: int, id: str, message: Message, stamp: Stamp) -> None:
-        """A message was added."""
+        """Add an appended message."""
         self._position = position
         shown = stamp.expanded
         if shown is None:
@@ -182,7 +182,7 @@ class Tally:
             self._answer(message.result.call_id, id, stamp.tokens)
 
     def add_record(self, record: Record) -> None:
-        """A commit was made."""
+        """Add a commit."""
         restored = 0
         for edit in record.edits:
             match edit:
@@ -197,12 +197,12 @@ class Tally:
                 case _:
                     pass
             self._is_edited = True
-        if restored:  # Measured on the whole view: what is restored may take the place of a summary.
+        if restored:  # Measured on the whole view: a restored message may replace a summary.
             self._sums["expansions"] += restored
             self._sums["tokens_expanded"] += record.tokens_after - record.tokens_before
 
     def totals(self) -> Totals:
-        """The sums so far."""
+        """Return the sums so far."""
         return Totals(
             **self._sums,
             summaries=dict(+self._summaries),
@@ -237,17 +237,17 @@ class Tally:
 
 
 def _is_same(old: Entry, new: Entry) -> bool:
-    """Whether two entries read the same; a pin, for example, changes an entry and not what it says."""
+    """Return whether two entries show the same message. A pin, for example, changes an entry but not its message."""
     return old is new or (old.id == new.id and old.message == new.message)
 
 
 def _is_whole(id: str, entries: Iterable[Entry]) -> bool:
-    """Whether these entries show the whole of the message with this id."""
+    """Return whether these entries show the whole message with this id."""
     return any(entry.span is None and not entry.shrunk for entry in entries if entry.id == id)
 
 
 def _canonical(arguments: str) -> str:
-    """The same text for the same JSON, whatever its order and white space."""
+    """Return equal texts for equal JSON, regardless of order and white space."""
     try:
         return msgspec.json.encode(msgspec.json.decode(arguments), order="deterministic").decode()
     except (msgspec.DecodeError, RecursionError):

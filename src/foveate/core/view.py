@@ -16,7 +16,10 @@ from .edits import Path, Span, Task, paths_overlap
 from .messages import Message, ToolResult
 from .stamps import Stamp
 
-__all__ = ["Budget", "CallContext", "Entry", "Kind", "PinnedPart", "Prices", "View"]
+__all__ = ["NO_WINDOW", "Budget", "CallContext", "Entry", "Kind", "PinnedPart", "Prices", "View"]
+
+NO_WINDOW = 10**9
+"""The window of a conversation without one is at least this."""
 
 Kind = Literal["message", "summary", "note", "stand-in"]
 """`message`: as appended or edited; `summary`: stands for a span; `note`: a late tool result, shown as a user's note;
@@ -79,6 +82,14 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     is_result: bool = False
     """Whether it shows a tool result, whole or shrunk, in its own place or as a note."""
 
+    def __str__(self) -> str:
+        """Return one short line, such as `m12 tool read_file: 1,203 tokens, shrunk by prune, pinned`."""
+        subject = f"{self.message.role} {self.tool}".rstrip() if self.kind == "message" else self.kind
+        name = f"{self.handle}-m{self.last}" if self.last > self.position else self.handle
+        by = ", ".join(dict.fromkeys(policy or "hand" for policy in self.shrunk_by))
+        facts = [f"{self.tokens:,} tokens", *([f"shrunk by {by}"] if by else []), *(["pinned"] if self.pins else [])]
+        return f"{name} {subject}: {', '.join(facts)}"
+
     @property
     def handle(self) -> str:
         """Return the short stable name that `expand` takes: `m12` is the twelfth message of the conversation."""
@@ -116,6 +127,11 @@ class Budget(Struct, frozen=True):
     """Bytes of the request outside the view."""
     scale: float = 1.0
     """Ratio of provider-measured to estimated tokens in the last measured call."""
+
+    @property
+    def has_window(self) -> bool:
+        """Return whether the window is known. A conversation without one has a budget of 10^9 tokens."""
+        return self.window < NO_WINDOW
 
     @property
     def usable(self) -> int:
@@ -179,6 +195,11 @@ class View(Struct, frozen=True, eq=False):
     is_trial: bool = False
     """Whether the plan for this view is only a trial. Policies then log nothing."""
     _sizes: tuple[int, int, int] | None = None
+
+    def __str__(self) -> str:
+        """Return one short line, such as `turn 7: 12 entries, 8,210 of 152,000 usable tokens`."""
+        limit = f" of {self.budget.usable:,} usable" if self.budget.has_window else ""
+        return f"turn {self.turn}: {len(self.entries)} entries, {self.tokens:,}{limit} tokens"
 
     def __iter__(self) -> Iterator[Entry]:
         """Iterate over the entries."""

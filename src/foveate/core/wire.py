@@ -45,8 +45,8 @@ def encode_message(message: Message) -> bytes:
         return _json.encode(message)
     except UnicodeEncodeError as error:
         raise BadMessage(
-            "A text holds half of a surrogate pair (an escape such as \\ud83d alone), which cannot be sent or stored."
-            " Mend it before appending: text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')."
+            "Message has half of a surrogate pair (an escape such as \\ud83d alone), which cannot be sent or stored."
+            " Repair the text before appending: text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')."
         ) from error
 
 
@@ -67,7 +67,7 @@ def encode_record(record: Record) -> bytes:
         return _json.encode(record)
     except UnicodeEncodeError as error:
         raise BadEdit(
-            "A text or a reason of an edit holds half of a surrogate pair, which cannot be stored."
+            "Edit has half of a surrogate pair in a text or reason, which cannot be stored. Repair the text."
         ) from error
 
 
@@ -99,14 +99,14 @@ def decode_stamp(body: bytes) -> Stamp:
 def _with_unknown_parts(message: dict[str, Any]) -> dict[str, Any]:
     """Return the message with each part that only a later version understands wrapped as Opaque."""
 
-    def known(part: Any) -> Any:
+    def wrapped(part: Any) -> Any:
         kind, content = (part.get("type"), part.get("content")) if isinstance(part, dict) else ("", None)
-        whole = {**part, "content": [known(nested) for nested in content]} if isinstance(content, list) else part
+        complete = {**part, "content": [wrapped(nested) for nested in content]} if isinstance(content, list) else part
         try:
-            msgspec.convert(whole, Part)
+            msgspec.convert(complete, Part)
         except msgspec.ValidationError:
             body = json.dumps(part, ensure_ascii=False, separators=(",", ":"))
             return {"type": "opaque", "format": "foveate", "kind": str(kind), "body": body}
-        return whole
+        return complete
 
-    return {**message, "parts": [known(part) for part in message.get("parts", [])]}
+    return {**message, "parts": [wrapped(part) for part in message.get("parts", [])]}

@@ -16,7 +16,7 @@ from msgspec import Struct, structs
 from ..core.edits import Summarize
 from ..core.handles import quoted_positions
 from ..core.redacted_form import ERASED
-from ..core.retention import Age, AgeKind, OverAgeCheck, Shown, Wait, over_age_runs, shows_again
+from ..core.retention import Age, AgeKind, OverAgeCheck, Visible, Wait, over_age_runs, shows_again
 from ..core.runs import AgentRun
 from ..core.stamps import StampRow
 from ..core.view import Entry
@@ -81,7 +81,7 @@ class _Old(NamedTuple):
     """The other branches of its tree, each when it was looked at."""
 
     def told(self, name: str) -> Aged:
-        going = list(self.aging.going.values())
+        going = list(self.aging.due.values())
         counts = Counter(one.age.kind for one in going if one.row.size)
         sizes: Counter[AgeKind] = Counter()
         for one in going:
@@ -95,7 +95,7 @@ class _Looked(NamedTuple):
     """A fork when it was looked at. Where nothing came to it since, it is not opened again."""
 
     head: Head
-    shown: Shown
+    shown: Visible
     copies: list[tuple[StampRow, frozenset[int]]]
 
 
@@ -144,7 +144,7 @@ class LettingGo:
             for row in rows:
                 aging.take(row)
         yield from self._look_for_media(aging)
-        if aging.going:
+        if aging.due:
             others = yield from self._spare_shared(aging, ages, now)
             yield from self._read_searches(aging)
             aging.spare_copied()
@@ -155,16 +155,16 @@ class LettingGo:
         return _Old(aging, runs, head, others)
 
     def _look_for_media(self, aging: OverAgeCheck) -> Step[None]:
-        unsure = list(aging.unsure)
+        unsure = list(aging.undecided)
         for start in range(0, len(unsure), _BODIES):
             rows = yield partial(self._engine.store.pick, self._engine.head, unsure[start : start + _BODIES])
             for row in rows:
-                aging.tell(row.position, has_media=any(True for _ in row_of(row).message.media()))
+                aging.set_has_media(row.position, has_media=any(True for _ in row_of(row).message.media()))
 
     def _read_searches(self, aging: OverAgeCheck) -> Step[None]:
         quoted = yield from self._quoted(self._engine.head, aging.searches)
         for position, places in quoted.items():
-            aging.quotes(position, places)
+            aging.set_quotes(position, places)
 
     def _quoted(self, head: Head, searches: Sequence[int]) -> Step[dict[int, frozenset[int]]]:
         """Which places the results of searches at these positions quote."""
@@ -200,9 +200,9 @@ class LettingGo:
         """What a fork shares goes only where it is over its age there too. All forks, as they are when it is looked."""
         engine, seen = self._engine, list[Head]()
         branches: list[Branch] = yield partial(engine.store.branches, engine.head)
-        oldest = min(aging.going)
+        oldest = min(aging.due)
         for branch, shared in _sharing(branches, engine.head.branch):
-            if shared < oldest or not aging.going:
+            if shared < oldest or not aging.due:
                 seen.append(branch.head)
                 continue
             there = self._looked.get(branch.head.branch)
@@ -240,7 +240,7 @@ class LettingGo:
     def _let_go(self, old: _Old, who: str, reason: str, done: list[Erased]) -> Step[bool]:
         """Erase what was found, piece by piece. False where the view changed meanwhile: look anew then."""
         engine = self._engine
-        going = old.aging.going
+        going = old.aging.due
         if not going and not old.runs:
             return True
         yield from engine.save_snapshot()  # What goes is not in it, so the conversation need not be read anew.
@@ -286,12 +286,12 @@ class LettingGo:
             yield from self._engine.bring_back()
 
 
-def shown_by(state: State, touched: int) -> Shown:
+def shown_by(state: State, touched: int) -> Visible:
     """What the view of a conversation shows. `touched`: when its newest message was said."""
     entries = state.projection.entries()
     rows = [entry for entry in entries if entry.source is not None and entry.position]
     covers = [cover for cover in state.projection.covers() if isinstance(cover.edit, Summarize) and cover.edit.outlives]
-    return Shown(
+    return Visible(
         turn=state.projection.facts.turn,
         whole=frozenset(one.position for one in (*rows, *state.projection.withheld()) if not _is_short(one)),
         short=frozenset(one.position for one in rows if _is_short(one)),

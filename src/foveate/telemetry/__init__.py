@@ -1,4 +1,4 @@
-"""Traces and metrics of a conversation, by OpenTelemetry: `instrument(chat)`."""
+"""Traces and metrics of a conversation with OpenTelemetry: `instrument(chat)`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["instrument"]
 
 
 def __getattr__(name: str) -> Any:
-    """`instrument`, imported when it is asked for, since it needs the package `opentelemetry-api`."""
+    """Import `instrument` on first use, because it needs the package `opentelemetry-api`."""
     if name != "instrument":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from ..errors import MissingExtra

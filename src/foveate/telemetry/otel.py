@@ -1,8 +1,8 @@
-"""What a conversation does as OpenTelemetry's spans and metrics, by the conventions for generative AI.
+"""OpenTelemetry spans and metrics of a conversation, by the conventions for generative AI.
 
-Only the API is needed here; a program that sets no SDK up pays next to nothing. Names of the conventions are written
-out, since their package lacks the newest. What they have no name for stands under `foveate.`. Nothing that was said is
-in any attribute; handles, which stand in placeholders, are.
+It needs only the OpenTelemetry API; a program without an SDK pays almost nothing. The names of the conventions are
+literals, since the package of conventions lacks the newest ones. Names without a convention begin with `foveate.`. No
+attribute contains message content; handles, which also appear in placeholders, do occur.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAMES = {
     "tokens_before": "foveate.tokens.before",
     "tokens_after": "foveate.tokens.after",
 }
-"""A fact to its attribute; any other is `foveate.` and its name."""
+"""Fact -> attribute. The attribute of any other fact is `foveate.` and its name."""
 
 _COUNTED = {
     "tokens_saved": "Tokens of messages that were not sent, over sending everything, call by call",
@@ -37,14 +37,14 @@ _COUNTED = {
     "tokens_expanded": "Tokens shown again because somebody asked for them",
     "tokens_refetched": "Tokens of results of calls made again whose earlier result was shrunk or hidden",
 }
-"""Sums of `Totals` that are counted, as `foveate.tokens.saved` and so on, and what they are."""
+"""Sums of `Totals` that become counters, such as `foveate.tokens.saved`, with their descriptions."""
 
 _BUCKETS = [4**n for n in range(14)]
-"""Bounds that the conventions give for `gen_ai.client.token.usage`."""
+"""Bucket bounds that the conventions recommend for `gen_ai.client.token.usage`."""
 
 
 class Watchable(Protocol):
-    """A conversation, of either kind."""
+    """A conversation, sync or async."""
 
     @property
     def name(self) -> str: ...
@@ -63,10 +63,10 @@ def instrument(
     tracer_provider: trace.TracerProvider | None = None,
     meter_provider: metrics.MeterProvider | None = None,
 ) -> None:
-    """Tell OpenTelemetry what this conversation does from now on. Forks of it are told of when they are instrumented.
+    """Report this conversation to OpenTelemetry from now on. Forks must be instrumented separately.
 
-    `model` is told as `gen_ai.request.model` where given; `provider` as `gen_ai.provider.name`, by default the name of
-    the conversation's format. The providers are the program's, unless others are named.
+    `model` becomes `gen_ai.request.model`. `provider` becomes `gen_ai.provider.name`; the default is the name of the
+    conversation's format. The default providers are the global ones of the program.
     """
     chat.watch(
         OpenTelemetryWatch(
@@ -80,19 +80,19 @@ def instrument(
 
 
 class _Doing(NamedTuple):
-    """What has begun: its span, and what makes that the current one."""
+    """A begun operation: its span, and the context manager that makes the span current."""
 
     span: Span
     current: AbstractContextManager[Span]
 
 
 class OpenTelemetryWatch:
-    """The Watch of one conversation.
+    """The watch of one conversation.
 
-    Spans: `foveate.plan` around all that is done before a model call, with what a summarizer does inside of it;
-    `foveate.compact` for a summary that took the place of messages, as long as the plan that asked for it took until
-    then; `foveate.expand` and `foveate.record`, of no length. Metrics: the counters `foveate.tokens.saved`,
-    `.rebilled`, `.expanded` and `.refetched`, and the histogram `gen_ai.client.token.usage` of what was billed.
+    Spans: `foveate.plan` covers the work before a model call, including summarizers. `foveate.compact` covers a
+    summary, from the begin of its plan. `foveate.expand` and `foveate.record` have no duration. Metrics: the counters
+    `foveate.tokens.saved`, `.rebilled`, `.expanded` and `.refetched`, and the histogram `gen_ai.client.token.usage` of
+    billed tokens.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class OpenTelemetryWatch:
             description="Tokens that model calls were billed for",
             explicit_bucket_boundaries_advisory=_BUCKETS,
         )
-        # Only what is saved can go down: where more is shown again than was ever left out.
+        # Only the saved tokens can go down: expansions may exceed the savings.
         self._counters = {
             name: (meter.create_up_down_counter if name == "tokens_saved" else meter.create_counter)(
                 _attribute(name.replace("_", ".")), unit="{token}", description=told
@@ -127,7 +127,7 @@ class OpenTelemetryWatch:
         }
         self._counted = Totals()
         self._began: list[int] = []
-        """When what is being done began, in nanoseconds since 1970, as spans tell it."""
+        """Start times of the operations in progress, in nanoseconds since 1970, as in spans."""
 
     def begin(self, doing: str) -> _Doing:
         span = self._tracer.start_span(f"foveate.{doing}", attributes=dict(self._about))
@@ -143,7 +143,7 @@ class OpenTelemetryWatch:
         current.__exit__(None, None, None)
         span.set_attributes(_attributes(facts))
         if error is not None:
-            # Its kind only: an error's words may quote what was said.
+            # Only the class name: the text of an error may quote messages.
             span.set_attribute("error.type", type(error).__qualname__)
             span.set_status(Status(StatusCode.ERROR))
         span.end()

@@ -205,7 +205,7 @@ class _Reaching:
             covers = [
                 Cover(number, *run, edit, 0, 0)
                 for number, edit in standing.covers.items()
-                if (run := standing.run_of(edit.span if isinstance(edit, Summarize) else edit.target))
+                if (run := standing.range_of(edit.span if isinstance(edit, Summarize) else edit.target))
             ]
             tops = (cover.number for cover in topmost(covers) if isinstance(cover.edit, Summarize))
             shown |= {(owners[number], number) for number in tops}
