@@ -84,21 +84,21 @@ def test_a_rule_says_what_it_is_so_that_it_can_be_read_again(age: Age) -> None:
 @pytest.mark.parametrize(
     ("told", "why"),
     [
-        ({"tool resuls": "9 days"}, "not for 'tool_resuls'"),
-        ({"all": "90"}, "An age looks like 90 days"),
-        ({"all": "-1 days"}, "An age looks like 90 days"),
-        ({"all": "9 days and 8 days"}, "An age looks like"),
-        ({"all": ""}, "An age looks like"),
-        ({"all": "9 days, pinned"}, "may follow `even pinned`"),
-        ({"all": "9 days, even everything"}, "not 'everything'"),
-        ({"all": 9}, "is a text"),
-        ({"all": []}, "is a text"),
-        ({9: "9 days"}, "is a text"),
-        ({"runs": "9 turns"}, "no turns of their own"),
-        ({"conversations": "9 turns and 9 days"}, "no turns of their own"),
-        ({"media:grep": "9 days"}, "for one tool"),
-        ({}, "no age"),
-        (["9 days"], "are values"),
+        ({"tool resuls": "9 days"}, "Unknown kind 'tool_resuls'"),
+        ({"all": "90"}, "Write 90 days"),
+        ({"all": "-1 days"}, "Write 90 days"),
+        ({"all": "9 days and 8 days"}, "Write 90 days"),
+        ({"all": ""}, "Write 90 days"),
+        ({"all": "9 days, pinned"}, "Write `even pinned`"),
+        ({"all": "9 days, even everything"}, "contains 'everything'"),
+        ({"all": 9}, "Pass a text"),
+        ({"all": []}, "Pass a text"),
+        ({9: "9 days"}, "Pass a text"),
+        ({"runs": "9 turns"}, "have no turns"),
+        ({"conversations": "9 turns and 9 days"}, "have no turns"),
+        ({"media:grep": "9 days"}, "cannot name a tool"),
+        ({}, "at least one rule"),
+        (["9 days"], "or values of Age"),
     ],
 )
 def test_what_is_no_rule_is_refused(told: Any, why: str) -> None:
@@ -108,7 +108,7 @@ def test_what_is_no_rule_is_refused(told: Any, why: str) -> None:
 
 def test_several_rules_for_one_kind_are_a_list() -> None:
     assert read_ages({"all": ["9 turns", "9 days"]}) == (Age("all", 9), Age("all", None, 9 * DAY))
-    with pytest.raises(BadSetting, match="How long are all kept"):
+    with pytest.raises(BadSetting, match="The age of all has no limit"):
         Age("all")
     with pytest.raises(BadSetting, match="whole number"):
         Age("all", -1)

@@ -92,7 +92,7 @@ def test_3_4_06_what_is_saved_for_no_call_is_not_saved_and_has_no_header_for_goo
 
 @pytest.mark.parametrize("save", [2.0, float("nan"), "2", None])
 def test_another_kind_of_number_of_calls_is_refused(save: object):
-    with pytest.raises(BadSetting, match="save_to_history= is True, False or a whole number"):
+    with pytest.raises(BadSetting, match="save_to_history= must be True, False or a whole number"):
         AdditionalContent("a", True, save)  # type: ignore[arg-type]
 
 
@@ -101,7 +101,7 @@ def test_another_kind_of_number_of_calls_is_refused(save: object):
     [("display_on_current_message", 1), ("content", 7), ("content", ("a",)), ("content", {"type": "text"})],
 )
 def test_other_fields_of_the_wrong_kind_are_refused(field: str, value: object):
-    with pytest.raises(BadSetting, match=f"{field}= is"):
+    with pytest.raises(BadSetting, match=f"{field}= must be"):
         AdditionalContent(**{"content": "a", field: value})  # type: ignore[arg-type]
 
 
@@ -128,9 +128,9 @@ def test_3_4_13_texts_are_never_joined():
 def test_3_4_18_a_part_without_a_time_is_an_error_and_never_a_guess():
     made = added(one("a", 2))
     for kept in (made.kept[:-1], (*made.kept, PartRetention()), ()):
-        with pytest.raises(BadMessage, match=f"{len(kept)} times for 4 parts"):
+        with pytest.raises(BadMessage, match=f"has 4 parts, but {len(kept)} retentions"):
             display_parts(made.message, kept)
-        with pytest.raises(BadMessage, match=f"{len(kept)} times for 4 parts"):
+        with pytest.raises(BadMessage, match=f"has 4 parts, but {len(kept)} retentions"):
             persistent_parts(made.message, kept)
 
 
@@ -163,7 +163,7 @@ def test_into_a_tool_result_is_added_what_it_holds():
 
 @pytest.mark.parametrize("message", [say("I think."), system("You mend tests.")])
 def test_nothing_is_added_to_what_the_model_says_nor_to_prompts(message: Message):
-    with pytest.raises(BadMessage, match=f"not to a message of role {message.role}"):
+    with pytest.raises(BadMessage, match=f"cannot add to a message of role {message.role}"):
         enrich(message, [])
 
 

@@ -177,10 +177,10 @@ def test_summaries_notes_and_stand_ins_say_what_they_are():
         "m2-m3 are shown as one text, 5 tokens, recorded in turn 10.\n"
         "Edit 1, turn 10: by hand summarised it: to save room.",
         "m4 is a message of role assistant, 6 tokens, recorded in turn 3.\nIt is shown as it was appended.",
-        "m4 has a stand-in that nobody said, 21 tokens, recorded in turn 3.\n"
+        "m4 has a stand-in answer, 21 tokens, recorded in turn 3.\n"
         "Changed for its provider: a call without an answer is refused.",
         "m5 is a message of role user, 6 tokens, recorded in turn 9.\nIt is shown as it was appended.",
-        "m6 is told as a note, 16 tokens, recorded in turn 9.\n"
+        "m6 is shown as a note, 16 tokens, recorded in turn 9.\n"
         "Changed for its provider: it came late, or its call was answered already.",
     ]
 

@@ -201,7 +201,7 @@ def test_system_prompts_and_the_last_user_input_are_shown_as_they_were_said():
     assert broken((replace(view[0], shrunk=((0,),)), *view[1:])) == [("PromptsAreIntact", 1)]
     assert broken((view[0], replace(view[1], shrunk=((0,),)), *view[2:])) == []
     (violation,) = check((*view[:3], replace(view[3], shrunk=((0,),)), view[4]), ANTHROPIC)
-    assert violation == Violation("PromptsAreIntact", 5, "the last user input, m4, is not shown as it was said")
+    assert violation == Violation("PromptsAreIntact", 5, "the last user input, m4, is not shown unchanged")
 
 
 def test_an_input_that_was_erased_was_still_the_last_one():

@@ -105,7 +105,7 @@ def test_it_comes_by_itself_where_a_line_of_a_crontab_says_so() -> None:
 def test_what_cannot_be_asked_for_is_refused() -> None:
     with pytest.raises(BadSetting, match="ages= is for 'age' alone"):
         enqueue(URL, "one", "erase", ages={"all": "9 days"})
-    with pytest.raises(BadSetting, match="An age looks like"):
+    with pytest.raises(BadSetting, match="Write 90 days"):
         enqueue(URL, "one", "age", ages={"all": "soon"})
     with pytest.raises(BadSetting, match="Name the ages too"):
         Worker(URL, summarizer="digest", ages_at="17 3 * * *")

@@ -70,7 +70,7 @@ class Binding(Struct, frozen=True):
     result_expiration_turns: int | None = None
     """Number of model calls that see a result. None: no limit; 0: none sees it."""
     result_expiration_mode: ExpirationMode = "none"
-    """What happens to an expired result."""
+    """The action on an expired result."""
     compact_mode: CompactMode | None = None
     """How a result is compacted."""
     compact_length: int | None = None

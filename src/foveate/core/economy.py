@@ -1,4 +1,4 @@
-"""When an edit of the view pays: break-even arithmetic for prefix caches."""
+"""Break-even arithmetic for prefix caches: when an edit of the view pays."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ __all__ = ["break_even", "flush_cost", "is_cold", "saving"]
 
 
 def saving(tokens: int, prices: Prices) -> float:
-    """What one request costs less if so many cached tokens are gone, in tokens of base input price."""
+    """Return how much cheaper one request is without this many cached tokens, in tokens at the input price."""
     return prices.read * tokens
 
 
 def flush_cost(rewritten: int, prices: Prices) -> float:
-    """What it costs to write so many tokens that could have been read, in tokens of base input price."""
+    """Return the cost of writing this many tokens instead of reading them, in tokens at the input price."""
     return max(0.0, prices.write - prices.read) * max(0, rewritten)
 
 
 def break_even(saved: int, rewritten: int, prices: Prices) -> float:
-    """After how many further requests an edit has paid that saves `saved` tokens and rewrites `rewritten` behind it.
+    """Return after how many further requests an edit pays that saves `saved` tokens and rewrites `rewritten` after it.
 
-    0 where nothing is rewritten, infinity where nothing is saved.
+    Returns 0 if nothing is rewritten, infinity if nothing is saved.
 
     >>> round(break_even(10_000, 20_000, Prices()))
     23
@@ -34,6 +34,6 @@ def break_even(saved: int, rewritten: int, prices: Prices) -> float:
 
 
 def is_cold(view: View, prices: Prices) -> bool:
-    """Whether the provider's cache holds nothing of this view any more, or never did."""
+    """Return whether the provider's cache no longer holds this view, or never did."""
     idle = view.call.idle
     return idle is None or idle > prices.cache_seconds

@@ -50,7 +50,7 @@ class Entry(Struct, frozen=True, eq=False, gc=False):
     stamp: Stamp
     """The stamp of the appended message."""
     kind: Kind = "message"
-    """What the entry stands for."""
+    """The kind of the entry."""
     tool: str = ""
     """For a tool result: the name of the tool."""
     edits: tuple[int, ...] = ()
