@@ -84,7 +84,7 @@ def test_turns_are_whole_numbers(value: object) -> None:
 def test_what_a_catalog_does_not_know_is_refused() -> None:
     with pytest.raises(BadSetting, match="an Action, a Binding or a Prompt, not 'look'"):
         validated("look")  # type: ignore[type-var]
-    with pytest.raises(BadSetting, match="name of the action is 7; allowed: a text"):
+    with pytest.raises(BadSetting, match="name of the action is 7; allowed: a str"):
         validated(Action(7))  # type: ignore[arg-type]
 
 

@@ -227,9 +227,7 @@ def test_answers_stand_behind_their_calls_and_what_was_said_between_behind_them(
     entries = shown(calls("a", "b"), user("hurry"), answer("b", "2"), system("rule"), answer("a", "1"), profile=profile)
     assert [entry.message.text for entry in entries] == ["", "2", "1", "hurry", "rule"]
     assert [entry.position for entry in entries] == [2, 4, 6, 3, 5]
-    assert {e.legalized for e in entries if e.message.result} == {
-        "an answer must directly follow its call"
-    }
+    assert {e.legalized for e in entries if e.message.result} == {"an answer must directly follow its call"}
 
 
 @PROVIDERS

@@ -221,7 +221,7 @@ def named_messages(edits: Iterable[Edit]) -> list[str]:
 
 
 def paths_overlap(path: Path, other: Path) -> bool:
-    """Return whether path path leads through the other, so that edits at both affect each other."""
+    """Return whether one path leads through the other, so that edits at both affect each other."""
     return path[: len(other)] == other or other[: len(path)] == path
 
 

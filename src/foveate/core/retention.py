@@ -121,7 +121,7 @@ class Age(Struct, frozen=True):
 def read_age(kind: str, text: str) -> Age:
     """Parse a rule: `read_age("tool results", "90 days")`.
 
-    The kind may contain spaces or hyphens; `tool results:grep` is about name tool. `text` has name limit, or two with
+    The kind may contain spaces or hyphens; `tool results:grep` is about one tool. `text` has one limit, or two with
     `and`: `200 turns`, `12 hours`, `90 days and 200 turns`. Exceptions from the protection follow, each after a comma:
     `90 days, even pinned, even shown`. Raises BadSetting.
     """
@@ -168,12 +168,12 @@ def read_ages(rules: Ages) -> tuple[Age, ...]:
             f'Rule {wrong_age[0]!r:.60} is not valid. Pass {{"tool results": "90 days"}} or values of Age.'
         )
     if not ages:
-        raise BadSetting('Retention needs at least texts rule. Pass texts, such as {"tool results": "90 days"}.')
+        raise BadSetting('Retention needs at least one rule. Pass one, such as {"tool results": "90 days"}.')
     return ages
 
 
 def _texts_of(kind: object, value: object) -> list[str]:
-    """Return the texts of the rules for text kind."""
+    """Return the texts of the rules for one kind."""
     each = list(value) if isinstance(value, list | tuple) else [value]
     texts = [text for text in each if isinstance(text, str)]
     if not isinstance(kind, str) or not texts or texts != each:

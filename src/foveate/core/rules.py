@@ -168,7 +168,7 @@ class ReasoningIsWhole(_Alone):
     """Reasoning is from this provider, signed if required, and stays with the calls it led to."""
 
     provider = "anthropic; openai responses"
-    breaks = "Expected `thinking` but violations `tool_use`; Invalid `signature` in `thinking` block"
+    breaks = "Expected `thinking` but found `tool_use`; Invalid `signature` in `thinking` block"
 
     def read(self, entry: Entry, profile: Profile) -> Iterator[str]:
         shown = [part for part in entry.message.parts if isinstance(part, Reasoning)]
