@@ -35,8 +35,8 @@ from .core.receipts import Receipt
 from .core.stamps import Usage
 from .core.view import Budget, Entry, View
 from .errors import BadInput, ConflictError, DoesNotFit, FoveateError, StoreError
+from .open import Options, open_async_conversation, open_conversation, open_model, open_store
 from .plugins import Plugin, plugin
-from .wiring import open_async_conversation, open_conversation, open_model, open_store
 
 if _typing.TYPE_CHECKING:
     from . import aging as aging
@@ -79,6 +79,7 @@ __all__ = [
     "Media",
     "Message",
     "Opaque",
+    "Options",
     "Outcome",
     "Plan",
     "Plugin",

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from .core.retention import Age, Ages, read_ages
 from .errors import ConflictError
+from .open import Options, open_conversation
 from .ports import IMPORTING, Clock, Database, Store
-from .wiring import open_conversation
 
 if TYPE_CHECKING:
     from .engine.aging import Aged
@@ -43,7 +43,7 @@ def age_conversation(
 
         return Aged(name)
     with open_conversation(
-        name, tenant=tenant, store=store, policy="off", background=False, expand=False, clock=now
+        name, store=store, policy="off", expand=False, options=Options(tenant=tenant, background=False, clock=now)
     ) as chat:
         return chat.age(ages, reason=reason, who=who, dry_run=dry_run)
 

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from foveate import Conversation, Text, open_conversation
+from foveate import Conversation, Options, Text, open_conversation
 from foveate.agents.plugins import Todo, TodoList, WorkingDirectory
 from foveate.agents.plugins.git import git_state
 from foveate.agents.toolbox import ToolFailed
 from foveate.errors import BadSetting
+from foveate.open import grouped
 from foveate.plugins import AdditionalContent
 from foveate.policies import checkpoint, filter_tool_results
 from foveate.testing import answer, call, say, user
@@ -265,11 +266,11 @@ def test_f22_the_newest_list_is_in_sight_whatever_else_shrinks_also_after_a_rest
     store = f"sqlite:///{tmp_path / 'chat.db'}"
     options: Any = {"store": store, "format": "anthropic", "window": 6_000, "policy": policy, "summarizer": "digest"}
     plugin = TodoList()
-    with open_conversation("c", plugins=[plugin], **options) as chat:
+    with open_conversation("c", plugins=[plugin], **grouped(options)) as chat:
         chat.append("Mend the parser.")
         worked(chat, plugin, 18)
     plugin = TodoList()
-    with open_conversation("c", plugins=[plugin], **options) as chat:
+    with open_conversation("c", plugins=[plugin], **grouped(options)) as chat:
         worked(chat, plugin, 40, 18)
         view = chat.prepare()
         assert len(chat.history()) == 81
@@ -295,7 +296,9 @@ def test_a_list_that_was_refused_or_not_answered_is_not_in_force():
 
 
 def test_a_list_and_pins_of_a_preset_leave_each_other_alone():
-    chat = open_conversation("c", window=100_000, plugins=[TodoList()], settings={"pins": {"tools": ["plan"]}})
+    chat = open_conversation(
+        "c", window=100_000, plugins=[TodoList()], options=Options(settings={"pins": {"tools": ["plan"]}})
+    )
     chat.append("Go.")
     chat.append([call("a", "update_todos", todos=todos("open one")), answer("a", "0 of 1 done. Now: one")])
     chat.append([call("b", "plan"), answer("b", "first this, then that")])

@@ -331,7 +331,7 @@ def test_an_unknown_keyword_is_refused():
 
 def test_a_model_in_a_conversation_of_another_format_is_refused(tmp_path: Path):
     options = {"format": "openai", "window": 10_000, "store": f"sqlite:///{tmp_path}/chat.db"}
-    with pytest.raises(BadSetting, match="anthropic:scripted speaks the format anthropic, and the conversation 'chat'"):
+    with pytest.raises(BadSetting, match="'anthropic:scripted' uses the format 'anthropic', not 'openai'"):
         ChatAgent(ScriptedModel([]), **options)
     with pytest.raises(BadSetting, match="Leave format= out"):
         asyncio.run(AsyncChatAgent(ScriptedModel([]), **options).open())

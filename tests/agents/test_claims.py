@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from foveate import ChatAgent, LoopAgent, StoreError, open_conversation
+from foveate import ChatAgent, LoopAgent, Options, StoreError, open_conversation
 from foveate.agents import owners
 from foveate.agents.acts import Do, Pause, perform, perform_async
 from foveate.agents.claims import Hold
@@ -114,7 +114,7 @@ def test_who_does_not_want_to_wait_finds_out_all_the_same_whether_another_machin
 def test_a_clock_that_goes_back_frees_nothing():
     """The conversation's clock tells when things were said, and nothing else."""
     world, times = World(), iter(range(10**9, 0, -(10**6)))
-    world.chat = open_conversation("one", window=10_000, clock=lambda: next(times))
+    world.chat = open_conversation("one", window=10_000, options=Options(clock=lambda: next(times)))
     world.chat.claim(ELSEWHERE)
     with pytest.raises(ConversationBusy):
         world.waited(world.hold(waits=30), beats=(1, 15, 29))

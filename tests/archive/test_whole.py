@@ -101,7 +101,13 @@ def test_a_view_that_policies_made_is_as_the_journal_says_before_and_after_an_ag
     """
     store = MemoryStore()
     chat = foveate.open_conversation(
-        "one", store=store, window=6_000, policy=policy, summarizer="digest", format="anthropic", background=False
+        "one",
+        store=store,
+        window=6_000,
+        policy=policy,
+        summarizer="digest",
+        format="anthropic",
+        options=foveate.Options(background=False),
     )
     for n in range(40):
         chat.append(user(f"Find {n}."))

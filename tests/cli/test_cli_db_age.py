@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from foveate import open_conversation
+from foveate import Options, open_conversation
 from foveate.core.edits import Span, Summarize
 from foveate.core.messages import ToolCall, assistant, tool_result, user
 from foveate.stores.sqlite import SqliteStore
@@ -25,7 +25,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     with SqliteStore("chat.db") as store:
         for tenant, name in (("", "one"), ("", "two"), ("zeta", "theirs")):
             chat = open_conversation(
-                name, tenant=tenant, store=store, format="openai", policy="off", clock=lambda: next(ticks)
+                name,
+                store=store,
+                format="openai",
+                policy="off",
+                options=Options(tenant=tenant, clock=lambda: next(ticks)),
             )
             chat.append("Look.")
             for n in range(6):

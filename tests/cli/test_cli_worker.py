@@ -53,13 +53,15 @@ class TestWithAQueue:
         assert err.startswith("foveate: A queue of jobs lies in PostgreSQL, beside the conversations")
 
     def test_jobs_are_worked_off_and_told_of(self, run: Any, postgres_url: str) -> None:
-        from foveate import open_conversation
+        from foveate import Options, open_conversation
         from foveate.testing import say, text_of
         from foveate.worker import enqueue
 
         assert run("worker", "upgrade", "--store", postgres_url) == (0, "The queue is up to date.\n", "")
         assert run("worker", "status", "--store", postgres_url)[1] == "0 waiting, 0 running, 0 done, 0 failed\n"
-        with open_conversation("support-456", store=postgres_url, tenant="acme", window=10_000) as chat:
+        with open_conversation(
+            "support-456", store=postgres_url, window=10_000, options=Options(tenant="acme")
+        ) as chat:
             for number in range(6):
                 chat.append([{"role": "user", "content": text_of(500, number)}, say("Yes.")])
             chat.append("And now?")

@@ -12,6 +12,7 @@ from foveate import Media, Reasoning, ToolCall, Usage, assistant, open_conversat
 from foveate import tool_result as result
 from foveate.core.context import Context, measure_context, tokens_by_kind
 from foveate.core.view import Budget, CallContext, View
+from foveate.open import grouped
 from foveate.testing import agent_run
 from foveate.testing.strategies import histories
 from foveate.testing.usage import Meter
@@ -22,7 +23,9 @@ TOOLS = [{"name": "read", "description": "Reads.", "input_schema": {"type": "obj
 
 def opened(**options):
     ticks = iter(range(1, 10**6))
-    return open_conversation("c", clock=lambda: next(ticks), **{"window": 10_000, "policy": "none", **options})
+    return open_conversation(
+        "c", **grouped({"clock": lambda: next(ticks), **{"window": 10_000, "policy": "none", **options}})
+    )
 
 
 def told(chat) -> dict[str, int]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import BadInput, DoesNotFit, Text, open_conversation
+from foveate import BadInput, DoesNotFit, Options, Text, open_conversation
 from foveate.core.edits import Hide, Pin, Record, Replace, Restore, Task
 from foveate.core.messages import Message, ToolCall, assistant, tool_result, user
 from foveate.core.stamps import Expansion, Stamp, Usage
@@ -17,6 +17,7 @@ from foveate.core.totals import Tally
 from foveate.core.view import Entry, Prices
 from foveate.edits import Span, Summarize, Target
 from foveate.errors import BadEdit
+from foveate.open import grouped
 from foveate.stores.memory import MemoryStore
 from foveate.testing import agent_run
 from foveate.testing.strategies import edits, histories
@@ -215,7 +216,7 @@ def test_totals_are_plain_json():
 
 def worked(store: str, **options: object):
     """A conversation that read five files, made to keep the newest of the results, and read the first again."""
-    chat = open_conversation("c", store=store, window=100_000, policy="keep-last-1", **options)  # type: ignore[arg-type]
+    chat = open_conversation("c", store=store, window=100_000, policy="keep-last-1", **grouped(options))  # type: ignore[arg-type]
     views = []
     chat.append("Look at the files.")
     for n in (1, 2, 3, 4, 1):
@@ -312,7 +313,7 @@ def test_what_was_summed_up_along_the_way_is_what_is_summed_up_anew(data: st.Dat
     """Asked after any message and any edit, also between a request and its reply, and after an erasure."""
     store = MemoryStore()
     ticks = iter(range(1, 10**9))
-    chat = open_conversation("c", store=store, window=4_000, clock=lambda: next(ticks))
+    chat = open_conversation("c", store=store, window=4_000, options=Options(clock=lambda: next(ticks)))
     for message in history:
         with suppress(BadInput):
             chat.append(message)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import threading
 
-from foveate import open_conversation
+from foveate import Options, open_conversation
 from foveate.policies import compact_on_overflow
 from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of, user
@@ -24,7 +24,9 @@ def main(path: str) -> None:
 
     policy = compact_on_overflow(ahead=0.5, keep_recent=0.25, framing="{summary}")
     store = f"sqlite:///{path}"
-    with open_conversation("c", store=store, window=11_000, reserve=1_000, policy=policy, summarizer=hangs) as chat:
+    with open_conversation(
+        "c", store=store, window=11_000, policy=policy, summarizer=hangs, options=Options(reserve=1_000)
+    ) as chat:
         for number in range(1, 9):
             if number > 1:
                 chat.record(say(f"a{number - 1} " + text_of(490, number)))

@@ -68,7 +68,13 @@ def talk(chat: Conversation, turns: int = 20) -> None:
 def opened(path: Path, policy: str, summarizer: Any) -> Conversation:
     store = f"sqlite:///{path}"
     return foveate.open_conversation(
-        "one", store=store, window=9_000, policy=policy, summarizer=summarizer, format="anthropic", background=False
+        "one",
+        store=store,
+        window=9_000,
+        policy=policy,
+        summarizer=summarizer,
+        format="anthropic",
+        options=foveate.Options(background=False),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from foveate import Conversation, View, open_conversation
+from foveate.open import grouped
 from foveate.testing import BodyChecker
 
 
@@ -12,7 +13,7 @@ def opened(name: str = "c", *, provider: str = "openai", policy: Any = "none", *
     """A conversation with a clock that ticks once per look, in memory unless `store` says otherwise."""
     ticks = iter(range(1, 10**9))
     options.setdefault("window", 100_000)
-    return open_conversation(name, format=provider, policy=policy, clock=lambda: next(ticks), **options)
+    return open_conversation(name, format=provider, policy=policy, **grouped({"clock": lambda: next(ticks), **options}))
 
 
 def shown(view: View) -> list[tuple[str, str, str]]:

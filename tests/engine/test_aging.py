@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foveate import ConflictError, Media, StoreError, open_async_conversation, open_conversation
+from foveate import ConflictError, Media, Options, StoreError, open_async_conversation, open_conversation
 from foveate.aging import age_conversation, age_database, age_tenant
 from foveate.core.edits import Hide, Replace, Span, Summarize, Target
 from foveate.core.messages import Message, Text, ToolCall, assistant, system, tool_result, user
@@ -21,6 +21,7 @@ from foveate.core.runs import AgentRun
 from foveate.core.stamps import Usage
 from foveate.engine.aging import Aged, AgedKind
 from foveate.errors import NotExpandable
+from foveate.open import grouped
 from foveate.ports import Head
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
@@ -319,7 +320,7 @@ def test_a_fork_of_a_fork_counts_by_what_it_shares() -> None:
 def test_a_conversation_that_was_left_alone_goes_whole_but_for_what_others_share() -> None:
     store, now = MemoryStore(), [1]
     options: dict[str, Any] = {"store": store, "format": "openai", "policy": "off", "clock": lambda: now[0]}
-    chat = open_conversation("old", **options)
+    chat = open_conversation("old", **grouped(options))
     chat.append([system("You help."), user("Hello."), assistant("Yes?"), user("Nothing.")])
     chat.keep_run(AgentRun("r1", "me", "old", "answer", begun=1, ended=2))
     fork = chat.fork("young", at=2)
@@ -379,7 +380,7 @@ def test_an_async_conversation_lets_go_of_the_same() -> None:
         store = MemoryStore()
         summed_up(store=store).close()
         chat = await open_async_conversation(
-            "c", store=store, format="openai", policy="none", window=100_000, clock=lambda: next(ticks)
+            "c", store=store, format="openai", policy="none", window=100_000, options=Options(clock=lambda: next(ticks))
         )
         body = await chat.body()
         done = await chat.age({"tool results": "2 turns"})
@@ -486,7 +487,9 @@ def test_one_that_is_never_left_alone_does_not_keep_the_others_from_letting_go()
 
 def test_runs_of_a_conversation_of_which_no_message_goes_lose_their_texts() -> None:
     now = [1]
-    chat = open_conversation("c", store=MemoryStore(), format="openai", policy="off", clock=lambda: now[0])
+    chat = open_conversation(
+        "c", store=MemoryStore(), format="openai", policy="off", options=Options(clock=lambda: now[0])
+    )
     chat.append([system("You help."), user("Hello.")])
     chat.keep_run(AgentRun("r1", "me", "c", "answer", begun=1, ended=2))
     fork = chat.fork("fork")
@@ -499,10 +502,12 @@ def test_runs_of_a_conversation_of_which_no_message_goes_lose_their_texts() -> N
 
 def test_who_comes_back_to_a_fork_of_a_conversation_that_is_about_to_go_whole_keeps_it() -> None:
     def come_back() -> None:
-        open_conversation("fork", store=store, format="openai", clock=lambda: 3 * DAY).append(user("I am back."))
+        open_conversation(
+            "fork", store=store, format="openai", window=100_000, options=Options(clock=lambda: 3 * DAY)
+        ).append(user("I am back."))
 
     store, now = Busy(come_back), [1]
-    chat = open_conversation("c", store=store, format="openai", policy="off", clock=lambda: now[0])
+    chat = open_conversation("c", store=store, format="openai", policy="off", options=Options(clock=lambda: now[0]))
     chat.append([system("You help."), user("Hello."), assistant("Yes?"), user("Nothing.")])
     fork = chat.fork("fork", at=2)
     now[0] = 3 * DAY
@@ -532,7 +537,9 @@ def test_who_comes_back_to_a_conversation_that_is_about_to_go_whole_keeps_it(mon
         def stamps(self, head: Head, first: int, last: int) -> Any:
             if not self.is_done and first == 6:
                 self.is_done = True
-                open_conversation("c", store=self, format="openai", clock=lambda: DAY).append(user("I am back."))
+                open_conversation(
+                    "c", store=self, format="openai", window=100_000, options=Options(clock=lambda: DAY)
+                ).append(user("I am back."))
             return super().stamps(head, first, last)
 
     store = Returning()

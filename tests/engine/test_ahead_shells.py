@@ -22,11 +22,11 @@ from foveate import AsyncConversation, Conversation, StoreError, View
 from foveate.background.tasks import TaskJob, Tasks
 from foveate.background.threads import Threads
 from foveate.edits import Task
+from foveate.open import grouped, open_async_conversation
 from foveate.policies import compact_on_overflow
 from foveate.stores.memory import MemoryStore
 from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of, user
-from foveate.wiring import open_async_conversation
 
 from .shells import opened, refusals, texts
 
@@ -227,7 +227,9 @@ def test_a_summary_is_written_in_a_task_while_the_conversation_goes_on(is_async:
             return "In short."
 
         gate = Gate()
-        one = await open_async_conversation("c", policy=(COMPACT,), summarizer=later if is_async else gate, **SIZE)
+        one = await open_async_conversation(
+            "c", policy=(COMPACT,), summarizer=later if is_async else gate, **grouped(SIZE)
+        )
         view = await async_talk(one, 1, 9)
         assert texts(view)[0].startswith("q1 ")
         let_go.set()
@@ -250,7 +252,7 @@ def test_where_there_is_no_choice_the_task_is_awaited_and_other_tasks_go_on():
             await let_go.wait()
             return "In short."
 
-        one = await open_async_conversation("c", policy=(COMPACT,), summarizer=later, **SIZE)
+        one = await open_async_conversation("c", policy=(COMPACT,), summarizer=later, **grouped(SIZE))
         await async_talk(one, 1, 10)
         waiting = asyncio.ensure_future(async_talk(one, 11, 11))
         for _ in range(50):
@@ -270,7 +272,7 @@ def test_f16_a_task_that_hangs_is_given_up_after_so_long():
             return ""
 
         one = await open_async_conversation(
-            "c", policy=(COMPACT,), summarizer=hangs, background=Tasks(patience=0.01), **SIZE
+            "c", policy=(COMPACT,), summarizer=hangs, **grouped({"background": Tasks(patience=0.01), **SIZE})
         )
         view = await async_talk(one, 1, 11)
         assert view.tokens <= 10_000
@@ -288,7 +290,7 @@ def test_who_waits_may_be_cancelled_and_what_is_written_meanwhile_is_taken_by_th
             await let_go.wait()
             return "In short."
 
-        one = await open_async_conversation("c", policy=(COMPACT,), summarizer=later, **SIZE)
+        one = await open_async_conversation("c", policy=(COMPACT,), summarizer=later, **grouped(SIZE))
         await async_talk(one, 1, 10)
         await one.append(user(text_of(990)))
         waiting = asyncio.ensure_future(one.prepare())
@@ -324,7 +326,7 @@ def test_a_loop_that_ends_leaves_no_task_and_no_coroutine_behind(closes: bool, i
 
         gates.append(Gate())
         one = await open_async_conversation(
-            "c", policy=(COMPACT,), summarizer=hangs if is_async else gates[0], store=MemoryStore(), **SIZE
+            "c", policy=(COMPACT,), summarizer=hangs if is_async else gates[0], store=MemoryStore(), **grouped(SIZE)
         )
         await async_talk(one, 1, 7)
         async with asyncio.timeout(60):

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from foveate import open_async_conversation, open_conversation
+from foveate import Options, open_async_conversation, open_conversation
 from foveate.core.edits import Hide, Target
 from foveate.errors import BadSetting
 from foveate.stores.memory import MemoryStore
@@ -125,7 +125,7 @@ def test_a_conversation_goes_on_in_another_loop_although_somebody_waited_for_it_
 
 
 def test_a_step_that_ctrl_c_stops_between_two_effects_holds_nothing_for_the_next():
-    one = open_conversation("c", window=10_000, clock=lambda: 0)
+    one = open_conversation("c", window=10_000, options=Options(clock=lambda: 0))
     one.append(["a first word", "a second one"])
     one.edit(Hide(Target(one.history(1)[0].id)))
     one.claim("agent")

@@ -60,7 +60,12 @@ def talked(store: Any, policy: str, clock: Callable[[], int], turns: int = 8) ->
     """What the model is shown at each call of a conversation with many results."""
     shown = []
     opened = foveate.open_conversation(
-        "one", store=store, window=8_000, policy=policy, clock=clock, summarizer=lambda request: "They went on."
+        "one",
+        store=store,
+        window=8_000,
+        policy=policy,
+        summarizer=lambda request: "They went on.",
+        options=foveate.Options(clock=clock),
     )
     with opened as chat:
         for message in agent_run(turns, 3, result_chars=(200, 3_000)):
@@ -111,7 +116,9 @@ def test_stamps_keep_what_the_clock_said_and_go_out_and_in_again(tmp_path: Path,
     with SqliteStore(tmp_path / "chat.db", clock=ticking(CLOCKS[wrong])) as store:  # And opened at another time.
         assert store.open("", "one") == head
         assert store.verify(head) == []
-        with foveate.open_conversation("one", store=store, window=12_000, clock=lambda: 5) as chat:
+        with foveate.open_conversation(
+            "one", store=store, window=12_000, options=foveate.Options(clock=lambda: 5)
+        ) as chat:
             chat.append({"role": "user", "content": "in 1970"})
             assert chat.history()[-1].stamp.time == 5
             assert chat.verify() == []
@@ -128,7 +135,9 @@ def test_stamps_keep_what_the_clock_said_and_go_out_and_in_again(tmp_path: Path,
 def test_a_cache_is_not_taken_for_cold_because_the_clock_was_set_back() -> None:
     now = [NOW]
     prices = Prices(cache_seconds=300)
-    with foveate.open_conversation("one", window=12_000, prices=prices, clock=lambda: now[0]) as chat:
+    with foveate.open_conversation(
+        "one", window=12_000, options=foveate.Options(prices=prices, clock=lambda: now[0])
+    ) as chat:
         chat.append({"role": "user", "content": "hi"})
         assert is_cold(chat.view, prices)  # Nothing was asked yet.
         chat.prompt()

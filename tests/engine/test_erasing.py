@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foveate import BadInput, open_async_conversation, open_conversation
+from foveate import BadInput, Options, open_async_conversation, open_conversation
 from foveate.core.edits import Hide, Replace, Span, Summarize, Target
 from foveate.core.messages import Reasoning, Text, ToolCall, assistant, system, tool_result, user
 from foveate.core.rules import check
@@ -257,7 +257,9 @@ def test_an_async_conversation_erases_too() -> None:
 @pytest.mark.parametrize("provider", PROVIDERS)
 def test_whatever_was_said_and_edited_every_view_after_an_erasure_is_legal(provider: str, data: st.DataObject) -> None:
     ticks = iter(range(1, 10**9))
-    chat = open_conversation("c", format=provider, window=3_000, policy="balanced", clock=lambda: next(ticks))
+    chat = open_conversation(
+        "c", format=provider, window=3_000, policy="balanced", options=Options(clock=lambda: next(ticks))
+    )
     for message in data.draw(histories(max_size=12)):
         try:
             chat.append(message)

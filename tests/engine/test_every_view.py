@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foveate import Conversation, Message, open_conversation
+from foveate import Conversation, Message, Options, open_conversation
 from foveate.core.edits import Edit
 from foveate.core.rules import check
 from foveate.errors import BadEdit, BadInput, BadMessage, DoesNotFit
@@ -35,7 +35,9 @@ MANY = settings(max_examples=settings.default.max_examples * 4)
 
 def opened(provider: str, policy: object, *, window: int = 100_000, store: object = "memory:") -> Conversation:
     ticks = iter(range(1, 10**9))
-    return open_conversation("c", store=store, format=provider, window=window, policy=policy, clock=lambda: next(ticks))
+    return open_conversation(
+        "c", store=store, format=provider, window=window, policy=policy, options=Options(clock=lambda: next(ticks))
+    )
 
 
 def settled(chat: Conversation) -> list[bytes]:

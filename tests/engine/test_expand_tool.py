@@ -8,11 +8,12 @@ from itertools import pairwise, permutations
 import pytest
 from msgspec.structs import replace
 
-from foveate import BadInput, Media, Text, open_async_conversation, open_conversation, system
+from foveate import BadInput, Media, Options, Text, open_async_conversation, open_conversation, system
 from foveate.core.profiles import PROFILES
 from foveate.edits import Replace, Span, Summarize, Target
 from foveate.errors import BadSetting
 from foveate.expansion import EXPAND_INSTRUCTION, expand_tool
+from foveate.open import grouped
 from foveate.testing import StubAnthropic, answer, call, calls, say, thought, user
 from foveate.types import Prices
 
@@ -77,7 +78,12 @@ def test_a_model_finds_words_in_what_it_does_not_see(provider):
 def test_the_same_in_asyncio(provider):
     async def talk() -> list[str]:
         chat = await open_async_conversation(
-            "c", format=provider, window=100_000, policy="keep-last-1", expand=True, expand_where="tail"
+            "c",
+            format=provider,
+            window=100_000,
+            policy="keep-last-1",
+            expand=True,
+            options=Options(expand_where="tail"),
         )
         await chat.append("Look around.")
         script = [*EARLIER, *(call(f"x{n}", "expand", **arguments) for n, (arguments, _) in enumerate(FORMS[::-1]))]
@@ -173,7 +179,11 @@ def test_an_original_comes_back_where_it_costs_less(idle, behind, place):
     """Warm: what stands behind would be written again. Cold: it is written anyway, so its own place is free."""
     now = [1_000_000]
     chat = open_conversation(
-        "c", window=200_000, policy="none", expand=True, clock=lambda: now[0], prices=Prices(cache_seconds=300)
+        "c",
+        window=200_000,
+        policy="none",
+        expand=True,
+        options=Options(clock=lambda: now[0], prices=Prices(cache_seconds=300)),
     )
     ids = chat.append([user("go"), call("a", "look"), answer("a", LOG)])
     chat.edit(Replace(Target(ids[2]), (Text("[It was a log, three hundred lines. " + "It said: " * 200 + "]"),)))
@@ -443,18 +453,18 @@ def test_without_the_setting_nothing_is_added_and_no_call_is_answered():
 def test_the_environment_and_the_file_of_settings_switch_it_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "foveate.toml").write_text('window = 8000\nexpand = true\nexpand_where = "tail"\n', encoding="utf-8")
-    chat = open_conversation("a")
+    chat = open_conversation("a", window=8_000)
     chat.append("go")
     assert [tool["function"]["name"] for tool in chat.prompt()["tools"]] == ["expand"]
-    assert "tools" not in open_conversation("a", expand=False, store=chat._engine.store).prompt()
+    assert "tools" not in open_conversation("a", window=8_000, expand=False, store=chat._engine.store).prompt()
     monkeypatch.setenv("FOVEATE_EXPAND_WHERE", "somewhere")
     with pytest.raises(BadSetting, match="FOVEATE_EXPAND_WHERE"):
-        open_conversation("a")
+        open_conversation("a", window=8_000)
     monkeypatch.delenv("FOVEATE_EXPAND_WHERE")
     (tmp_path / "foveate.toml").unlink()
     for wrong in ({"expand": "yes"}, {"expand": 1}, {"expand_where": "top"}):
         with pytest.raises(BadSetting, match="expand"):
-            open_conversation("a", window=8_000, **wrong)
+            open_conversation("a", window=8_000, **grouped(wrong))
 
 
 def test_a_run_behind_a_summary_comes_back_with_the_names_of_its_messages():

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from foveate import BadInput, FoveateError, Message, StoreError, Text, assistant, open_conversation, user
+from foveate import BadInput, FoveateError, Message, Options, StoreError, Text, assistant, open_conversation, user
 from foveate.edits import Replace, Target
 from foveate.errors import BadEdit, BadMessage, BadSetting
+from foveate.open import grouped
 from foveate.stores.memory import MemoryStore
 
 from .shells import opened
@@ -26,7 +27,7 @@ def test_a_setting_of_the_wrong_kind_is_named(setting):
         if (setting in ("policy", "counter", "on_event") and callable(value)) or (setting, value) == ("policy", []):
             continue  # What such a callable does is its own affair.
         try:
-            open_conversation("c", **{"window": 1_000, setting: value})
+            open_conversation("c", **grouped({"window": 1_000, setting: value}))
         except FoveateError as error:
             said.append(str(error))
     assert len(said) >= 9
@@ -65,11 +66,11 @@ def test_a_message_made_by_hand_of_wrong_fields_is_refused(said):
 
 @pytest.mark.parametrize("clock", [lambda: 1.5, lambda: None, lambda: "now"])
 def test_a_clock_or_a_counter_that_gives_no_whole_number_is_refused(clock):
-    one = open_conversation("c", window=1_000, clock=clock)
+    one = open_conversation("c", window=1_000, options=Options(clock=clock))
     with pytest.raises(BadSetting, match="clock="):
         one.append("hi")
     with pytest.raises(BadSetting, match="counter="):
-        open_conversation("c", window=1_000, counter=lambda text: len(text) / 4)
+        open_conversation("c", window=1_000, options=Options(counter=lambda text: len(text) / 4))
 
 
 def test_an_edit_of_wrong_fields_is_refused():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import Conversation, open_conversation
+from foveate import Conversation, Options, open_conversation
 from foveate.edits import Hide, Target
 from foveate.errors import StoreRolledBack
 from foveate.stores.memory import MemoryStore
@@ -28,7 +28,9 @@ class FailedOver:
 
 
 def talking(store: Any, name: str = "one") -> Conversation:
-    return open_conversation(name, store=store, window=32_000, policy="off", clock=lambda: 1_790_000_000_000)
+    return open_conversation(
+        name, store=store, window=32_000, policy="off", options=Options(clock=lambda: 1_790_000_000_000)
+    )
 
 
 def said(chat: Conversation, *texts: str) -> None:

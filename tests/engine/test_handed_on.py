@@ -11,12 +11,12 @@ import pytest
 from foveate import Conversation, View
 from foveate.core.edits import Record, Summarize, Task
 from foveate.errors import BadSetting, ConflictError, NoSummary
+from foveate.open import grouped, open_async_conversation
 from foveate.policies import compact_on_overflow
 from foveate.ports import Handed
 from foveate.stores.memory import MemoryStore
 from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of
-from foveate.wiring import open_async_conversation
 
 from .shells import opened, texts
 
@@ -132,7 +132,9 @@ def test_an_async_conversation_hands_on_too() -> None:
     desk = Desk()
 
     async def main() -> None:
-        one = await open_async_conversation("c", policy=(COMPACT,), summarizer=nobody, background=desk, **SIZE)
+        one = await open_async_conversation(
+            "c", policy=(COMPACT,), summarizer=nobody, **grouped({"background": desk, **SIZE})
+        )
         for number in range(1, 8):
             await one.append(f"q{number} " + text_of(490, number))
             await one.prepare()

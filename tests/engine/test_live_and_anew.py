@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from together.mechanisms import MECHANISMS, story, summarizer, told
 
-from foveate import Conversation, Usage, open_conversation
+from foveate import Conversation, Options, Usage, open_conversation
 from foveate.core.edits import Hide, Replace, Summarize, Target
 from foveate.ports import Store
 from foveate.stores.memory import MemoryStore
@@ -41,8 +41,7 @@ class World:
             window=2_000,
             policy=policy,
             summarizer=summarizer,
-            background=False,
-            clock=self.clock,
+            options=Options(background=False, clock=self.clock),
         )
 
     def apart(self, chat: Conversation) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from together.mechanisms import MECHANISMS, summarizer
 
-from foveate import Conversation, FoveateError, Message, Text, Usage, open_conversation
+from foveate import Conversation, FoveateError, Message, Options, Text, Usage, open_conversation
 from foveate.archive.whole import verify_all
 from foveate.core.edits import Hide, Span, Summarize
 from foveate.ports import Store
@@ -69,8 +69,7 @@ class Live(RuleBasedStateMachine):
             window=window,
             policy=told if isinstance(told, str) else tuple(MECHANISMS[one]() for one in told),
             summarizer=summarizer,
-            background=False,
-            clock=lambda: self.now,
+            options=Options(background=False, clock=lambda: self.now),
         )
 
     def does(self, who: int, act: str, *given: Any, **named: Any) -> Any:

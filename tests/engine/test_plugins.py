@@ -26,6 +26,7 @@ from foveate import (
 )
 from foveate.core.enrich import own_message, retained_parts
 from foveate.errors import BadEdit, BadMessage, BadSetting, StoreError
+from foveate.open import grouped
 from foveate.plugins import AdditionalContent
 from foveate.policies import PluginRetention, filter_tool_results, pin_newest, retain_blocks
 from foveate.rules import check
@@ -59,7 +60,9 @@ def opened(*plugins: Any, provider: str = "openai", **options: Any) -> Conversat
     ticks = iter(range(1, 10**9))
     options.setdefault("policy", "none")
     options.setdefault("window", 200_000)
-    return open_conversation("c", format=provider, plugins=plugins, clock=lambda: next(ticks), **options)
+    return open_conversation(
+        "c", format=provider, plugins=plugins, **grouped({"clock": lambda: next(ticks), **options})
+    )
 
 
 def parts(message: Message) -> list[str]:

@@ -7,8 +7,9 @@ import threading
 
 import pytest
 
-from foveate import ConflictError, Usage, open_async_conversation, open_conversation
+from foveate import ConflictError, Options, Usage, open_async_conversation, open_conversation
 from foveate.errors import BadMessage, BadSetting, UnknownHandle
+from foveate.open import grouped
 from foveate.stores.memory import MemoryStore
 from foveate.testing import StubAnthropic, StubOpenAI, agent_run, answer, call, calls, chat, say, text_of, user
 
@@ -21,7 +22,11 @@ def test_the_async_shell_does_what_the_sync_one_does(tmp_path):
     async def play() -> tuple[list, list, list]:
         ticks = iter(range(1, 10**9))
         async with await open_async_conversation(
-            "c", store=f"sqlite:///{tmp_path}/a.db", window=20_000, policy="keep-last-2", clock=lambda: next(ticks)
+            "c",
+            store=f"sqlite:///{tmp_path}/a.db",
+            window=20_000,
+            policy="keep-last-2",
+            options=Options(clock=lambda: next(ticks)),
         ) as one:
             for message in history:
                 if message.role == "assistant":
@@ -109,9 +114,9 @@ def test_wrong_settings_are_named_with_what_is_allowed():
         ({"format": "smoke"}, "openai"),
     ):
         with pytest.raises(Exception, match=says):
-            open_conversation("c", **{"window": 1_000, **options})
+            open_conversation("c", **grouped({"window": 1_000, **options}))
     with pytest.raises(BadSetting, match="window="):
-        open_conversation("c").append("x") and open_conversation("c").prepare()
+        open_conversation("c")
 
 
 def test_a_stale_commit_is_planned_anew():

@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from foveate import BadInput, Conversation, DoesNotFit, open_conversation
+from foveate import BadInput, Conversation, DoesNotFit, Options, open_conversation
 from foveate.core.edits import Span, Summarize
 from foveate.errors import BadEdit, BadMessage
 from foveate.policies import prune_tool_outputs
@@ -45,7 +45,9 @@ class TwoStores(RuleBasedStateMachine):
 
     def opened(self, which: int, name: str) -> Conversation:
         store = self.stores[which]
-        return open_conversation(name, store=store, window=3_000, policy=POLICY, clock=lambda: self.now)
+        return open_conversation(
+            name, store=store, window=3_000, policy=POLICY, options=Options(clock=lambda: self.now)
+        )
 
     def both(self, act: str, *given: object, **named: object) -> None:
         self.now += 1  # At each act, not whenever somebody asks: a store may have rows made more than once.

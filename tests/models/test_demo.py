@@ -155,7 +155,7 @@ def test_what_streams_is_the_whole_answer(format):
     model = demo_model(format)
     pieces = list(model.stream({"messages": [{"role": "user", "content": "help"}]}))
     whole = model.complete({"messages": [{"role": "user", "content": "help"}]})
-    read = foveate.open_conversation("c", format=format).format.parse_reply
+    read = foveate.open_conversation("c", format=format, window=10_000).format.parse_reply
     assert isinstance(pieces[-1], Whole)
     assert len(pieces) > 50
     assert read(pieces[-1].response)[0] == read(whole)[0]
@@ -192,7 +192,7 @@ def test_what_begins_like_the_request_before_is_billed_as_read_from_the_cache():
 
 
 def test_a_note_in_the_place_of_the_user_is_not_taken_for_a_request():
-    wire = foveate.open_conversation("c").format.render
+    wire = foveate.open_conversation("c", window=10_000).format.render
     said = [user("hello"), assistant("Hello!"), user("count to 3"), user("[a plugin's note]")]
     reply = demo_model().complete({"messages": wire(said)})
     assert reply["choices"][0]["message"]["content"] == "1 2 3."

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from foveate.core.stamps import Usage
-from foveate.wiring import cost_of
+from foveate.open import cost_of
 
 genai_prices: Any = pytest.importorskip("genai_prices")
 MILLION = 1_000_000

@@ -28,6 +28,7 @@ from foveate.core.view import Budget, View
 from foveate.edits import Hide, Target, Task
 from foveate.errors import BadSetting, CompactionFailed
 from foveate.formats.openai import OpenAIChat
+from foveate.open import grouped
 from foveate.policies import compact_on_overflow, load_policies
 from foveate.policies.summary_input import summary_input
 from foveate.stores.memory import MemoryStore
@@ -649,7 +650,9 @@ def test_a_summarizer_that_must_be_awaited_serves_async_conversations_and_may_be
 
     async def run() -> None:
         store = MemoryStore()
-        one = await foveate.open_async_conversation("c", store=store, policy=(PLAIN,), summarizer=slow, **SMALL)
+        one = await foveate.open_async_conversation(
+            "c", store=store, policy=(PLAIN,), summarizer=slow, **grouped(SMALL)
+        )
         await one.append(talk(11, 1_000))
         settling = asyncio.create_task(one.prepare())
         await started.wait()
@@ -658,7 +661,9 @@ def test_a_summarizer_that_must_be_awaited_serves_async_conversations_and_may_be
             await settling
         assert numbers(entry.message for entry in one.view) == [f"#{n}" for n in range(1, 12)]
         later = ScriptedSummarizer(["Short."]).later
-        two = await foveate.open_async_conversation("c", store=store, policy=(PLAIN,), summarizer=later, **SMALL)
+        two = await foveate.open_async_conversation(
+            "c", store=store, policy=(PLAIN,), summarizer=later, **grouped(SMALL)
+        )
         assert texts(await two.prepare()) == ["Short.", talk(11, 1_000)[-1].text]
         made = [edit for record in await two.records() for edit in record.edits if isinstance(edit, Task)]
         assert [(task.state, task.attempt) for task in made] == [("pending", 1), ("pending", 2), ("done", 2)]

@@ -8,7 +8,7 @@ from engine.shells import opened
 from hypothesis import given
 from hypothesis import strategies as st
 
-from foveate import open_conversation
+from foveate import Options, open_conversation
 from foveate.core.edits import Pin, Restore, Span, Summarize, Target
 from foveate.core.messages import Message, Text
 from foveate.core.planner import Plan, Policy, make_plan
@@ -190,7 +190,7 @@ def test_whatever_arguments_are_they_are_told(arguments):
 def test_folding_waits_until_it_pays_and_nothing_inside_a_stretch_shrinks_beside_it():
     policy = when_it_pays([fold(protect=600, stretch=600), shrink_to_digest(protect=600, protect_reads=600, least=200)])
     clock = iter(range(1, 10**9))
-    chat = open_conversation("c", window=100_000, policy=policy, clock=lambda: next(clock))
+    chat = open_conversation("c", window=100_000, policy=policy, options=Options(clock=lambda: next(clock)))
     chat.append(user("Go."))
     commits = []
     for n in range(40):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from foveate import Conversation, Message, Policy, Text, assistant, open_conversation, user
+from foveate import Conversation, Message, Options, Policy, Text, assistant, open_conversation, user
 from foveate.core.edits import Hide, Replace, Span, Summarize, Target, Task
 from foveate.core.legalize import NO_ANSWER
 from foveate.core.messages import Reasoning
@@ -44,7 +44,9 @@ def pairs(count: int) -> list[Message]:
 def opened(policy: Policy | str, said: Iterable[Message] = (), *, format: str = "openai") -> Conversation:
     """A conversation in which all of this was said, planned before each call as an agent does."""
     ticks = iter(range(1, 10**9))
-    talk = open_conversation("c", window=100_000, format=format, policy=policy, clock=lambda: next(ticks))
+    talk = open_conversation(
+        "c", window=100_000, format=format, policy=policy, options=Options(clock=lambda: next(ticks))
+    )
     for message in said:
         if message.role == "assistant" and len(talk):
             talk.prepare()
@@ -340,7 +342,7 @@ def test_results_that_another_policy_shrank_go_with_their_turn():
     said = [asked(1), says, answer("t1", "found " * 50), call("t2"), answer("t2"), *pairs(9)[2:]]
     ticks = iter(range(1, 10**9))
     both = (recap_batches(), filter_tool_results(keep=1))
-    talk = open_conversation("c", window=100_000, policy=both, clock=lambda: next(ticks))
+    talk = open_conversation("c", window=100_000, policy=both, options=Options(clock=lambda: next(ticks)))
     for message in said:
         talk.prepare() if message.role == "assistant" else None
         talk.append(message)

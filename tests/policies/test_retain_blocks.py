@@ -15,6 +15,7 @@ from foveate.core.stamps import Retention, Stamp
 from foveate.core.view import Entry
 from foveate.edits import Hide, Pin, Replace, Restore, Target
 from foveate.errors import BadEdit, BadMessage, BadSetting
+from foveate.open import grouped
 from foveate.plugins import AdditionalContent, enrich
 from foveate.policies import PluginRetention, filter_tool_results, retain_blocks
 from foveate.stores.memory import MemoryStore
@@ -31,7 +32,9 @@ NOT_KEPT = '[No longer kept: expand("{}")]'
 def opened(*policies: Any, provider: str = "openai", **options: Any) -> Conversation:
     ticks = iter(range(1, 10**9))
     policy = (retain_blocks(), *policies) if "policy" not in options else options.pop("policy")
-    return open_conversation("c", format=provider, window=200_000, policy=policy, clock=lambda: next(ticks), **options)
+    return open_conversation(
+        "c", format=provider, window=200_000, policy=policy, **grouped({"clock": lambda: next(ticks), **options})
+    )
 
 
 def says(chat: Conversation, text: str, *added: tuple[str, int | bool, bool]) -> str:

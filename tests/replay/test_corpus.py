@@ -149,7 +149,7 @@ def test_transcripts_are_called_by_as_much_of_their_path_as_tells_them_apart(tmp
 
 
 def test_with_a_store_the_conversations_are_kept(tmp_path):
-    from foveate.wiring import open_store
+    from foveate.open import open_store
 
     store = f"sqlite:///{tmp_path}/kept.db"
     replay_files([write(tmp_path / "a.jsonl", 1)], policies=["none", "prune"], store=store)

@@ -10,8 +10,9 @@ from time import perf_counter
 import pytest
 
 import foveate
-from foveate import open_async_conversation, open_conversation, open_store
+from foveate import Options, open_async_conversation, open_conversation, open_store
 from foveate.errors import BadSetting
+from foveate.open import grouped
 from foveate.testing import answer, call
 
 
@@ -43,7 +44,7 @@ def test_the_environment_counts_more_and_a_keyword_most(here, monkeypatch):
     monkeypatch.setenv("FOVEATE_POLICY", "keep-last-2")
     assert results(open_conversation("c")) == [SHORT, WHOLE, WHOLE]
     assert results(open_conversation("c", policy="none")) == [WHOLE] * 3
-    assert results(open_conversation("c", settings={"filter": {"keep": 1}})) == [SHORT, SHORT, WHOLE]
+    assert results(open_conversation("c", options=Options(settings={"filter": {"keep": 1}}))) == [SHORT, SHORT, WHOLE]
 
 
 def test_the_async_one_reads_the_same(here, monkeypatch):
@@ -64,7 +65,7 @@ def test_the_async_one_reads_the_same(here, monkeypatch):
 def test_a_fork_is_made_of_the_same_whatever_is_said_by_then(here, monkeypatch):
     monkeypatch.setenv("FOVEATE_WINDOW", "60_000")
     monkeypatch.setenv("FOVEATE_TENANT", "acme")
-    chat = open_conversation("c", policy="prune", settings={"filter": {"keep": 1}})
+    chat = open_conversation("c", policy="prune", options=Options(settings={"filter": {"keep": 1}}))
     chat.append("hi")
     monkeypatch.setenv("FOVEATE_WINDOW", "nonsense")
     fork = chat.fork("f")
@@ -95,7 +96,7 @@ def test_objects_of_a_program_are_taken_beside_what_is_said(here, monkeypatch):
 
 def test_none_means_as_settings_say(here):
     nothing = dict.fromkeys(["store", "format", "model", "window", "reserve", "policy", "settings", "tenant"])
-    chat = open_conversation("c", **{**nothing, "window": 9_000})
+    chat = open_conversation("c", **grouped({**nothing, "window": 9_000}))
     assert chat.format.name == "openai"
     assert results(chat) == [WHOLE] * 3
 
@@ -112,11 +113,11 @@ def test_a_folder_that_is_gone_is_no_obstacle(tmp_path):
 
 
 def test_opening_takes_less_than_a_millisecond_where_nobody_speaks(here):
-    open_conversation("c")
+    open_conversation("c", window=9_000)
 
     def seconds() -> float:
         before = perf_counter()
-        open_conversation("c")
+        open_conversation("c", window=9_000)
         return perf_counter() - before
 
     assert any(seconds() < 0.001 for _ in range(2_000))  # 0.1 ms on a computer that is not slow or busy.
@@ -124,7 +125,8 @@ def test_opening_takes_less_than_a_millisecond_where_nobody_speaks(here):
 
 def test_settings_are_imported_where_somebody_speaks(here):
     code = (
-        "import sys, foveate; foveate.open_conversation('c', policy='none'); print('foveate.settings' in sys.modules)"
+        "import sys, foveate; foveate.open_conversation('c', policy='none', window=9); "
+        "print('foveate.settings' in sys.modules)"
     )
     for extra, imported in (({}, "False\n"), ({"FOVEATE_WINDOW": "5"}, "True\n")):
         done = subprocess.run([sys.executable, "-c", code], env=python_path(**extra), capture_output=True, text=True)

@@ -20,6 +20,7 @@ from foveate.core.messages import Message, Text, ToolCall, assistant, tool_resul
 from foveate.core.stamps import Usage
 from foveate.core.summaries import SummaryRequest
 from foveate.edits import Pin, Target, Unpin
+from foveate.open import grouped
 from foveate.testing.bodies import check_body
 
 WINDOW = 6_000
@@ -44,7 +45,9 @@ def opened(url: str, n: int, **more: Any) -> Conversation:
         {"policy": "balanced", "background": True},
         {"policy": "prune"},
     ]
-    return open_conversation("crowd", store=url, window=WINDOW, summarizer=summarize, **(ways[n % len(ways)] | more))
+    return open_conversation(
+        "crowd", store=url, window=WINDOW, summarizer=summarize, **grouped(ways[n % len(ways)] | more)
+    )
 
 
 class Log:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 
-from foveate import Conversation, open_conversation
+from foveate import Conversation, Options, open_conversation
 from foveate.errors import ConflictError, StoreError, StoreRolledBack
 from foveate.policies import compact_on_overflow
 
@@ -43,7 +43,12 @@ def is_fresh(chat: Conversation) -> bool:
 def main(url: str, name: str, conversation: str, count: int) -> None:
     policy = (compact_on_overflow(ahead=0.5, keep_recent=0.25),)
     chat = open_conversation(
-        conversation, store=url, policy=policy, summarizer="digest", window=6_000, reserve=500, background=False
+        conversation,
+        store=url,
+        policy=policy,
+        summarizer="digest",
+        window=6_000,
+        options=Options(reserve=500, background=False),
     )
     print("ready", flush=True)
     sys.stdin.readline()

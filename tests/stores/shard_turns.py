@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from foveate import ChatAgent, ReActAgent, open_conversation, tool
 from foveate.core.messages import assistant, user
 from foveate.edits import Span, Summarize
+from foveate.open import grouped
 from foveate.policies import compact_on_overflow
 from foveate.stores.sql import SqlStore
 from foveate.stores.sql.driver import Driver, Row, Session
@@ -104,7 +105,7 @@ def turns(store: SqlStore) -> None:
 def talking(store: SqlStore) -> None:
     options: dict[str, Any] = {"store": store, "tenant": "acme", "window": 3_000, "expand": True}
     with open_conversation(
-        "talk", policy=compact_on_overflow(ahead=0.5), background=True, summarizer=short, **options
+        "talk", policy=compact_on_overflow(ahead=0.5), summarizer=short, **grouped({"background": True, **options})
     ) as chat:
         for message in talk(24):
             chat.append(message) if message.role != "assistant" else chat.record(message)
@@ -121,7 +122,7 @@ def talking(store: SqlStore) -> None:
         chat.history(2, 9)
         chat.receipts()
         chat.prepare()
-    with open_conversation("talk", policy="keep-last-5", **options) as chat:
+    with open_conversation("talk", policy="keep-last-5", **grouped(options)) as chat:
         chat.append("And now?")
         chat.edit(Summarize(Span(chat.history(2, 2)[0].id, chat.history(4, 4)[0].id), "Much was said."))
         chat.refresh()

@@ -37,7 +37,12 @@ def room(path: Path, *, ages: Any = None, vacuums: bool = True, turns: int = 100
     sizes = []
     with SqliteStore(path, synchronous="normal") as store:
         chat = foveate.open_conversation(
-            "c", store=store, format="openai", window=16_000, summarizer="digest", clock=lambda: next(ticks)
+            "c",
+            store=store,
+            format="openai",
+            window=16_000,
+            summarizer="digest",
+            options=foveate.Options(clock=lambda: next(ticks)),
         )
         for turn, text in enumerate(results(turns), 1):
             if turn % 20 == 1:

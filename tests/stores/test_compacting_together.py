@@ -11,6 +11,7 @@ import pytest
 
 from foveate import Conversation, open_conversation, open_store
 from foveate.core.edits import Pin, Summarize, Target
+from foveate.open import grouped
 from foveate.policies import compact_on_overflow
 from foveate.summarizers import SummaryRequest
 from foveate.testing import BodyChecker, say, text_of, user
@@ -30,7 +31,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def opened(url: str, **more: Any) -> Conversation:
     """As another process would: with a store of its own."""
-    return open_conversation("c", store=url, **({"policy": (POLICY,), "background": False} | SIZE | more))
+    return open_conversation("c", store=url, **grouped({"policy": (POLICY,), "background": False} | SIZE | more))
 
 
 def talk(one: Conversation, count: int) -> None:

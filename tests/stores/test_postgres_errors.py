@@ -13,7 +13,7 @@ import psycopg
 from postgres_schemas import emptied, execute
 from waiting import until
 
-from foveate import open_conversation
+from foveate import Options, open_conversation
 from foveate.core.messages import user
 from foveate.errors import Damaged, NoSuchConversation, StoreError
 from foveate.ports import Head
@@ -238,11 +238,13 @@ def test_neither_clock_matters_where_it_goes_back(url: str, back: int) -> None:
     """The client's is in stamps and records, as said; the server's is asked for nothing."""
     emptied(url)
     times = iter([2 * 10**12, 2 * 10**12 - back, 2 * 10**12 - back, *[10**12 - back + 1] * 99])
-    with open_conversation("one", store=url, policy="off", window=32_000, clock=lambda: next(times)) as chat:
+    with open_conversation(
+        "one", store=url, policy="off", window=32_000, options=Options(clock=lambda: next(times))
+    ) as chat:
         ids = [chat.append(f"message {n}")[0] for n in range(5)]
         assert [row.id for row in chat.history()] == ids
         assert (chat.verify(), chat.append("message 4", after=ids[3])) == ([], (ids[4],))
-    with open_conversation("one", store=url, policy="off", window=32_000, clock=lambda: 0) as chat:
+    with open_conversation("one", store=url, policy="off", window=32_000, options=Options(clock=lambda: 0)) as chat:
         assert ([entry.message.text for entry in chat.view][-1], chat.verify()) == ("message 4", [])
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from foveate import ConflictError, Conversation, open_async_conversation, open_conversation, open_store
+from foveate.open import grouped
 from foveate.testing import BodyChecker, call, say, user
 from foveate.testing.builders import answer
 from foveate.testing.rows import chain
@@ -97,7 +98,7 @@ def test_tasks_share_one_object_or_have_one_each(store: Any, objects: int) -> No
 
     async def main() -> None:
         keywords: dict[str, Any] = {"store": store, "window": 100_000, "policy": "none"}
-        chats = [await open_async_conversation("c", **keywords) for _ in range(objects)]
+        chats = [await open_async_conversation("c", **grouped(keywords)) for _ in range(objects)]
         await asyncio.gather(*(work(chats[n % objects], f"t{n}") for n in range(3)))
         for chat in chats:
             await chat.close()

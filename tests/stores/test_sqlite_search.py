@@ -17,6 +17,7 @@ from foveate.core import wire
 from foveate.core.messages import tool_result, user
 from foveate.errors import BadSetting, StoreError
 from foveate.formats import get_format
+from foveate.open import open_store
 from foveate.ports import Head, Store
 from foveate.stores import place_of
 from foveate.stores.memory import MemoryStore
@@ -24,7 +25,6 @@ from foveate.stores.sql import search as sql_search
 from foveate.stores.sqlite import SqliteStore
 from foveate.stores.sqlite.words import SqliteWords
 from foveate.testing.rows import chain, record_after
-from foveate.wiring import open_store
 
 
 def opened(path: Path, **settings: Any) -> SqliteStore:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from waiting import with_time
 
-from foveate import assistant, open_async_conversation, open_conversation, tool_result, user
+from foveate import Options, assistant, open_async_conversation, open_conversation, tool_result, user
 from foveate.core.messages import Message, ToolCall
 from foveate.edits import Summarize, Task
 from foveate.errors import BadSetting, NoSummary
@@ -284,7 +284,7 @@ def test_f25_the_same_of_a_function_that_is_handed_in_alone_in_an_async_conversa
     async def run() -> None:
         rung: Any = fallback(mine, timeout=60) if kind == "hanging" else mine
         async with await open_async_conversation(
-            "c", format="anthropic", window=12_000, policy=(POLICY,), summarizer=rung, background=False
+            "c", format="anthropic", window=12_000, policy=(POLICY,), summarizer=rung, options=Options(background=False)
         ) as chat:
             await chat.append(talk())
             body = await chat.prompt(system="Be kind.")

@@ -9,10 +9,10 @@ import pytest
 from foveate import open_conversation, user
 from foveate.errors import BadSetting, MissingExtra
 from foveate.models.anthropic import AnthropicModel
+from foveate.open import open_summarizer
 from foveate.settings import load
 from foveate.summarizers import Summary, SummaryRequest, first_characters, summarizer_named
 from foveate.testing import BodyChecker, StubAnthropic, agent_run, text_of
-from foveate.wiring import open_summarizer
 
 REQUEST = SummaryRequest("compact", (user("Mend the login. " * 30),), 200)
 

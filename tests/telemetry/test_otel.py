@@ -16,10 +16,11 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from foveate import Conversation, Usage, open_async_conversation, open_conversation
+from foveate import Conversation, Options, Usage, View, open_async_conversation, open_conversation
 from foveate.core.messages import ToolCall, assistant, tool_result
-from foveate.edits import Span, Summarize
+from foveate.edits import Edit, Span, Summarize
 from foveate.errors import BadSetting, MissingExtra
+from foveate.open import grouped
 from foveate.policies import compact_on_overflow
 from foveate.stores.memory import MemoryStore
 from foveate.telemetry import instrument
@@ -70,7 +71,7 @@ def seen() -> Iterator[Seen]:
 
 
 def opened(**options: Any) -> Conversation:
-    return open_conversation("trip", policy="keep-last-1", window=100_000, **options)
+    return open_conversation("trip", policy="keep-last-1", window=100_000, **grouped(options))
 
 
 def step(chat: Conversation, n: int, path: str = "") -> None:
@@ -163,7 +164,7 @@ def test_a_summary_is_a_span_inside_of_its_plan(seen: Seen) -> None:
             return "They looked for the file."
 
     chat = open_conversation(
-        "trip", policy=[compact_on_overflow()], window=6_000, summarizer=summarize, background=False
+        "trip", policy=[compact_on_overflow()], window=6_000, summarizer=summarize, options=Options(background=False)
     )
     seen.watch(chat)
     chat.append("Where is it?")
@@ -213,7 +214,10 @@ def test_nothing_that_was_said_is_told(seen: Seen) -> None:
 
 
 def test_an_error_is_told_by_its_kind_and_not_by_its_words(seen: Seen) -> None:
-    chat = seen.watch(open_conversation("trip", window=None, policy="prune"))
+    def fails(view: View) -> list[Edit]:
+        raise BadSetting(SECRET)
+
+    chat = seen.watch(open_conversation("trip", window=9_000, policy=fails))
     chat.append(SECRET)
     with pytest.raises(BadSetting):
         chat.prepare()

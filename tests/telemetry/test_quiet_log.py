@@ -21,7 +21,7 @@ def test_a_program_that_says_nothing_of_logs_sees_none():
 import logging, foveate
 assert [type(one).__name__ for one in logging.getLogger("foveate").handlers] == ["NullHandler"]
 def fail(event): raise ValueError("a listener's own fault")
-foveate.open_conversation("c", on_event=fail).append("hello")
+foveate.open_conversation("c", window=9_000, options=foveate.Options(on_event=fail)).append("hello")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

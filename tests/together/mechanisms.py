@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from foveate import Conversation, Message, Policy, Text, open_conversation
+from foveate.open import grouped
 from foveate.policies import (
     checkpoint,
     compact_on_overflow,
@@ -53,7 +54,9 @@ def opened(*names: str, store: str | Store = "memory:", provider: str = "openai"
     options.setdefault("window", WINDOW)
     options.setdefault("summarizer", summarizer)
     policy = tuple(MECHANISMS[name]() for name in names) or "none"
-    return open_conversation("c", store=store, format=provider, policy=policy, clock=lambda: next(ticks), **options)
+    return open_conversation(
+        "c", store=store, format=provider, policy=policy, **grouped({"clock": lambda: next(ticks), **options})
+    )
 
 
 def told(chat: Conversation, messages: list[Message], *, every_turn: bool = True) -> Conversation:

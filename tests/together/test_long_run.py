@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from foveate import Conversation, Message, open_conversation, tool_result
+from foveate import Conversation, Message, Options, open_conversation, tool_result
 from foveate.core.budget import measure_excess
 from foveate.edits import Task
 from foveate.summarizers import SummaryRequest, digest_history
@@ -130,11 +130,9 @@ class LongRun:
             store=f"sqlite:///{self.path}",
             format=self.provider,
             window=self.window,
-            settings={"compact": {"ahead": 0.9}},
             summarizer=self.summarizer,
-            background=self.background,
             expand=True,
-            clock=self.clock,
+            options=Options(settings={"compact": {"ahead": 0.9}}, background=self.background, clock=self.clock),
         )
 
     @property

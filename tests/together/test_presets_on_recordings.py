@@ -8,6 +8,7 @@ import pytest
 
 from foveate import open_conversation
 from foveate.archive import verify_all
+from foveate.open import grouped
 from foveate.policies import PRESET_NAMES, load_summarizer_name
 from foveate.replay.recordings import read_recording
 from foveate.replay.run import replay
@@ -49,7 +50,7 @@ def test_a_second_run_changes_nothing_and_reopened_it_is_the_same(preset: str, t
     for path in recordings(transcripts)[:3]:
         store = MemoryStore()
         options = {"store": store, "format": "anthropic", "window": 32_000}
-        chat = open_conversation("c", policy=preset, summarizer=summarizer, **options)
+        chat = open_conversation("c", policy=preset, summarizer=summarizer, **grouped(options))
         said = [one.message for one in read_recording(path).messages]
         for index, message in enumerate(said):
             if message.role == "assistant" and len(chat):
@@ -61,7 +62,7 @@ def test_a_second_run_changes_nothing_and_reopened_it_is_the_same(preset: str, t
             else:
                 chat.append(message)
         view = chat.prepare()
-        again = open_conversation("c", policy="off", **options)
+        again = open_conversation("c", policy="off", **grouped(options))
         bodies = [chat.format.body(one, profile=chat.profile) for one in (view, again.prepare())]
         assert bodies[0] == bodies[1]
         assert [row.message for row in chat.history()] == said

@@ -12,7 +12,7 @@ pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra 
 import msgspec
 from procrastinate.testing import InMemoryConnector
 
-from foveate import open_conversation
+from foveate import Options, open_conversation
 from foveate.core.edits import Span, Summarize
 from foveate.core.retention import Age, read_ages
 from foveate.errors import BadSetting, NoSuchConversation
@@ -31,7 +31,7 @@ def stored() -> MemoryStore:
     ticks = iter(range(1, 10**9))
     for tenant, name in (("acme", "one"), ("acme", "two"), ("", "ours")):
         chat = open_conversation(
-            name, tenant=tenant, store=store, format="openai", policy="off", clock=lambda: next(ticks)
+            name, store=store, format="openai", policy="off", options=Options(tenant=tenant, clock=lambda: next(ticks))
         )
         for n in range(6):
             chat.append(f"number {n}")

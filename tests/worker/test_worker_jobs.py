@@ -21,9 +21,9 @@ from procrastinate.testing import InMemoryConnector
 
 from foveate.core.summaries import Summary, SummaryRequest
 from foveate.errors import BadSetting, NoSuchConversation, NoSummary
+from foveate.open import Options, open_conversation
 from foveate.stores.memory import MemoryStore
 from foveate.testing import text_of
-from foveate.wiring import open_conversation
 from foveate.worker import Backoff, Compaction, Erasure, Vacuum, Worker, enqueue
 from foveate.worker.compacting import Opening, compacted
 from foveate.worker.jobs import done
@@ -235,7 +235,7 @@ def test_without_a_window_no_policy_can_tell_what_is_due() -> None:
 def test_erasing_is_done_by_handle_or_whole_or_for_a_tenant_and_again_changes_nothing() -> None:
     store = filled()
     for tenant in ("acme", "other"):
-        with open_conversation("d", store=store, tenant=tenant, policy="off") as chat:
+        with open_conversation("d", store=store, policy="off", options=Options(tenant=tenant)) as chat:
             chat.append("Secret.")
     orders = (Erasure("c", handle="m3"), Erasure("c"), Erasure("c"), Erasure(None, "acme"))
     told = [done(store, order, Opening("digest"), is_last=False) for order in orders]

@@ -33,6 +33,7 @@ from waiting import until
 from foveate import Conversation, open_conversation
 from foveate.core.edits import Summarize
 from foveate.errors import StoreError
+from foveate.open import grouped
 from foveate.policies import compact_on_overflow
 from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of
@@ -64,7 +65,7 @@ def work_off(url: str, summarizer: Any = in_short, **options: Any) -> None:
 
 def filled(url: str, name: str = "c") -> str:
     """The URL, once there is a conversation of this name that can be compacted."""
-    with open_conversation(name, store=url, policy="none", **SIZE) as chat:
+    with open_conversation(name, store=url, policy="none", **grouped(SIZE)) as chat:
         for number in range(6):
             chat.append([{"role": "user", "content": f"{name} {text_of(500, number)}"}, say("Yes.")])
         chat.append("And now?")
@@ -72,7 +73,7 @@ def filled(url: str, name: str = "c") -> str:
 
 
 def summaries(url: str, name: str = "c") -> list[str]:
-    with open_conversation(name, store=url, policy="none", **SIZE) as chat:
+    with open_conversation(name, store=url, policy="none", **grouped(SIZE)) as chat:
         assert chat.verify() == []
         return [edit.text for record in chat.records() for edit in record.edits if isinstance(edit, Summarize)]
 
@@ -97,7 +98,12 @@ def test_a_conversation_has_its_summaries_written_elsewhere_and_finds_them_in_it
     with (
         Queue(postgres_url) as queue,
         open_conversation(
-            "c", store=postgres_url, policy=(COMPACT,), summarizer=nobody, background=queue, format="anthropic", **SIZE
+            "c",
+            store=postgres_url,
+            policy=(COMPACT,),
+            summarizer=nobody,
+            format="anthropic",
+            **grouped({"background": queue, **SIZE}),
         ) as chat,
     ):
         talk(chat, 1, 7)
@@ -112,7 +118,7 @@ def test_a_worker_that_comes_only_behind_the_reply_does_it_all_the_same(postgres
     with (
         Queue(postgres_url) as queue,
         open_conversation(
-            "c", store=postgres_url, policy=(COMPACT,), summarizer=nobody, background=queue, **SIZE
+            "c", store=postgres_url, policy=(COMPACT,), summarizer=nobody, **grouped({"background": queue, **SIZE})
         ) as chat,
     ):
         talk(chat, 1, 7)
@@ -127,7 +133,7 @@ def test_f35_what_a_conversation_did_meanwhile_is_not_done_over(postgres_url: st
     filled(postgres_url)
 
     def late(request: SummaryRequest) -> str:
-        with open_conversation("c", store=postgres_url, policy="none", summarizer=in_short, **SIZE) as chat:
+        with open_conversation("c", store=postgres_url, policy="none", summarizer=in_short, **grouped(SIZE)) as chat:
             chat.compact()
         return "Too late. " + ", ".join(request.required)
 

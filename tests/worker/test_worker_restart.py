@@ -18,6 +18,7 @@ pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra 
 from foveate import open_conversation
 from foveate.core.edits import Summarize
 from foveate.errors import StoreError
+from foveate.open import grouped
 from foveate.summarizers import SummaryRequest
 from foveate.testing import say, text_of
 from foveate.worker import Worker, enqueue, job_states
@@ -35,7 +36,7 @@ def server(postgres: Any) -> Iterator[Any]:
 
 
 def filled(url: str, name: str) -> None:
-    with open_conversation(name, store=url, policy="none", **SIZE) as chat:
+    with open_conversation(name, store=url, policy="none", **grouped(SIZE)) as chat:
         for number in range(6):
             chat.append([{"role": "user", "content": f"{name} {text_of(500, number)}"}, say("Yes.")])
         chat.append("And now?")
@@ -43,7 +44,7 @@ def filled(url: str, name: str) -> None:
 
 
 def summaries(url: str, name: str) -> int:
-    with open_conversation(name, store=url, policy="none", **SIZE) as chat:
+    with open_conversation(name, store=url, policy="none", **grouped(SIZE)) as chat:
         assert (chat.verify(), len(chat)) == ([], 13)
         return len([edit for record in chat.records() for edit in record.edits if isinstance(edit, Summarize)])
 

@@ -17,9 +17,9 @@ from .. import given
 from ..core.events import Event
 from ..core.planner import Policy
 from ..errors import BadSetting
+from ..open import open_model
 from ..plugins import Plugin
 from ..ports import Model, Store
-from ..wiring import open_model
 from .calling import Approve
 from .limits import Limits
 from .shrinking import Shrinking

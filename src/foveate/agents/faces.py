@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..conversation import Conversation
 from ..errors import BadInput
+from ..open import grouped, open_async_conversation, open_conversation
 from ..ports import Clock, Cost, Model
-from ..wiring import open_async_conversation, open_conversation
 from .acts import Act, perform, perform_async
 from .batches import later
 from .calling import Approve
@@ -94,7 +94,7 @@ class Face:
         )
         self._owns = isinstance(made.conversation, str)
         self._chat: Conversation = (
-            open_conversation(made.conversation, **made.opening) if self._owns else made.conversation
+            open_conversation(made.conversation, **grouped(made.opening)) if self._owns else made.conversation
         )
         self._model = made.talking.model if isinstance(model, str) or closes_model else None
         """The model, if this agent closes it."""
@@ -218,7 +218,9 @@ class AsyncFace:
         """Open the conversation, if that was not done yet, and return it."""
         if self._chat is None:
             named = self._made.conversation
-            chat = await open_async_conversation(named, **self._made.opening) if isinstance(named, str) else named
+            chat = (
+                await open_async_conversation(named, **grouped(self._made.opening)) if isinstance(named, str) else named
+            )
             try:
                 if self._chat is None:
                     self._talker = Talker(self._made.talking, chat)

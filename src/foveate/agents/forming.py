@@ -6,7 +6,6 @@ around them.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,11 @@ from msgspec.structs import replace
 from .. import given
 from ..core.stamps import Lease
 from ..errors import BadSetting
+from ..open import KEYWORDS
 from ..plugins import brought, listed
 from ..policies.leases import check_lease
 from ..policies.presets.said import nearest
 from ..ports import Catalog, Clock, Cost, Model
-from ..wiring import open_conversation
 from .calling import Approve, Calling
 from .limits import Limits, seconds
 from .making import wall_clock
@@ -118,9 +117,8 @@ def formed(
 
 def _check_known(who: str, keywords: Mapping[str, Any]) -> None:
     """Raises TypeError, as Python does, for a keyword that `open_conversation` does not have."""
-    known = inspect.signature(open_conversation).parameters
-    if unknown := [name for name in keywords if name not in known or name == "name"]:
-        raise TypeError(f"{who}() got an unexpected keyword argument {unknown[0]!r}.{nearest(unknown[0], known)}")
+    if unknown := [name for name in keywords if name not in KEYWORDS]:
+        raise TypeError(f"{who}() got an unexpected keyword argument {unknown[0]!r}.{nearest(unknown[0], KEYWORDS)}")
 
 
 def _check_names(sub_agents: Sequence[Looping], taken: set[str], asynchronous: bool) -> None:

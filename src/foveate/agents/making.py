@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -12,9 +11,9 @@ from msgspec import Struct
 
 from .. import given
 from ..errors import BadSetting
+from ..open import KEYWORDS, cost_of, open_model
 from ..plugins import brought, listed
 from ..ports import Clock, Cost, Model
-from ..wiring import cost_of, open_conversation, open_model
 from .answers import Wanted
 from .calling import Approve, Calling
 from .limits import Limits, seconds
@@ -25,9 +24,6 @@ __all__ = ["BUSY", "Made", "checked_system", "closed", "fresh_id", "made_of", "w
 
 BUSY = "This agent is at work: it does one thing at a time. Wait until that has ended, or make a second agent."
 """What a second call at once is told."""
-
-_OPENING = frozenset(inspect.signature(open_conversation).parameters) - {"name"}
-"""What a conversation may be opened with."""
 
 
 class Made(Struct, frozen=True):
@@ -63,7 +59,7 @@ def made_of(
     given.text("name=", name)
     name = name or kind._name
     for keyword in opening:
-        if keyword not in _OPENING:
+        if keyword not in KEYWORDS:
             raise TypeError(f"{kind.__name__}() got an unexpected keyword argument {keyword!r}")
     if not isinstance(conversation, str):
         given.like("conversation=", conversation, ("append", "prompt", "record"), "a name or an open conversation")
@@ -132,7 +128,7 @@ def closed(model: Model | None) -> object:
 
 def _following(model: Model) -> dict[str, Any]:
     """What a conversation is opened with because of its model."""
-    said: dict[str, Any] = {"format": model.format, "model": model.name.partition(":")[2] or model.name}
+    said: dict[str, Any] = {"format": model.format, "model": model.name}
     window = getattr(model, "window", None)
     return said | ({"window": window} if isinstance(window, int) else {})
 

@@ -17,9 +17,9 @@ from msgspec import Struct
 from ..core.catalog import prompt_texts
 from ..core.events import Event
 from ..errors import BadSetting
+from ..open import cost_of, grouped, open_async_conversation, open_conversation, open_model, open_store, open_summarizer
 from ..ports import Catalog, Clock, Cost, Model
 from ..settings import Settings, load
-from ..wiring import cost_of, open_async_conversation, open_conversation, open_model, open_store, open_summarizer
 from .actions import Leases, leases_of
 from .lifecycle import Lifecycle
 from .limits import Limits
@@ -98,7 +98,7 @@ class House:
         if its_model is None:
             raise BadSetting(f"The agent {looping.name} has no model. Say model=, such as anthropic:claude-haiku-4-5.")
         said.setdefault("format", its_model.format)
-        said.setdefault("model", its_model.name.partition(":")[2] or its_model.name)
+        said.setdefault("model", its_model.name)
         if isinstance(window := getattr(its_model, "window", None), int):
             said.setdefault("window", window)
         merged = _merged(said)
@@ -118,7 +118,7 @@ class House:
         leases = leases_of(looping.name, catalog, tenant, looping.override)
         cost = looping.cost or cost_of(its_model.name)
         opened = open_async_conversation if self._asynchronous else open_conversation
-        return _made(opened(name, **said), lambda chat: Opened(chat, leases, its_model, cost))
+        return _made(opened(name, **grouped(said)), lambda chat: Opened(chat, leases, its_model, cost))
 
     def adopt(self, model: Model) -> None:
         """Close this model too."""

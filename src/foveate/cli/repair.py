@@ -108,7 +108,7 @@ def legal_copy(messages: Sequence[Message], provider: str) -> tuple[dict[str, An
 
 def _opened(messages: Sequence[Message], provider: str) -> Conversation:
     """A conversation of these messages, as legal as foveate makes every view, and with nothing planned."""
-    from ..wiring import open_conversation
+    from ..open import open_conversation
 
     chat = open_conversation("repaired", store="memory:", format=provider, policy="off", model="")
     chat.append(list(messages))

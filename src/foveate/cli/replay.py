@@ -126,7 +126,7 @@ def replay(
 
 def _check_places(html: Path | None, db: Path | None) -> bool:
     """Whether the database is still to be made. What is wrong with it, or with a folder, is said before any work."""
-    from ..wiring import open_store
+    from ..open import open_store
 
     if html is not None:
         folder_of(html)

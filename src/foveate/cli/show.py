@@ -95,8 +95,8 @@ def _is_database(file: Path) -> bool:
 
 
 def _list(file: Path) -> int:
+    from ..open import open_store
     from ..replay.numbers import plural
-    from ..wiring import open_store
     from .output import heading, say
 
     with closing(open_store(f"sqlite:///{file}")) as store:
@@ -111,29 +111,31 @@ def _list(file: Path) -> int:
 
 @contextmanager
 def _stored(file: Path, name: str, provider: Provider) -> Iterator[Conversation]:
-    from ..wiring import open_conversation, open_store
+    from ..open import Options, open_conversation, open_store
 
     with closing(open_store(f"sqlite:///{file}")) as store:
         if name not in store.names(""):
             raise NoSuchConversation(name, f"{file}; foveate show {file} lists what there is")
         # `off`: nothing is planned or written here.
-        yield open_conversation(name, store=store, format=provider, policy="off", tenant="")
+        yield open_conversation(name, store=store, format=provider, policy="off", options=Options(tenant=""))
 
 
 @contextmanager
 def _replayed(
     file: Path, policy: str, window: int, provider: Provider, reader: str | None, lenient: bool
 ) -> Iterator[Conversation]:
+    from ..open import Options, open_conversation, open_store
     from ..replay.recordings import read_recording
     from ..replay.run import replay
-    from ..wiring import open_conversation, open_store
 
     if window < 1:
         raise BadSetting("--window is a whole number above 0.")
     recording = read_recording(file, lenient=lenient, format=reader)
     with closing(open_store("memory:")) as store:
         replay(recording, policy=policy, window=window, provider=provider, store=store, name="shown")
-        yield open_conversation("shown", store=store, format=provider, policy="off", window=window, tenant="")
+        yield open_conversation(
+            "shown", store=store, format=provider, policy="off", window=window, options=Options(tenant="")
+        )
 
 
 # -------------------------------------------------------------------------------------------------------- what is shown

@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-__all__ = ["PROFILES", "WINDOWS", "Profile", "profile_for", "window_of"]
+__all__ = ["PROFILES", "WINDOWS", "Profile", "profile_for", "window_of", "window_prefix"]
 
 
 class Profile(Struct, frozen=True):
@@ -66,6 +66,10 @@ PROFILES["openai_chat"] = PROFILES["openai"]
 # the prompt.
 WINDOWS: dict[str, int] = {
     "claude-": 200_000,
+    "claude-3": 200_000,
+    "claude-haiku-4": 200_000,
+    "claude-opus-4": 200_000,
+    "claude-sonnet-4": 200_000,
     "claude-fable-": 1_000_000,
     "claude-mythos-": 1_000_000,
     "claude-opus-4-6": 1_000_000,
@@ -122,9 +126,14 @@ def window_of(model: str) -> int | None:
 
     `model` may have the server's path (`anthropic/claude-haiku-4-5`) and a provider with a colon in front.
     """
+    prefix = window_prefix(model)
+    return WINDOWS[prefix] if prefix else None
+
+
+def window_prefix(model: str) -> str:
+    """Return the longest prefix in `WINDOWS` that matches the model; "" if none does."""
     model = _bare(model)
-    known = [prefix for prefix in WINDOWS if model.startswith(prefix)]
-    return WINDOWS[max(known, key=len)] if known else None
+    return max((prefix for prefix in WINDOWS if model.startswith(prefix)), key=len, default="")
 
 
 def profile_for(format: str, model: str = "") -> Profile:

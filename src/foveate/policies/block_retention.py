@@ -67,7 +67,7 @@ def retain_blocks(*, plugins: Mapping[str, PluginRetention] = {}, placeholder: s
 
 
 class RetainBlocks:
-    """The policy that `retain_blocks` makes. A class, so that wiring can tell whether it is there: plugins need it."""
+    """The policy that `retain_blocks` makes. A class, so that opening can tell whether it is there: plugins need it."""
 
     def __init__(self, rules: Mapping[str, PluginRetention], placeholder: str) -> None:
         self._rules, self._placeholder = rules, placeholder

@@ -20,16 +20,17 @@ from ..core.budget import measure_excess
 from ..core.edits import Edit, Restore, Span, Summarize, Task
 from ..core.messages import Message
 from ..core.planner import Policy
+from ..core.profiles import profile_for
 from ..core.receipts import Receipt
 from ..core.sizes import estimate, tokens_of
 from ..core.stamps import Usage
 from ..core.summaries import Summary, SummaryRequest
 from ..core.view import Prices, View
 from ..core.wire import encode_message
+from ..open import Options, cost_of, open_conversation, open_summarizer
 from ..policies import DEFAULT_PRESET
 from ..ports import Store, Summarizer
 from ..settings import load
-from ..wiring import cost_of, open_conversation, open_summarizer
 from .lookup import Lookup
 from .measure import DEFAULT_PRICES, Everything, Meter, percentile
 from .recordings.recording import Recorded, Recording
@@ -390,14 +391,13 @@ def _open(
             name if number == 1 else f"{name} ({number})",
             store=store,
             format=provider,
-            model=model,
             window=window,
             policy=policy,
-            prices=prices,
-            clock=clock,
             summarizer=summarizer,
-            background=Written,
-            tenant="",
+            # A recording may pair a model with another provider: only the model's rules count here.
+            options=Options(
+                profile=profile_for(provider, model), prices=prices, clock=clock, background=Written, tenant=""
+            ),
         )
         if not chat.head.position:
             return chat

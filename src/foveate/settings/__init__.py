@@ -18,6 +18,7 @@ from ..core.planner import Policy, Stage
 from ..errors import BadInput, BadSetting
 from ..formats import get_format
 from ..models import is_model_name
+from ..models.known import format_of_model
 from ..policies import DEFAULT_PRESET, FLOOR, check_policies
 from ..policies.presets import BARE, MECHANISMS, Preset, preset
 from ..policies.presets.assembly import assembled, checked, is_on, precedence, refusal, settled
@@ -86,6 +87,11 @@ class Settings(Struct, frozen=True):
         return {".".join(place): Setting(said.value, said.source) for place, said in found}
 
     @property
+    def has_preset(self) -> bool:
+        """Whether the policies come from a preset."""
+        return isinstance(self["policy"], str)
+
+    @property
     def mechanisms(self) -> tuple[str, ...]:
         """The mechanisms that are on, in the order of the table."""
         return tuple(name for name in MECHANISMS if is_on(name, self.said))
@@ -105,7 +111,7 @@ class Settings(Struct, frozen=True):
 
 def load(
     *,
-    policy: str | Policy | Sequence[Policy] | None = None,
+    policy: str | Policy | Sequence[str | Policy] | None = None,
     environ: Mapping[str, str],
     folder: Path | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -138,6 +144,9 @@ def load(
         if has_plugins and base.name != "off" and _RETAINS not in merged:
             merged = over(merged, {_RETAINS: Said(True, Source(Level.KEYWORD, "keyword plugins=", None, _RETAINS))})
         merged = _with_recap_variables(merged, environ)
+    model = merged[("model",)].value
+    if merged[("format",)].source is _NOBODY and isinstance(model, str) and (format := format_of_model(model)):
+        merged = over(merged, {("format",): Said(format, Source(Level.DEFAULT, f"model {model}"))})
     _check_general(merged)
     _check_store_of_file(merged[("store",)], folder)
     made = {} if base is None else assembled(merged)

@@ -18,8 +18,8 @@ from ..core.edits import Record, Summarize
 from ..core.receipts import receipt_of
 from ..core.summaries import Summary, SummaryRequest
 from ..errors import BadSetting, NoSummary
+from ..open import grouped, open_summarizer, open_without_window
 from ..ports import Store, Summarizer
-from ..wiring import open_conversation, open_summarizer
 
 __all__ = ["BY_HAND", "Compaction", "Opening", "compacted", "hashed"]
 
@@ -78,7 +78,7 @@ class Opening(Struct, frozen=True):
         keywords: dict[str, Any] = {name: getattr(self, name) for name in self.__struct_fields__}
         if isinstance(self.summarizer, str):
             keywords["summarizer"] = open_summarizer(self.summarizer)
-        open_conversation("checked", store="memory:", background=False, **keywords).close()
+        open_without_window("checked", store="memory:", **grouped({"background": False, **keywords})).close()
         return replace(self, summarizer=keywords["summarizer"])
 
 
@@ -95,16 +95,13 @@ def compacted(store: Store, wanted: Compaction, opening: Opening, *, is_last: bo
         "reserve": wanted.reserve if opening.reserve is None else opening.reserve,
         "format": opening.format or wanted.format or None,
     }
-    chat = open_conversation(
+    chat = open_without_window(
         wanted.conversation,
-        tenant=wanted.tenant,
         store=store,
         model=opening.model,
         policy=opening.policy,
-        settings=opening.settings,
         summarizer=_demanding(opening.summarizer, is_last=is_last),
-        background=False,
-        **keywords,
+        **grouped({"tenant": wanted.tenant, "settings": opening.settings, "background": False, **keywords}),
     )
     with chat:
         if not wanted.is_wanted and chat._engine.limits.window is None:

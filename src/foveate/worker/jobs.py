@@ -16,9 +16,9 @@ from msgspec import Struct
 
 from ..core.retention import Age
 from ..errors import BadSetting
+from ..open import Options, open_conversation
 from ..ports import Erased, Store
 from ..stores.erasing_all import erase_conversation, erase_tenant
-from ..wiring import open_conversation
 from .aging import Aging, aged
 from .compacting import Compaction, Opening, compacted, hashed
 
@@ -101,13 +101,12 @@ def _erased(store: Store, wanted: Erasure, opening: Opening) -> str:
     if wanted.handle:
         with open_conversation(
             wanted.conversation,
-            tenant=wanted.tenant,
             store=store,
             policy="off",
             window=opening.window,
             model=opening.model,
             format=opening.format,
-            background=False,
+            options=Options(tenant=wanted.tenant, background=False),
         ) as chat:
             made = [chat.erase(wanted.handle, reason=wanted.reason, who=wanted.who)]
     else:

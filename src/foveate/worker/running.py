@@ -28,9 +28,9 @@ from ..background.tasks import finished
 from ..background.threads import ThreadJob
 from ..core.retention import Age, Ages, read_ages
 from ..errors import BadSetting, StoreError
+from ..open import open_store
 from ..ports import Database, Summarizer
 from ..stores.postgres.pool import Patient
-from ..wiring import open_store
 from .aging import Aging
 from .compacting import Opening
 from .jobs import TASKS, Wanted, done

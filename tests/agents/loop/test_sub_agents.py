@@ -46,7 +46,7 @@ def test_a_sub_agent_does_its_task_in_a_conversation_of_its_own():
         (2, "sub-agent", "reader", "Read a.py.", "It is empty."),
         (3, "model", "anthropic:scripted", "", ""),
     ]
-    inner = open_conversation("sage/r1/2", store=store, format="anthropic")
+    inner = open_conversation("sage/r1/2", store=store, format="anthropic", window=100_000)
     (its_run,) = inner.runs()
     assert (its_run.agent, its_run.parent, its_run.task, its_run.state) == ("reader", "r1/2", "Read a.py.", "done")
     assert [step.kind for step in inner.steps(its_run.id)] == ["model", "action", "model"]
@@ -83,7 +83,7 @@ def test_whoever_leaves_while_a_sub_agent_speaks_stops_both():
         events = agent.stream("Go.")
         assert any(isinstance(event, SubAgentEvent) and isinstance(event.event, ToolCalled) for event in events)
         events.close()
-        inner = open_conversation("sage/r1/2", store=store, format="anthropic")
+        inner = open_conversation("sage/r1/2", store=store, format="anthropic", window=100_000)
         for chat in (agent.conversation, inner):
             assert [run.state for run in chat.runs()] == ["stopped"]
             assert chat.claim("next").owner == "next"
@@ -228,7 +228,7 @@ def test_an_interrupt_in_the_midst_of_a_sub_agent_stops_both_runs_and_they_are_t
     with pytest.raises(KeyboardInterrupt):
         agent.run("Go.")
     assert [run.state for run in agent.conversation.runs()] == ["stopped"]
-    inner = open_conversation("sage/r1/2", store=store, format="anthropic")
+    inner = open_conversation("sage/r1/2", store=store, format="anthropic", window=100_000)
     assert [run.state for run in inner.runs()] == ["stopped"]
     again, model = agent_of([done("Read."), done()])
     assert again.resume().is_done

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from ...errors import BadInput, MissingExtra
-from ...wiring import find_pattern
+from ...open import find_pattern
 from ..tools import Tool, ToolFailed, tool
 from .bounded import line_cut, lines_of
 from .folders import Folder

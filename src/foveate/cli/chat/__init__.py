@@ -87,7 +87,7 @@ def chat(
         Write one JSON object a line for everything that happens, for programs.
     """
     from ...agents.limits import Limits
-    from ...wiring import open_store
+    from ...open import open_store
     from .options import default_store, found, listed, screen_of, system_prompt, tools_named
     from .session import DEMO, Opening
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from ...agents import toolbox
 from ...agents.tools import Tool
 from ...errors import BadInput, BadSetting
+from ...open import open_conversation
 from ...ports import Store
 from ...replay.numbers import plural
 from ...stores import without_password
-from ...wiring import open_conversation
 from ..output import print_table, say
 from ..text import beginning
 from .screen import JsonScreen, Pipe, Screen, Terminal

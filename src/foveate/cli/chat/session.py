@@ -26,9 +26,9 @@ from ...core.receipts import Receipt
 from ...errors import BadSetting, ConversationBusy
 from ...models.demo import demo_model
 from ...models.prices import cost_of
+from ...open import open_model
 from ...ports import Cost, Model, Store
 from ...stores.memory import MemoryStore
-from ...wiring import open_model
 from .options import new_name
 from .rendering import Notice, Question, Waiting
 from .screen import Screen

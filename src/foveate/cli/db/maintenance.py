@@ -9,11 +9,11 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ...errors import BadSetting
+from ...open import open_store
 from ...replay.numbers import count
 from ...stores import Place, without_password
 from ...stores.sql.driver import Driver
 from ...stores.sql.migrate import EffectiveEdits, standing
-from ...wiring import open_store
 from ..text import printable
 from .target import NOWHERE, AsJson, Url, Where, located, opened, print_json
 

@@ -50,7 +50,7 @@ def opened(where: Where, *, create: bool = False) -> Iterator[tuple[Database, st
     """The database and the tenant. A file that there is not is made only if `create`, and stays only if all goes well
     or a conversation is in it; else BadSetting is raised.
     """
-    from ...wiring import open_store
+    from ...open import open_store
 
     url, place, tenant = located(where)
     file = Path(place.path).expanduser() if place.kind == "sqlite" else None

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from ..models.demo import DemoModel
     from ..models.openai import OpenAIModel
 
-__all__ = ["by_code", "cost_of", "format_of", "open_model", "open_store", "open_summarizer", "summarizer_of"]
+__all__ = [
+    "cost_of",
+    "format_of",
+    "open_model",
+    "open_store",
+    "open_summarizer",
+    "summarize_without_model",
+    "summarizer_of",
+]
 
 _SUMMARY_TIMEOUT = 60.0
 """Seconds that a model may take for an answer when it writes a summary: less than the whole summary may take."""
@@ -129,7 +137,7 @@ def summarizer_of(summarizer: str | Summarizer) -> Summarizer | None:
     return checked(summarizer)
 
 
-def by_code(request: SummaryRequest) -> str | Summary | Awaitable[str | Summary]:
+def summarize_without_model(request: SummaryRequest) -> str | Summary | Awaitable[str | Summary]:
     """The summarizer that answers where the conversation's own did not do."""
     from ..summarizers import summarizer_named  # Few conversations ever need it.
 

@@ -1,0 +1,69 @@
+"""Facts that the name of a model implies: its wire format, its window and its relative prices.
+
+The tables are small on purpose; keywords override them. Sources: the providers' model and price pages, November 2026.
+"""
+
+from __future__ import annotations
+
+from ..core.profiles import window_of, window_prefix
+from ..core.view import Prices
+from ..errors import BadSetting
+from .servers import SERVERS
+
+__all__ = ["check_model", "format_of_model", "prices_of_model"]
+
+_FORMATS = {"claude-": "anthropic", "gpt-": "openai", "chatgpt-": "openai", "o1": "openai", "o3": "openai"}
+_FORMATS |= {"o4-": "openai", "gemini-": "openai", "grok-": "openai"}
+"""Prefix of a model's name -> the format of its provider's interface."""
+
+_PRICES = {
+    "gpt-": Prices(read=0.5, write=1.0, output=4.0),
+    "gpt-4.1": Prices(read=0.25, write=1.0, output=4.0),
+    "gpt-5": Prices(read=0.1, write=1.0, output=8.0),
+    "gpt-5.6": Prices(read=0.1, write=1.25, output=5.0),
+    "o1": Prices(read=0.5, write=1.0, output=4.0),
+    "o3": Prices(read=0.25, write=1.0, output=4.0),
+    "o4-": Prices(read=0.25, write=1.0, output=4.0),
+    "gemini-": Prices(read=0.1, write=1.0, output=8.0),
+    "grok-": Prices(read=0.25, write=1.0, output=5.0),
+}
+"""Prefix of a model's name -> prices as multiples of its input price; the longest prefix counts."""
+
+_FAMILIES = ("claude-", "gemini-", "grok-")
+"""Prefixes that match models newer than the table: their windows are a guess and refuse nothing."""
+
+
+def format_of_model(model: str) -> str | None:
+    """Return the format that a model is spoken to with; None if the name does not say it."""
+    provider, colon, rest = model.partition(":")
+    if colon and provider == "anthropic":
+        return "anthropic"
+    if colon and provider in SERVERS:
+        return "openai"
+    if "/" in model:  # A gateway's name for it; gateways choose their own format.
+        return None
+    return next((format for prefix, format in _FORMATS.items() if (rest or model).startswith(prefix)), None)
+
+
+def prices_of_model(model: str) -> Prices:
+    """Return the relative prices of a model; those of Anthropic if the model is not known."""
+    name = model.rpartition(":")[2].rpartition("/")[2]
+    known = [prefix for prefix in _PRICES if name.startswith(prefix)]
+    return _PRICES[max(known, key=len)] if known else Prices()
+
+
+def check_model(model: str, format: str, window: int | None) -> None:
+    """Raise BadSetting if the format or the window cannot be the model's."""
+    spoken = format_of_model(model)
+    name = {"openai_chat": "openai"}.get(format, format)
+    if spoken is not None and name in ("anthropic", "openai") and name != spoken:
+        raise BadSetting(
+            f"Model {model!r} uses the format {spoken!r}, not {format!r}. Leave format= out, or name the model as your "
+            f"gateway does, such as openrouter:anthropic/claude-haiku-4-5."
+        )
+    known = window_of(model)
+    if window is not None and known is not None and window > known and window_prefix(model) not in _FAMILIES:
+        raise BadSetting(
+            f"Window of {window:,} tokens is larger than that of model {model!r}, which is {known:,}. Leave out "
+            "window=, or leave out model= if this table is out of date."
+        )

@@ -1,0 +1,155 @@
+"""Opens conversations, for programs with and without asyncio."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import given
+from ..background.threads import Threads
+from ..conversation import Conversation
+from ..plugins import Plugin, listed
+from ..ports import Format, Store, Summarizer
+from .options import Options, PolicyChoice, resolve
+from .parts import Parts
+
+if TYPE_CHECKING:
+    from ..async_conversation import AsyncConversation
+
+__all__ = ["open_async_conversation", "open_conversation", "open_without_window"]
+
+_NO_OPTIONS = Options()
+
+
+def open_conversation(
+    name: str,
+    *,
+    store: str | Store | None = None,
+    format: str | Format | None = None,
+    model: str | None = None,
+    window: int | None = None,
+    policy: PolicyChoice | None = None,
+    summarizer: str | Summarizer | None = None,
+    expand: bool | None = None,
+    plugins: Sequence[Plugin] = (),
+    options: Options = _NO_OPTIONS,
+) -> Conversation:
+    """Open the conversation `name`; create it if it does not exist.
+
+    `store`: `memory:` (the default, gone when the process ends), `sqlite:///chat.db` (relative),
+    `sqlite:////var/chat.db` (absolute), `postgresql://...`, or a Store, which stays open when the conversation closes.
+
+    `model`: the name of the model, such as `claude-sonnet-4-5` or `openai:gpt-5`. It chooses format, window, prices and
+    the provider's rules. `format`: `openai` (chat completions) or `anthropic`; default: the model's, else `openai`.
+    `window`: the model's window in tokens; needed if the model is not known.
+
+    `policy`: a preset's name or file (`balanced`, the default, `prune`, `keep-last-5`, `mine.toml`), a policy of your
+    own, or a list of both, such as `[mine, "balanced"]`. `none` keeps only the hard floor; `off` does nothing
+    automatically. `summarizer`: writes the summaries that policies request. A function, or a name: `digest` and
+    `first-characters` need no model; `anthropic:claude-haiku-4-5` names one.
+
+    `expand`: offer the model the tool `expand`, and answer its calls (default: no). `plugins`: add context to the
+    user's messages and to tool results. `options`: everything else, see `Options`.
+
+    A value that is None comes from the environment (`FOVEATE_WINDOW`), `foveate.toml` in the current folder, the preset
+    or the default, in this order. Raises BadSetting for values that are not allowed or do not go together.
+    """
+    parts = _parts(locals())
+    return _open(name, parts)
+
+
+def open_without_window(name: str, **keywords: Any) -> Conversation:
+    """Open a conversation that may have no window, with the keywords of `open_conversation`, for a job of a worker.
+
+    Compaction on request needs none; `prompt` and `plan` still raise BadSetting without one.
+    """
+    return _open(name, _parts({**_DEFAULTS, **keywords})._replace(needs_window=False))
+
+
+async def open_async_conversation(
+    name: str,
+    *,
+    store: str | Store | None = None,
+    format: str | Format | None = None,
+    model: str | None = None,
+    window: int | None = None,
+    policy: PolicyChoice | None = None,
+    summarizer: str | Summarizer | None = None,
+    expand: bool | None = None,
+    plugins: Sequence[Plugin] = (),
+    options: Options = _NO_OPTIONS,
+) -> AsyncConversation:
+    """Open the conversation `name` for asyncio; create it if it does not exist.
+
+    The arguments are those of `open_conversation`. Summarizers and plugins may be coroutine functions.
+    """
+    parts = _parts(locals())
+    return await _open_async(name, parts)
+
+
+_DEFAULTS: dict[str, Any] = dict(open_conversation.__kwdefaults__ or {})
+
+
+def _parts(arguments: dict[str, Any]) -> Parts:
+    """Resolve the arguments of `open_conversation`."""
+    options = given.instance("options=", arguments["options"], Options, "an Options, such as Options(reserve=8_000)")
+    plugins = listed(arguments["plugins"])
+    keywords = {name: arguments[name] for name in ("store", "format", "model", "window", "summarizer", "expand")}
+    keywords |= {name: getattr(options, name) for name in ("reserve", "tenant", "expand_where")}
+    return Parts(resolve(arguments["policy"], options.settings, plugins, **keywords), options, plugins)
+
+
+def _open(name: str, parts: Parts) -> Conversation:
+    _check_opening(name, parts)
+    engine = parts.engine(Threads)
+
+    def reopen(fork: str) -> Conversation:
+        return _open(fork, parts.sharing_store(engine))
+
+    conversation = Conversation(
+        engine,
+        on_event=parts.options.on_event,
+        plugins=parts.plugins,
+        expanding=parts.expanding(),
+        owns_store=isinstance(parts.resolved.store, str),
+        reopen=reopen,
+    )
+    try:
+        conversation._do(engine.open(parts.resolved.tenant, name))
+    except BaseException:
+        conversation.close()
+        raise
+    return conversation
+
+
+async def _open_async(name: str, parts: Parts) -> AsyncConversation:
+    from ..async_conversation import AsyncConversation
+    from ..background.tasks import Tasks
+
+    _check_opening(name, parts)
+    engine = parts.engine(Tasks)
+
+    async def reopen(fork: str) -> AsyncConversation:
+        return await _open_async(fork, parts.sharing_store(engine))
+
+    conversation = AsyncConversation(
+        engine,
+        on_event=parts.options.on_event,
+        plugins=parts.plugins,
+        expanding=parts.expanding(),
+        owns_store=isinstance(parts.resolved.store, str),
+        reopen=reopen,
+    )
+    try:
+        await conversation._do(engine.open(parts.resolved.tenant, name))
+    except BaseException:
+        await conversation.close()
+        raise
+    return conversation
+
+
+def _check_opening(name: object, parts: Parts) -> None:
+    given.name("The name of a conversation", name)
+    given.text("tenant=", parts.resolved.tenant)
+    if parts.options.on_event is not None:
+        given.callable_("on_event=", parts.options.on_event)

@@ -1,0 +1,142 @@
+"""Options of a conversation, and the values that result from keywords, environment, `foveate.toml` and preset."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from ..core.events import Event
+from ..core.planner import Policy, Stage
+from ..core.profiles import Profile
+from ..core.view import Prices
+from ..expansion.placing import Where
+from ..models.known import format_of_model
+from ..plugins import Plugin, policies_of
+from ..policies import DEFAULT_PRESET, FLOOR, check_policies, load_policies, load_summarizer_name
+from ..ports import Background, Clock, Elsewhere, Format, Store, Summarizer, TokenCounter
+
+__all__ = ["KEYWORDS", "Options", "PolicyChoice", "ResolvedOptions", "grouped", "resolve"]
+
+PolicyChoice = str | Policy | Sequence[str | Policy]
+"""A preset's name or file, a policy, or a list of both."""
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """The less common options of `open_conversation`. None stands for the setting of the same name, or its default."""
+
+    settings: Mapping[str, Any] | None = None
+    """Settings of the preset's mechanisms, such as `{"prune": {"protect": 20_000}}`."""
+    reserve: int | None = None
+    """Tokens kept free for the answer. Default: a tenth of the window, at most 20,000."""
+    tenant: str | None = None
+    """The owner of the conversation, where one store serves several. Default: ""."""
+    expand_where: Where | None = None
+    """Where an expanded original is shown: in its place (`view`), in the result of the call (`tail`), or in the cheaper
+    of the two (`auto`, the default)."""
+    background: bool | Background | Elsewhere | None = None
+    """Whether summaries are written while the conversation goes on.
+
+    None: those that a policy requests ahead of time from a model or a function. True: all that the view can wait for.
+    False: none. A Background or a `foveate.worker.Queue` runs them instead of a thread.
+    """
+    on_event: Callable[[Event], object] | None = None
+    """Called with every Event. It can neither break nor change a run."""
+    profile: Profile | None = None
+    """The demands of the provider. Default: those of the format and the model."""
+    prices: Prices | None = None
+    """Prices of cached input and output, relative to input. Default: those of the model."""
+    counter: TokenCounter | None = None
+    """Counts the tokens of a text. Default: an estimate from its characters."""
+    clock: Clock | None = None
+    """Returns the time in milliseconds since 1970."""
+
+
+_VISIBLE = ("store", "format", "model", "window", "policy", "summarizer", "expand", "plugins")
+KEYWORDS = frozenset((*_VISIBLE, *Options.__struct_fields__))
+"""Names of all options: the keywords of `open_conversation` and the fields of `Options`."""
+
+
+def grouped(keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Return keywords for `open_conversation`, with the fields of `Options` moved into `options=`."""
+    direct = {name: value for name, value in keywords.items() if name not in Options.__struct_fields__}
+    rare = {name: value for name, value in keywords.items() if name in Options.__struct_fields__}
+    return {**direct, "options": Options(**rare)} if rare else direct
+
+
+class ResolvedOptions(NamedTuple):
+    """The values that count, after keywords, environment, `foveate.toml` and preset were merged."""
+
+    policies: Sequence[Policy]
+    floor: Sequence[Stage]
+    store: str | Store
+    format: str | Format
+    model: str
+    window: int | None
+    reserve: int | None
+    tenant: str
+    expand: bool
+    expand_where: Where
+    summarizer: str | Summarizer
+    """A name, "" for none, or the summarizer itself."""
+
+
+def resolve(
+    policy: PolicyChoice | None,
+    settings: Mapping[str, Any] | None,
+    plugins: Sequence[Plugin],
+    **keywords: Any,
+) -> ResolvedOptions:
+    """Merge keywords with the environment, `foveate.toml` and the preset. Raises BadSetting."""
+    is_plain = settings is None and not plugins and not _is_mixed(policy)
+    if is_plain and not os.path.lexists("foveate.toml") and not any(map(_is_ours, os.environ)):
+        return _resolve_keywords(DEFAULT_PRESET if policy is None else policy, keywords)
+    from ..settings import load
+
+    merged = load(
+        policy=policy, environ=os.environ, folder=Path(), settings=settings, has_plugins=bool(plugins), **keywords
+    )
+    policies = merged.policies()
+    if plugins and not merged.has_preset:
+        policies = _with_retention(policies)
+    if merged["policy"] != "off":  # One switch for everything automatic.
+        policies = (*policies_of(plugins), *policies)
+    return ResolvedOptions(policies, merged.floor(), **{key: merged[key] for key in keywords})
+
+
+def _resolve_keywords(policy: PolicyChoice, keywords: Mapping[str, Any]) -> ResolvedOptions:
+    """Resolve keywords and the preset, where nothing else sets a value: `settings` need not be imported."""
+    policies, floor = load_policies(policy) if isinstance(policy, str) else (check_policies(policy), FLOOR)
+    defaults: dict[str, Any] = {
+        "store": "memory:",
+        "model": "",
+        "tenant": "",
+        "expand": False,
+        "expand_where": "auto",
+        "summarizer": load_summarizer_name(policy) if isinstance(policy, str) else "",
+    }
+    values = {**keywords} | {key: defaults[key] for key in defaults if keywords[key] is None}
+    if values["format"] is None:
+        model = values["model"]
+        values["format"] = (format_of_model(model) if isinstance(model, str) else None) or "openai"
+    return ResolvedOptions(policies, floor, **values)
+
+
+def _with_retention(policies: tuple[Policy, ...]) -> tuple[Policy, ...]:
+    """Put the policy that plugins need before policies of the program's own."""
+    from ..policies.block_retention import RetainBlocks, retain_blocks
+
+    has_it = any(isinstance(policy, RetainBlocks) for policy in policies)
+    return policies if has_it else (retain_blocks(), *policies)
+
+
+def _is_mixed(policy: PolicyChoice | None) -> bool:
+    """Whether names of presets stand in a list."""
+    return isinstance(policy, list | tuple) and any(isinstance(choice, str) for choice in policy)
+
+
+def _is_ours(variable: str) -> bool:
+    return variable.upper().startswith(("FOVEATE_", "LLM_COMPACTION_"))

@@ -1,0 +1,144 @@
+"""The parts of a conversation, checked, and the engine that they make up."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple, get_args
+
+from .. import given
+from ..background.threads import Threads
+from ..core.profiles import Profile, profile_for, window_of
+from ..core.view import Prices
+from ..counters import EstimatingCounter
+from ..engine import Engine
+from ..errors import BadSetting
+from ..expansion.answering import Expanding
+from ..expansion.placing import Where
+from ..limits import Limits
+from ..models.known import check_model, prices_of_model
+from ..patterns import find as find_pattern
+from ..plugins import Plugin
+from ..policies import check_compatible, select_active
+from ..ports import Background, Clock, Elsewhere, Summarizer
+from .options import Options, ResolvedOptions
+from .registry import format_of, open_store, summarize_without_model, summarizer_of
+
+if TYPE_CHECKING:
+    from ..background.tasks import Tasks
+
+__all__ = ["Parts"]
+
+
+class Parts(NamedTuple):
+    """The parts of a conversation. A fork is made of the same ones."""
+
+    resolved: ResolvedOptions
+    options: Options
+    plugins: tuple[Plugin, ...]
+    needs_window: bool = True
+    """Whether to refuse an unknown window when opening."""
+
+    def engine(self, background: type[Threads] | type[Tasks]) -> Engine:
+        """Return an engine of these parts. `background` runs summaries if the program passed nothing that does.
+
+        Raises BadSetting, before the store is opened, for values that are not allowed.
+        """
+        self._check()
+        resolved, options = self.resolved, self.options
+        has_summarizer = resolved.summarizer != ""
+        policies = select_active(resolved.policies, has_summarizer=has_summarizer)
+        check_compatible(policies, has_summarizer=has_summarizer)
+        format = format_of(resolved.format)
+        check_model(resolved.model, format.name, resolved.window)
+        profile = options.profile or profile_for(format.name, resolved.model)
+        return Engine(
+            open_store(resolved.store) if isinstance(resolved.store, str) else resolved.store,
+            format,
+            profile,
+            options.counter or EstimatingCounter(),
+            _checked_clock(options.clock) if options.clock else _wall_clock,
+            policies=policies,
+            floor=resolved.floor,
+            limits=Limits(self._window(), resolved.reserve, profile),
+            prices=options.prices or prices_of_model(resolved.model),
+            summarizer=summarizer_of(resolved.summarizer),
+            spare=summarize_without_model,
+            background=self._background(background),
+        )
+
+    def expanding(self) -> Expanding:
+        """Return how the conversation expands."""
+        return Expanding(self.resolved.expand, self.resolved.expand_where, find_pattern)
+
+    def sharing_store(self, engine: Engine) -> Parts:
+        """Return the same parts for another conversation in the store that `engine` has open."""
+        format = self.resolved.format if isinstance(self.resolved.format, str) else engine.format
+        return self._replace(resolved=self.resolved._replace(store=engine.store, format=format))
+
+    def _window(self) -> int | None:
+        """Return the window in tokens. Raises BadSetting if it is not known and the hard floor needs it."""
+        window = self.resolved.window
+        if window is None:
+            window = window_of(self.resolved.model)
+        if window is None and self.needs_window and self.resolved.floor:
+            of_model = f" of model {self.resolved.model!r}" if self.resolved.model else ""
+            raise BadSetting(
+                f"Window{of_model} is not known. Pass window=200_000 (tokens), or model= with the name of a model that "
+                'is known; only policy="off" needs no window.'
+            )
+        return window
+
+    def _background(self, default: type[Threads] | type[Tasks]) -> Background | Elsewhere | None:
+        background = self.options.background
+        if isinstance(background, bool):
+            return default(eager=True) if background else None
+        if background is None:  # A summary without a model is written faster than a thread starts.
+            return None if _needs_no_model(self.resolved.summarizer) else default()
+        return background
+
+    def _check(self) -> None:
+        resolved, options = self.resolved, self.options
+        if not isinstance(resolved.store, str):
+            methods = ("open", "append", "commit")
+            given.like("store=", resolved.store, methods, "a URL such as sqlite:///chat.db or a Store")
+        if not isinstance(resolved.format, str):
+            given.like("format=", resolved.format, ("parse", "prompt"), "the name of a format or a Format")
+        given.text("model=", resolved.model)
+        given.instance("expand=", resolved.expand, bool, "True or False")
+        if resolved.expand_where not in get_args(Where):
+            raise BadSetting(
+                f"expand_where= is {resolved.expand_where!r:.60}. Pass one of {', '.join(get_args(Where))}."
+            )
+        if resolved.window is not None:
+            given.whole("window= (tokens)", resolved.window, 1)
+        if resolved.reserve is not None:
+            given.whole("reserve= (tokens)", resolved.reserve)
+        if options.profile is not None:
+            given.instance("profile=", options.profile, Profile, "a Profile")
+        if options.prices is not None:
+            given.instance("prices=", options.prices, Prices, "a Prices")
+        if options.clock is not None:
+            given.callable_("clock=", options.clock)
+        if not isinstance(resolved.summarizer, str):
+            given.callable_("summarizer=", resolved.summarizer)
+        is_own = options.background is not None and not isinstance(options.background, bool)
+        if is_own and not hasattr(options.background, "hand_on"):
+            given.callable_("background=, if not True or False,", options.background)
+        if options.counter is not None:
+            given.callable_("counter=", options.counter)
+            given.whole("What counter= returns (tokens)", options.counter("four"))
+
+
+def _needs_no_model(summarizer: str | Summarizer) -> bool:
+    from ..models import is_model_name
+
+    return isinstance(summarizer, str) and not is_model_name(summarizer)
+
+
+def _checked_clock(clock: Clock) -> Clock:
+    """Refuse times that are no whole numbers: they could not be read again."""
+    return lambda: given.whole("What clock= returns (milliseconds since 1970)", clock())
+
+
+def _wall_clock() -> int:
+    return time.time_ns() // 1_000_000
