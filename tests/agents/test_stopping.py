@@ -249,12 +249,12 @@ def test_a_loop_agent_ends_with_a_refusal():
 
 def test_chat_shows_that_an_answer_was_cut(capsys: pytest.CaptureFixture[str]):
     from foveate.agents import Outcome, RunEnded
-    from foveate.cli.chat.rendering import Shown, shown
+    from foveate.cli.chat.rendering import ScreenState, render
     from foveate.core.runs import AgentRun
 
     def line(state: Any, reason: str) -> str:
         run = AgentRun("r1", "chat", "one", state=state, reason=reason)
-        return "".join(piece.text for piece in shown(Shown(), RunEnded(Outcome("", run)))[1])
+        return "".join(piece.text for piece in render(ScreenState(), RunEnded(Outcome("", run)))[1])
 
     assert "its answer was cut off, for it was as long as it may be. /resume goes on" in line("stopped", "length")
     assert "the model refuses to answer" in line("failed", "refusal")

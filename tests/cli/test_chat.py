@@ -57,7 +57,7 @@ def stored(tmp_path: Path, name: str = "talk") -> foveate.Conversation:
 def test_what_is_piped_in_is_answered_line_by_line_with_the_meter_behind(chat):
     out = chat("hello", "", "find chapter 3")
     lines = out.splitlines()
-    assert lines[0].startswith("talk, with demo, kept in sqlite:///")
+    assert lines[0].startswith("talk with demo, stored in sqlite:///")
     assert lines[1:4] == [
         "",
         "> hello",
@@ -73,14 +73,14 @@ def test_a_tour_overflows_the_window_and_says_what_was_shrunk(chat, tmp_path):
     out = chat("tour", "/cost", window=9_000)
     assert out.count("  * read_file chapter_") == 6
     assert "  ~ " in out
-    assert "; /undo takes it back" in out
+    assert "; /undo reverts it" in out
     assert "The tour is complete: 6 files" in out
     cost = {
         line[:48].strip(): int(line[48:].replace(",", ""))
         for line in answers(out)[1].splitlines()[:-1]
         if "%" not in line
     }
-    assert 0 < cost["sent, all calls"] < cost["if everything were sent whole"]
+    assert 0 < cost["sent in all calls"] < cost["if each call sent the whole history"]
     assert cost["saved, in tokens at the price of input"] > 0
     with stored(tmp_path) as talk:
         assert talk.context().tokens < 9_000
@@ -91,7 +91,7 @@ def test_a_conversation_is_taken_up_by_its_name_with_the_model_it_had(chat):
     chat("remember: the port is 8080")
     out = chat("what did I say about the port", model="")
     assert out.splitlines()[:4] == [
-        "talk, with demo: 2 messages, 2 shown in 40 tokens. It goes on from here:",
+        "talk with demo: 2 messages, 2 in the view with 40 tokens. The last exchange:",
         "> remember: the port is 8080",
         "I'll remember: the port is 8080. Ask me later what you said about it, however long the chat gets.",
         "",
@@ -107,8 +107,8 @@ def test_a_conversation_is_taken_up_by_its_name_with_the_model_it_had(chat):
 
 def test_context_tells_what_the_window_holds_and_the_largest_messages(chat):
     said = answers(chat("read chapter_0.md", "/context"))[1]
-    assert "   window               16,000" in said
-    assert "4 of 4 messages shown; said in whole " in said
+    assert "   window                   16,000" in said
+    assert "4 of 4 messages shown; the history has " in said
     assert "   m3  results (read_file)  " in said
 
 
@@ -123,7 +123,7 @@ def test_expand_shows_a_message_again_from_the_next_call_on(chat, tmp_path):
     with stored(tmp_path) as talk:
         assert [entry.handle for entry in talk.view if entry.shrunk] == ["m3", "m7"]
     said = answers(chat("/expand 3", "/expand 3", policy="keep-last-1"))
-    assert said[0].startswith("m3 is shown whole again from the next call on, ")
+    assert said[0].startswith("The next call shows m3 in full again, ")
     assert "# Chapter 0" in said[0]
     assert said[1] == "m3 cannot be expanded: it is shown whole."
     with stored(tmp_path) as talk:
@@ -144,10 +144,10 @@ def test_compact_and_undo_say_what_they_did_and_undo_goes_back_step_by_step(chat
     chat(*(f"read chapter_{number}.md" for number in range(6)), window=100_000, policy="balanced")
     out = answers(chat("/compact the ships", "/undo", "/undo", window=100_000))
     assert out[0].startswith("  ~ ")
-    assert "; /undo takes it back" in out[0]
+    assert "; /undo reverts it" in out[0]
     before, after = out[0].split(" edits, ")[-1].split(" edit, ")[-1].split(" tokens")[0].split(" -> ")
-    assert out[1] == f"Taken back: {after} -> {before} tokens."
-    assert out[2] == "There is nothing to take back: no edit changes what is shown."
+    assert out[1] == f"Undone: {after} -> {before} tokens."
+    assert out[2] == "There is nothing to undo: no edit changes the view."
     with stored(tmp_path) as talk:
         assert all(entry.span is None for entry in talk.view)
 
@@ -158,20 +158,20 @@ def test_what_is_changed_once_an_answer_is_there_is_told_too(chat, tmp_path):
     out = answers(chat(*["count to 200"] * 6, policy=policy))
     assert ["  ~ " in one for one in out] == [False] * 5 + [True]
     assert "\n  ~ checkpoint: 2 edits, " in out[5]
-    assert "written by digest; /undo takes it back" in out[5]
+    assert "written by digest; /undo reverts it" in out[5]
 
 
 def test_undo_takes_the_number_of_an_edit(chat):
     chat("read chapter_0.md", "/pin 1", "/pin 2")
     out = answers(chat("/undo 1", "/undo one", "/undo 99"))
-    assert out[0].startswith("Taken back: ")
+    assert out[0].startswith("Undone: ")
     assert out[1].startswith("/undo takes the number of an edit")
     assert "99" in out[2]
 
 
 def test_a_fork_goes_its_own_way_and_leaves_the_other_as_it_was(chat, tmp_path):
     out = answers(chat("hello", "/fork other", "count to 3", "/fork other", "/fork"))
-    assert out[1] == "This is other now, with all that was said; talk stays as it is."
+    assert out[1] == "You are now in other, a fork of talk with the same history. talk stays as it is."
     assert "other" in out[3]
     assert out[4] == "A fork needs a name, such as /fork another-try."
     with stored(tmp_path) as talk, stored(tmp_path, "other") as other:
@@ -181,28 +181,28 @@ def test_a_fork_goes_its_own_way_and_leaves_the_other_as_it_was(chat, tmp_path):
 def test_there_is_nothing_to_resume_in_a_fork_of_what_was_answered(chat):
     """The chat said that the model had not answered, and to say /resume again."""
     out = answers(chat("hello", "/fork other", "/resume"))
-    assert out[2] == "There is nothing to go on with: the last answer came to its end."
+    assert out[2] == "There is nothing to resume: the last answer is complete."
 
 
 def test_a_conversation_in_memory_goes_over_to_another_model_and_another_name(chat):
     out = answers(chat("remember: one", "/model demo", "/fork other", "/fork third", "/history", store="memory:"))
     assert out[4].splitlines()[0] == "   m1  user       remember: one"
-    assert out[3] == "This is third now, with all that was said; other stays as it is."
+    assert out[3] == "You are now in third, a fork of other with the same history. other stays as it is."
 
 
 def test_search_finds_what_is_not_shown_whole(chat):
     chat("read chapter_0.md", "read chapter_1.md", policy="keep-last-1")
     out = answers(chat("read chapter_2.md", "/search Chapter 0", "/search zebra", "/search", policy="keep-last-1"))
     assert out[1].startswith("   m3  read_file  turn 1  ")
-    assert out[2] == "In what is not shown whole nothing says 'zebra'."
-    assert out[3].startswith("What is to be looked for?")
+    assert out[2] == "No text that the view hides or shortens has 'zebra'."
+    assert out[3].startswith("/search needs words")
 
 
 def test_tools_tells_what_the_model_may_use_and_what_is_asked_for(chat):
     said = answers(chat("/tools", tools="shell"))[0]
     assert [line.split()[0] for line in said.splitlines()] == ["run_command", "expand"]
-    assert "you are asked first" in said
-    assert "you are asked first" not in answers(chat("/tools", tools="shell", yes=True))[0]
+    assert "asks you first" in said
+    assert "asks you first" not in answers(chat("/tools", tools="shell", yes=True))[0]
 
 
 def test_history_tells_what_was_said_shown_or_not(chat):
@@ -214,16 +214,16 @@ def test_history_tells_what_was_said_shown_or_not(chat):
         ["m3", "tool"],
         ["m4", "assistant"],
     ]
-    assert [line.endswith("not shown whole") for line in said[0].splitlines()].count(True) == 1
+    assert [line.endswith("not shown in full") for line in said[0].splitlines()].count(True) == 1
     assert len(said[1].splitlines()) == 2
-    assert said[2].startswith("/history takes how many messages")
+    assert said[2].startswith("/history takes the number of messages")
 
 
 def test_another_model_can_be_let_answer_and_one_that_there_is_not_changes_nothing(chat):
     out = answers(chat("/model", "/model nobody:x", "/model openai:what-is-this", "hello"))
-    assert out[0] == "demo. /model NAME takes another one, such as anthropic:claude-haiku-4-5."
+    assert out[0] == "demo. /model NAME switches to another one, such as anthropic:claude-haiku-4-5."
     assert out[1].startswith("Model 'nobody:x' is unknown")
-    assert out[2] == "How large is the window of openai:what-is-this? Say --window 128000 (tokens)."
+    assert out[2] == "The window of openai:what-is-this is not known. Name it, in tokens: --window 128000."
     assert out[3].startswith("Hello!")
 
 
@@ -239,20 +239,20 @@ def test_help_tells_of_every_command_and_quit_ends(chat):
     ("line", "said"),
     [
         ("/contxt", "There is no /contxt. Did you mean /context, /cost?"),
-        ("/zzz", "There is no /zzz. /help tells what there is; a line that begins with // is for the model."),
-        ("/", "There is no /. /help tells"),
-        ("/why", "Which message? Such as /why 12;"),
+        ("/zzz", "There is no /zzz. Type /help for the commands; a line that begins with // is for the model."),
+        ("/", "There is no /. Type /help"),
+        ("/why", "/why needs a message, such as /why 12."),
         ("/why 99", "Nothing here is called 'm99'."),
-        ("/expand one", "Which message?"),
+        ("/expand one", "/expand needs a message"),
         ("/pin 99", "Nothing here is called 'm99'."),
         ("/why 1.1.1", ""),
         ("/expand 1-99", "Nothing here is called"),
-        ("/history 0", "/history takes how many messages to show"),
+        ("/history 0", "/history takes the number of messages"),
         ("/undo 0", "/undo takes the number of an edit"),
         ("/fork talk", "There already is a conversation 'talk'."),
         ("/fork a\0b", "The name 'a\\x00b' holds a NUL"),
         ("/compact", "There is nothing to compact"),
-        ("/undo", "There is nothing to take back"),
+        ("/undo", "There is nothing to undo"),
     ],
 )
 def test_what_a_command_cannot_do_is_said_and_the_chat_goes_on(chat, line, said):
@@ -293,7 +293,7 @@ def test_with_yes_nothing_is_asked_for(chat, folder):
 
 def test_a_limit_ends_the_answer_and_the_next_line_goes_on(chat):
     out = chat("tour", "hello", **{"limit-turns": 3})
-    assert "  Stopped: it has called the model as often as it may. /resume goes on." in out
+    assert "  Stopped: the answer reached the limit of model calls. /resume continues it." in out
     assert "Hello!" in answers(out)[1]
 
 
@@ -335,7 +335,7 @@ def test_what_is_always_allowed_is_asked_for_once(chat, folder):
     out = chat("run touch one", "always", "run touch two", "/tools", tools="shell")
     assert out.count("allow it?") == 1
     assert (folder / "two").exists()
-    assert "you are asked first" not in out
+    assert "asks you first" not in out
 
 
 def test_what_is_asked_for_is_shown_whole_however_long_it_is(chat):
@@ -348,13 +348,13 @@ def test_without_a_name_a_new_conversation_is_begun(run, tmp_path, monkeypatch):
     for number in (1, 2):
         monkeypatch.setattr(sys, "stdin", io.StringIO("hello\n"))
         out = run("chat", "--model", "demo", "--store", store)[1]
-        assert out.startswith(f"chat-{number}, with demo, kept in {store}.")
+        assert out.startswith(f"chat-{number} with demo, stored in {store}.")
 
 
 def test_a_chat_that_says_nothing_takes_up_no_name(chat, run, tmp_path):
     store = f"sqlite:///{tmp_path}/c.db"
     out = chat("/context", "/model demo", "/fork other", "/resume", "/quit", store=store)
-    assert "This is other now" in out
+    assert "You are now in other" in out
     assert run("chat", "--list", "--store", store)[1] == f"{store}: 0 conversations\n"
     chat("/fork other", "hello", store=store)
     assert run("chat", "--list", "--store", store)[1].splitlines()[2].startswith("other  2 ")
@@ -373,8 +373,8 @@ def test_of_two_chats_that_are_begun_at_once_the_second_finds_another_name(run, 
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     monkeypatch.setattr(sys.stdin, "readline", lambda *_: next(said, ""), raising=False)
     out = run("chat", "--model", "demo", "--store", store)[1]
-    assert out.startswith(f"chat-1, with demo, kept in {store}.")
-    assert "This is chat-2: chat-1 was begun elsewhere." in out
+    assert out.startswith(f"chat-1 with demo, stored in {store}.")
+    assert "This conversation is chat-2: another process has created chat-1." in out
     with foveate.open_conversation("chat-1", store=store, window=16_000) as first:
         assert [row.message.text for row in first.history()] == ["I was quicker."]
 
@@ -385,7 +385,7 @@ def test_where_another_is_at_work_it_is_said_and_nothing_else_is(chat, tmp_path,
         yield
 
     monkeypatch.setattr(foveate.ChatAgent, "stream", stream)
-    assert "Somebody else is at work in talk. Say it again when that has ended." in chat("hello", "/quit", json=True)
+    assert "Another agent is running in talk. Try again when it has finished." in chat("hello", "/quit", json=True)
 
 
 def test_list_names_the_conversations_of_the_store(chat, run, tmp_path):
@@ -395,7 +395,7 @@ def test_list_names_the_conversations_of_the_store(chat, run, tmp_path):
     assert code == 0
     assert out.splitlines() == [
         f"sqlite:///{tmp_path}/data/foveate/chats.db: 3 conversations",
-        "name  messages  the last one",
+        "name  messages  newest message",
         "a     2         1 2 3.",
         "b     2         Hello! Try `what is in this folder`, or `tour`. `help` list…",
         "talk  2         Hello! Try `what is in this folder`, or `tour`. `help` list…",
@@ -411,9 +411,12 @@ def test_listing_makes_no_conversation(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"model": ""}, "Which model is to answer? Say --model anthropic:claude-haiku-4-5, or --model demo: no key."),
-        ({"model": "nobody"}, "Model 'nobody' is unknown."),
-        ({"model": "openai:what-is-this"}, "How large is the window of openai:what-is-this?"),
+        (
+            {"model": ""},
+            "A new conversation needs a model: --model anthropic:claude-haiku-4-5, or --model demo without a key.",
+        ),
+        ({"model": "nobody"}, "There is no model 'nobody'."),
+        ({"model": "openai:what-is-this"}, "The window of openai:what-is-this is not known."),
         ({"tools": "files,knives"}, "There are no tools knives. Known: files, search, shell and none."),
         ({"policy": "no-such"}, "no-such"),
         ({"store": "mysql://x"}, "There is no store 'mysql://x'."),
@@ -443,23 +446,23 @@ def test_what_settings_say_of_the_store_and_the_window_counts(run, tmp_path, mon
     monkeypatch.setenv("FOVEATE_WINDOW", "9000")
     code, out, _ = run("chat", "--model", "demo")
     assert code == 0
-    assert f"kept in sqlite:///{tmp_path}/mine.db." in out
+    assert f"stored in sqlite:///{tmp_path}/mine.db." in out
     assert " of 9,000 (" in out
 
 
 def test_an_answer_that_was_stopped_is_gone_on_with(chat):
     out = chat("tour", "/resume", "/history 3", **{"limit-turns": 3})
-    assert out.count("  Stopped: it has called the model as often as it may. /resume goes on.") == 2
-    assert out.count("A tour. First") == 1
+    assert out.count("  Stopped: the answer reached the limit of model calls. /resume continues it.") == 2
+    assert out.count("A tour, then.") == 1
     again = chat("/resume", "/resume")
-    assert "The last answer did not come to its end. /resume goes on with it." in again
+    assert "The last answer is not complete. Type /resume to continue it." in again
     assert "The tour is complete: 6 files" in answers(again)[0]
-    assert answers(again)[1] == "There is nothing to go on with: the last answer came to its end."
+    assert answers(again)[1] == "There is nothing to resume: the last answer is complete."
     assert answers(chat("/resume", name="new")) == [answers(again)[1]]
 
 
 def test_a_file_is_written_only_where_somebody_allows_it(folder, tmp_path):
-    assert {tool.name: tool.needs_approval for tool in opening.tools_named("files,search,shell", folder)} == {
+    assert {tool.name: tool.needs_approval for tool in opening.read_tools("files,search,shell", folder)} == {
         "list_files": False,
         "read_file": False,
         "write_file": True,

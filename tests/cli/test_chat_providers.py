@@ -60,5 +60,5 @@ def test_a_limit_of_money_ends_an_answer(talk, tmp_path):
     script = [call(f"c{number}", "list_files") for number in range(20)]
     code, out, _ = talk("openai", "gpt-4.1", script, "Go on for ever.", **{"limit-money": 0.004})
     assert code == 0, out
-    assert "Stopped: it has cost as much as it may." in out
+    assert "Stopped: the answer reached the limit of money." in out
     assert 1 < out.count("* list_files") < 20

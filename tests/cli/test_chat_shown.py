@@ -18,18 +18,18 @@ from foveate.agents.events import (
     ViewChanged,
 )
 from foveate.cli.chat.rendering import (
+    ChatEvent,
     Notice,
     Question,
-    Shown,
-    Told,
+    ScreenState,
     Waiting,
-    asked_for,
     bar,
+    call_summary,
     cost_table,
     kind_table,
-    shown,
+    render,
     status,
-    waits_for,
+    waiting_text,
 )
 from foveate.cli.chat.screen import Pipe
 from foveate.core.context import Context
@@ -39,19 +39,19 @@ from foveate.edits import Hide, Target
 from foveate.types import Totals
 
 
-def told(*events: Told) -> str:
+def told(*events: ChatEvent) -> str:
     """All that is shown of these events, without its styles."""
-    state, text = Shown(), ""
+    state, text = ScreenState(), ""
     for event in events:
-        state, pieces = shown(state, event)
+        state, pieces = render(state, event)
         text += "".join(piece.text for piece in pieces)
     return text
 
 
-def styles(*events: Told) -> list[tuple[str, str]]:
-    state, found = Shown(), []
+def styles(*events: ChatEvent) -> list[tuple[str, str]]:
+    state, found = ScreenState(), []
     for event in events:
-        state, pieces = shown(state, event)
+        state, pieces = render(state, event)
         found += [(piece.text, piece.style) for piece in pieces]
     return found
 
@@ -102,7 +102,7 @@ def test_a_whole_answer_with_its_calls_reads_like_this():
         "I look at it.\n"
         "  * read_file a.md start_line=3  104 tokens, 0.3 s\n"
         "  ! read_file a.md start_line=3  There is no file a.md.\n"
-        "  ~ fold, shrink: 3 edits, 8,400 -> 900 tokens, written by digest; /undo takes it back\n"
+        "  ~ fold, shrink: 3 edits, 8,400 -> 900 tokens, written by digest; /undo reverts it\n"
         "It has\n"
         "400 letters.\n"
         "  [##########..............] 6,500 of 16,000 (41%): results 4,000, system 1,000, tools 1,000"
@@ -126,16 +126,18 @@ def test_a_call_that_the_conversation_answers_itself_is_told_of():
 
 def test_what_is_waited_for_is_known_and_is_no_part_of_what_is_told():
     waited = [Waiting(), ToolCalled(READ), ToolAnswered(READ, ToolResult("c1"), 0.1), ViewChanged(RECEIPT)]
-    assert [waits_for(event) for event in waited] == ["...", "read_file a.md start_line=3 ...", "...", "..."]
-    assert [waits_for(event) for event in (TextDelta("a"), replied(assistant("a")), ended(), Notice("a"))] == [""] * 4
+    assert [waiting_text(event) for event in waited] == ["...", "read_file a.md start_line=3 ...", "...", "..."]
+    assert [waiting_text(event) for event in (TextDelta("a"), replied(assistant("a")), ended(), Notice("a"))] == [
+        ""
+    ] * 4
     assert told(Waiting(), ToolCalled(READ), Waiting()) == ""
 
 
 def test_a_limit_and_a_failure_say_what_they_are():
     assert told(ended("stopped", "turns")) == (
-        "  Stopped: it has called the model as often as it may. /resume goes on.\n"
+        "  Stopped: the answer reached the limit of model calls. /resume continues it.\n"
     )
-    assert told(TextDelta("Half"), ended("failed", "no answer")) == "Half\n  It did not get through: no answer\n"
+    assert told(TextDelta("Half"), ended("failed", "no answer")) == "Half\n  Failed: no answer\n"
 
 
 def test_what_an_undo_did_is_not_offered_to_be_undone():
@@ -155,7 +157,7 @@ def test_a_question_shows_every_argument_and_says_what_it_leaves_out():
     ask = Question(ToolCall("c", "write_file", '{"path":"a.md","content":"one\\ntwo"}'))
     assert told(ask) == "  ? write_file \n      path: a.md\n      content: one\n      two\n"
     long = told(Question(ToolCall("c", "run_command", '{"command":"' + "a" * 3_000 + "b" * 3_000 + '"}')))
-    assert "[... 2,000 characters are left out here ...]" in long
+    assert "[... 2,000 characters omitted ...]" in long
     assert (long.count("a" * 100), long.endswith("b" * 2_000 + "\n")) == (20, True)
 
 
@@ -173,7 +175,7 @@ def test_a_question_shows_every_argument_and_says_what_it_leaves_out():
     ],
 )
 def test_what_a_call_is_about_fits_on_a_line(arguments, said):
-    assert asked_for(ToolCall("c", "t", arguments)) == said
+    assert call_summary(ToolCall("c", "t", arguments)) == said
 
 
 def test_the_bar_has_a_mark_for_each_part_of_the_window():
@@ -206,7 +208,7 @@ def test_the_table_of_kinds_comes_to_the_window():
         ("tools", "1,000", "6%"),
         ("shrunk", "500", "3%"),
         ("all", "6,500", "41%"),
-        ("kept for the answer", "1,600", "10%"),
+        ("reserved for the answer", "1,600", "10%"),
         ("free", "7,900", "49%"),
         ("window", "16,000", ""),
     ]
@@ -230,7 +232,7 @@ NASTY = "\x1b]0;owned\x07\x1b[2J\r\x08\x9b31m\u202egnp.exe\ud83d\x7f"
     ids=lambda event: type(event).__name__,
 )
 def test_nothing_that_was_written_elsewhere_steers_the_terminal(event, capsys):
-    Pipe().tell(event)
+    Pipe().show(event)
     printed = capsys.readouterr().out
     assert [char for char in printed if ord(char) < 32 and char != "\n"] == []
     assert not set(printed) & {"\x7f", "\x9b", "\u202e", "\ud83d"}

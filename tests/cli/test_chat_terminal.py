@@ -159,7 +159,7 @@ def test_ctrl_c_stops_a_reply_and_the_conversation_goes_on(session, tmp_path):
     session.type("hello\n")
     session.until("Hello!")
     session.until("\n> ")
-    session.interrupt_until("Ctrl-D, or /quit, ends the chat.")
+    session.interrupt_until("To end the chat, press Ctrl-D or type /quit.")
     session.until("\n> ")
     session.type("/quit\n")
     assert session.end() == 0
@@ -202,7 +202,7 @@ def test_a_session_through_a_pipe_is_plain_text_and_is_taken_up_by_the_next(env,
     assert "\x1b" not in out
     code, out, err = piped(env, tmp_path, "what did I say about the port\n")
     assert (code, err) == (0, "")
-    assert "talk, with demo: 6 messages, 6 shown in " in out
+    assert "talk with demo: 6 messages, 6 in the view with " in out
     assert "\n\n> what did I say about the port\nYou said: remember: the port is 8080\n" in out
 
 
@@ -233,7 +233,7 @@ def test_ctrl_c_ends_a_script_and_leaves_a_conversation_that_goes_on(env, tmp_pa
     until(lambda: has_ended(int(begun.read_text())))  # One that was just killed may take a moment.
     code, out_again, err_again = piped(env, tmp_path, "hello\n")
     assert (code, err_again) == (0, "")
-    assert "/resume goes on with it." in out_again
+    assert "Type /resume to continue it." in out_again
     assert "\nHello!" in out_again
 
 

@@ -58,16 +58,19 @@ def test_a_name_of_a_file_cannot_steer_the_terminal(run, command, tmp_path):
         (["replay", "x", "--window", "many"], "--window"),
         (["replay", "x", "--colour"], "--colour"),
         (["replay", "x", "--provider", "acme"], "acme"),
-        (["repair", "x"], "--provider"),
-        (["check"], "FILE requires an argument"),
-        (["check", "x", "y"], "There is no place for 'y'"),
+        (["repair", "x"], "foveate repair needs --provider."),
+        (["repair", "x", "-o"], "-o needs a value."),
+        (["db", "binding", "set", "x"], "foveate db binding set needs ACTION."),
+        (["check"], "foveate check needs FILE."),
+        (["check", "x", "y"], "foveate check takes no further argument 'y'."),
     ],
 )
 def test_wrong_usage_is_named(run, arguments, said):
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
     assert said in err
-    assert "foveate --help" in err
+    command = arguments[:3] if arguments[0] == "db" else arguments[:1]
+    assert err.endswith(f"\nSee: foveate {' '.join(command)} --help\n")
 
 
 @pytest.mark.parametrize(

@@ -71,9 +71,9 @@ def test_each_violation_is_named_with_its_message_its_line_and_what_mends_it(run
     assert (code, facts["legal"]) == (1, False)
     places = [(one["message"], one["rule"]) for one in facts["findings"]]
     assert places == found
-    assert all(one["line"] == one["message"] and one["mend"] and one["says"] for one in facts["findings"])
+    assert all(one["line"] == one["message"] and one["repair"] and one["problem"] for one in facts["findings"])
     text = run("check", path, "--provider", provider)[1]
-    assert f"Not legal for {provider} as recorded: {len(places)} things would be refused." in text
+    assert f"Not legal for {provider} as recorded: {len(places)} problems." in text
     assert "  message 4 (line 4): " in text
     assert "      foveate repair " in text
 

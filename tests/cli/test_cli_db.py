@@ -94,10 +94,10 @@ def test_help_is_plain_and_ends_well(run, command):
 
 def test_an_empty_catalog_says_so(db, here):
     SqliteStore("chat.db").close()
-    assert db("action", "list") == "There is no action.\n"
+    assert db("action", "list") == "There are no actions.\n"
     assert db("binding", "list") == "No agent has an action.\n"
     assert db("binding", "list", "--agent", "me") == "me has no action.\n"
-    assert db("prompt", "list") == "There is no prompt; those that come with foveate are used.\n"
+    assert db("prompt", "list") == "There are no prompts. foveate uses its own.\n"
     assert db("action", "list", "--json") == ""
 
 
@@ -112,14 +112,14 @@ def test_an_action_is_set_changed_listed_and_dropped(db, spoken):
     assert told.splitlines() == [
         "search  Looks.",
         'Parameters: {"type": "object"}',
-        "Its results are summed up with the usual prompt.",
+        "Prompt for summaries of its results: the default",
     ]
     assert kept()[0] == [Action("search", "Looks.", '{"type": "object"}')]
     db("action", "set", "search", "--parameters", "")
     assert [json.loads(line) for line in db("action", "list", "--json").splitlines()] == [
         {"name": "search", "description": "Looks.", "parameters": "", "default_compact_prompt": ""}
     ]
-    assert db("action", "drop", "search") == "search is dropped.\n"
+    assert db("action", "drop", "search") == "search is deleted.\n"
     assert kept()[0] == []
 
 
@@ -141,7 +141,7 @@ def test_a_binding_changes_only_in_what_is_named(db, shop):
         )
     ]
     assert [line.removeprefix("support/search: results ") for line in told] == [
-        "stay, since the mode is none.\n",
+        "stay, because the mode is none.\n",
         "are removed after 3 calls.\n",
         "are cut to 500 characters after 3 calls.\n",
         "are cut to 80 characters after 3 calls.\n",
@@ -149,8 +149,8 @@ def test_a_binding_changes_only_in_what_is_named(db, shop):
         'become a summary of about 80 characters by the prompt "Short" after 1 call.\n',
         'become a summary by the prompt "Short" after 1 call.\n',
         "are cut to 500 characters after 1 call.\n",
-        "are removed before any call has seen them.\n",
-        "stay, since no turns are said after which to remove them.\n",
+        "are removed before any call sees them.\n",
+        "stay, because --turns does not say when to remove them.\n",
         "stay.\n",
     ]
     assert kept()[1] == [Binding("support", "search")]
@@ -166,7 +166,7 @@ def test_bindings_are_listed_for_an_agent_or_for_all(db, shop):
     ]
     (row,) = [json.loads(line) for line in db("binding", "list", "--agent", "writer", "--json").splitlines()]
     assert row == structs.asdict(Binding("writer", "search", 2, "remove"))
-    assert db("binding", "drop", "writer", "search") == "writer/search is dropped.\n"
+    assert db("binding", "drop", "writer", "search") == "writer/search is deleted.\n"
     assert db("action", "list").splitlines()[1].split()[:2] == ["search", "support"]
 
 
@@ -181,7 +181,7 @@ def test_bindings_are_listed_for_an_agent_or_for_all(db, shop):
         ),
         ("binding set support search --mode compact --compact-length 0", "compact_length of the binding"),
         ("binding set support search --turns -1", "is -1; allowed: a whole number of 0 or more"),
-        ("binding set support search --turns soon", "--turns takes a whole number or 'never', not 'soon'."),
+        ("binding set support search --turns soon", "--turns must be a whole number or 'never', not 'soon'."),
         ("binding set support search --mode Compact", 'Invalid value "Compact"'),
         (
             "binding set support search --mode compact --compact-mode summary --prompt no",
@@ -200,9 +200,10 @@ def test_bindings_are_listed_for_an_agent_or_for_all(db, shop):
         ("prompt show Other", "There is no prompt 'Other'."),
         ("prompt drop Other", "There is no prompt 'Other'."),
         ("run list nobody", "There is no conversation 'nobody'"),
-        ("action list --store memory:", "Nothing lies in memory: when a command begins."),
+        ("action list --store memory:", "The store memory: is empty when a command starts."),
         ("action list --store sqlite:///other.db", "There is no database other.db."),
-        ("action list --store chat.db", "There is no store 'chat.db'"),
+        ("action list --store other.db", "There is no database other.db."),
+        ("action list --store mysql://x", "There is no store 'mysql://x'"),
         ("action set a --prompt no --store sqlite:///new.db", "There is no prompt yet"),
     ],
 )
@@ -221,7 +222,7 @@ def test_a_prompt_is_set_shown_described_and_dropped(db, spoken, here):
     db("prompt", "set", "Compact Agent Message", "new.md")
     assert kept()[2] == [Prompt("Compact Agent Message", "{{ text }}\n", "of the house")]
     assert db("prompt", "show", "Compact Agent Message") == "{{ text }}\n"
-    assert db("prompt", "list").splitlines()[1].split("  ")[:2] == ["Compact Agent Message", "where none is named"]
+    assert db("prompt", "list").splitlines()[1].split("  ")[:2] == ["Compact Agent Message", "by default"]
     assert json.loads(db("prompt", "show", "Compact Agent Message", "--json"))["text"] == "{{ text }}\n"
     db("prompt", "drop", "Compact Agent Message")
     assert kept()[2] == []
@@ -229,7 +230,7 @@ def test_a_prompt_is_set_shown_described_and_dropped(db, spoken, here):
 
 def test_a_text_that_is_none_is_refused(refused, spoken):
     spoken(b"\xff {{ text }}")
-    assert refused("prompt", "set", "x", "-").startswith("standard input is no text in UTF-8")
+    assert refused("prompt", "set", "x", "-").startswith("Standard input is not text in UTF-8")
 
 
 def test_each_tenant_has_a_catalog_of_its_own(db, shop):
@@ -246,7 +247,7 @@ def test_each_tenant_has_a_catalog_of_its_own(db, shop):
 def test_runs_are_listed(db, chat):
     rows = [" ".join(line.split()) for line in db("run", "list", "support-456").splitlines() if line]
     assert rows == [
-        "run agent state task begun (UTC) took tokens cost calls",
+        "run agent state task started (UTC) took tokens cost calls",
         "7f3a support stopped Where is it? 2026-11-22 09:00:00 4.2 s 2,000 + 140 $0.0127 2",
         "7f9 support running More? More? More? More? More? More? Mor… 2026-11-22 09:00:05 - - - 0",
     ]
@@ -264,7 +265,7 @@ def test_runs_are_listed(db, chat):
 def test_a_run_is_shown_in_short_with_its_steps(db, chat):
     assert db("run", "show", "support-456", "7f3").splitlines() == [
         "run 7f3a  support in support-456",
-        "stopped (turns), begun 2026-11-22 09:00:00 UTC, took 4.2 s, 2 model calls, 2,000 + 140 tokens, cost $0.0127",
+        "stopped (turns), started 2026-11-22 09:00:00 UTC, took 4.2 s, 2 model calls, 2,000 + 140 tokens, cost $0.0127",
         "Started by step p/3.",
         "  task: Where is it?",
         "  result: In Hamburg.",
@@ -301,8 +302,8 @@ def test_all_of_a_run_is_shown_where_it_is_asked_for(db, chat):
 
 def test_a_run_that_goes_on_says_what_is_known(db, chat):
     lines = db("run", "show", "support-456", "7f9").splitlines()
-    assert lines[1] == "running, begun 2026-11-22 09:00:05 UTC, 0 model calls"
-    assert lines[-1] == "It has no steps."
+    assert lines[1] == "running, started 2026-11-22 09:00:05 UTC, 0 model calls"
+    assert lines[-1] == "This run has no steps."
 
 
 def test_a_whole_id_counts_though_another_begins_with_it(db, chat):
@@ -318,18 +319,18 @@ def test_a_step_of_a_sub_agent_leads_to_its_own_conversation(db, chat):
             store.put_step(head, AgentRunStep("7f3a", number, "sub-agent", "reader", output="read"))
         store.open("", "support-456/7f3a/5")
     lines = db("run", "show", "support-456", "7f3a").splitlines()
-    assert [line for line in lines if "its own steps" in line] == [
-        "  its own steps: foveate db run list support-456/7f3a/5"
+    assert [line for line in lines if "steps of the sub-agent" in line] == [
+        "  steps of the sub-agent: foveate db run list support-456/7f3a/5"
     ]
-    assert db("run", "list", "support-456/7f3a/5") == "No agent ran in support-456/7f3a/5.\n"
+    assert db("run", "list", "support-456/7f3a/5") == "No agent has run in support-456/7f3a/5.\n"
 
 
 @pytest.mark.parametrize(
     ("id", "answer"),
     [
         ("7f", "2 runs of 'support-456' begin with '7f': 7f3a, 7f9."),
-        ("zz", "There is no run 'zz' in 'support-456'; see: foveate db run list support-456"),
-        ("", "There is no run '' in 'support-456'; see: foveate db run list support-456"),
+        ("zz", "There is no run 'zz' in 'support-456'. List them: foveate db run list support-456"),
+        ("", "There is no run '' in 'support-456'. List them: foveate db run list support-456"),
     ],
 )
 def test_a_run_that_is_not_told_apart_is_refused(refused, chat, id, answer):
@@ -339,4 +340,4 @@ def test_a_run_that_is_not_told_apart_is_refused(refused, chat, id, answer):
 def test_a_conversation_without_runs_says_so(db, chat):
     with SqliteStore("chat.db") as store:
         store.open("", "quiet")
-    assert db("run", "list", "quiet") == "No agent ran in quiet.\n"
+    assert db("run", "list", "quiet") == "No agent has run in quiet.\n"

@@ -69,21 +69,24 @@ def gone(name: str, tenant: str = "") -> list[int]:
 
 def test_it_tells_what_is_over_its_age_and_erases_nothing(age):
     told = age("--older", "tool results=1 turn").splitlines()
-    assert told[0].split() == ["over", "its", "age", "messages", "bytes"]
+    assert told[0].split() == ["older", "than", "its", "age", "messages", "bytes"]
     assert told[1].split()[:3] == ["tool", "results", "8"]
-    assert told[3:] == ["Waiting: 2 shown.", "Of 2 conversations. Say --yes to erase them, for good."]
+    assert told[3:] == [
+        "Waiting: 2 shown.",
+        "In 2 conversations. Repeat the command with --yes to erase them permanently.",
+    ]
     assert (gone("one"), gone("two")) == ([], [])
 
 
 def test_with_yes_it_erases_and_says_so(age, run):
     told = age("--older", "tool results=1 turn", "--who", "cron", "--yes").splitlines()
-    assert told[-1] == "8 messages erased, of 2 conversations. Now vacuum: foveate db vacuum"
+    assert told[-1] == "8 messages erased in 2 conversations. Now run: foveate db vacuum"
     assert (gone("one"), gone("two"), gone("theirs", "zeta")) == ([3, 5, 7, 9], [3, 5, 7, 9], [])
     code, out, _ = run("db", "verify", "--erased")
     assert (code, out.splitlines()[0], "all is well" in out) == (0, "8 messages erased.", True)
     with SqliteStore("chat.db") as store:
         assert [(one.who, one.reason) for one in store.erasures(store.open("", "one"))] == [("cron", "age")]
-    assert age("--older", "tool results=1 turn", "--yes").splitlines()[-1] == "Nothing goes, of 2 conversations."
+    assert age("--older", "tool results=1 turn", "--yes").splitlines()[-1] == "Nothing to erase in 2 conversations."
 
 
 def test_one_conversation_one_tool_and_several_ages(age):
@@ -98,7 +101,7 @@ def test_a_name_that_there_is_not_is_told_before_anything_is_erased(age, refused
 
 def test_a_tenant_without_conversations_is_told(age):
     assert age("--older", "all=3 turns", "--tenant", "nobody").splitlines()[-1] == (
-        "There are no conversations of this tenant: foveate db tenants tells whose there are."
+        "This tenant has no conversations. foveate db tenants lists the tenants."
     )
 
 
@@ -122,7 +125,7 @@ def test_ages_are_read_from_the_file_of_settings(age, here):
 
 
 def test_what_cannot_be_is_refused(refused, here):
-    assert refused().startswith('Older than what? Say --older "tool results=90 days"')
+    assert refused().startswith('Retention needs rules. Name one, such as --older "tool results=90 days"')
     assert "is not valid" in refused("--older", "tool results")
     assert "Unknown kind 'tool_result'" in refused("--older", "tool result=9 days")
     assert "Write 90 days" in refused("--older", "all=soon")

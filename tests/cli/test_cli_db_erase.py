@@ -38,10 +38,10 @@ def said(name: str, tenant: str = "") -> list[bool]:
 
 def test_a_message_is_erased_proven_and_vacuumed(db, here):
     told = db("erase", "one", "m2", "--reason", "asked for", "--who", "ann", "--yes")
-    assert told == "1 message erased, with 1 run that told of them. Now vacuum: foveate db vacuum\n"
+    assert told == "1 message erased, and 1 run derived from them. Now run: foveate db vacuum\n"
     assert (said("one"), said("two"), said("theirs", "zeta")) == ([True, False, True], [True, False], [True])
     assert db("verify", "--erased") == "2 messages erased.\n3 conversations of 2 tenants verified: all is well.\n"
-    assert db("vacuum") == "Vacuumed.\n"
+    assert db("vacuum") == "The database is vacuumed.\n"
     with SqliteStore("chat.db") as store:
         (done,) = store.erasures(store.open("", "two"))
         assert (done.who, done.reason, done.handles, done.time > 0) == ("ann", "asked for", "m2", True)
@@ -50,24 +50,29 @@ def test_a_message_is_erased_proven_and_vacuumed(db, here):
 
 def test_nothing_is_erased_unless_one_says_yes(refused):
     assert refused("erase", "one", "m2-m3") == (
-        "2 of the 3 messages of one would be erased, for good. Say --yes to do it."
+        "2 of the 3 messages of one would be erased permanently. Repeat the command with --yes to erase them."
     )
-    assert refused("erase", "one") == "3 of the 3 messages of one would be erased, for good. Say --yes to do it."
+    assert (
+        refused("erase", "one")
+        == "3 of the 3 messages of one would be erased permanently. Repeat the command with --yes to erase them."
+    )
     assert refused("erase", "--everything") == (
-        "All messages of 2 conversations would be erased, for good. Say --yes to do it."
+        "All messages of 2 conversations would be erased permanently. Repeat the command with --yes to erase them."
     )
     assert said("one") == [True] * 3
 
 
 def test_a_message_that_is_named_twice_counts_once(refused):
     told = refused("erase", "one", "m1-m2", "m2", "m1")
-    assert told == "2 of the 3 messages of one would be erased, for good. Say --yes to do it."
+    assert (
+        told == "2 of the 3 messages of one would be erased permanently. Repeat the command with --yes to erase them."
+    )
 
 
 @pytest.mark.parametrize("yes", [(), ("--yes",)])
 def test_a_tenant_that_there_is_not_is_not_called_erased(refused, yes):
     told = refused("erase", "--everything", "--tenant", "zetta", *yes)
-    assert told == "There are no conversations of this tenant: foveate db tenants tells whose there are."
+    assert told == "This tenant has no conversations. foveate db tenants lists the tenants."
 
 
 def test_a_conversation_and_a_tenant_are_erased_whole(db):
@@ -83,10 +88,10 @@ def test_a_conversation_and_a_tenant_are_erased_whole(db):
 
 def test_what_cannot_be_erased_is_refused_before_anything_is(refused):
     assert "has messages m1 to m3" in refused("erase", "one", "m1", "m4", "--yes")
-    assert "erased as a whole: m1" in refused("erase", "one", "m2", "m1.1", "--yes")
+    assert "only whole messages can be erased: m1." in refused("erase", "one", "m2", "m1.1", "--yes")
     assert "A handle looks like" in refused("erase", "one", "second", "--yes")
     assert "nobody" in refused("erase", "nobody", "--yes")
-    assert refused("erase", "--yes").startswith("Name a conversation to erase, or say --everything")
+    assert refused("erase", "--yes").startswith("Name a conversation to erase, or use --everything")
     assert refused("erase", "one", "--everything", "--yes").startswith("Name a conversation to erase")
     assert said("one") == [True] * 3
 

@@ -45,7 +45,7 @@ def test_conversations_go_from_database_to_database(db, here):
     assert db("export", "all.jsonl.gz", "--catalog") == "all.jsonl.gz: 2 conversations, 3 messages.\n"
     new = ("--store", "sqlite:///new.db")
     assert db("import", "all.jsonl.gz", *new) == "2 new conversations, 3 messages written.\n"
-    again = "0 new conversations, 0 messages written. 2 conversations had been there.\n"
+    again = "0 new conversations, 0 messages written. 2 conversations existed already.\n"
     assert db("import", "all.jsonl.gz", *new) == again
     assert db("export", "again.jsonl.gz", "--catalog", *new) == "again.jsonl.gz: 2 conversations, 3 messages.\n"
     assert Path("again.jsonl.gz").read_bytes() == Path("all.jsonl.gz").read_bytes()
@@ -78,7 +78,7 @@ def test_a_conflict_is_refused_or_gets_another_name(db, refused, here):
         "imported. Import it under another name (--on-conflict rename), or into another store."
     )
     assert db("import", "one.jsonl", "--on-conflict", "rename", *new) == (
-        "2 new conversations, 3 messages written.\none is called one~imported here.\ntwo is called two~imported here.\n"
+        "2 new conversations, 3 messages written.\none is imported as one~imported.\ntwo is imported as two~imported.\n"
     )
 
 
@@ -117,14 +117,14 @@ def test_what_settings_say_of_a_tenant_holds_for_the_whole_too(db, monkeypatch):
 
 
 def test_whose_conversations_there_are_is_told(db, refused):
-    assert db("tenants") == "tenant    conversations\n(nobody)              2\nzeta                  1\n\n"
+    assert db("tenants") == "tenant   conversations\n(empty)              2\nzeta                 1\n\n"
     assert db("tenants", "--json").splitlines() == [
         '{"tenant":"","conversations":2}',
         '{"tenant":"zeta","conversations":1}',
     ]
     assert refused("tenants", "--store", "sqlite:///none.db") == "There is no database none.db."
     SqliteStore("new.db").close()
-    assert db("tenants", "--store", "sqlite:///new.db") == "There is no conversation.\n"
+    assert db("tenants", "--store", "sqlite:///new.db") == "There are no conversations.\n"
     assert db("verify", "--store", "sqlite:///new.db") == "0 conversations verified: all is well.\n"
 
 
@@ -145,7 +145,7 @@ def test_what_belongs_to_no_conversation_is_told(db, here):
 
 
 def test_a_tenant_that_there_is_not_is_told_instead_of_being_all_well(refused):
-    told = "There are no conversations of this tenant: foveate db tenants tells whose there are."
+    told = "This tenant has no conversations. foveate db tenants lists the tenants."
     assert refused("verify", "--tenant", "zetta") == told
     assert refused("verify", "--tenant", "zetta", "--json") == told
 
@@ -171,16 +171,16 @@ def test_a_folder_takes_neither_copy_nor_archive(refused, command):
 
 
 def test_what_an_import_left_is_told_and_taken_away(db, here):
-    assert db("unfinished") == "Nothing is unfinished.\n"
+    assert db("unfinished") == "There are no unfinished imports.\n"
     with SqliteStore("chat.db") as store:
         head = store.open("zeta", "~importing ab-1")
         store.append(head, chain([user("a")], head))
     told = "zeta/~importing ab-1: 1 conversation, 1 message\n"
     assert db("unfinished") == told
-    assert db("unfinished", "--tenant", "") == "Nothing is unfinished.\n"
+    assert db("unfinished", "--tenant", "") == "There are no unfinished imports.\n"
     assert json.loads(db("unfinished", "--json")) == {"tenant": "zeta", "names": ["~importing ab-1"], "messages": 1}
-    assert db("unfinished", "--drop") == told + "Taken away. Now vacuum: foveate db vacuum\n"
-    assert db("unfinished", "--drop") == "Nothing is unfinished.\n"
+    assert db("unfinished", "--drop") == told + "Deleted. Now run: foveate db vacuum\n"
+    assert db("unfinished", "--drop") == "There are no unfinished imports.\n"
     assert db("verify") == "3 conversations of 2 tenants verified: all is well.\n"
 
 
@@ -256,7 +256,7 @@ def test_a_verification_with_heads_finds_what_one_without_finds(db, here, damage
 
 @pytest.mark.parametrize("command", [("verify",), ("head",), ("export", "a.jsonl")])
 def test_a_database_in_the_place_of_a_name_is_told_and_its_password_is_not(refused, command):
-    told = "{0} is no conversation. A database is named by --store {0}"
+    told = "{0} is not a conversation. Name a database with --store {0}"
     assert refused(*command, "sqlite:///chat.db") == told.format("sqlite:///chat.db")
     found = refused(*command, "postgresql://ann:secret@db.example/chats")
     assert found == told.format("postgresql://ann:***@db.example/chats")
@@ -271,11 +271,11 @@ def test_an_import_that_stops_keeps_what_it_wrote(db, run, here, monkeypatch):
     monkeypatch.setattr(SqliteStore, "rename", stopping(SqliteStore.rename, at=2))
     code, out, err = run("db", "import", "all.jsonl", "--store", "sqlite:///new.db")
     assert (code, out, err) == (130, "", "Stopped.\n")
-    assert db("tenants", "--store", "sqlite:///new.db") == "tenant    conversations\n(nobody)              3\n\n"
+    assert db("tenants", "--store", "sqlite:///new.db") == "tenant   conversations\n(empty)              3\n\n"
     monkeypatch.undo()
     monkeypatch.chdir(here)
     again = db("import", "all.jsonl", "--store", "sqlite:///new.db")
-    assert again == "1 new conversation, 0 messages written. 2 conversations had been there.\n"
+    assert again == "1 new conversation, 0 messages written. 2 conversations existed already.\n"
 
 
 @pytest.mark.parametrize("error", [ConflictError])
@@ -289,7 +289,7 @@ def test_two_imports_of_one_file_at_once_are_told_in_words_of_theirs(db, run, mo
     monkeypatch.setattr(SqliteStore, "rename", beaten)
     code, out, err = run("db", "import", "all.jsonl", "--store", "sqlite:///new.db")
     assert (code, out) == (2, "")
-    assert err.startswith("foveate: Somebody else imports the same file at this moment, or wrote to what is being")
+    assert err.startswith("foveate: Another process imports the same file, or wrote to the conversations being")
 
 
 def stopping(method, at):
@@ -306,7 +306,7 @@ def stopping(method, at):
 
 
 def test_what_is_no_head_is_refused(refused, here):
-    assert refused("verify", "--head", "chat.db").startswith("chat.db is no text in UTF-8")
+    assert refused("verify", "--head", "chat.db").startswith("chat.db is not text in UTF-8")
     assert refused("verify", "--head", "{}").startswith("Line 1 is no head")
     assert refused("head", "nobody") == "There is no conversation 'nobody' in chat.db."
     assert refused("verify", "nobody") == "There is no conversation 'nobody' in chat.db."
@@ -320,19 +320,19 @@ def test_the_schema_is_told_and_brought_up_to_date(db, refused, here):
     old = ("--store", "sqlite:///old.db")
     missing = [migration.name for migration in migrations()[1:]]
     first = "sqlite:///old.db has schema 1 (0001_conversations).\n"
-    assert db("current", *old) == first + "".join(f"An upgrade would run: {name}\n" for name in missing)
+    assert db("current", *old) == first + "".join(f"Needed upgrade: {name}\n" for name in missing)
     assert db("current", *old).startswith(first)
     newest = f"sqlite:///old.db has schema {NEWEST.version} ({NEWEST.name}).\n"
-    assert db("upgrade", *old) == newest + "".join(f"An upgrade ran: {name}\n" for name in missing)
-    assert db("upgrade", *old) == db("current", *old) == newest + "Nothing is to be done.\n"
+    assert db("upgrade", *old) == newest + "".join(f"Upgraded: {name}\n" for name in missing)
+    assert db("upgrade", *old) == db("current", *old) == newest + "The schema is up to date.\n"
     assert refused("current", "--store", "sqlite:///none.db") == "There is no database none.db."
 
 
 def test_the_schema_of_postgres_is_told_before_there_is_one(db, postgres_url):
     at = ("--store", postgres_url)
-    assert "has no schema yet.\nAn upgrade would run: 0001_conversations\n" in db("current", *at)
-    assert f"has schema {NEWEST.version} ({NEWEST.name}).\nAn upgrade ran: 0001" in db("upgrade", *at)
-    assert db("current", *at).endswith("Nothing is to be done.\n")
+    assert "has no schema yet.\nNeeded upgrade: 0001_conversations\n" in db("current", *at)
+    assert f"has schema {NEWEST.version} ({NEWEST.name}).\nUpgraded: 0001" in db("upgrade", *at)
+    assert db("current", *at).endswith("The schema is up to date.\n")
 
 
 def test_a_database_of_a_newer_foveate_is_told(refused, here):

@@ -25,8 +25,8 @@ def test_without_a_schema_and_a_number_citus_chooses(run) -> None:
 @pytest.mark.parametrize(
     ("store", "count", "says"),
     [
-        ("sqlite:///chat.db", "8", "Only tables of a PostgreSQL database can be spread"),
-        ("postgresql://nowhere.example/chats", "0", "--count is a number of shards, 1 to 32,000, not 0."),
+        ("sqlite:///chat.db", "8", "Only PostgreSQL tables can be distributed"),
+        ("postgresql://nowhere.example/chats", "0", "--count must be a number of shards from 1 to 32,000, not 0."),
         ("postgresql://ann:se#cret@nowhere.example/chats", "8", "cannot be read"),
     ],
 )

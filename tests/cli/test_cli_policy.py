@@ -48,7 +48,7 @@ def test_values_are_shown_with_their_sources(run, here, monkeypatch):
     assert lines == [
         "policy mine.toml Mine.",
         "",
-        "setting value where it comes from",
+        "setting value source",
         'policy "mine.toml" foveate.toml, line 1: policy',
         "floor true default",
         'store "memory:" default',
@@ -74,11 +74,11 @@ def test_what_is_said_without_effect_is_shown_apart(run, here, monkeypatch):
     monkeypatch.setenv("FOVEATE_PRUNE_PROTECT", "5")
     out = run("policy", "show", "keep-last-3")[1]
     assert [" ".join(line.split()) for line in out.splitlines()][-4:-1] == [
-        "without effect here value where it comes from",
+        "without effect value source",
         "recap.batch_size 2 foveate.toml, line 2: recap.batch_size",
         "prune.protect 5 environment FOVEATE_PRUNE_PROTECT",
     ]
-    assert "Nothing runs by itself." in run("policy", "show", "off")[1]
+    assert "No policy runs." in run("policy", "show", "off")[1]
 
 
 def test_the_same_as_json(run):

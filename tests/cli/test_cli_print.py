@@ -8,7 +8,7 @@ import sys
 
 from foveate import Media, Message, Opaque, Reasoning, Text, ToolCall, ToolResult, tool_result
 from foveate.cli import output
-from foveate.cli.text import beginning, printable, said, shortened
+from foveate.cli.text import beginning, message_text, printable, shortened
 
 
 class Terminal(io.StringIO):
@@ -40,16 +40,16 @@ def test_a_table_wider_than_the_terminal_continues_below_itself(monkeypatch):
 
 
 def test_progress_is_shown_to_a_terminal_and_to_nobody_else(monkeypatch):
-    with output.progress("Replaying", 5) as tell:
-        assert tell is None
+    with output.progress("Replaying", 5) as update:
+        assert update is None
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("TERM", "xterm")
-    with output.progress("Replaying", 1) as tell:
-        assert tell is None
-    with output.progress("Replaying", 5) as tell:
-        assert tell is not None
-        tell(3, 5, "a[b].jsonl")
+    with output.progress("Replaying", 1) as update:
+        assert update is None
+    with output.progress("Replaying", 5) as update:
+        assert update is not None
+        update(3, 5, "a[b].jsonl")
     assert "Replaying" in terminal.getvalue()
     assert "3/5" in terminal.getvalue()
 
@@ -67,7 +67,7 @@ def test_every_kind_of_part_is_told():
             Opaque("anthropic", "server_tool_use", "{}"),
         ),
     )
-    assert said(message).split("\n") == [
+    assert message_text(message).split("\n") == [
         "(thought) Hm.",
         "(thought, encrypted)",
         "Here:",
@@ -76,8 +76,8 @@ def test_every_kind_of_part_is_told():
         "[image/png https://example.org/a.png]",
         "[server_tool_use of anthropic] {}",
     ]
-    assert said(tool_result("c1", "no such file", state="error")) == "(error)\nno such file"
-    assert said(Message("tool", (ToolResult("c1"),))) == ""
+    assert message_text(tool_result("c1", "no such file", state="error")) == "(error)\nno such file"
+    assert message_text(Message("tool", (ToolResult("c1"),))) == ""
 
 
 def test_long_texts_show_their_ends():

@@ -72,7 +72,7 @@ def test_reasoning_that_the_provider_would_not_take_is_told_as_text(run, tmp_pat
     copy = tmp_path / "copy.jsonl"
     code, out, _ = run("repair", source, "--provider", "openai", "-o", copy)
     assert code == 0
-    assert "m2: reasoning or a block that openai would not take is told as text" in out
+    assert "m2: openai does not accept this reasoning or block; it becomes text" in out
     assert "The key is under the mat." in json.dumps(body_in(copy, "openai"))
 
 

@@ -212,7 +212,7 @@ def test_damaged_lines_are_skipped_and_counted_where_asked(run, recording):
 def test_a_folder_that_takes_no_file_is_named_before_anything_is_replayed(run, recording, tmp_path, monkeypatch):
     monkeypatch.setattr("foveate.cli.files.os.access", lambda path, mode: False)
     report = tmp_path / "report.html"
-    said = f"foveate: {report} cannot be written: nothing may be written to its folder.\n"
+    said = f"foveate: {report} cannot be written: you may not write to its folder.\n"
     assert run("replay", recording, "--html", report, "--policy", "prune") == (2, "", said)
 
 

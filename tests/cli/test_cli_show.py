@@ -59,7 +59,7 @@ def test_what_a_policy_shrank_says_who_did_it_and_how_large_it_was(run, recordin
     assert block[0].endswith("· 954 as appended")
     assert block[1].startswith("    Edit 1, turn 3: ")
     assert 'expand("m4")' in "\n".join(block)
-    assert "6 entries shaped by edits, 0 mended for the provider." in out.splitlines()[-1]
+    assert "Edits changed 6 entries; 0 changed for the provider." in out.splitlines()[-1]
 
 
 def test_what_was_mended_says_why(run, tmp_path):
@@ -70,14 +70,17 @@ def test_what_was_mended_says_why(run, tmp_path):
     out = run("show", path)[1]
     assert "m2  user · note · " in out
     assert "    Changed for its provider: " in out
-    assert "1 mended for the provider" in out
+    assert "1 changed for the provider" in out
 
 
 def test_a_turn_that_there_was_not_is_refused(run, recording):
     for turn in (0, 10):
         code, out, err = run("show", recording, "--turn", turn)
         assert (code, out) == (2, "")
-        assert "has 8 model calls; 9 would be the next one." in err
+        assert (
+            err
+            == f"foveate: There is no turn {turn}: fix-login.jsonl under {DEFAULT_PRESET} has 8 model calls. Name one of 1 to 9; 9 is the next call.\n"
+        )
 
 
 def test_a_database_lists_its_conversations_and_shows_one(run, tmp_path):

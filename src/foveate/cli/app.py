@@ -1,7 +1,7 @@
-"""The command `foveate`: which commands there are, and how a run ends.
+"""The command `foveate`: its commands, error messages and exit codes.
 
-Exit codes: 0 all is well; 1 what was looked at is not (an illegal view, an illegal transcript); 2 what was given cannot
-be used, and nothing was written; 130 stopped by the keyboard. Each command is a file beside this one.
+Exit codes: 0 success; 1 the command found a problem, such as an illegal view; 2 wrong input, nothing was written; 130
+stopped by Ctrl-C; 141 the reader of standard output is gone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 
-from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
 from ..errors import FoveateError
 from .chat import chat
@@ -39,8 +39,8 @@ def _version() -> str:
 
 app = App(
     name="foveate",
-    help="Keep an agent's conversation inside its model's window: what matters stays sharp, the rest shrinks, nothing "
-    "is lost.\n\nStart with a recording of your own: foveate replay --last",
+    help="Keep an agent's conversation inside its model's window. The history stays complete in a store; the model "
+    "sees a shorter view of it.\n\nStart with a recording of your own: foveate replay --last",
     version=_version,
     help_format="plaintext",
     default_parameter=Parameter(negative=(), show_default=False),
@@ -48,7 +48,7 @@ app = App(
 )
 for command in (chat, replay, show, check, digest, repair):
     app.command(command, help=description(command))
-policies = App(name="policy", help="Which presets there are, and what the settings that count here come to.")
+policies = App(name="policy", help="List the presets, and show the effective settings.")
 policies.command(show_policy, name="show", help=description(show_policy))
 policies.command(list_, name="list", help=description(list_))
 app.command(policies)
@@ -57,7 +57,7 @@ app.command(worker)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; `argv` without the program's name, default `sys.argv`. Returns the exit code."""
+    """Run one command. `argv`: arguments without the program's name (default: `sys.argv`). Returns the exit code."""
     _open_streams()
     try:
         code = app(
@@ -65,14 +65,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
-    except UnusedCliTokensError as error:
-        unused = " ".join(error.unused_tokens or ())
-        return _refuse(f"There is no place for {unused!r} in this command.\nfoveate --help shows how it is used.")
     except CycloptsError as error:
-        return _refuse(f"{error}\nfoveate --help shows how it is used.")
+        return _refuse(_usage(error))
     except BrokenPipeError:
-        _leave_stdout()
-        return 141  # As a program ends that is stopped by SIGPIPE.
+        _discard_stdout()
+        return 141  # The exit code of a program that SIGPIPE ends.
     except FoveateError as error:
         return _refuse(str(error))
     except OSError as error:
@@ -82,13 +79,24 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
+def _usage(error: CycloptsError) -> str:
+    """Say what is wrong with the arguments, and which help to read."""
+    command = " ".join(("foveate", *(error.command_chain or ())))
+    text = str(error)
+    match error:
+        case UnusedCliTokensError():
+            text = f"{command} takes no further argument {' '.join(error.unused_tokens or ())!r}."
+        case MissingArgumentError() if error.argument is not None:
+            name = error.keyword or error.argument.name
+            text = f"{name} needs a value." if error.keyword else f"{command} needs {name}."
+    return f"{text}\nSee: {command} --help"
+
+
 def _open_streams() -> None:
-    """Python has none of the streams that were closed when it began (`foveate ... >&-`): what is said there goes
-    nowhere then, and nothing comes from there.
-    """
+    """Replace streams that were closed at the start (`foveate ... >&-`), for which Python has None."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for as long as it runs.
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - open until the end.
 
 
 def _refuse(message: str) -> int:
@@ -96,6 +104,6 @@ def _refuse(message: str) -> int:
     return 2
 
 
-def _leave_stdout() -> None:
-    """Nobody reads any more: what Python still flushes when it ends goes nowhere, and raises nothing."""
+def _discard_stdout() -> None:
+    """Send the rest of standard output nowhere, so that Python's last flush does not raise."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,7 +1,6 @@
-"""A line chart drawn in text: each character is a grid of two by four dots of a Braille pattern.
+"""Line charts as text: each character is a Braille pattern of two by four dots.
 
-Lines are told apart by their names at the right end, and by colour where there is colour. It knows numbers and
-characters, nothing of what they mean.
+Each line has its name at its right end, and a colour if the terminal has colours.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ class Line(Struct, frozen=True):
 
 
 class Piece(Struct, frozen=True):
-    """A run of characters; `line` is the index of the line it belongs to, -1 for axes."""
+    """Adjacent characters of one line. `line`: index of that line, -1 for axes."""
 
     text: str
     line: int = -1
 
 
 def draw(lines: Sequence[Line], *, width: int = 100, height: int = 10) -> list[list[Piece]]:
-    """The rows of the chart, top to bottom, at most `width` characters wide. Empty where there is nothing to draw."""
+    """Return the rows of the chart, top to bottom, at most `width` characters wide; empty without data."""
     longest = max((len(line.values) for line in lines), default=0)
     top = max((max(line.values) for line in lines if line.values), default=0)
     names = [line.name[: width // 4] for line in lines]
@@ -69,7 +68,7 @@ def _trace(
     across: int,
     height: int,
 ) -> int:
-    """Dot one line into the cells. Returns the row in which it ends."""
+    """Draw one line into the cells. Returns the row in which it ends."""
     wide, high = across * 2, height * 4
     previous: int | None = None
     row = height - 1
@@ -88,7 +87,7 @@ def _trace(
 
 
 def _apart(ends: Sequence[int], height: int) -> dict[int, int]:
-    """A row for each line's name, as near to its end as the others allow: row -> line."""
+    """Place each line's name near its end, one name a row. Returns row -> line."""
     taken: dict[int, int] = {}
     for line in sorted(range(len(ends)), key=lambda index: ends[index]):
         free = sorted((abs(row - ends[line]), row) for row in range(height) if row not in taken)
@@ -98,7 +97,7 @@ def _apart(ends: Sequence[int], height: int) -> dict[int, int]:
 
 
 def _below(calls: int, across: int) -> str:
-    """The numbers under the axis."""
+    """Return the labels below the axis."""
     text = [" "] * (across + 16)
     for tick in ticks(calls, max(2, across // 16)):
         if tick != int(tick) or not tick:
@@ -110,7 +109,7 @@ def _below(calls: int, across: int) -> str:
 
 
 def _joined(pieces: Sequence[Piece]) -> list[Piece]:
-    """Neighbours of one line as one piece."""
+    """Join adjacent pieces of one line."""
     joined: list[Piece] = []
     for piece in pieces:
         if joined and joined[-1].line == piece.line:

@@ -1,4 +1,4 @@
-"""`foveate check`: would a provider take this recording as it is, and where do its tokens go?"""
+"""`foveate check`: findings about a recording's legality, and its tokens by role and tool."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..formats import get_format
 from ..replay.recordings.recording import Recording
 from .options import Provider
 
-__all__ = ["body_of", "check", "positions"]
+__all__ = ["body_of", "check", "positions_of"]
 
 
 def check(
@@ -31,9 +31,9 @@ def check(
     reader: Annotated[str | None, Parameter(name="--format")] = None,
     lenient: bool = False,
 ) -> int:
-    """Is this recording legal for a provider, and where do its tokens go?
+    """Check whether a provider would accept a recording, and show where its tokens are.
 
-    The exit code is 1 if the provider would refuse it. `foveate repair` writes a copy that it takes.
+    The exit code is 1 if the provider would refuse it. `foveate repair` writes a copy that the provider accepts.
 
     Example: `foveate check session.jsonl --provider openai`
 
@@ -42,19 +42,19 @@ def check(
     file
         A recording.
     provider
-        Whose rules: anthropic (the default) or openai.
+        The rules: anthropic (default) or openai.
     as_json
         Print one JSON object.
     reader
-        The format of the file, if it is not to be found out: a name such as codex (an unknown one lists them).
+        The format of the file, if detection fails. An unknown name lists the formats.
     lenient
-        Skip damaged lines and count them, instead of stopping.
+        Skip damaged lines and count them.
     """
     from ..replay.recordings import read_recording
 
     recording = read_recording(file, lenient=lenient, format=reader)
     findings = _findings(recording, provider)
-    spending = _spending([one.message for one in recording.messages])
+    spending = _spending([row.message for row in recording.messages])
     if as_json:
         facts = {
             "transcript": recording.path,
@@ -73,20 +73,20 @@ def check(
 
 
 class Finding(Struct, frozen=True):
-    """One thing a provider would refuse."""
+    """One reason why a provider would refuse the recording."""
 
     message: int
-    """Position in the conversation, from 1; 0 where it concerns the request as a whole."""
+    """Position in the conversation, from 1; 0 for the whole request."""
     line: int
-    """Line of the file, from 1; 0 where there is none."""
+    """Line of the file, from 1; 0 for none."""
     rule: str
-    says: str
-    mend: str
-    """What `foveate repair` does about it."""
+    problem: str
+    repair: str
+    """The change that `foveate repair` makes."""
 
 
 class Share(Struct, frozen=True):
-    """What a role or a tool takes up."""
+    """The messages and tokens of a role or a tool."""
 
     name: str
     messages: int
@@ -104,54 +104,54 @@ class Large(Struct, frozen=True):
 
 
 class Spending(Struct, frozen=True):
-    """Where the tokens of a recording go."""
+    """The tokens of a recording by role and tool, and its largest messages."""
 
     messages: int
     tokens: int
     by_role: list[Share]
     by_tool: list[Share]
-    """Results, by the tool that was called; what calling it took is the assistant's."""
+    """Results by tool. Calls count as tokens of the assistant."""
     largest: list[Large]
 
 
 # ------------------------------------------------------------------------------------------------------------- legality
 
-_MENDS = {
-    "pairing": "gives the call an answer right behind it, and tells an answer that is late or has no call as a note",
-    "order": "puts the answers first, right behind their calls",
-    "first": "lets a user speak first",
-    "empty": "leaves the empty piece out",
-    "content": "leaves out what cannot be content",
-    "role": "gives it a role that the provider knows",
-    "block": "tells it as text where the provider takes no such block",
-    "call-id": "gives the call, and its answer, an id of its own",
-    "name": "changes the name to characters that the provider takes",
+_REPAIRS = {
+    "pairing": "adds the missing answer behind its call, and makes a late answer, or one without a call, a note",
+    "order": "moves the answers right behind their calls",
+    "first": "adds a user message at the beginning",
+    "empty": "removes the empty piece",
+    "content": "removes the invalid content",
+    "role": "changes the role to one that the provider knows",
+    "block": "makes it text if the provider does not accept such a block",
+    "call-id": "gives the call and its answer another id",
+    "name": "replaces characters in the name that the provider does not accept",
     "arguments": "writes the arguments as a JSON object",
-    "media": "tells it as text where the provider does not take it",
-    "thinking": "leaves out reasoning that the provider would not take back",
-    "trailing": "takes the white space away",
-    "system": "puts the system prompt where the provider looks for it",
-    "size": "nothing: a request this large needs a policy (foveate replay)",
+    "media": "makes it text if the provider does not accept it",
+    "thinking": "removes reasoning that the provider does not accept",
+    "trailing": "removes the white space",
+    "system": "moves the system prompt to the provider's place for it",
+    "size": "cannot help: a request this large needs a policy (foveate replay)",
 }
 
 
 def _findings(recording: Recording, provider: str) -> list[Finding]:
-    """What the provider would refuse in the recording as it is, in the order of the messages."""
+    """Return the reasons why the provider would refuse the recording, in the order of its messages."""
     from ..testing.bodies import check_body
 
-    messages = [one.message for one in recording.messages]
+    messages = [row.message for row in recording.messages]
     if not messages:
         raise BadTranscript(recording.path, 0, "it holds side chains, but no main conversation.")
     body = body_of(provider, messages)
     refusals = check_body(provider, body)
-    places = positions(provider, messages, body, [refusal.where for refusal in refusals])
+    places = positions_of(provider, messages, body, [refusal.where for refusal in refusals])
     return [
         Finding(
             place,
             recording.messages[place - 1].line if place else 0,
             refusal.rule,
             refusal.says,
-            _MENDS.get(refusal.rule, "writes it as the provider wants it"),
+            _REPAIRS.get(refusal.rule, "writes it in the provider's form"),
         )
         for place, refusal in sorted(zip(places, refusals, strict=True), key=lambda pair: pair[0])
     ]
@@ -184,7 +184,7 @@ def _spending(messages: Sequence[Message]) -> Spending:
 
 
 def _shares(named: Iterable[tuple[str, int]]) -> list[Share]:
-    """Sums by name, the largest first."""
+    """Sum by name, the largest first."""
     sums: dict[str, tuple[int, int]] = {}
     for name, tokens in named:
         messages, before = sums.get(name, (0, 0))
@@ -201,19 +201,19 @@ def _print(recording: Recording, provider: str, findings: Sequence[Finding], spe
     from ..replay.report import notes_told
     from .output import heading, print_table, say
 
-    known = [recording.format, *([recording.model] if recording.model else [])]
+    labels = [recording.format, *([recording.model] if recording.model else [])]
     sizes = f"{plural(spending.messages, 'message')}, {plural(spending.tokens, 'token')}"
-    heading(Path(recording.path).name, f"{', '.join(known)}: {sizes}")
+    heading(Path(recording.path).name, f"{', '.join(labels)}: {sizes}")
     if apart := notes_told(recording.notes):
         say(apart)
     say()
     if findings:
-        heading(f"Not legal for {provider} as recorded: {plural(len(findings), 'thing')} would be refused.")
+        heading(f"Not legal for {provider} as recorded: {plural(len(findings), 'problem')}.")
         for finding in findings:
             line = f" (line {finding.line})" if finding.line else ""
             where = f"message {finding.message}{line}: " if finding.message else ""
-            say(f"  {where}{finding.says} [{finding.rule}]")
-            say(f"      foveate repair {finding.mend}.", style="dim")
+            say(f"  {where}{finding.problem} [{finding.rule}]")
+            say(f"      foveate repair {finding.repair}.", style="dim")
     else:
         say(f"Legal for {provider} as recorded.", style="bold green")
     say()
@@ -229,13 +229,13 @@ def _print(recording: Recording, provider: str, findings: Sequence[Finding], spe
         ("largest", "from", "begins", "tokens", "share"),
         [
             (
-                f"m{one.message}",
-                one.tool or one.role,
-                one.begins,
-                count(one.tokens),
-                percent(one.tokens / spending.tokens),
+                f"m{large.message}",
+                large.tool or large.role,
+                large.begins,
+                count(large.tokens),
+                percent(large.tokens / spending.tokens),
             )
-            for one in spending.largest
+            for large in spending.largest
         ],
         left=3,
     )
@@ -245,7 +245,7 @@ _PLACE = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?")
 
 
 def body_of(provider: str, messages: Sequence[Message]) -> dict[str, Any]:
-    """The request that says these messages just as they were recorded, legal or not."""
+    """Return the request body with these messages exactly as recorded, legal or not."""
     wires = get_format(provider).render(messages)
     if provider != "anthropic":
         return {"messages": wires}
@@ -254,41 +254,41 @@ def body_of(provider: str, messages: Sequence[Message]) -> dict[str, Any]:
     return {**({"system": system} if system else {}), "messages": wires[leading:]}
 
 
-def positions(provider: str, messages: Sequence[Message], body: dict[str, Any], where: Sequence[str]) -> list[int]:
-    """For places in the body such as `messages[3].content[1]`, the recording's message, from 1; 0 where it is none."""
+def positions_of(provider: str, messages: Sequence[Message], body: dict[str, Any], where: Sequence[str]) -> list[int]:
+    """Map places in the body, such as `messages[3].content[1]`, to positions in the recording, from 1; 0 for none."""
     starts = _starts(provider, messages, body)
-    found = []
+    positions = []
     for place in where:
         match = _PLACE.match(place)
         at = int(match[1]) if match else -1
         owners = starts[at] if 0 <= at < len(starts) else []
         block = int(match[2]) if match and match[2] else 0
-        found.append(owners[min(block, len(owners) - 1)] if owners else 0)
-    return found
+        positions.append(owners[min(block, len(owners) - 1)] if owners else 0)
+    return positions
 
 
 def _starts(provider: str, messages: Sequence[Message], body: dict[str, Any]) -> list[list[int]]:
-    """For each wire message, the positions of the recorded messages that its blocks come from, a block each."""
-    alone = get_format(provider)
+    """For each wire message, return the position of the recorded message of each of its blocks."""
+    form = get_format(provider)
     blocks = [
         (position, wire["content"])
         for position, message in enumerate(messages, 1)
-        for wire in alone.render([message])
+        for wire in form.render([message])
         if provider != "anthropic" or wire["role"] != "system" or position > _leading(messages)
     ]
     owners: list[list[int]] = []
-    waiting = iter(blocks)
+    rest = iter(blocks)
     for wire in body["messages"]:
         content = wire.get("content")
-        mine: list[int] = []
-        while not mine or (isinstance(content, list) and len(mine) < len(content)):
-            position, part = next(waiting, (0, None))
+        places: list[int] = []
+        while not places or (isinstance(content, list) and len(places) < len(content)):
+            position, part = next(rest, (0, None))
             if not position:
                 break
-            mine += [position] * max(1, len(part) if isinstance(part, list) else 1)
+            places += [position] * max(1, len(part) if isinstance(part, list) else 1)
             if not isinstance(content, list) or provider != "anthropic":
                 break
-        owners.append(mine)
+        owners.append(places)
     return owners
 
 

@@ -1,4 +1,4 @@
-"""`foveate digest`: what a digest says of a text, and how much digests keep of recorded sessions."""
+"""`foveate digest`: the digest of a text, and figures about digests in recorded sessions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TITLES = (
 )  # fmt: skip
 
 _LEAST_SHOWN = 200
-"""Characters: a quarter of a short text would not even hold the line that says what it is."""
+"""Characters. A quarter of a short text would be less than the first line of its digest."""
 
 
 def digest(
@@ -30,11 +30,11 @@ def digest(
     as_json: Annotated[bool, Parameter(name="--json")] = False,
     lenient: bool = False,
 ) -> int:
-    """How much do digests keep of what later calls of recorded sessions used?
+    """Measure how much of recorded results digests keep, or print the digest of a text.
 
     For each transcript and each kind of content: results of more than 800 characters, the size of their digests, and
-    how many of the identifiers that later calls used, and that only one result had, are still there; beside it what
-    the first characters, and head and tail, keep in the same size.
+    how many identifiers they keep, of those that later calls used and only one result had. For comparison: how many
+    the first characters keep, and head and tail, in the same size.
 
     Example: `foveate digest session.jsonl`, or `foveate digest --show output.txt`
 
@@ -43,38 +43,38 @@ def digest(
     files
         Recordings.
     show
-        Print the digest of this text file instead; - is standard input.
+        Print the digest of this text file instead; - for standard input.
     room
-        Characters that digest may have. Default: by the length of the text, 200 at least.
+        Largest size of that digest, in characters (default: from the length of the text, at least 200).
     as_json
-        Print JSON: an object a line for each transcript, its kinds in it.
+        Print JSON Lines: one object for each transcript.
     lenient
-        Skip damaged lines and count them, instead of stopping.
+        Skip damaged lines and count them.
     """
     if show is not None:
         if files:
-            raise BadSetting("--show takes the place of recordings: name the one or the others.")
+            raise BadSetting("--show prints the digest of one text. Leave it out, or leave out the recordings.")
         return _show(show, room)
     if not files:
-        raise BadSetting("Name recordings, or a text: foveate digest --show FILE.")
+        raise BadSetting("foveate digest needs recordings, or a text: foveate digest --show FILE.")
     if room is not None:
-        raise BadSetting("--room goes with --show: in figures every digest has the room that its text deserves.")
+        raise BadSetting("--room needs --show. In a measurement, the length of each text sets the size of its digest.")
     return _figures(files, as_json, lenient)
 
 
 def _show(path: Path, room: int | None) -> int:
-    from ..digest import digest as made_of
+    from ..digest import digest as digest_of
     from ..digest import room_for
 
     if room is not None and room < 1:
-        raise BadSetting(f"--room takes characters, 1 or more, not {room}.")
+        raise BadSetting(f"--room must be at least 1 character, not {room}.")
     try:
-        given = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     except OSError as error:
         raise BadSetting(f"{path} cannot be read: {error.strerror or error}.") from error
-    text = given.decode("utf-8", "replace")
-    made = made_of(text, max(_LEAST_SHOWN, room_for(len(text))) if room is None else room)
-    say(made.text)
+    text = raw.decode("utf-8", "replace")
+    result = digest_of(text, max(_LEAST_SHOWN, room_for(len(text))) if room is None else room)
+    say(result.text)
     return 0
 
 
@@ -84,29 +84,29 @@ def _figures(files: tuple[Path, ...], as_json: bool, lenient: bool) -> int:
 
     by_file: list[tuple[str, tuple[DigestFigures, ...]]] = []
     failed: list[str] = []
-    with progress("digesting", len(files)) as tell:
+    with progress("Digesting", len(files)) as update:
         for number, file in enumerate(files, 1):
             try:
                 recording = read_recording(file, lenient=lenient)
             except BadTranscript as error:
                 failed.append(str(error))
                 continue
-            by_file.append((str(file), digest_figures(one.message for one in recording.messages)))
-            if tell:
-                tell(number, len(files), str(file))
+            by_file.append((str(file), digest_figures(row.message for row in recording.messages)))
+            if update:
+                update(number, len(files), str(file))
     if as_json:
         for name, figures in by_file:
             facts = {**msgspec.structs.asdict(sum_of_figures(figures, name)), "kinds": list(figures)}
             sys.stdout.write(msgspec.json.encode(facts).decode() + "\n")
     elif by_file:
-        kinds = sorted({one.name for _, figures in by_file for one in figures})
-        everything = [one for _, figures in by_file for one in figures]
+        kinds = sorted({row.name for _, figures in by_file for row in figures})
+        everything = [row for _, figures in by_file for row in figures]
         if len(by_file) > 1:
             heading("By transcript")
             print_table(_TITLES, table_of([sum_of_figures(figures, Path(name).stem) for name, figures in by_file]))
         heading("By kind of content")
-        sums = [sum_of_figures((one for one in everything if one.name == kind), kind) for kind in kinds]
+        sums = [sum_of_figures((row for row in everything if row.name == kind), kind) for kind in kinds]
         print_table(_TITLES, table_of([*sums, sum_of_figures(everything, "all")]))
-    for said in failed:
-        complain(f"foveate: {said}")
+    for message in failed:
+        complain(f"foveate: {message}")
     return 2 if failed else 0

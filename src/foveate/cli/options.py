@@ -1,8 +1,9 @@
-"""Options that several commands share, and how their values are read."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from inspect import getdoc
 from pathlib import Path
@@ -14,33 +15,48 @@ from ..errors import BadSetting
 if TYPE_CHECKING:
     from ..settings import Settings
 
-__all__ = ["Provider", "description", "policies_of", "prices_of", "settings_of"]
+__all__ = ["Provider", "description", "policies_of", "prices_of", "settings_of", "store_file", "store_url"]
 
 Provider = Literal["anthropic", "openai"]
 
+_URL = re.compile(r"memory:|sqlite:|postgres(ql)?[:+]|[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+
+
+def store_url(store: str) -> str:
+    """Return the URL of a store that is named by a URL or by the path of a SQLite file."""
+    return store if _URL.match(store) else f"sqlite:///{store}"
+
+
+def store_file(url: str) -> Path | None:
+    """Return the SQLite file of a store's URL, or None if the store is no file. Raises BadSetting."""
+    from ..stores import place_of
+
+    place = place_of(url)
+    return Path(place.path).expanduser() if place.kind == "sqlite" else None
+
 
 def policies_of(policy: str | None, compare: str | None) -> list[str]:
-    """The policies asked for, each once; where none is, the one that settings choose.
+    """Return the chosen policies without repetitions, or the one of the settings if none is chosen.
 
-    Raises BadSetting for one that there is not, and for settings that cannot be.
+    Raises BadSetting for an unknown policy and for invalid settings.
     """
-    asked = [] if policy is None else [policy]
-    asked += [] if compare is None else [name.strip() for name in compare.split(",")]
-    names = list(dict.fromkeys(asked)) or [settings_of()["policy"]]
+    chosen = [] if policy is None else [policy]
+    chosen += [] if compare is None else [name.strip() for name in compare.split(",")]
+    names = list(dict.fromkeys(chosen)) or [settings_of()["policy"]]
     for name in names:
         settings_of(name)
     return names
 
 
 def settings_of(policy: str | None = None) -> Settings:
-    """The settings of a program that runs here and opens its conversations under this policy. Raises BadSetting."""
+    """Return the settings of the current folder and the environment under this policy. Raises BadSetting."""
     from ..settings import load
 
     return load(policy=policy, environ=os.environ, folder=Path())
 
 
 def prices_of(text: str) -> Prices:
-    """`0.1,1.25` as prices. Raises BadSetting for anything but two numbers of 0 or more."""
+    """Read prices such as `0.1,1.25`. Raises BadSetting unless they are two numbers of 0 or more."""
     try:
         read, write = (float(number) for number in text.split(","))
     except ValueError:
@@ -51,6 +67,6 @@ def prices_of(text: str) -> Prices:
 
 
 def description(command: Callable[..., int]) -> str:
-    """What a docstring says before its parameters, a line a paragraph: the terminal decides where lines end."""
+    """Return a command's text for `--help`: its docstring without the parameters, one line a paragraph."""
     paragraphs = (getdoc(command) or "").split("\n\nParameters\n")[0].split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()).replace("`", "") for paragraph in paragraphs)

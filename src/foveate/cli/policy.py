@@ -1,4 +1,4 @@
-"""`foveate policy`: which presets there are, and what the settings that count here come to."""
+"""`foveate policy`: the presets, and the effective settings."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 __all__ = ["list_", "show"]
 
 _WIDEST = 60
-"""Characters of the longest value in a table; `--json` tells all."""
+"""Largest size of a value in a table, in characters. `--json` prints complete values."""
 
 
 def show(policy: str | None = None, /, *, as_json: Annotated[bool, Parameter(name="--json")] = False) -> int:
-    """Show every setting that counts for a program that runs in this folder, and where its value came from.
+    """Show the effective settings of a program in this folder, and the source of each value.
 
-    A keyword of the program counts more than the environment (FOVEATE_...), that more than foveate.toml, that more than
-    the preset, that more than the default.
+    Sources, the strongest first: a keyword in the program, the environment (FOVEATE_...), foveate.toml, the preset, the
+    default.
 
     Example: `foveate policy show`, or `foveate policy show mine.toml`
 
     Parameters
     ----------
     policy
-        A preset's name or file, as if the program chose it (what settings choose, else balanced).
+        A preset or a TOML file, as if the program chose it (default: from the settings, else balanced).
     as_json
         Print one JSON object.
     """
@@ -53,14 +53,14 @@ def show(policy: str | None = None, /, *, as_json: Annotated[bool, Parameter(nam
 
 
 def list_(*, as_json: Annotated[bool, Parameter(name="--json")] = False) -> int:
-    """List the presets that come with foveate. One of your own is a .toml file.
+    """List the presets of foveate. A preset of your own is a .toml file.
 
     Example: `foveate policy list`
 
     Parameters
     ----------
     as_json
-        Print JSON Lines: an object for each preset.
+        Print JSON Lines: one object for each preset.
     """
     from ..policies import PRESET_NAMES
     from ..policies.presets import MECHANISMS, preset
@@ -86,7 +86,7 @@ def _listed(settings: Mapping[str, Setting]) -> list[dict[str, object]]:
 
 
 def _open(name: str, setting: Setting) -> object:
-    """What may be shown of a value."""
+    """Return the value without its password."""
     is_url = name == "store" and isinstance(setting.value, str)
     return without_password(setting.value) if is_url else setting.value
 
@@ -97,21 +97,21 @@ def _print(settings: Settings) -> None:
     heading(f"policy {settings['policy']}", settings.description)
     say()
     rows = [(name, _value(_open(name, one)), one.source) for name, one in settings.values.items()]
-    print_table(("setting", "value", "where it comes from"), rows, left=3)
+    print_table(("setting", "value", "source"), rows, left=3)
     steps = [*settings.steps, *(["the hard floor"] if settings["floor"] else [])]
-    say(f"Runs in this order: {', '.join(steps)}." if steps else "Nothing runs by itself.")
+    say(f"Runs in this order: {', '.join(steps)}." if steps else "No policy runs.")
     if settings.unused:
         say()
         rows = [(name, _value(one.value), one.source) for name, one in settings.unused.items()]
-        print_table(("without effect here", "value", "where it comes from"), rows, left=3)
+        print_table(("without effect", "value", "source"), rows, left=3)
 
 
 def _value(value: object) -> str:
-    """A value as a file would have it, if it is not too long for a table; what no file says as a dash."""
+    """Return a value as in a TOML file, cut for a table; None as a dash."""
     text = "-" if value is None else _json(value)
     return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 3]}..."
 
 
 def _json(value: object) -> str:
-    """As JSON; what only a program can say in Python's words."""
+    """Return a value as JSON; values that only Python has as their repr."""
     return msgspec.json.encode(value, enc_hook=repr).decode()

@@ -1,4 +1,4 @@
-"""`foveate repair`: a copy of a recording that its provider takes."""
+"""`foveate repair`: a copy of a recording that its provider accepts."""
 
 from __future__ import annotations
 
@@ -35,27 +35,27 @@ def repair(
     reader: Annotated[str | None, Parameter(name="--format")] = None,
     lenient: bool = False,
 ) -> int:
-    """Write a legal copy of a recording, and list what had to be changed.
+    """Write a legal copy of a recording, and list the changes.
 
-    Nothing is lost: what cannot stay where it was is told as a note. For openai the copy has a chat message a line; for
-    anthropic it is one JSON object with `system` and `messages`.
+    The copy loses no text: a part that cannot stay in its place becomes a note. For openai the copy has one chat
+    message a line; for anthropic it is one JSON object with `system` and `messages`.
 
-    Example: `foveate repair session.jsonl --provider anthropic -o mended.json`
+    Example: `foveate repair session.jsonl --provider anthropic -o repaired.json`
 
     Parameters
     ----------
     file
         A recording.
     provider
-        Who shall take it: anthropic or openai.
+        The provider of the copy: anthropic or openai.
     output
-        The file to write. It is written whole, or not at all.
+        The file to write. It is written completely or not at all.
     force
-        Overwrite it if it exists.
+        Overwrite the file if it exists.
     reader
-        The format of the recording, if it is not to be found out: a name such as codex (an unknown one lists them).
+        The format of the recording, if detection fails. An unknown name lists the formats.
     lenient
-        Skip damaged lines and count them, instead of stopping.
+        Skip damaged lines and count them.
     """
     from ..replay.numbers import plural
     from ..replay.recordings import read_recording
@@ -70,13 +70,13 @@ def repair(
     recording = read_recording(file, lenient=lenient, format=reader)
     if not recording.messages:
         raise BadTranscript(recording.path, 0, "it holds side chains, but no main conversation.")
-    body, changes = legal_copy([one.message for one in recording.messages], provider)
+    body, changes = legal_copy([row.message for row in recording.messages], provider)
     if refusals := check_body(provider, body):
-        complain(f"foveate: {provider} would still refuse it, so nothing was written:")
+        complain(f"foveate: {provider} would still refuse the copy, so nothing was written:")
         for refusal in refusals:
             complain(f"  {refusal}")
         return 1
-    write_whole(output, _written(provider, body))
+    write_whole(output, _encode(provider, body))
     heading(f"{output}: {plural(len(recording.messages), 'message')}, {plural(len(changes), 'change')}")
     for why, handles in _grouped(changes).items():
         say(f"  {', '.join(handles)}: {why}")
@@ -86,28 +86,28 @@ def repair(
 
 
 def legal_copy(messages: Sequence[Message], provider: str) -> tuple[dict[str, Any], list[Fix]]:
-    """The request body that says these messages legally, and what had to differ.
+    """Return a legal request body with these messages, and the changes in it.
 
-    What the provider would have left out because it is another's (reasoning, blocks of its own kinds) is told as text.
+    Reasoning and blocks of another provider become text.
     """
     from ..types import Fix
 
-    view = _opened(messages, provider).view
+    view = _open(messages, provider).view
     shown = {entry.position: entry.message for entry in view if entry.source is not None}
-    told: list[Message] = []
+    copies: list[Message] = []
     changes: list[Fix] = []
     for position, message in enumerate(messages, 1):
-        instead = _with_words(message, shown.get(position))
-        if instead is not message:
-            changes.append(Fix(f"m{position}", f"reasoning or a block that {provider} would not take is told as text"))
-        told.append(instead)
-    repaired = _opened(told, provider).repair()
+        copy = _as_text(message, shown.get(position))
+        if copy is not message:
+            changes.append(Fix(f"m{position}", f"{provider} does not accept this reasoning or block; it becomes text"))
+        copies.append(copy)
+    repaired = _open(copies, provider).repair()
     every = [*changes, *repaired.changes]
     return repaired.body, sorted(every, key=lambda change: int(change.handle[1:]))
 
 
-def _opened(messages: Sequence[Message], provider: str) -> Conversation:
-    """A conversation of these messages, as legal as foveate makes every view, and with nothing planned."""
+def _open(messages: Sequence[Message], provider: str) -> Conversation:
+    """Open a conversation of these messages without a policy."""
     from ..open import open_conversation
 
     chat = open_conversation("repaired", store="memory:", format=provider, policy="off", model="")
@@ -115,38 +115,38 @@ def _opened(messages: Sequence[Message], provider: str) -> Conversation:
     return chat
 
 
-def _with_words(message: Message, shown: Message | None) -> Message:
-    """The message with words in place of those parts that `shown` leaves out; itself where there are none."""
+def _as_text(message: Message, shown: Message | None) -> Message:
+    """Return the message with text in place of the parts that `shown` leaves out, or the message itself."""
     from msgspec.structs import replace
 
     from ..core.messages import Opaque, Reasoning, Text, ToolResult
 
     kept = _pieces(shown) if shown is not None else ()
 
-    def worded(part: Any) -> Any:
+    def as_text(part: Any) -> Any:
         match part:
             case Reasoning(text=text) if text.strip() and part not in kept:
                 return Text(f"<thinking>\n{text}\n</thinking>")
             case Opaque(format=form, kind=kind, body=body) if part not in kept:
                 return Text(f"[{kind} of {form}] {body}")
             case ToolResult(content=content):
-                words = tuple(worded(nested) for nested in content)
-                return part if words == content else replace(part, content=words)
+                texts = tuple(as_text(nested) for nested in content)
+                return part if texts == content else replace(part, content=texts)
             case _:
                 return part
 
-    parts = tuple(worded(part) for part in message.parts)
+    parts = tuple(as_text(part) for part in message.parts)
     return message if parts == message.parts else replace(message, parts=parts)
 
 
 def _pieces(message: Message) -> list[object]:
-    """The parts of a message, and those inside its tool result."""
+    """Return the parts of a message and of its tool result."""
     result = message.result
     return [*message.parts, *(result.content if result else ())]
 
 
 def _grouped(changes: Sequence[Fix]) -> dict[str, list[str]]:
-    """The handles of the changes by their reason, in order, each once and with how often it was."""
+    """Group handles by reason, in order, each with the number of its changes if there are several."""
     groups: dict[str, Counter[str]] = {}
     for change in changes:
         groups.setdefault(change.why, Counter())[change.handle] += 1
@@ -156,7 +156,7 @@ def _grouped(changes: Sequence[Fix]) -> dict[str, list[str]]:
     }
 
 
-def _written(provider: str, body: dict[str, Any]) -> bytes:
+def _encode(provider: str, body: dict[str, Any]) -> bytes:
     if provider == "anthropic":
         return json.dumps(body, ensure_ascii=False, indent=1).encode() + b"\n"
     return b"".join(json.dumps(message, ensure_ascii=False).encode() + b"\n" for message in body["messages"])

@@ -1,4 +1,4 @@
-"""`foveate replay`: what policies cost and keep on recorded conversations."""
+"""`foveate replay`: the cost and the losses of policies on recorded conversations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from ..errors import BadSetting
 from .files import folder_of, remove_database, write_whole
-from .options import Provider, policies_of, prices_of
+from .options import Provider, policies_of, prices_of, store_file, store_url
 from .text import complain
 
 if TYPE_CHECKING:
@@ -36,15 +36,15 @@ def replay(
     as_json: Annotated[bool, Parameter(name="--json")] = False,
     wide: bool = False,
     html: Path | None = None,
-    db: Path | None = None,
+    db: str | None = None,
     reader: Annotated[str | None, Parameter(name="--format")] = None,
     lenient: bool = False,
     jobs: int | None = None,
 ) -> int:
-    """Replay recorded conversations: what would a policy have cost, and would the model still have seen what it used?
+    """Replay recorded conversations under policies, and compare their cost and what the model would have missed.
 
-    No model is called. Before each recorded answer the request that would have been sent is planned, committed,
-    checked and billed. The exit code is 1 if a provider would have refused one, or if a message was lost.
+    No model is called. For each recorded answer, foveate plans, checks and bills the request that it would have sent.
+    The exit code is 1 if a provider would have refused a request, or if a message was lost.
 
     Example: `foveate replay session.jsonl --compare none,keep-last-5,prune --html report.html`
 
@@ -54,46 +54,47 @@ def replay(
         Recordings: Claude Code, Codex, OpenCode, pi, SWE-agent, OpenHands, ATIF, or chat completions as JSON or
         JSON Lines.
     last
-        Take the newest recording of Claude Code or Codex on this computer.
+        Replay the newest recording of Claude Code or Codex on this computer.
     policy
         The policy: a preset (balanced, coding, frugal, browser, prune, expire, prune-and-compact, retain, recap,
-        checkpoint), keep-last-N, none (only what keeps a request within its window), off, or a .toml file. The default
-        is what settings choose, else balanced. Told in full by foveate policy list.
+        checkpoint), keep-last-N, none (only what keeps a request within its window), off, or a .toml file (default:
+        from the settings, else balanced). foveate policy list describes them.
     compare
-        Several policies, parted by commas.
+        Several policies, separated by commas.
     window
-        The model's window in tokens (200000).
+        The model's window in tokens (default: 200000).
     provider
-        Whose format and rules: anthropic (the default) or openai.
+        The format and rules: anthropic (default) or openai.
     prices
-        What reading and writing a cached token costs, relative to plain input (0.1,1.25).
+        Prices of reading and writing a cached token, relative to plain input (default: 0.1,1.25).
     as_json
-        Print JSON Lines: an object for each transcript and policy.
+        Print JSON Lines: one object for each transcript and policy.
     wide
         Show more figures.
     html
         Write a report with charts to this file.
     db
-        Keep the replayed conversations in this SQLite file, to look at with `foveate show`.
+        Store the replayed conversations in this SQLite file or URL, for foveate show.
     reader
-        The format of the files, if it is not to be found out: a name such as codex (an unknown one lists them).
+        The format of the files, if detection fails. An unknown name lists the formats.
     lenient
-        Skip damaged lines and count them, instead of stopping.
+        Skip damaged lines and count them.
     jobs
-        How many processes share the work (as many as there are processors).
+        Number of processes (default: the number of processors).
     """
     from ..replay.corpus import newest_recording, replay_files
     from .output import progress
 
     paths = [*files, newest_recording()] if last else list(files)
     if not paths:
-        raise BadSetting("Name a recording, or take the newest one on this computer: foveate replay --last")
+        raise BadSetting("foveate replay needs a recording. For the newest one on this computer: foveate replay --last")
     names = policies_of(policy, compare)
     billed = prices_of(prices)
     if window < 1 or (jobs is not None and jobs < 1):
-        raise BadSetting("--window and --jobs are whole numbers above 0.")
-    is_new = _check_places(html, db)
-    with progress("Replaying", len(paths)) as tell:
+        raise BadSetting("--window and --jobs must be whole numbers above 0.")
+    url = None if db is None else store_url(db)
+    new_file = _check_places(html, url)
+    with progress("Replaying", len(paths)) as update:
         corpus = replay_files(
             paths,
             policies=names,
@@ -101,14 +102,14 @@ def replay(
             provider=provider,
             prices=billed,
             check=second_opinion,
-            store=f"sqlite:///{db}" if db else "memory:",
+            store=url or "memory:",
             format=reader,
             lenient=lenient,
             jobs=jobs,
-            progress=tell,
+            progress=update,
         )
-    if db is not None and is_new and not corpus.replayed:
-        remove_database(db)
+    if new_file is not None and not corpus.replayed:
+        remove_database(new_file)
     totals = _totals(corpus.rows, names)
     report = html if corpus.replayed else None
     if report:
@@ -120,40 +121,41 @@ def replay(
         _show(corpus.replayed, totals, wide)
         if report:
             print(f"The report is in {report}.")
-    _complain(corpus.failures)
+    _print_failures(corpus.failures)
     return _exit_code(corpus)
 
 
-def _check_places(html: Path | None, db: Path | None) -> bool:
-    """Whether the database is still to be made. What is wrong with it, or with a folder, is said before any work."""
+def _check_places(html: Path | None, url: str | None) -> Path | None:
+    """Check that the report and the store can be written. Returns the store's file if it does not exist yet."""
     from ..open import open_store
 
     if html is not None:
         folder_of(html)
-    if db is None:
-        return False
-    if db.exists():
-        open_store(f"sqlite:///{db}").close()
-        return False
-    folder_of(db)
-    return True
+    if url is None:
+        return None
+    file = store_file(url)
+    if file is None or file.exists():
+        open_store(url).close()
+        return None
+    folder_of(file)
+    return file
 
 
 def second_opinion(provider: str, body: bytes) -> Sequence[object]:
-    """What the checker that was written apart from foveate's own rules says of a request."""
+    """Return the findings of the independent checker about a request body."""
     return _checker(provider).check(body)
 
 
 @cache
 def _checker(provider: str) -> BodyChecker:
-    """One checker a process: a message that was in the last request too is not read again."""
+    """Return the checker of this process, which remembers messages of earlier requests."""
     from ..testing.bodies import BodyChecker
 
     return BodyChecker(provider)
 
 
 def _totals(rows: Sequence[Row], policies: Sequence[str]) -> list[Row]:
-    """A row for each policy that got through, over all transcripts."""
+    """Return the sum over all transcripts, one row for each policy with results."""
     from ..replay.corpus import total
 
     by_policy = [[row for row in rows if row.policy == policy] for policy in policies]
@@ -161,7 +163,7 @@ def _totals(rows: Sequence[Row], policies: Sequence[str]) -> list[Row]:
 
 
 def _show(replayed: Sequence[Replayed], totals: Sequence[Row], wide: bool) -> None:
-    """The table, the chart and the sentences."""
+    """Print the table, the chart and the sentences."""
     from ..replay.numbers import count, plural
     from ..replay.report import closing, groups, kept_apart, table
     from .chart import Line
@@ -178,12 +180,12 @@ def _show(replayed: Sequence[Replayed], totals: Sequence[Row], wide: bool) -> No
     print_table(*table(totals, wide=wide))
     transcripts = list(groups(replayed))
     largest = max(transcripts, key=lambda group: group[0].row.input_tokens)
-    which = f" of {largest[0].row.transcript}, the largest" if len(transcripts) > 1 else ""
-    lines = [Line(one.row.policy, [call.tokens for call in one.calls]) for one in largest]
-    print_chart(f"Tokens per call{which}", lines)
+    title = f" of {largest[0].row.transcript}, the largest" if len(transcripts) > 1 else ""
+    lines = [Line(run.row.policy, [call.tokens for call in run.calls]) for run in largest]
+    print_chart(f"Tokens per call{title}", lines)
     if apart := kept_apart(group[0].row for group in transcripts):
         say(apart)
-    for text in [f"{one.row.transcript}, {one.row.policy}, {text}" for one in replayed for text in one.refusals][:10]:
+    for text in [f"{run.row.transcript}, {run.row.policy}, {text}" for run in replayed for text in run.refusals][:10]:
         say(f"Refused: {text}")
     for row in totals:
         say(closing(row))
@@ -198,23 +200,23 @@ def _page(corpus: Corpus, totals: Sequence[Row], prices: Prices) -> str:
         totals,
         made=f"{today.day} {today:%B %Y}",
         prices=(prices.read, prices.write),
-        failures=[_told(failure) for failure in corpus.failures],
+        failures=[_failure_text(failure) for failure in corpus.failures],
     )
 
 
-def _complain(failures: Sequence[Failure]) -> None:
+def _print_failures(failures: Sequence[Failure]) -> None:
     for failure in failures:
-        complain(f"foveate: {_told(failure)}")
+        complain(f"foveate: {_failure_text(failure)}")
 
 
-def _told(failure: Failure) -> str:
-    """What went wrong, beginning with the file."""
+def _failure_text(failure: Failure) -> str:
+    """Return the error, beginning with the file."""
     under = f" ({failure.policy})" if failure.policy else ""
     return failure.error if failure.error.startswith(failure.path) else f"{failure.path}{under}: {failure.error}"
 
 
 def _exit_code(corpus: Corpus) -> int:
-    """1 where foveate is to blame, 2 where what was given is."""
+    """Return 1 for a fault of foveate, 2 for a fault of the input."""
     from ..replay.report import sound
 
     if not sound(corpus.rows) or any(failure.unexpected for failure in corpus.failures):

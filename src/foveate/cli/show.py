@@ -1,4 +1,4 @@
-"""`foveate show`: what the model saw at one call, and why each piece looks as it does."""
+"""`foveate show`: the view of one model call, and the reason for each change in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ..errors import BadInput, BadSetting, NoSuchConversation
-from .options import Provider, policies_of
+from .options import Provider, policies_of, store_file, store_url
 
 if TYPE_CHECKING:
     from .. import Conversation
@@ -22,7 +22,7 @@ __all__ = ["show"]
 
 
 def show(
-    file: Path,
+    file: str,
     name: str | None = None,
     /,
     *,
@@ -34,56 +34,64 @@ def show(
     reader: Annotated[str | None, Parameter(name="--format")] = None,
     lenient: bool = False,
 ) -> int:
-    """Show what the model saw at one call: every message of the view, and why it looks as it does.
+    """Show what the model saw at one call: each message of the view, and why it looks as it does.
 
     Example: `foveate show session.jsonl --turn 40`, or `foveate show chats.db fix-login`
 
     Parameters
     ----------
     file
-        A recording, which is replayed first, or a SQLite file of conversations.
+        A recording, which is replayed first; or a store of conversations: a SQLite file or a URL.
     name
-        The conversation in the SQLite file; without it they are listed.
+        The conversation in the store (default: list the conversations).
     turn
-        Which model call, counted from 1 (the last one).
+        The number of the model call, from 1 (default: the last call).
     policy
-        For a recording: the policy to replay it under (what settings choose, else balanced).
+        For a recording: the policy of the replay (default: from the settings, else balanced).
     window
-        For a recording: the model's window in tokens (200000).
+        For a recording: the model's window in tokens (default: 200000).
     provider
-        Whose format and rules: anthropic (the default) or openai.
+        The format and rules: anthropic (default) or openai.
     full
-        Show all of every message.
+        Show the complete text of each message.
     reader
-        The format of a recording, if it is not to be found out: a name such as codex (an unknown one lists them).
+        For a recording: its format, if detection fails. An unknown name lists the formats.
     lenient
-        Skip damaged lines of a recording and count them.
+        For a recording: skip damaged lines and count them.
     """
-    if _is_database(file):
+    url = _store(file)
+    if url is not None:
         if name is None:
-            return _list(file)
-        with _stored(file, name, provider) as chat:
+            return _list(url, file)
+        with _stored(url, file, name, provider) as chat:
             _print(chat, name, turn, full)
         return 0
     if name is not None:
-        raise BadSetting(f"{file} is a recording, not a database: it holds one conversation, and takes no name.")
+        raise BadSetting(f"{file} is a recording, not a store. It holds one conversation, and takes no name.")
     (policy,) = policies_of(policy, None)
-    with _replayed(file, policy, window, provider, reader, lenient) as chat:
-        _print(chat, f"{file.name} under {policy}", turn, full)
+    with _replayed(Path(file), policy, window, provider, reader, lenient) as chat:
+        _print(chat, f"{Path(file).name} under {policy}", turn, full)
     return 0
 
 
-# -------------------------------------------------------------------------------------------------- where it comes from
+# -------------------------------------------------------------------------------------------------- conversations
 
 
-def _is_database(file: Path) -> bool:
-    """Whether this is a SQLite file. Raises BadInput where it is one, but not foveate's: it stays untouched."""
-    try:
-        with open(file, "rb") as opened:
-            if opened.read(16) != b"SQLite format 3\0":
-                return False
-    except (FileNotFoundError, IsADirectoryError):
-        return False  # The reader says what is wrong.
+def _store(name: str) -> str | None:
+    """Return the URL of the store with this name, or None for a recording.
+
+    Raises BadInput for a SQLite file without conversations, which stays unchanged.
+    """
+    url = store_url(name)
+    file = store_file(url)
+    if file is None:
+        return url
+    if not _is_sqlite(file):
+        if url != name:
+            return None
+        if not file.exists():
+            raise BadInput(f"There is no database {file}.")
+        return url  # Opening it reports the error.
     try:
         with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro", uri=True)) as connection:
             tables = {table for (table,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -91,32 +99,43 @@ def _is_database(file: Path) -> bool:
         raise BadInput(f"{file}: SQLite cannot read it ({error}).") from error
     if not {"conversation", "migration"} <= tables:
         raise BadInput(f"{file} is a SQLite database, but holds no conversations of foveate.")
-    return True
+    return url
 
 
-def _list(file: Path) -> int:
+def _is_sqlite(file: Path) -> bool:
+    try:
+        with open(file, "rb") as opened:
+            return opened.read(16) == b"SQLite format 3\0"
+    except (FileNotFoundError, IsADirectoryError):
+        return False  # The reader of recordings reports the error.
+
+
+def _list(url: str, name: str) -> int:
     from ..open import open_store
     from ..replay.numbers import plural
+    from ..stores import without_password
     from .output import heading, say
 
-    with closing(open_store(f"sqlite:///{file}")) as store:
+    with closing(open_store(url)) as store:
         names = store.names("")
-    heading(f"{file}: {plural(len(names), 'conversation')}")
-    for name in names:
-        say(f"  {name}")
+    heading(f"{without_password(name)}: {plural(len(names), 'conversation')}")
+    for title in names:
+        say(f"  {title}")
     if names:
-        say(f"Show one: foveate show {file} {names[0]!r}")
+        say(f"Show one: foveate show {without_password(name)} {names[0]!r}")
     return 0
 
 
 @contextmanager
-def _stored(file: Path, name: str, provider: Provider) -> Iterator[Conversation]:
+def _stored(url: str, title: str, name: str, provider: Provider) -> Iterator[Conversation]:
     from ..open import Options, open_conversation, open_store
+    from ..stores import without_password
 
-    with closing(open_store(f"sqlite:///{file}")) as store:
+    with closing(open_store(url)) as store:
         if name not in store.names(""):
-            raise NoSuchConversation(name, f"{file}; foveate show {file} lists what there is")
-        # `off`: nothing is planned or written here.
+            title = without_password(title)
+            raise NoSuchConversation(name, f"{title}; foveate show {title} lists the conversations")
+        # `off`: plan and write nothing.
         yield open_conversation(name, store=store, format=provider, policy="off", options=Options(tenant=""))
 
 
@@ -129,7 +148,7 @@ def _replayed(
     from ..replay.run import replay
 
     if window < 1:
-        raise BadSetting("--window is a whole number above 0.")
+        raise BadSetting(f"--window must be a whole number above 0, not {window}.")
     recording = read_recording(file, lenient=lenient, format=reader)
     with closing(open_store("memory:")) as store:
         replay(recording, policy=policy, window=window, provider=provider, store=store, name="shown")
@@ -138,11 +157,11 @@ def _replayed(
         )
 
 
-# -------------------------------------------------------------------------------------------------------- what is shown
+# --------------------------------------------------------------------------------------------------------- output
 
 
 def _print(chat: Conversation, title: str, turn: int | None, full: bool) -> None:
-    """The view at a call, an entry a block, and its totals."""
+    """Print the view at a call, one block an entry, and its totals."""
     from ..replay.numbers import count, percent, plural
     from .output import heading, say
 
@@ -150,28 +169,28 @@ def _print(chat: Conversation, title: str, turn: int | None, full: bool) -> None
     turn = turn if turn is not None else max(calls, 1)
     if not 1 <= turn <= calls + 1:
         raise BadSetting(
-            f"--turn {turn}: {title} has {plural(calls, 'model call')}; {calls + 1} would be the next one."
+            f"There is no turn {turn}: {title} has {plural(calls, 'model call')}. Name one of 1 to {calls + 1}; "
+            f"{calls + 1} is the next call."
         )
     view = chat.as_of(turn)
     records = {number: record for record in chat.records() for number, _ in record.numbered()}
-    known = view.budget.window < 10**9  # A conversation opened without a window is told none.
+    has_window = view.budget.window < 10**9  # A conversation without a window has a very large one here.
     heading(title, f"call {count(turn)} of {count(calls)}" if turn <= calls else "the next call")
     for entry in view:
         say()
-        _block(entry, records, full)
+        _print_entry(entry, records, full)
     say()
-    share = (
-        f", {percent(view.tokens / view.budget.window)} of the window of {count(view.budget.window)}" if known else ""
-    )
+    window = view.budget.window
+    share = f", {percent(view.tokens / window)} of the window of {count(window)}" if has_window else ""
     heading(f"{plural(len(view), 'message')} in the view, {count(view.tokens)} tokens{share}")
-    say(_summed(view))
+    say(_summary(view))
 
 
-def _block(entry: Entry, records: Mapping[int, Record], full: bool) -> None:
+def _print_entry(entry: Entry, records: Mapping[int, Record], full: bool) -> None:
     from ..core.explain import explain
     from ..replay.numbers import count, plural
     from .output import heading, say
-    from .text import said, shortened
+    from .text import message_text, shortened
 
     handle = f"{entry.handle}-m{entry.last}" if entry.span else entry.handle
     facts = [entry.message.role + (f" ({entry.tool})" if entry.tool else "")]
@@ -184,21 +203,19 @@ def _block(entry: Entry, records: Mapping[int, Record], full: bool) -> None:
     for reason in explain(entry, records).split("\n")[1:]:
         if entry.edits or entry.legalized or entry.is_pinned():
             say(f"    {reason}", style="italic")
-    text = said(entry.message)
+    text = message_text(entry.message)
     for line in (text if full else shortened(text)).split("\n"):
         say(f"  │ {line}")
 
 
-def _summed(view: View) -> str:
-    """What the view is made of, in one sentence."""
+def _summary(view: View) -> str:
+    """Return the tokens by role and the number of changed entries, in two sentences."""
     from ..replay.numbers import count, plural
 
     roles: dict[str, int] = {}
     for entry in view:
         roles[entry.message.role] = roles.get(entry.message.role, 0) + entry.tokens
-    changed = sum(bool(entry.edits) for entry in view)
-    mended = sum(bool(entry.legalized) for entry in view)
+    edited = sum(bool(entry.edits) for entry in view)
+    fixed = sum(bool(entry.legalized) for entry in view)
     parts = ", ".join(f"{role} {count(tokens)}" for role, tokens in roles.items())
-    return (
-        f"Tokens by role: {parts}. {plural(changed, 'entry')} shaped by edits, {count(mended)} mended for the provider."
-    )
+    return f"Tokens by role: {parts}. Edits changed {plural(edited, 'entry')}; {count(fixed)} changed for the provider."

@@ -1,7 +1,4 @@
-"""A message as text for a terminal: what its parts say, shortened where asked, safe to print.
-
-It knows messages, nothing of views or files.
-"""
+"""Messages as text for a terminal: complete or shortened, and safe to print."""
 
 from __future__ import annotations
 
@@ -11,32 +8,30 @@ from collections.abc import Iterator
 from ..core.messages import Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ..replay.numbers import count, plural
 
-__all__ = ["beginning", "complain", "printable", "said", "shortened"]
+__all__ = ["beginning", "brief", "complain", "message_text", "printable", "shortened"]
 
 _PICTURES = {code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"} | {0x7F: 0x2421}
 _PICTURES |= dict.fromkeys((*range(0x80, 0xA0), 0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
-_PICTURES |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)  # Halves of surrogate pairs: no terminal can be sent one.
+_PICTURES |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)  # Halves of surrogate pairs cannot be encoded.
 
 
 def printable(text: str) -> str:
-    """The same text with control characters made visible: a recording must not steer the terminal it is shown on."""
+    """Make control characters visible, so that a recording cannot control the terminal."""
     return text.replace("\r\n", "\n").translate(_PICTURES)
 
 
 def complain(text: str) -> None:
-    """Print a line to standard error. Control characters are made visible: names of files and conversations, which
-    errors quote, must not steer the terminal.
-    """
+    """Print a line to standard error, with control characters made visible: errors quote names of files."""
     print(printable(text), file=sys.stderr)
 
 
-def said(message: Message) -> str:
-    """Everything in a message, a paragraph a part."""
+def message_text(message: Message) -> str:
+    """Return everything in a message, one paragraph a part."""
     return "\n".join(piece for part in message.parts for piece in _pieces(part))
 
 
 def shortened(text: str, lines: int = 8, width: int = 160) -> str:
-    """The first and the last lines, each cut where it is long, and how much is left out between."""
+    """Return the first and the last lines, cut at `width`, with the number of lines between them."""
     every = text.rstrip().split("\n")
     kept = every if len(every) <= lines else [*every[: lines - 3], "", *every[-2:]]
     cut = [line if len(line) <= width else f"{line[: width - 1]}…" for line in kept]
@@ -46,9 +41,14 @@ def shortened(text: str, lines: int = 8, width: int = 160) -> str:
 
 
 def beginning(message: Message, width: int = 60) -> str:
-    """The first words of a message, in one line."""
-    text = " ".join(printable(said(message)[: 4 * width]).split())
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+    """Return the first words of a message on one line."""
+    return brief(printable(message_text(message)[: 4 * width]), width)
+
+
+def brief(text: str, width: int = 72) -> str:
+    """Return the beginning of a text on one line."""
+    line = " ".join(text[: 8 * width].split())
+    return line if len(line) <= width else f"{line[: width - 1]}…"
 
 
 def _pieces(part: Part) -> Iterator[str]:

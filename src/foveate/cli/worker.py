@@ -1,4 +1,4 @@
-"""`foveate worker`: works off the jobs that lie in a conversation's PostgreSQL database, and tells how they stand."""
+"""`foveate worker`: run the jobs of a PostgreSQL database, and show their state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cyclopts import App, Parameter
 
 from ..errors import BadSetting
 from .db.target import AsJson, print_json
-from .options import description, settings_of
+from .options import description, settings_of, store_url
 from .text import printable
 
 if TYPE_CHECKING:
@@ -40,45 +40,45 @@ def work(
     ages_at: str = "",
     once: bool = False,
 ) -> int:
-    """Sum up conversations, erase and vacuum, as programs have asked for it, until it is stopped.
+    """Run jobs of programs, such as compacting, erasing and vacuuming, until it is stopped.
 
-    Each conversation is worked on by one worker at a time, however many there are. On SIGTERM or Ctrl-C running jobs
-    are ended, or given back.
+    Workers share the jobs; one worker at a time runs jobs of a conversation. On SIGTERM or Ctrl-C the worker finishes
+    its running jobs, or returns them to the queue.
 
     Example: `foveate worker --store postgresql://ann@db.example/chats --summarizer anthropic:claude-haiku-4-5`
 
     Parameters
     ----------
     store
-        URL of the conversations' database (as settings say).
+        URL of the database with the conversations (default: from the settings).
     summarizer
-        Who writes the summaries, such as `digest` or the name of a model (as settings say).
+        The writer of summaries: digest, or a model (default: from the settings).
     policy
-        A preset's name or file, the one that the programs have (as settings say).
+        A preset or a TOML file, the same as in the programs (default: from the settings).
     window
-        Of the model, in tokens (as the conversation that asks says, or settings).
+        The model's window in tokens (default: from the job, else from the settings).
     concurrency
-        Jobs at a time.
+        Number of jobs at a time (default: 1).
     attempts
-        How often a job is tried at most.
+        Largest number of attempts for a job (default: 5).
     pause
-        Seconds before the second attempt; each later one waits twice as long.
+        Seconds before the second attempt; each later pause is twice as long (default: 10).
     patience
-        Seconds that running jobs get to end when it is stopped.
+        Seconds that running jobs may take after a stop (default: 30).
     ages_at
-        When everything is looked through for what is over its age, as a line of a crontab in UTC, such as "17 3 * * *"
-        (never). How old things may be says the table [ages] of foveate.toml.
+        When to apply the retention rules of the table [ages] in foveate.toml: a crontab line in UTC, such as
+        "17 3 * * *" (default: never).
     once
-        Work off what waits now, then end.
+        Run the jobs that wait now, then exit.
     """
     from ..settings.ages import ages_in
     from ..worker import Worker
 
     settings = settings_of(policy)
-    url = settings["store"] if store is None else store
+    url = settings["store"] if store is None else store_url(store)
     chosen = settings["summarizer"] if summarizer is None else summarizer
     if not isinstance(chosen, str):
-        raise BadSetting("--summarizer is a name, such as digest or anthropic:claude-haiku-4-5.")
+        raise BadSetting("--summarizer must be a name, such as digest or anthropic:claude-haiku-4-5.")
     with (
         _logging(),
         Worker(
@@ -92,30 +92,30 @@ def work(
             patience=patience,
             ages=ages_in(Path()) or None,
             ages_at=ages_at,
-        ) as one,
+        ) as runner,
     ):
-        one.run(once=once)
+        runner.run(once=once)
     return 0
 
 
 def status(
     *, store: str | None = None, all_: Annotated[bool, Parameter(name="--all")] = False, as_json: AsJson = False
 ) -> int:
-    """Tell how many jobs there are in each state, which wait or run, and why some failed.
+    """Count the jobs in each state, and list those that wait, run or failed, with the reason.
 
     Example: `foveate worker status --store postgresql://ann@db.example/chats`
 
     Parameters
     ----------
     store
-        URL of the conversations' database (as settings say).
+        URL of the database with the conversations (default: from the settings).
     all_
-        List those that are done too.
+        List finished jobs too.
     """
     from ..worker import job_states
     from .output import print_table, say
 
-    jobs = job_states(settings_of()["store"] if store is None else store)
+    jobs = job_states(_url(store))
     if as_json:
         print_json(jobs)
         return 0
@@ -125,7 +125,7 @@ def status(
         (
             str(job.id),
             job.what,
-            _named(job),
+            _name(job),
             job.state,
             str(job.attempts),
             _time(job.since),
@@ -143,23 +143,27 @@ def status(
 
 
 def upgrade(*, store: str | None = None) -> int:
-    """Make the tables of the queue, or bring them up to the procrastinate that is installed.
+    """Create the tables of the queue, or upgrade them to the installed version of procrastinate.
 
-    It is done when a queue is first used, too; here by a user who may create tables.
+    The first use of a queue does the same. This command is for a database user who may create tables.
 
     Example: `foveate worker upgrade --store postgresql://ann@db.example/chats`
 
     Parameters
     ----------
     store
-        URL of the conversations' database (as settings say).
+        URL of the database with the conversations (default: from the settings).
     """
     from ..worker import set_up
     from .output import say
 
-    set_up(settings_of()["store"] if store is None else store)
+    set_up(_url(store))
     say("The queue is up to date.")
     return 0
+
+
+def _url(store: str | None) -> str:
+    return settings_of()["store"] if store is None else store_url(store)
 
 
 worker = App(name="worker", help=description(work))
@@ -169,7 +173,7 @@ worker.command(status, name="status", help=description(status))
 
 
 class _Formatter(logging.Formatter):
-    """Makes control characters in log lines visible: names of conversations must not steer the terminal."""
+    """Makes control characters visible: log lines hold names of conversations."""
 
     def format(self, record: logging.LogRecord) -> str:
         return printable(super().format(record))
@@ -177,7 +181,7 @@ class _Formatter(logging.Formatter):
 
 @contextmanager
 def _logging() -> Iterator[None]:
-    """Say a line for each job on standard error."""
+    """Log one line for each job to standard error."""
     log, handler = logging.getLogger("foveate.worker"), logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Formatter("%(asctime)s %(levelname)s %(message)s"))
     level, others = log.level, [logging.getLogger(name) for name in ("procrastinate", "psycopg.pool")]
@@ -185,7 +189,7 @@ def _logging() -> Iterator[None]:
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     for other in others:
-        other.setLevel(logging.CRITICAL)  # They tell the same again, with all that a job says.
+        other.setLevel(logging.CRITICAL)  # These loggers repeat the lines with all arguments of a job.
     try:
         yield
     finally:
@@ -195,7 +199,7 @@ def _logging() -> Iterator[None]:
             other.setLevel(before)
 
 
-def _named(job: JobState) -> str:
+def _name(job: JobState) -> str:
     return f"{job.tenant}/{job.conversation}" if job.tenant else job.conversation
 
 

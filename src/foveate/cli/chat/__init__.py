@@ -1,8 +1,4 @@
-"""`foveate chat`: a conversation with a model, in the terminal or through a pipe.
-
-Reads the lines; what the options mean is `options.py`, what a line leads to `session.py` and
-`commands.py`, how it looks `rendering.py`.
-"""
+"""`foveate chat`: a conversation with a model, at a terminal or through a pipe."""
 
 from __future__ import annotations
 
@@ -15,18 +11,18 @@ from cyclopts import Parameter
 
 from ...errors import BadSetting, FoveateError
 from ...stores import without_password
-from ..options import settings_of
+from ..options import settings_of, store_url
 
 if TYPE_CHECKING:
     from .screen import Screen
-    from .session import Opening, Talk
+    from .session import ChatOptions, ChatSession
 
 __all__ = ["chat"]
 
 _PACE = 0.01
-"""Seconds between two words of the demo, where a person reads along."""
-_LAST = 400
-"""Characters of the last exchange that are told when a conversation is taken up."""
+"""Seconds between two words of the demo at a terminal."""
+_LAST_CHARACTERS = 400
+"""Size of the last exchange that a reopened conversation shows."""
 
 
 def chat(
@@ -48,100 +44,107 @@ def chat(
     list_: Annotated[bool, Parameter(name="--list")] = False,
     json_: Annotated[bool, Parameter(name="--json")] = False,
 ) -> int:
-    """Talk with a model in the terminal; the conversation is kept, and never outgrows the window.
+    """Talk with a model in the terminal. The conversation is stored, and always fits the model's window.
 
     Example: `foveate chat fix-login --model anthropic:claude-haiku-4-5`, or `foveate chat --model demo`, which needs no
-    key. Type /help in the chat for what can be done there. Lines can be piped in; the answers are then plain text.
+    key. Type /help in the chat to list its commands. Piped input gives plain text output.
 
     Parameters
     ----------
     name
-        The conversation: taken up where there is one of this name, else begun (a new one, chat-1, chat-2, ...).
+        The conversation to continue or to create (default: a new one, chat-1, chat-2, ...).
     model
-        Who answers, as PROVIDER:MODEL (the one that answered last in this conversation). demo: no model, no key.
+        The model, as PROVIDER:MODEL (default: the last model of this conversation). demo needs no key.
     store
-        Where conversations are kept, such as sqlite:///chat.db (a file in your own data folder; --list says which).
+        Where conversations are stored: a file or a URL (default: a file in your data folder; --list shows it).
     folder
-        What the tools work on (the current folder).
+        The folder that the tools use (default: the current folder).
     tools
-        Which tools the model has: files, search, shell, with commas between, or none (files,search).
+        Tools of the model: files, search, shell, separated by commas, or none (default: files,search).
     window
-        The model's window in tokens (known for common models; 16000 for the demo).
+        The model's window in tokens (default: known for common models; 16000 for demo).
     policy
-        How the conversation is kept small: a preset or a TOML file (what settings choose, else balanced).
+        How the conversation shrinks: a preset or a TOML file (default: from the settings, else balanced).
     system
         The system prompt, or @FILE to read it from a file.
     yes
-        Allow whatever tools ask for, without asking: to write files, to run commands.
+        Run tools without asking, such as those that write files or run commands.
     limit_turns
-        Calls of the model for one answer, at most (50).
+        Largest number of model calls for one answer (default: 50).
     limit_tokens
-        Tokens for one answer, input and output of all calls.
+        Largest number of tokens for one answer, input and output of all calls.
     limit_money
-        US dollars for one answer.
+        Largest cost of one answer, in US dollars.
     limit_seconds
-        Time for one answer.
+        Longest time for one answer.
     list_
-        List the conversations of the store, and end.
+        List the conversations of the store, and exit.
     json_
-        Write one JSON object a line for everything that happens, for programs.
+        Write one JSON object a line for each event, for programs.
     """
     from ...agents.limits import Limits
     from ...open import open_store
-    from .options import default_store, found, listed, screen_of, system_prompt, tools_named
-    from .session import DEMO, Opening
+    from .options import (
+        default_store,
+        find_conversation,
+        list_conversations,
+        open_screen,
+        read_system_prompt,
+        read_tools,
+    )
+    from .session import DEMO, ChatOptions
 
     if name is not None and not name.strip():
-        raise BadSetting("The conversation has an empty name. Give it one, or none, and it gets one.")
+        raise BadSetting("The conversation has an empty name. Name it, or leave the name out to get a new one.")
     settings = settings_of(policy)
     is_set = settings.values["store"].source != "default"
-    place = store or (settings["store"] if is_set else default_store())
+    url = store_url(store) if store else (settings["store"] if is_set else default_store())
     limits = Limits(turns=limit_turns, tokens=limit_tokens, money=limit_money, seconds=limit_seconds)
-    with closing(open_store(place)) as database:
+    with closing(open_store(url)) as database:
         if list_:
-            listed(database, place)
+            list_conversations(database, url)
             return 0
-        called, is_new, last_model = found(database, name)
-        who = model or last_model
-        if not who:
+        title, is_new, last_model = find_conversation(database, name)
+        chosen = model or last_model
+        if not chosen:
             raise BadSetting(
-                "Which model is to answer? Say --model anthropic:claude-haiku-4-5, or --model demo: no key."
+                "A new conversation needs a model: --model anthropic:claude-haiku-4-5, or --model demo without a key."
             )
-        screen = screen_of(json_)
+        screen = open_screen(json_)
         is_person = sys.stdin.isatty()
-        follows = is_person or json_
-        opening = Opening(
-            name=called,
-            model=who,
+        is_interactive = is_person or json_
+        options = ChatOptions(
+            name=title,
+            model=chosen,
             store=database,
-            is_new=is_new and called not in database.names(""),
+            is_new=is_new and title not in database.names(""),
             is_named=name is not None,
             folder=folder,
-            tools=tools_named(tools, folder),
-            system=system_prompt(system),
+            tools=read_tools(tools, folder),
+            system=read_system_prompt(system),
             limits=limits,
             window=settings["window"] if window is None else window,
             policy=policy,
-            approves=yes,
-            pace=_PACE if is_person and who == DEMO else 0.0,
+            approve_all=yes,
+            pace=_PACE if is_person and chosen == DEMO else 0.0,
         )
-        return _talked(opening, screen, without_password(place), is_new=is_new, follows=follows)
+        return _run(options, screen, without_password(url), is_new=is_new, is_interactive=is_interactive)
 
 
-def _talked(opening: Opening, screen: Screen, place: str, *, is_new: bool, follows: bool) -> int:
-    """Talk to the end, and return the exit code."""
-    from .session import Talk
+def _run(options: ChatOptions, screen: Screen, url: str, *, is_new: bool, is_interactive: bool) -> int:
+    """Run the chat to its end, and return the exit code."""
+    from .session import ChatSession
 
-    with closing(Talk(opening, screen, follows=follows)) as talk:
-        _greet(talk, place, is_new=is_new)
-        while not _is_over(talk, screen, follows=follows):
+    with closing(ChatSession(options, screen, is_interactive=is_interactive)) as session:
+        _greet(session, url, is_new=is_new)
+        while not _run_line(session, screen, is_interactive=is_interactive):
             pass
-        return 1 if talk.has_failed and not follows else 0
+        return 1 if session.has_failed and not is_interactive else 0
 
 
-def _is_over(talk: Talk, screen: Screen, *, follows: bool) -> bool:
-    """Read one line and do what it says. Whether it was the last."""
-    from .commands import is_over
+def _run_line(session: ChatSession, screen: Screen, *, is_interactive: bool) -> bool:
+    """Read and run one line. Returns whether the chat ends."""
+    from .commands import run_command
 
     try:
         if (line := _read(screen)) is None:
@@ -149,25 +152,25 @@ def _is_over(talk: Talk, screen: Screen, *, follows: bool) -> bool:
         text = line.strip()
         is_command = text.startswith("/") and not text.startswith("//")
         if is_command:
-            return is_over(talk, text)
+            return run_command(session, text)
         if text:
-            talk.say(text.removeprefix("/") if text.startswith("//") else text)
+            session.send(text.removeprefix("/") if text.startswith("//") else text)
     except KeyboardInterrupt:
-        if not follows:
+        if not is_interactive:
             raise
-        talk.note("\nCtrl-D, or /quit, ends the chat.")
+        session.notify("\nTo end the chat, press Ctrl-D or type /quit.")
     except BadSetting as error:
-        if is_command or follows:
-            talk.note(str(error), "red")
+        if is_command or is_interactive:
+            session.notify(str(error), "red")
         else:
             raise
     except (FoveateError, OSError) as error:
-        talk.note(str(error), "red")
+        session.notify(str(error), "red")
     return False
 
 
 def _read(screen: Screen) -> str | None:
-    """What the user says next; a line that ends with a backslash goes on in the next one."""
+    """Return the next input. A backslash at the end of a line continues it on the next line."""
     from .screen import PROMPT
 
     lines: list[str] = []
@@ -178,22 +181,22 @@ def _read(screen: Screen) -> str | None:
     return "\n".join(lines) if lines else None
 
 
-def _greet(talk: Talk, place: str, *, is_new: bool) -> None:
-    """Say which conversation this is, and where it had got to."""
-    from ..text import said, shortened
+def _greet(session: ChatSession, url: str, *, is_new: bool) -> None:
+    """Show the conversation's name, and its last exchange if it is not new."""
+    from ..text import message_text, shortened
 
-    chat = talk.chat
+    chat = session.chat
     if is_new:
-        talk.note(f"{talk.name}, with {talk.model}, kept in {place}. /help tells what can be done here.", "dim")
+        session.notify(f"{session.name} with {session.model}, stored in {url}. Type /help for the commands.", "dim")
         return
-    shown = f"{len(chat.view)} shown in {chat.view.tokens:,} tokens"
-    talk.note(f"{talk.name}, with {talk.model}: {len(chat)} messages, {shown}. It goes on from here:", "dim")
+    view = f"{len(chat.view)} in the view with {chat.view.tokens:,} tokens"
+    session.notify(f"{session.name} with {session.model}: {len(chat)} messages, {view}. The last exchange:", "dim")
     rows = chat.history(max(1, len(chat) - 200))
     for role, mark in (("user", "> "), ("assistant", "")):
         row = next((row for row in reversed(rows) if row.message.role == role and row.message.text.strip()), None)
         if row is not None:
-            text = shortened(said(row.message)[: 10 * _LAST], 6, 160).replace(", --full shows all", "")
-            talk.note(f"{mark}{text}", "dim")
+            text = shortened(message_text(row.message)[: 10 * _LAST_CHARACTERS], 6, 160)
+            session.notify(f"{mark}{text}".replace(", --full shows all", ""), "dim")
     runs = chat.runs()
     if runs and runs[-1].state != "done":
-        talk.note("The last answer did not come to its end. /resume goes on with it.", "yellow")
+        session.notify("The last answer is not complete. Type /resume to continue it.", "yellow")

@@ -1,7 +1,7 @@
-"""What can be typed in a chat that is not for the model: `/context`, `/why 12` and the like.
+"""Commands that a user types in a chat, such as `/context` and `/why 12`.
 
-A table of commands, each a function of the talk and of what stands behind its name. They look at the conversation, or
-change it, by the methods that every program has.
+Each command is a function of the session and the text after the command's name. The commands use public methods of
+conversations only.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ...core.edits import Restore, Task
 from ...core.messages import Message
 from ...core.receipts import Receipt
 from ...errors import BadInput
-from ..text import beginning, said, shortened
-from .rendering import brief, cost_table, kind_table, largest
-from .session import Talk
+from ..text import beginning, brief, message_text, shortened
+from .rendering import cost_table, kind_table, largest
+from .session import ChatSession
 
-__all__ = ["COMMANDS", "Command", "is_over"]
+__all__ = ["COMMANDS", "Command", "run_command"]
 
 _RECENT = 20
-"""Messages of the history that are told unless more are asked for."""
+"""Messages that /history lists by default."""
 
 
 class Command(Struct, frozen=True):
@@ -33,85 +33,80 @@ class Command(Struct, frozen=True):
     name: str
     takes: str
     about: str
-    run: Callable[[Talk, str], str]
-    """What it answers; "" for nothing. Raises BadInput and the conversation's errors."""
+    run: Callable[[ChatSession, str], str]
+    """Returns the text to show, or "". Raises BadInput and the errors of conversations."""
 
 
-def is_over(talk: Talk, line: str) -> bool:
-    """Carry out a line that begins with a slash. Whether the chat is at its end. Raises what the command raises."""
+def run_command(session: ChatSession, line: str) -> bool:
+    """Run a line that begins with a slash. Returns whether the chat ends. Raises the errors of the command."""
     name, _, rest = line[1:].strip().partition(" ")
     name = _OTHER_NAMES.get(name, name)
     if name == "quit":
         return True
-    command = next((one for one in COMMANDS if one.name == name), None)
+    command = next((command for command in COMMANDS if command.name == name), None)
     if command is None:
         raise BadInput(_unknown(name))
-    if answer := command.run(talk, rest.strip()):
-        talk.note(answer)
+    if answer := command.run(session, rest.strip()):
+        session.notify(answer)
     return False
 
 
 def _unknown(name: str) -> str:
-    near = get_close_matches(name, [*(one.name for one in COMMANDS), *_OTHER_NAMES], n=3, cutoff=0.5)
-    meant = f" Did you mean {', '.join(f'/{one}' for one in near)}?" if near else ""
-    return f"There is no /{name[:40]}.{meant} /help tells what there is; a line that begins with // is for the model."
+    near = get_close_matches(name, [*(command.name for command in COMMANDS), *_OTHER_NAMES], n=3, cutoff=0.5)
+    hint = f" Did you mean {', '.join(f'/{name}' for name in near)}?" if near else ""
+    return f"There is no /{name[:40]}.{hint} Type /help for the commands; a line that begins with // is for the model."
 
 
-# ---------------------------------------------------------------------------------------------------- what they do
+# --------------------------------------------------------------------------------------------------------- the commands
 
 
-def _context(talk: Talk, rest: str) -> str:
-    context = talk.context()
-    whole = f"said in whole {context.tokens_whole:,} tokens, shown as {context.tokens_shown:,}"
-    rows = largest(talk.chat.view)
-    entries = f"{context.entries} of {context.messages} messages shown; {whole}. The largest:" if rows else ""
+def _context(session: ChatSession, rest: str) -> str:
+    context = session.context()
+    sizes = f"the history has {context.tokens_whole:,} tokens, the view {context.tokens_shown:,}"
+    rows = largest(session.chat.view)
+    entries = f"{context.entries} of {context.messages} messages shown; {sizes}. The largest:" if rows else ""
     return "\n".join(filter(None, [_table(kind_table(context), 1), entries, _table(rows, 2)]))
 
 
-def _why(talk: Talk, rest: str) -> str:
-    return talk.chat.explain(_handle(rest, "/why 12"))
+def _why(session: ChatSession, rest: str) -> str:
+    return session.chat.explain(_handle(rest, "/why"))
 
 
-def _expand(talk: Talk, rest: str) -> str:
-    handle = _handle(rest, "/expand 12")
-    before = talk.chat.view.tokens
-    talk.chat.expand(handle, reason="asked for by /expand")
-    added = talk.chat.view.tokens - before
-    original = _text(talk.chat.originals(handle))
-    return f"{handle} is shown whole again from the next call on, {added:,} tokens more:\n{original}"
+def _expand(session: ChatSession, rest: str) -> str:
+    handle = _handle(rest, "/expand")
+    before = session.chat.view.tokens
+    session.chat.expand(handle, reason="asked for by /expand")
+    added = session.chat.view.tokens - before
+    original = _text(session.chat.originals(handle))
+    return f"The next call shows {handle} in full again, {added:,} tokens more:\n{original}"
 
 
-def _pin(talk: Talk, rest: str) -> str:
-    handle = _handle(rest, "/pin 12")
-    talk.chat.pin(handle)
-    return f"{handle} is pinned: it stays as it is shown now. /unpin {handle} takes that back."
+def _pin(session: ChatSession, rest: str) -> str:
+    handle = _handle(rest, "/pin")
+    session.chat.pin(handle)
+    return f"{handle} is pinned: it stays as it is shown now. /unpin {handle} releases it."
 
 
-def _unpin(talk: Talk, rest: str) -> str:
-    handle = _handle(rest, "/unpin 12")
-    talk.chat.unpin(handle)
+def _unpin(session: ChatSession, rest: str) -> str:
+    handle = _handle(rest, "/unpin")
+    session.chat.unpin(handle)
     return f"{handle} is no longer pinned."
 
 
-def _compact(talk: Talk, rest: str) -> str:
-    talk.tell_receipt(talk.chat.compact(rest))
+def _compact(session: ChatSession, rest: str) -> str:
+    session.show_receipt(session.chat.compact(rest))
     return ""
 
 
-def _undo(talk: Talk, rest: str) -> str:
-    what: Receipt | int
-    if rest:
-        if not _COUNT.fullmatch(rest):
-            raise BadInput("/undo takes the number of an edit, as /why tells it, or nothing for the newest change.")
-        what = int(rest)
-    else:
-        what = _newest(talk.chat.receipts())
-    receipt = talk.chat.undo(what)
-    return f"Taken back: {receipt.tokens_before:,} -> {receipt.tokens_after:,} tokens."
+def _undo(session: ChatSession, rest: str) -> str:
+    if rest and not _COUNT.fullmatch(rest):
+        raise BadInput("/undo takes the number of an edit, as /why shows it, or nothing for the newest change.")
+    receipt = session.chat.undo(int(rest) if rest else _newest(session.chat.receipts()))
+    return f"Undone: {receipt.tokens_before:,} -> {receipt.tokens_after:,} tokens."
 
 
 def _newest(receipts: Sequence[Receipt]) -> Receipt:
-    """The newest change that was not taken back."""
+    """Return the newest change that is in effect."""
     undone = {
         number
         for receipt in receipts
@@ -121,114 +116,117 @@ def _newest(receipts: Sequence[Receipt]) -> Receipt:
         for number in edit.edits
     }
     for receipt in reversed(receipts):
-        made = {number for number, edit in enumerate(receipt.edits, receipt.first) if not isinstance(edit, Task)}
-        if receipt.author != "undo" and not undone >= made:
+        numbers = {number for number, edit in enumerate(receipt.edits, receipt.first) if not isinstance(edit, Task)}
+        if receipt.author != "undo" and not undone >= numbers:
             return receipt
-    raise BadInput("There is nothing to take back: no edit changes what is shown.")
+    raise BadInput("There is nothing to undo: no edit changes the view.")
 
 
-def _fork(talk: Talk, rest: str) -> str:
+def _fork(session: ChatSession, rest: str) -> str:
     if not rest:
         raise BadInput("A fork needs a name, such as /fork another-try.")
-    before = talk.name
-    talk.fork(rest)
-    return f"This is {rest} now, with all that was said; {before} stays as it is."
+    before = session.name
+    session.fork(rest)
+    return f"You are now in {rest}, a fork of {before} with the same history. {before} stays as it is."
 
 
-def _cost(talk: Talk, rest: str) -> str:
-    context = talk.context()
-    note = "Saved: against sending everything whole, with a warm cache both ways; summaries by a model are not in it."
+def _cost(session: ChatSession, rest: str) -> str:
+    context = session.context()
+    note = (
+        "Saved: compared with calls that send the whole history, both with a warm cache. "
+        "Summaries by a model are not included."
+    )
     if context.dollars is not None:
-        note += f" All at the price of {talk.model}."
+        note += f" Everything at the price of {session.model}."
     return f"{_table(cost_table(context), 1)}\n{note}"
 
 
-def _search(talk: Talk, rest: str) -> str:
+def _search(session: ChatSession, rest: str) -> str:
     if not rest:
-        raise BadInput('What is to be looked for? Such as /search port, or /search "the port" for words together.')
-    hits = talk.chat.search(rest)
-    told = [(hit.handle, hit.who, f"turn {hit.turn}", brief(hit.snippet, 100)) for hit in hits]
-    return _table(told, 4) if told else f"In what is not shown whole nothing says {rest!r:.60}."
+        raise BadInput('/search needs words, such as /search port, or /search "the port" for a phrase.')
+    hits = session.chat.search(rest)
+    rows = [(hit.handle, hit.who, f"turn {hit.turn}", brief(hit.snippet, 100)) for hit in hits]
+    return _table(rows, 4) if rows else f"No text that the view hides or shortens has {rest!r:.60}."
 
 
-def _tools(talk: Talk, rest: str) -> str:
+def _tools(session: ChatSession, rest: str) -> str:
     rows = [
-        (tool.name, brief(tool.description, 80), "you are asked first" if talk.asks(tool) else "")
-        for tool in talk.tools
+        (tool.name, brief(tool.description, 80), "asks you first" if session.asks_before(tool) else "")
+        for tool in session.tools
     ]
     rows.append(("expand", "Shows what was shortened or left out.", ""))
     return _table(rows, 3)
 
 
-def _history(talk: Talk, rest: str) -> str:
+def _history(session: ChatSession, rest: str) -> str:
     if rest and not _COUNT.fullmatch(rest):
-        raise BadInput("/history takes how many messages to show, such as /history 50.")
-    rows = talk.chat.history(max(1, len(talk.chat) - int(rest or _RECENT) + 1))
-    shown = {entry.id for entry in talk.chat.view if not entry.shrunk and entry.span is None}
-    told = [
-        (row.handle, row.message.role, beginning(row.message, 80), "" if row.id in shown else "not shown whole")
-        for row in rows
+        raise BadInput("/history takes the number of messages to list, such as /history 50.")
+    history = session.chat.history(max(1, len(session.chat) - int(rest or _RECENT) + 1))
+    shown = {entry.id for entry in session.chat.view if not entry.shrunk and entry.span is None}
+    rows = [
+        (row.handle, row.message.role, beginning(row.message, 80), "" if row.id in shown else "not shown in full")
+        for row in history
     ]
-    return _table(told, 4) if told else "Nothing was said yet."
+    return _table(rows, 4) if rows else "There are no messages yet."
 
 
-def _model(talk: Talk, rest: str) -> str:
+def _model(session: ChatSession, rest: str) -> str:
     if not rest:
-        return f"{talk.model}. /model NAME takes another one, such as anthropic:claude-haiku-4-5."
-    talk.use(rest)
-    return f"From now on {talk.model} answers, in a window of {talk.chat.budget.window:,} tokens."
+        return f"{session.model}. /model NAME switches to another one, such as anthropic:claude-haiku-4-5."
+    session.switch_model(rest)
+    return f"From now on {session.model} answers, in a window of {session.chat.budget.window:,} tokens."
 
 
-def _resume(talk: Talk, rest: str) -> str:
-    runs, newest = talk.chat.runs(), talk.chat.history(max(1, len(talk.chat)))
+def _resume(session: ChatSession, rest: str) -> str:
+    runs, newest = session.chat.runs(), session.chat.history(max(1, len(session.chat)))
     is_answered = bool(newest) and newest[-1].message.role == "assistant" and not newest[-1].message.calls
     if not newest or (is_answered and (not runs or runs[-1].state == "done")):  # A fork has no runs of its own yet.
-        raise BadInput("There is nothing to go on with: the last answer came to its end.")
-    talk.say(None)
+        raise BadInput("There is nothing to resume: the last answer is complete.")
+    session.send(None)
     return ""
 
 
-def _help(talk: Talk, rest: str) -> str:
-    told = [(f"/{one.name} {one.takes}".rstrip(), one.about) for one in COMMANDS]
-    return f"{_table([*told, ('/quit', 'end; so does Ctrl-D')], 2)}\nA message is named by its number: 12 or m12."
+def _help(session: ChatSession, rest: str) -> str:
+    rows = [(f"/{command.name} {command.takes}".rstrip(), command.about) for command in COMMANDS]
+    return f"{_table([*rows, ('/quit', 'end the chat, as Ctrl-D does')], 2)}\nN is the number of a message: 12 or m12."
 
 
 COMMANDS = (
-    Command("context", "", "what the window holds: tokens by kind, and the largest messages", _context),
-    Command("why", "N", "why message N looks as it does", _why),
-    Command("expand", "N", "show message N whole again", _expand),
+    Command("context", "", "show the tokens in the window by kind, and the largest messages", _context),
+    Command("why", "N", "explain why message N looks as it does", _why),
+    Command("expand", "N", "show message N in full again", _expand),
     Command("pin", "N", "keep message N as it is shown", _pin),
-    Command("unpin", "N", "take a pin back", _unpin),
-    Command("compact", "[FOCUS]", "show the oldest part as a summary, now", _compact),
-    Command("undo", "[EDIT]", "take back the newest change of what is shown, or one edit", _undo),
-    Command("fork", "NAME", "go on in a copy of this conversation", _fork),
-    Command("cost", "", "what was billed, and what was saved", _cost),
-    Command("search", "WORDS", "find words in what is not shown whole", _search),
-    Command("tools", "", "what the model may use", _tools),
-    Command("history", "[COUNT]", "what was said, shown or not", _history),
-    Command("model", "[NAME]", "let another model answer", _model),
-    Command("resume", "", "go on with an answer that broke off or was stopped", _resume),
-    Command("help", "", "this", _help),
+    Command("unpin", "N", "release a pinned message", _unpin),
+    Command("compact", "[FOCUS]", "replace the oldest part by a summary now", _compact),
+    Command("undo", "[EDIT]", "undo the newest change of the view, or one edit", _undo),
+    Command("fork", "NAME", "continue in a copy of this conversation", _fork),
+    Command("cost", "", "show the tokens billed and the saving", _cost),
+    Command("search", "WORDS", "find words in messages that are hidden or shortened", _search),
+    Command("tools", "", "list the tools of the model", _tools),
+    Command("history", "[COUNT]", "list the newest messages, shown or not", _history),
+    Command("model", "[NAME]", "switch to another model", _model),
+    Command("resume", "", "continue an answer that was stopped or failed", _resume),
+    Command("help", "", "show this list", _help),
 )
 _OTHER_NAMES = {"exit": "quit", "q": "quit", "?": "help", "h": "help"}
 _COUNT = re.compile(r"[1-9]\d{0,8}")
 _NUMBER = re.compile(r"m?(\d+)((?:\.\d+)*)(?:-m?(\d+))?")
 
 
-def _handle(text: str, example: str) -> str:
-    """`12`, `m12`, `m12.1` or `3-17` as a handle."""
-    found = _NUMBER.fullmatch(text)
-    if found is None:
-        raise BadInput(f"Which message? Such as {example}; /history and /context tell the numbers.")
-    return f"m{found[1]}{found[2]}" + (f"-m{found[3]}" if found[3] else "")
+def _handle(text: str, command: str) -> str:
+    """Return `12`, `m12`, `m12.1` or `3-17` as a handle."""
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise BadInput(f"{command} needs a message, such as {command} 12. /history and /context show the numbers.")
+    return f"m{match[1]}{match[2]}" + (f"-m{match[3]}" if match[3] else "")
 
 
 def _text(originals: Sequence[Message]) -> str:
-    return shortened("\n".join(map(said, originals)), 8, 120).replace(", --full shows all", "")
+    return shortened("\n".join(map(message_text, originals)), 8, 120).replace(", --full shows all", "")
 
 
 def _table(rows: Sequence[Sequence[str]], left: int) -> str:
-    """Rows with their columns in line, the first `left` of them to the left, the others to the right."""
+    """Align rows in columns: the first `left` columns to the left, the others to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
 
     def cells(row: Sequence[str]) -> Iterator[str]:

@@ -1,7 +1,4 @@
-"""What the options of `foveate chat` mean: which store, conversation, tools, system prompt and screen.
-
-Opens what is asked for, and raises BadSetting for what there is not; talks with nobody.
-"""
+"""Values of the options of `foveate chat`: store, conversation, tools, system prompt and screen."""
 
 from __future__ import annotations
 
@@ -21,41 +18,52 @@ from ..output import print_table, say
 from ..text import beginning
 from .screen import JsonScreen, Pipe, Screen, Terminal
 
-__all__ = ["TOOLS", "default_store", "found", "listed", "new_name", "screen_of", "system_prompt", "tools_named"]
+__all__ = [
+    "TOOLS",
+    "default_store",
+    "find_conversation",
+    "list_conversations",
+    "new_name",
+    "open_screen",
+    "read_system_prompt",
+    "read_tools",
+]
 
 TOOLS = ("files", "search", "shell")
-"""Names that --tools takes, beside none."""
+"""Names that --tools takes, besides none."""
 
 _SYSTEM = (
-    "You talk with somebody at a terminal. Answer in plain text, briefly. Where tools are offered, use them to look "
+    "You talk with a person at a terminal. Answer in plain text, briefly. Where tools are offered, use them to look "
     "before you answer; paths are relative to the folder you were started in."
 )
 
 
-def screen_of(is_json: bool) -> Screen:
-    """Where this chat is read and printed."""
+def open_screen(is_json: bool) -> Screen:
+    """Return the screen that fits the streams of this process."""
     if is_json:
         return JsonScreen()
     return Terminal() if sys.stdin.isatty() and sys.stdout.isatty() else Pipe()
 
 
 def default_store() -> str:
-    """A file in the user's data folder, which is made if it is not there."""
+    """Return the URL of a file in the user's data folder, and create the folder if it does not exist."""
     home = Path.home()
     if os.environ.get("XDG_DATA_HOME"):
         data = Path(os.environ["XDG_DATA_HOME"])
     else:
         data = home / "Library" / "Application Support" if sys.platform == "darwin" else home / ".local" / "share"
-    place = data / "foveate" / "chats.db"
+    file = data / "foveate" / "chats.db"
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadSetting(f"{place.parent} cannot be made ({error.strerror}). Say --store sqlite:///chat.db.") from error
-    return f"sqlite:///{place}"
+        raise BadSetting(
+            f"{file.parent} cannot be created ({error.strerror}). Name another file: --store chat.db."
+        ) from error
+    return f"sqlite:///{file}"
 
 
-def found(store: Store, name: str | None) -> tuple[str, bool, str]:
-    """The name of the conversation, whether it is new, and the model that answered in it last."""
+def find_conversation(store: Store, name: str | None) -> tuple[str, bool, str]:
+    """Return the conversation's name, whether it is new, and the model that answered last in it."""
     if name is None:
         return new_name(store), True, ""
     if name not in store.names(""):
@@ -66,39 +74,39 @@ def found(store: Store, name: str | None) -> tuple[str, bool, str]:
 
 
 def new_name(store: Store) -> str:
-    """A name that no conversation has: chat-1, chat-2, ..."""
-    there = store.names("")
-    return next(name for number in range(1, len(there) + 2) if (name := f"chat-{number}") not in there)
-
-
-def listed(store: Store, place: str) -> None:
-    """Name the conversations of a store: how long each is, and what was said last."""
+    """Return the first free name of chat-1, chat-2, ..."""
     names = store.names("")
-    say(f"{without_password(place)}: {plural(len(names), 'conversation')}")
+    return next(name for number in range(1, len(names) + 2) if (name := f"chat-{number}") not in names)
+
+
+def list_conversations(store: Store, url: str) -> None:
+    """Print the conversations of a store with their lengths and newest messages."""
+    names = store.names("")
+    say(f"{without_password(url)}: {plural(len(names), 'conversation')}")
     rows: list[tuple[str, str, str]] = []
     for name in names:
         with closing(open_conversation(name, store=store, policy="off")) as chat:
             newest = chat.history(max(1, len(chat)))
             rows.append((name, f"{len(chat):,}", beginning(newest[-1].message, 60) if newest else ""))
     if rows:
-        print_table(("name", "messages", "the last one"), rows, left=3)
+        print_table(("name", "messages", "newest message"), rows, left=3)
 
 
-def tools_named(names: str, folder: Path) -> tuple[Tool, ...]:
-    """The tools of these names. Raises BadSetting for a name that there is not, and where there is no such folder."""
-    asked = [name.strip() for name in names.split(",") if name.strip() and name.strip() != "none"]
-    if unknown := [name for name in asked if name not in TOOLS]:
+def read_tools(names: str, folder: Path) -> tuple[Tool, ...]:
+    """Return the tools with these names. Raises BadSetting for an unknown name or folder."""
+    chosen = [name.strip() for name in names.split(",") if name.strip() and name.strip() != "none"]
+    if unknown := [name for name in chosen if name not in TOOLS]:
         raise BadSetting(f"There are no tools {', '.join(unknown)}. Known: {', '.join(TOOLS)} and none.")
-    made = {
-        "files": lambda: toolbox.files(folder, needs_approval=True),  # Whoever writes is asked for.
+    factories = {
+        "files": lambda: toolbox.files(folder, needs_approval=True),  # The user approves each write.
         "search": lambda: toolbox.search(folder),
         "shell": lambda: toolbox.shell(folder),
     }
-    return tuple(tool for name in dict.fromkeys(asked) for tool in made[name]())
+    return tuple(tool for name in dict.fromkeys(chosen) for tool in factories[name]())
 
 
-def system_prompt(system: str | None) -> str:
-    """The system prompt: as given, from a file, or our own."""
+def read_system_prompt(system: str | None) -> str:
+    """Return the system prompt: the option's text, the text of its file, or the default."""
     if system is None:
         return _SYSTEM
     if not system.startswith("@"):

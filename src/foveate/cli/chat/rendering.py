@@ -1,7 +1,7 @@
-"""What a chat tells, and how it reads: a pure function from what happened to pieces of text with their styles.
+"""Text of a chat: functions from events to pieces of text with styles.
 
-Knows the events of agents and nothing of terminals. What a model or a tool wrote is told as it was written: whoever
-prints the pieces makes its control characters visible (`screen.py`).
+The functions are pure and know nothing of terminals. They copy the text of a model or a tool unchanged; `screen.py`
+makes its control characters visible.
 """
 
 from __future__ import annotations
@@ -29,147 +29,142 @@ from ...core.receipts import Receipt
 from ...core.sizes import tokens_of
 from ...core.view import Entry, View
 from ...expansion.tool import NAMES
+from ..text import brief
 
 __all__ = [
     "COLOURS",
+    "ChatEvent",
     "Notice",
     "Piece",
     "Question",
-    "Shown",
-    "Told",
+    "ScreenState",
     "Waiting",
-    "asked_for",
     "bar",
-    "brief",
+    "call_summary",
     "cost_table",
     "kind_table",
     "largest",
     "money",
-    "shown",
+    "render",
     "status",
-    "waits_for",
+    "waiting_text",
 ]
 
-_JUDGED = 4_000
-"""Characters of a call that are shown to whoever is asked for it."""
+
+_QUESTION_CHARACTERS = 4_000
+"""Largest number of characters of a call that a question shows."""
 
 
 class Piece(Struct, frozen=True):
-    """Some text, and how it looks: a style of rich, or ""."""
+    """Some text and its style: a style of rich, or ""."""
 
     text: str
     style: str = ""
 
 
 class Notice(Struct, frozen=True):
-    """Something the chat itself says, in whole lines."""
+    """A message of the chat itself, in whole lines."""
 
     text: str
     style: str = ""
 
 
 class Question(Struct, frozen=True):
-    """Whether a call may be made. Whoever reads answers with the next line."""
+    """A request to approve a call. The next line of the user is the answer."""
 
     call: ToolCall
 
 
 class Waiting(Struct, frozen=True):
-    """The model is asked, and nothing has come of it yet."""
+    """The model has been called and has not answered yet."""
 
 
-Told = AgentEvent | Context | Notice | Question | Waiting
-"""All that a chat tells."""
+ChatEvent = AgentEvent | Context | Notice | Question | Waiting
+"""Everything that a chat shows."""
 
 
-class Shown(Struct, frozen=True):
-    """What of it is on the screen already, as far as it bears on what comes next."""
+class ScreenState(Struct, frozen=True):
+    """The part of the screen's state that decides how the next event looks."""
 
     open: str = ""
-    """The style of the line that is not ended yet; "" where none is, "said" for the model's words."""
+    """Style of the line that has not ended yet: "said" for text of the model, "" for no such line."""
     has_streamed: bool = False
-    """Whether words of the reply that comes have been shown."""
+    """Whether text of the current reply is on the screen."""
 
 
-def shown(before: Shown, told: Told) -> tuple[Shown, list[Piece]]:
-    """What is shown next, and how the screen stands then."""
-    match told:
+def render(before: ScreenState, event: ChatEvent) -> tuple[ScreenState, list[Piece]]:
+    """Return the new state of the screen, and the pieces to print for `event`."""
+    match event:
         case TextDelta(text):
-            return _flowing(before, "said", "", text)
+            return _streamed(before, "said", "", text)
         case ReasoningDelta(text):
-            return _flowing(before, "thought", "dim italic", text)
+            return _streamed(before, "thought", "dim italic", text)
         case ModelReplied(message):
-            pieces = _ended(before)
+            pieces = _line_end(before)
             if not before.has_streamed and message.text.strip():
                 pieces.append(Piece(f"{message.text.strip()}\n"))
-            for call in message.calls:  # What the conversation answers itself, nobody else tells of.
+            for call in message.calls:  # The conversation answers these calls itself, without an event.
                 if call.name in NAMES:
-                    pieces += [Piece(f"  * {call.name}", "cyan"), Piece(f" {asked_for(call)}\n")]
-            return Shown(), pieces
+                    pieces += [Piece(f"  * {call.name}", "cyan"), Piece(f" {call_summary(call)}\n")]
+            return ScreenState(), pieces
         case ToolCalled() | Waiting():
             return before, []
         case SubAgentEvent(event=event):
-            return shown(before, event)
+            return render(before, event)
         case ViewChanged(receipt):
-            return _block(before, Piece(f"{_of_receipt(receipt)}\n", "dim"))
+            return _block(before, Piece(f"{_receipt_text(receipt)}\n", "dim"))
         case ToolAnswered(call, result, seconds):
-            return _block(before, *_of_result(call, result, seconds))
+            return _block(before, *_result_pieces(call, result, seconds))
         case RunEnded(outcome):
-            return _block(before, *_of_end(outcome.run.state, outcome.run.reason))
+            return _block(before, *_end_pieces(outcome.run.state, outcome.run.reason))
         case Context():
-            return _block(before, *(Piece(text, style) for text, style in status(told)), Piece("\n"))
+            return _block(before, *(Piece(text, style) for text, style in status(event)), Piece("\n"))
         case Notice(text, style):
             return _block(before, Piece(f"{text}\n", style))
         case Question(call):
-            return _block(before, Piece(f"  ? {call.name}", "yellow"), Piece(f" {_whole(call)}\n"))
+            return _block(before, Piece(f"  ? {call.name}", "yellow"), Piece(f" {_question_text(call)}\n"))
 
 
-def waits_for(told: Told) -> str:
-    """What the chat waits for once this has happened; "" where it waits for nothing, or for the user."""
-    match told:
+def waiting_text(event: ChatEvent) -> str:
+    """Return what the chat waits for after `event`; "" if it waits for nothing, or for the user."""
+    match event:
         case ToolCalled(call):
-            return f"{call.name} {asked_for(call)} ...".replace("  ", " ")
+            return f"{call.name} {call_summary(call)} ...".replace("  ", " ")
         case Waiting() | ToolAnswered() | ViewChanged():
             return "..."
     return ""
 
 
-def asked_for(call: ToolCall, width: int = 72) -> str:
-    """What a call is about, on one line: its arguments, without the names where there is no need for them."""
+def call_summary(call: ToolCall, width: int = 72) -> str:
+    """Return the arguments of a call on one line; the first argument without its name."""
     try:
-        given = json.loads(call.arguments)
+        arguments = json.loads(call.arguments)
     except (ValueError, RecursionError):
         return brief(call.arguments, width)
-    if not isinstance(given, dict):
+    if not isinstance(arguments, dict):
         return brief(call.arguments, width)
-    first, *others = [*given.items(), ("", None)]
-    said = [_value(first[1])] if first[0] else []
-    said += [f"{name}={_value(value)}" for name, value in others if name]
-    return brief(" ".join(said), width)
+    first, *others = [*arguments.items(), ("", None)]
+    words = [_value(first[1])] if first[0] else []
+    words += [f"{name}={_value(value)}" for name, value in others if name]
+    return brief(" ".join(words), width)
 
 
-def brief(text: str, width: int = 72) -> str:
-    """The beginning of a text, on one line."""
-    line = " ".join(text[: 8 * width].split())
-    return line if len(line) <= width else f"{line[: width - 1]}…"
-
-
-def _whole(call: ToolCall) -> str:
-    """All that a call is about, to be judged: nothing of it is left out unseen."""
+def _question_text(call: ToolCall) -> str:
+    """Return all arguments of a call; the text says how many characters it omits."""
     try:
-        given = json.loads(call.arguments)
+        arguments = json.loads(call.arguments)
     except (ValueError, RecursionError):
-        given = None
-    match given:
+        arguments = None
+    match arguments:
         case {**items} if len(items) == 1:
             text = _value(next(iter(items.values())))
         case {**items}:
             text = "".join(f"\n{name}: {_value(value)}" for name, value in items.items())
         case _:
             text = call.arguments
-    if len(text) > _JUDGED:
-        left_out = len(text) - _JUDGED
-        text = f"{text[: _JUDGED // 2]}\n[... {left_out:,} characters are left out here ...]\n{text[-_JUDGED // 2 :]}"
+    if len(text) > _QUESTION_CHARACTERS:
+        half = _QUESTION_CHARACTERS // 2
+        text = f"{text[:half]}\n[... {len(text) - _QUESTION_CHARACTERS:,} characters omitted ...]\n{text[-half:]}"
     return text.replace("\n", "\n      ")
 
 
@@ -177,40 +172,40 @@ def _value(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _flowing(before: Shown, open: str, style: str, text: str) -> tuple[Shown, list[Piece]]:
-    """Words as they come: on the line that is open, where it is of their kind."""
-    pieces = [] if before.open == open else _ended(before)
+def _streamed(before: ScreenState, open: str, style: str, text: str) -> tuple[ScreenState, list[Piece]]:
+    """Append streamed text to the open line if that has the same kind."""
+    pieces = [] if before.open == open else _line_end(before)
     if before.open != open:
         text = text.lstrip("\n")
-    is_said = before.has_streamed or (open == "said" and bool(text.strip()))
+    has_streamed = before.has_streamed or (open == "said" and bool(text.strip()))
     if not text:
-        return replace(before, open="" if pieces else before.open, has_streamed=is_said), pieces
-    return Shown("" if text.endswith("\n") else open, is_said), [*pieces, Piece(text, style)]
+        return replace(before, open="" if pieces else before.open, has_streamed=has_streamed), pieces
+    return ScreenState("" if text.endswith("\n") else open, has_streamed), [*pieces, Piece(text, style)]
 
 
-def _block(before: Shown, *pieces: Piece) -> tuple[Shown, list[Piece]]:
-    """Lines of their own."""
-    return replace(before, open=""), [*_ended(before), *pieces]
+def _block(before: ScreenState, *pieces: Piece) -> tuple[ScreenState, list[Piece]]:
+    """Print whole lines."""
+    return replace(before, open=""), [*_line_end(before), *pieces]
 
 
-def _ended(before: Shown) -> list[Piece]:
+def _line_end(before: ScreenState) -> list[Piece]:
     return [Piece("\n")] if before.open else []
 
 
-def _of_receipt(receipt: Receipt) -> str:
-    who = ", ".join(receipt.policies) or receipt.author
+def _receipt_text(receipt: Receipt) -> str:
+    author = ", ".join(receipt.policies) or receipt.author
     edits = len(receipt.edits)
     size = f"{receipt.tokens_before:,} -> {receipt.tokens_after:,} tokens"
     written = f", written by {', '.join(receipt.by)}" if receipt.by else ""
-    undo = "" if receipt.author == "undo" else "; /undo takes it back"
-    return f"  ~ {who}: {edits} edit{'s' * (edits != 1)}, {size}{written}{undo}"
+    undo = "" if receipt.author == "undo" else "; /undo reverts it"
+    return f"  ~ {author}: {edits} edit{'s' * (edits != 1)}, {size}{written}{undo}"
 
 
-def _of_result(call: ToolCall, result: ToolResult, seconds: float) -> Iterator[Piece]:
+def _result_pieces(call: ToolCall, result: ToolResult, seconds: float) -> Iterator[Piece]:
     is_ok = result.state == "ok"
     yield Piece(f"  {'*' if is_ok else '!'} {call.name}", "cyan" if is_ok else "red")
-    if about := asked_for(call):
-        yield Piece(f" {about}")
+    if summary := call_summary(call):
+        yield Piece(f" {summary}")
     if is_ok:
         tokens = tokens_of(Message("tool", (result,)))
         yield Piece(f"  {tokens:,} tokens, {seconds:.1f} s\n", "dim")
@@ -219,24 +214,26 @@ def _of_result(call: ToolCall, result: ToolResult, seconds: float) -> Iterator[P
 
 
 _LIMITS = {
-    "turns": "it has called the model as often as it may",
-    "tokens": "it has used as many tokens as it may",
-    "money": "it has cost as much as it may",
-    "time": "it has taken as long as it may",
-    "length": "its answer was cut off, for it was as long as it may be",
+    "turns": "the answer reached the limit of model calls",
+    "tokens": "the answer reached the limit of tokens",
+    "money": "the answer reached the limit of money",
+    "time": "the answer reached the limit of time",
+    "length": "the provider cut the answer at its largest length",
 }
 _REFUSALS = {
     "refusal": "the model refuses to answer",
-    "filtered": "a filter of the provider has cut the answer off",
+    "filtered": "a filter of the provider cut the answer",
 }
 
 
-def _of_end(state: str, reason: str) -> Iterator[Piece]:
+def _end_pieces(state: str, reason: str) -> Iterator[Piece]:
     if state == "stopped":
-        yield Piece(f"  Stopped: {_LIMITS.get(reason, reason)}. /resume goes on.\n", "yellow")
+        yield Piece(f"  Stopped: {_LIMITS.get(reason, reason)}. /resume continues it.\n", "yellow")
     elif state == "failed":
-        yield Piece(f"  It did not get through: {_REFUSALS.get(reason, reason)}\n", "red")
+        yield Piece(f"  Failed: {_REFUSALS.get(reason, reason)}\n", "red")
 
+
+# ------------------------------------------------------------------------------------------- the meter of the window
 
 COLOURS: dict[ContextKind, str] = {
     "system": "white",
@@ -252,34 +249,34 @@ COLOURS: dict[ContextKind, str] = {
     "shrunk": "bright_magenta",
     "expanded": "red",
 }
-_WIDTH = 24
-"""Characters of the bar."""
+_BAR_WIDTH = 24
+"""Characters."""
 
 Styled = tuple[str, str]
 """A text and its style."""
 
 
 def status(context: Context) -> Iterator[Styled]:
-    """One line: a bar of the window by kind, its largest kinds, the cache's share, money so far and saved."""
+    """Yield one line: a bar of the window by kind, the largest kinds, the cache's share, the cost and the saving."""
     yield "  [", "dim"
     yield from bar(context)
     yield "] ", "dim"
     share = f" of {context.window:,} ({_percent(context.tokens / context.window)})" if context.window else ""
-    largest = sorted(context.kinds.items(), key=lambda item: -item[1])[:3]
+    kinds = sorted(context.kinds.items(), key=lambda item: -item[1])[:3]
     yield f"{context.tokens:,}{share}", "dim"
-    for place, (kind, tokens) in enumerate(largest):
+    for place, (kind, tokens) in enumerate(kinds):
         yield ", " if place else ": ", "dim"
         yield f"{kind} {tokens:,}", COLOURS[kind]
     if context.cached is not None:
         yield f" | cache {_percent(context.cached)}", "dim"
     if context.totals.calls_billed:
-        so_far, saved = money(context)
+        cost, saved = money(context)
         unit = "" if context.dollars is not None else " input tokens"
-        yield f" | cost {so_far}, saved {saved}{unit}", "dim"
+        yield f" | cost {cost}, saved {saved}{unit}", "dim"
 
 
-def bar(context: Context, width: int = _WIDTH) -> Iterator[Styled]:
-    """The window as a bar: what is taken in the colours of its kinds, dots for what is free."""
+def bar(context: Context, width: int = _BAR_WIDTH) -> Iterator[Styled]:
+    """Yield the window as a bar: used tokens in the colours of their kinds, and dots for the free part."""
     whole = max(context.window or 0, context.tokens, 1)
     end = 0.0
     drawn = 0
@@ -293,54 +290,54 @@ def bar(context: Context, width: int = _WIDTH) -> Iterator[Styled]:
 
 
 def money(context: Context) -> tuple[str, str]:
-    """What was billed and what was saved: dollars where they are known, else tokens at the price of input."""
+    """Return the cost and the saving: in dollars if the price is known, else in tokens at the price of input."""
     if context.dollars is not None and context.dollars_saved is not None:
         return _dollars(context.dollars), _dollars(context.dollars_saved)
     return f"{round(context.cost):,}", f"{round(context.saved):,}"
 
 
 def kind_table(context: Context) -> list[tuple[str, str, str]]:
-    """Kind, tokens and share of the window, and what is kept free and is free; the largest kind first."""
-    rows = [(kind, tokens) for kind, tokens in sorted(context.kinds.items(), key=lambda item: -item[1])]
-    told = [(kind, f"{tokens:,}", _share(tokens, context)) for kind, tokens in rows]
+    """Return rows of kind, tokens and share of the window, the largest kind first, then the totals."""
+    kinds = sorted(context.kinds.items(), key=lambda item: -item[1])
+    rows = [(str(kind), f"{tokens:,}", _share(tokens, context)) for kind, tokens in kinds]
     if context.window is None or context.free is None:
-        return [*told, ("all", f"{context.tokens:,}", "")]
+        return [*rows, ("all", f"{context.tokens:,}", "")]
     return [
-        *told,
+        *rows,
         ("all", f"{context.tokens:,}", _share(context.tokens, context)),
-        ("kept for the answer", f"{context.reserve:,}", _share(context.reserve, context)),
+        ("reserved for the answer", f"{context.reserve:,}", _share(context.reserve, context)),
         ("free", f"{context.free:,}", _share(context.free, context)),
         ("window", f"{context.window:,}", ""),
     ]
 
 
 def largest(view: View, most: int = 8) -> list[tuple[str, str, str, str]]:
-    """Handle, what it is, tokens, and how large it was, of the largest messages that are shown."""
+    """Return rows of the largest messages in the view: handle, kind, tokens, original size."""
     entries = sorted(view.entries, key=lambda entry: (-entry.tokens, entry.position))[:most]
-    return [(_handle(entry), _what(entry), f"{entry.tokens:,}", _facts(entry)) for entry in entries]
+    return [(_handle(entry), _kind(entry), f"{entry.tokens:,}", _facts(entry)) for entry in entries]
 
 
 def cost_table(context: Context) -> list[tuple[str, str]]:
-    """What was billed, what would have been, and what that is in money; a figure a row."""
+    """Return rows of a label and a figure: the tokens billed, the tokens without foveate, and the cost."""
     totals = context.totals
-    used = totals.usage
-    so_far, saved = money(context)
+    usage = totals.usage
+    cost, saved = money(context)
     unit = "US dollars" if context.dollars is not None else "in tokens at the price of input"
     rows = [("calls", f"{totals.calls:,}")]
     if totals.calls_billed:
         rows += [
-            ("input, not from the cache", f"{used.input or 0:,}"),
-            ("read from the cache", f"{used.cache_read or 0:,}"),
-            ("written to the cache", f"{used.cache_write or 0:,}"),
-            ("output", f"{used.output or 0:,}"),
+            ("input, not from the cache", f"{usage.input or 0:,}"),
+            ("read from the cache", f"{usage.cache_read or 0:,}"),
+            ("written to the cache", f"{usage.cache_write or 0:,}"),
+            ("output", f"{usage.output or 0:,}"),
         ]
     if context.cached_overall is not None:
-        rows.append(("share of the cache", _percent(context.cached_overall)))
+        rows.append(("share of input from the cache", _percent(context.cached_overall)))
     rows += [
-        ("sent, all calls", f"{totals.tokens_sent:,}"),
-        ("if everything were sent whole", f"{totals.tokens_whole:,}"),
-        ("written again for edits", f"{totals.tokens_rebilled:,}"),
-        (f"cost so far, {unit}", so_far),
+        ("sent in all calls", f"{totals.tokens_sent:,}"),
+        ("if each call sent the whole history", f"{totals.tokens_whole:,}"),
+        ("sent again because of edits", f"{totals.tokens_rebilled:,}"),
+        (f"cost so far, {unit}", cost),
         (f"saved, {unit}", saved),
     ]
     return rows
@@ -350,7 +347,7 @@ def _handle(entry: Entry) -> str:
     return entry.handle if entry.span is None else f"{entry.handle}-m{entry.last}"
 
 
-def _what(entry: Entry) -> str:
+def _kind(entry: Entry) -> str:
     kinds = tokens_by_kind(entry)
     kind = max(kinds, key=kinds.__getitem__)
     return f"{kind} ({entry.tool})" if entry.tool else kind
@@ -358,7 +355,7 @@ def _what(entry: Entry) -> str:
 
 def _facts(entry: Entry) -> str:
     facts: Sequence[str] = (
-        *([f"{entry.stamp.tokens:,} as said"] if entry.span is None and entry.tokens != entry.stamp.tokens else ()),
+        *([f"{entry.stamp.tokens:,} originally"] if entry.span is None and entry.tokens != entry.stamp.tokens else ()),
         *(["pinned"] if entry.is_pinned() else ()),
     )
     return ", ".join(facts)

@@ -1,7 +1,6 @@
-"""Where a chat is read and printed: a terminal, a pipe, or a program that wants JSON lines.
+"""Input and output of a chat: a terminal, a pipe, or JSON lines for a program.
 
-Nothing that a model, a tool or a recording wrote can steer the terminal: control characters are made visible here, once
-for all that is printed.
+The screens make control characters visible, so no text of a model, a tool or a recording can control the terminal.
 """
 
 from __future__ import annotations
@@ -27,38 +26,37 @@ from ...agents.events import (
 from ...core.context import Context
 from ...core.wire import encode_message
 from ..output import console, encodable
-from ..text import printable
-from .rendering import Notice, Piece, Question, Shown, Told, Waiting, brief, shown, waits_for
+from ..text import brief, printable
+from .rendering import ChatEvent, Notice, Piece, Question, ScreenState, Waiting, render, waiting_text
 
 __all__ = ["PROMPT", "JsonScreen", "Pipe", "Screen", "Terminal"]
 
 PROMPT = "> "
-"""What stands before what the user says to the model."""
-_ERASED = "\r\x1b[K"
-"""To the beginning of the line, and nothing on it any more."""
+"""Marks a line of the user to the model."""
+_ERASE_LINE = "\r\x1b[K"
 
 
 class Screen(Protocol):
-    """Where a chat is read and printed."""
+    """Where a chat reads and prints."""
 
-    def tell(self, told: Told) -> None:
-        """Print something that happened."""
+    def show(self, event: ChatEvent) -> None:
+        """Print one event."""
         ...
 
     def read(self, prompt: str) -> str | None:
-        """The next line of the user, without its end; None where there is none any more."""
+        """Return the next line of the user without its end; None at the end of input."""
         ...
 
 
 class Pipe:
-    """Lines in, plain text out: for scripts and tests. What is read is printed, so that the output reads as a chat."""
+    """Lines in, plain text out: for scripts and tests. It prints each line it reads, so the output reads as a chat."""
 
     def __init__(self) -> None:
-        self._shown = Shown()
-        _read_anything()
+        self._state = ScreenState()
+        _accept_any_bytes()
 
-    def tell(self, told: Told) -> None:
-        self._shown, pieces = shown(self._shown, told)
+    def show(self, event: ChatEvent) -> None:
+        self._state, pieces = render(self._state, event)
         for piece in pieces:
             self._put(piece)
         sys.stdout.flush()
@@ -68,7 +66,7 @@ class Pipe:
         if not line:
             return None
         line = line.rstrip("\r\n")
-        self._put(Piece(f"{_apart(prompt)}{line}\n"))
+        self._put(Piece(f"{_spaced(prompt)}{line}\n"))
         return line
 
     def _put(self, piece: Piece) -> None:
@@ -76,28 +74,28 @@ class Pipe:
 
 
 class Terminal(Pipe):
-    """A person at a terminal: lines with a history, colours where the terminal has them."""
+    """A person at a terminal: lines with a history, and colours if the terminal has them."""
 
     def __init__(self) -> None:
         super().__init__()
-        with suppress(ImportError):  # Not everywhere; without it lines can be typed all the same.
+        with suppress(ImportError):  # Some systems have no readline; input works without it.
             import readline  # noqa: F401
         self._console = console()
         self._is_waiting = False
-        """Whether the line that the cursor is on says what is waited for."""
+        """Whether the cursor's line says what the chat waits for."""
 
-    def tell(self, told: Told) -> None:
+    def show(self, event: ChatEvent) -> None:
         self._end_waiting()
-        super().tell(told)
-        if (what := waits_for(told)) and not self._shown.open and not self._console.is_dumb_terminal:
-            self._put(Piece(f"  {brief(what, max(20, self._console.width - 6))}", "dim"))
+        super().show(event)
+        if (text := waiting_text(event)) and not self._state.open and not self._console.is_dumb_terminal:
+            self._put(Piece(f"  {brief(text, max(20, self._console.width - 6))}", "dim"))
             sys.stdout.flush()
             self._is_waiting = True
 
     def read(self, prompt: str) -> str | None:
         self._end_waiting()
         try:
-            self._put(Piece(_apart(prompt).removesuffix(prompt)))
+            self._put(Piece(_spaced(prompt).removesuffix(prompt)))
             return input(_safe(prompt))
         except EOFError:
             print()
@@ -108,31 +106,31 @@ class Terminal(Pipe):
 
     def _end_waiting(self) -> None:
         if self._is_waiting:
-            sys.stdout.write(_ERASED)
+            sys.stdout.write(_ERASE_LINE)
             self._is_waiting = False
 
 
 class JsonScreen:
-    """One JSON object a line for everything that happens: for programs."""
+    """One JSON object a line for each event: for programs."""
 
     def __init__(self) -> None:
-        _read_anything()
+        _accept_any_bytes()
 
-    def tell(self, told: Told) -> None:
-        print(msgspec.json.encode(_plain(told)).decode(), flush=True)
+    def show(self, event: ChatEvent) -> None:
+        print(msgspec.json.encode(_plain(event)).decode(), flush=True)
 
     def read(self, prompt: str) -> str | None:
         line = sys.stdin.readline()
         return line.rstrip("\r\n") if line else None
 
 
-def _apart(prompt: str) -> str:
-    """A prompt with an empty line before it, where something new begins."""
+def _spaced(prompt: str) -> str:
+    """Return the prompt, after an empty line if it asks for a line to the model."""
     return f"\n{prompt}" if prompt == PROMPT else prompt
 
 
-def _read_anything() -> None:
-    """What is no UTF-8 in what is piped in is replaced: half a letter is no reason to end."""
+def _accept_any_bytes() -> None:
+    """Replace input bytes that are not UTF-8, instead of failing."""
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
 
@@ -141,11 +139,11 @@ def _safe(text: str) -> str:
     return encodable(printable(text).encode("utf-8", "replace").decode())
 
 
-def _plain(told: Told) -> dict[str, Any]:
-    """One event as plain values, under `event` its kind."""
-    match told:
+def _plain(event: ChatEvent) -> dict[str, Any]:
+    """Return an event as plain values; `event` holds its kind."""
+    match event:
         case TextDelta(text) | ReasoningDelta(text):
-            return {"event": "said" if isinstance(told, TextDelta) else "thought", "text": text}
+            return {"event": "said" if isinstance(event, TextDelta) else "thought", "text": text}
         case ViewChanged(receipt):
             figures = {name: getattr(receipt, name) for name in ("first", "last", "turn", "author", "policies", "by")}
             sizes = {"edits": len(receipt.edits), "before": receipt.tokens_before, "after": receipt.tokens_after}
@@ -159,23 +157,23 @@ def _plain(told: Told) -> dict[str, Any]:
         case ToolCalled(call):
             return {"event": "called", "id": call.call_id, "name": call.name, "arguments": call.arguments}
         case ToolAnswered(call, result, seconds):
-            said = {"name": call.name, "state": result.state, "text": result.text, "seconds": round(seconds, 3)}
-            return {"event": "answered", "id": call.call_id, **said}
-        case SubAgentEvent(agent, step, event):
-            return {"event": "inside", "agent": agent, "step": step, "of": _plain(event)}
+            facts = {"name": call.name, "state": result.state, "text": result.text, "seconds": round(seconds, 3)}
+            return {"event": "answered", "id": call.call_id, **facts}
+        case SubAgentEvent(agent, step, inner):
+            return {"event": "inside", "agent": agent, "step": step, "of": _plain(inner)}
         case RunEnded(outcome):
             run = outcome.run
             return {"event": "ended", "state": run.state, "reason": run.reason, "text": outcome.text, "run": run.id}
         case Context():
-            held: dict[str, Any] = {
-                "tokens": told.tokens,
-                "window": told.window,
-                "free": told.free,
-                "kinds": dict(told.kinds),
+            size: dict[str, Any] = {
+                "tokens": event.tokens,
+                "window": event.window,
+                "free": event.free,
+                "kinds": dict(event.kinds),
             }
-            cost = {"cost": round(told.cost), "saved": round(told.saved), "dollars": told.dollars}
-            more = {"whole": told.tokens_whole, "cached": told.cached, "dollars_saved": told.dollars_saved}
-            return {"event": "context", **held, **more, **cost}
+            cost = {"cost": round(event.cost), "saved": round(event.saved), "dollars": event.dollars}
+            more = {"whole": event.tokens_whole, "cached": event.cached, "dollars_saved": event.dollars_saved}
+            return {"event": "context", **size, **cost, **more}
         case Notice(text):
             return {"event": "notice", "text": text}
         case Waiting():

@@ -1,7 +1,7 @@
-"""One chat: an agent in a conversation, what it was asked for with, and where it is shown.
+"""A running chat: an agent in a conversation, its options, and the screen.
 
-Knows how to say something, to go over to another conversation or model, and to tell how the window stands. It reads no
-lines; that is `chat.py`.
+The session sends text to the model, switches the conversation or the model, and reports the state of the window. It
+reads no lines.
 """
 
 from __future__ import annotations
@@ -33,50 +33,48 @@ from .options import new_name
 from .rendering import Notice, Question, Waiting
 from .screen import Screen
 
-__all__ = ["DEMO", "Opening", "Talk"]
+__all__ = ["DEMO", "ChatOptions", "ChatSession"]
 
 DEMO = "demo"
 
 
-class Opening(Struct, frozen=True):
-    """What a chat was asked for with."""
+class ChatOptions(Struct, frozen=True):
+    """The options of one chat."""
 
     name: str
     model: str
     store: Store
-    """Where the conversation is kept; whoever opened it closes it."""
+    """The store of the conversation. The caller closes it."""
     folder: Path
     tools: tuple[Tool, ...]
     system: str
     limits: Limits
     window: int | None = None
     policy: str | None = None
-    approves: bool = False
-    """Whether calls that ask first are taken as allowed."""
+    approve_all: bool = False
+    """Whether tool calls run without a question."""
     pace: float = 0.0
     """Seconds between two words of the demo."""
     is_new: bool = False
-    """Whether there is no such conversation yet. It takes up its name when something is said."""
+    """Whether the store has no such conversation yet. The first message creates it."""
     is_named: bool = True
-    """Whether somebody asked for this name; else another will do."""
+    """Whether the user chose the name; else the session may choose another one."""
 
 
-class Talk:
-    """A chat that goes on. Raises what opening the conversation and the model raises."""
+class ChatSession:
+    """A running chat. The constructor raises the errors of opening the conversation and the model."""
 
-    def __init__(self, opening: Opening, screen: Screen, *, follows: bool = True) -> None:
-        """`follows`: whether somebody is there who goes on after what is stopped, or cannot be done for want of a key;
-        else that ends the chat.
-        """
-        self._opening, self._screen, self._goes_on = opening, screen, follows
+    def __init__(self, options: ChatOptions, screen: Screen, *, is_interactive: bool = True) -> None:
+        """`is_interactive`: the user can continue after Ctrl-C or a missing key; else these end the chat."""
+        self._options, self._screen, self._is_interactive = options, screen, is_interactive
         self._allowed: set[str] = set()
-        """Tools that nobody is asked for any more."""
-        self._model = self._opened_model(opening)
-        self._agent = self._opened(opening, self._model)
-        self._told = self.chat.head.number
-        """The newest edit that was told of."""
+        """Tools that the user allowed for the rest of the chat."""
+        self._model = self._open_model(options)
+        self._agent = self._open_agent(options, self._model)
+        self._last_shown = self.chat.head.number
+        """Number of the newest edit on the screen."""
         self.has_failed = False
-        """Whether a model could not be asked."""
+        """Whether a call of the model failed."""
 
     @property
     def chat(self) -> Conversation:
@@ -84,136 +82,136 @@ class Talk:
 
     @property
     def name(self) -> str:
-        return self._opening.name
+        return self._options.name
 
     @property
     def model(self) -> str:
-        """The name of the model that answers."""
-        return self._opening.model
+        """Name of the model."""
+        return self._options.model
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """What the model may use, beside `expand`."""
-        return self._opening.tools
+        """Tools of the model, without `expand`."""
+        return self._options.tools
 
-    def asks(self, tool: Tool) -> bool:
-        """Whether a call of this tool is asked for."""
-        return tool.needs_approval and not self._opening.approves and tool.name not in self._allowed
+    def asks_before(self, tool: Tool) -> bool:
+        """Return whether the user approves each call of this tool."""
+        return tool.needs_approval and not self._options.approve_all and tool.name not in self._allowed
 
-    def say(self, text: str | None) -> None:
-        """Say something, show what comes of it, and how the window stands then. None: go on with what broke off.
+    def send(self, text: str | None) -> None:
+        """Send text to the model, and show the reply and the state of the window. None continues the last answer.
 
         Ctrl-C ends the reply, not the chat.
         """
-        self._screen.tell(Waiting())
-        if self._opening.is_new and text is not None:
-            self._take_name()
+        self._screen.show(Waiting())
+        if self._options.is_new and text is not None:
+            self._create_conversation()
         try:
             with closing(self._agent.stream(text)) as events:
                 for event in events:
-                    self._screen.tell(event)
+                    self._screen.show(event)
                     if isinstance(event, ViewChanged):
-                        self._told = max(self._told, event.receipt.last)
+                        self._last_shown = max(self._last_shown, event.receipt.last)
         except KeyboardInterrupt:
             stop_commands()
-            if not self._goes_on:
+            if not self._is_interactive:
                 raise
-            self.note("Stopped. /resume goes on with it; or say something else.")
-        except BrokenPipeError:  # Nobody reads any more.
+            self.notify("Stopped. Type /resume to continue this answer, or type something else.")
+        except BrokenPipeError:  # The reader of standard output is gone.
             raise
-        except BadSetting as error:  # A key that is not there, for example.
-            if not self._goes_on:
+        except BadSetting as error:  # A missing key, for example.
+            if not self._is_interactive:
                 raise
-            self.note(str(error), "red")
+            self.notify(str(error), "red")
         except ConversationBusy:
             self.has_failed = True
-            self.note(f"Somebody else is at work in {self.name}. Say it again when that has ended.", "red")
-        except Exception as error:  # Whatever an SDK raises: a key, the network, a refusal. The chat goes on.
+            self.notify(f"Another agent is running in {self.name}. Try again when it has finished.", "red")
+        except Exception as error:  # Any error of an SDK: a key, the network, a refusal. The chat continues.
             self.has_failed = True
-            self.note(f"{self.model} did not answer: {_sentence(error)}\n/resume asks again.", "red")
-        for receipt in self.chat.receipts(self._told):  # What was changed once the reply was recorded.
-            self.tell_receipt(receipt)
-        self._screen.tell(self.context())
+            self.notify(f"{self.model} did not answer: {_sentence(error)}\nType /resume to try again.", "red")
+        for receipt in self.chat.receipts(self._last_shown):  # Changes after the reply was recorded.
+            self.show_receipt(receipt)
+        self._screen.show(self.context())
 
     def context(self) -> Context:
-        """How the window stands."""
+        """Return the state of the window."""
         return self.chat.context(cost=_cost(self.model))
 
-    def note(self, text: str, style: str = "") -> None:
-        """Show something that the chat itself says."""
-        self._screen.tell(Notice(text, style))
+    def notify(self, text: str, style: str = "") -> None:
+        """Show a message of the chat itself."""
+        self._screen.show(Notice(text, style))
 
-    def tell_receipt(self, receipt: Receipt) -> None:
-        """Show what a change of the view did."""
-        self._told = max(self._told, receipt.last)
-        self._screen.tell(ViewChanged(receipt))
+    def show_receipt(self, receipt: Receipt) -> None:
+        """Show a change of the view."""
+        self._last_shown = max(self._last_shown, receipt.last)
+        self._screen.show(ViewChanged(receipt))
 
     def fork(self, name: str) -> None:
-        """Go over to a new conversation with the same past."""
-        if self._opening.is_new:  # A fork of nothing is nothing yet, under another name.
-            if name in self._opening.store.names(""):
+        """Continue in a fork of this conversation."""
+        if self._options.is_new:  # An empty conversation is not in the store yet; only its name changes.
+            if name in self._options.store.names(""):
                 raise BadSetting(f"There already is a conversation {name!r}. Choose another name.")
         else:
             self.chat.fork(name).close()
-        self._reopen(replace(self._opening, name=name, is_named=True))
+        self._reopen(replace(self._options, name=name, is_named=True))
 
-    def use(self, model: str) -> None:
-        """Let another model answer from now on. Its window counts, unless one was asked for."""
-        self._reopen(replace(self._opening, model=model))
+    def switch_model(self, model: str) -> None:
+        """Use another model from now on, with its window unless the options set one."""
+        self._reopen(replace(self._options, model=model))
 
     def close(self) -> None:
-        """Let go of the conversation and the model. All that was said is in the store."""
+        """Close the conversation and the model."""
         self._agent.close()
         if (close := getattr(self._model, "close", None)) is not None:
             close()
 
-    def _take_name(self) -> None:
-        """From now on keep the conversation in the store."""
-        opening = replace(self._opening, is_new=False)
-        if not opening.is_named and opening.name in opening.store.names(""):  # Somebody has begun it meanwhile.
-            opening = replace(opening, name=new_name(opening.store))
-            self.note(f"This is {opening.name}: {self.name} was begun elsewhere.", "dim")
-        agent = self._opened(opening, self._model)
+    def _create_conversation(self) -> None:
+        """Move the conversation from memory to the store."""
+        options = replace(self._options, is_new=False)
+        if not options.is_named and options.name in options.store.names(""):  # Another process took the name meanwhile.
+            options = replace(options, name=new_name(options.store))
+            self.notify(f"This conversation is {options.name}: another process has created {self.name}.", "dim")
+        agent = self._open_agent(options, self._model)
         self._agent.close()
-        self._agent, self._opening = agent, opening
+        self._agent, self._options = agent, options
 
-    def _reopen(self, opening: Opening) -> None:
-        model = self._opened_model(opening)
-        agent = self._opened(opening, model)  # First: where it cannot be opened, this one stays.
+    def _reopen(self, options: ChatOptions) -> None:
+        model = self._open_model(options)
+        agent = self._open_agent(options, model)  # Before closing: if opening fails, this conversation stays open.
         self.close()
-        self._agent, self._model, self._opening = agent, model, opening
-        self._told = self.chat.head.number
+        self._agent, self._model, self._options = agent, model, options
+        self._last_shown = self.chat.head.number
 
-    def _opened_model(self, opening: Opening) -> Model:
-        if opening.model == DEMO:
-            return demo_model(pace=opening.pace)
-        return open_model(opening.model)
+    def _open_model(self, options: ChatOptions) -> Model:
+        if options.model == DEMO:
+            return demo_model(pace=options.pace)
+        return open_model(options.model)
 
-    def _opened(self, opening: Opening, model: Model) -> ChatAgent:
-        said: dict[str, Any] = {} if opening.window is None else {"window": opening.window}
-        if not said and not hasattr(model, "window") and window_of(opening.model.partition(":")[2]) is None:
-            raise BadSetting(f"How large is the window of {opening.model}? Say --window 128000 (tokens).")
+    def _open_agent(self, options: ChatOptions, model: Model) -> ChatAgent:
+        window: dict[str, Any] = {} if options.window is None else {"window": options.window}
+        if not window and not hasattr(model, "window") and window_of(options.model.partition(":")[2]) is None:
+            raise BadSetting(f"The window of {options.model} is not known. Name it, in tokens: --window 128000.")
         return ChatAgent(
             model,
-            conversation=opening.name,
-            store=MemoryStore() if opening.is_new else opening.store,
-            system=opening.system,
-            tools=opening.tools,
-            limits=opening.limits,
+            conversation=options.name,
+            store=MemoryStore() if options.is_new else options.store,
+            system=options.system,
+            tools=options.tools,
+            limits=options.limits,
             approve=self._approve,
-            cost=_cost(opening.model),
-            **said,
-            policy=opening.policy,
+            cost=_cost(options.model),
+            **window,
+            policy=options.policy,
             expand=True,
         )
 
     def _approve(self, call: ToolCall) -> bool | str:
-        """Ask whether a call may be made. An answer that is neither yes nor no is told to the model."""
-        if self._opening.approves or call.name in self._allowed:
+        """Ask whether a call may run. Any answer but yes and no is text for the model."""
+        if self._options.approve_all or call.name in self._allowed:
             return True
-        self._screen.tell(Question(call))
-        said = (self._screen.read("    allow it? [y/N/always, or why not] ") or "").strip()
-        match said.lower():
+        self._screen.show(Question(call))
+        answer = (self._screen.read("    allow it? [y/N/always, or why not] ") or "").strip()
+        match answer.lower():
             case "y" | "yes":
                 return True
             case "always":
@@ -221,7 +219,7 @@ class Talk:
                 return True
             case "" | "n" | "no":
                 return False
-        return said
+        return answer
 
 
 def _cost(model: str) -> Cost | None:
@@ -229,11 +227,11 @@ def _cost(model: str) -> Cost | None:
 
 
 def _sentence(error: Exception) -> str:
-    """What went wrong, in the words of whoever says it: a provider's own, without the wrapping of its SDK."""
+    """Return the provider's own message, without the text that its SDK adds."""
     if type(error).__module__.startswith("foveate"):
         return str(error)
     body = getattr(error, "body", None)
-    told = body.get("error", body) if isinstance(body, dict) else None
-    message = told.get("message") if isinstance(told, dict) else None
-    said = message if isinstance(message, str) and message.strip() else str(error).strip()
-    return f"{type(error).__name__}: {said}" if said else type(error).__name__
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    message = inner.get("message") if isinstance(inner, dict) else None
+    text = message if isinstance(message, str) and message.strip() else str(error).strip()
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,4 +1,4 @@
-"""`foveate db`: what a database holds beside what was said. Each group of commands is a file beside this one."""
+"""`foveate db`: the commands for a database."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ def _group(name: str, help: str, commands: Mapping[str, Callable[..., int]]) -> 
     return group
 
 
-db = App(name="db", help="A database: what agents have in it, and what keeps it whole.")
+db = App(name="db", help="Show, change, check and move the content of a database.")
 db.command(
     _group(
         "action",
-        "Something that agents can have done.",
+        "List, set and drop actions of agents.",
         {"list": list_actions, "set": set_action, "drop": drop_action},
     )
 )
 db.command(
     _group(
         "binding",
-        "Which agent has which action, and what becomes of the action's results.",
+        "Bind actions to agents, and decide how their results expire.",
         {"list": list_bindings, "set": set_binding, "drop": drop_binding},
     )
 )
 db.command(
     _group(
         "prompt",
-        "Prompts for summaries, by name.",
+        "List, show, set and drop prompts for summaries.",
         {"list": list_prompts, "show": show_prompt, "set": set_prompt, "drop": drop_prompt},
     )
 )
-db.command(_group("run", "What agents did, step by step.", {"list": list_runs, "show": show_run}))
+db.command(_group("run", "Show the runs of agents, step by step.", {"list": list_runs, "show": show_run}))
 _COMMANDS: dict[str, Callable[..., int]] = {
     "tenants": tenants,
     "export": export,

@@ -1,4 +1,4 @@
-"""`foveate db action`, `binding` and `prompt`: the catalog of agents."""
+"""`foveate db action`, `binding` and `prompt`: the catalog of a tenant's agents."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ...core.catalog import (
 )
 from ...errors import BadSetting
 from ...ports import Database
-from ..files import text_from
+from ..files import read_text
 from .target import NOWHERE, AsJson, Where, opened, print_json
 
 __all__ = [
@@ -41,7 +41,7 @@ __all__ = [
 def list_actions(*, as_json: AsJson = False, where: Where = NOWHERE) -> int:
     """List the actions.
 
-    Example: `foveate db action list --store sqlite:///chat.db`
+    Example: `foveate db action list --store chat.db`
     """
     from ..output import print_table, say
 
@@ -50,14 +50,19 @@ def list_actions(*, as_json: AsJson = False, where: Where = NOWHERE) -> int:
     if as_json:
         print_json(actions)
     elif actions:
-        agents = {one.name: [bound.agent for bound in bindings if bound.action == one.name] for one in actions}
+        agents = {action.name: [bound.agent for bound in bindings if bound.action == action.name] for action in actions}
         rows = [
-            (one.name, ", ".join(agents[one.name]) or "-", one.default_compact_prompt or "-", one.description or "-")
-            for one in actions
+            (
+                action.name,
+                ", ".join(agents[action.name]) or "-",
+                action.default_compact_prompt or "-",
+                action.description or "-",
+            )
+            for action in actions
         ]
-        print_table(("action", "agents that have it", "prompt", "description"), rows, left=4)
+        print_table(("action", "agents", "prompt", "description"), rows, left=4)
     else:
-        say("There is no action.")
+        say("There are no actions.")
     return 0
 
 
@@ -71,38 +76,38 @@ def set_action(
     as_json: AsJson = False,
     where: Where = NOWHERE,
 ) -> int:
-    """Set up an action, or change what is named here of one that there is.
+    """Create an action, or change the fields that the options name.
 
     Example: `foveate db action set search --description "Searches the shop."`
 
     Parameters
     ----------
     name
-        What models call it by.
+        The name that models use.
     description
-        What models are told of it.
+        The description that models read.
     parameters
-        A file with the JSON Schema of its parameters; `-` for standard input, "" for none.
+        A file with the JSON Schema of the parameters; `-` for standard input, "" for none.
     default_compact_prompt
-        The prompt that sums up its results where a binding names none; "" for the usual one.
+        The prompt for summaries of its results if the binding names none; "" for the default.
     """
-    said: dict[str, str] = {}
+    fields: dict[str, str] = {}
     if description is not None:
-        said["description"] = description
+        fields["description"] = description
     if parameters is not None:
-        said["parameters"] = text_from(parameters).strip() if parameters else ""
+        fields["parameters"] = read_text(parameters).strip() if parameters else ""
     if default_compact_prompt is not None:
-        said["default_compact_prompt"] = default_compact_prompt
+        fields["default_compact_prompt"] = default_compact_prompt
     with opened(where, create=True) as (store, tenant):
-        old = next((one for one in store.actions(tenant) if one.name == name), Action(name))
-        new = replace(old, **said)
+        old = next((action for action in store.actions(tenant) if action.name == name), Action(name))
+        new = replace(old, **fields)
         store.put_action(tenant, new)
     _print_action(new, as_json)
     return 0
 
 
 def drop_action(name: str, /, *, where: Where = NOWHERE) -> int:
-    """Forget an action that no agent has any more.
+    """Delete an action that no agent has.
 
     Example: `foveate db action drop_action search`
 
@@ -116,7 +121,7 @@ def drop_action(name: str, /, *, where: Where = NOWHERE) -> int:
     with opened(where) as (store, tenant):
         if not store.drop_action(tenant, name):
             raise BadSetting(f"There is no action {name!r}.")
-    say(f"{name} is dropped.")
+    say(f"{name} is deleted.")
     return 0
 
 
@@ -127,19 +132,19 @@ def _print_action(action: Action, as_json: bool) -> None:
         print_json([action])
         return
     heading(action.name, action.description)
-    say(f"Parameters: {action.parameters or 'none are said'}")
-    say(f"Its results are summed up with {action.default_compact_prompt or 'the usual prompt'}.")
+    say(f"Parameters: {action.parameters or 'none'}")
+    say(f"Prompt for summaries of its results: {action.default_compact_prompt or 'the default'}")
 
 
 def list_bindings(*, agent: str = "", as_json: AsJson = False, where: Where = NOWHERE) -> int:
-    """List which agent has which action, and what becomes of the results.
+    """List the actions of each agent, and how their results expire.
 
     Example: `foveate db binding list --agent support`
 
     Parameters
     ----------
     agent
-        Only this one's.
+        Only the actions of this agent.
     """
     from ..output import print_table, say
 
@@ -148,7 +153,7 @@ def list_bindings(*, agent: str = "", as_json: AsJson = False, where: Where = NO
     if as_json:
         print_json(bindings)
     elif bindings:
-        rows = [(one.agent, one.action, *_cells(one), _becomes(one)) for one in bindings]
+        rows = [(bound.agent, bound.action, *_cells(bound), _expiry(bound)) for bound in bindings]
         print_table(("agent", "action", "turns", "mode", "results"), rows, left=5)
     else:
         say("No agent has an action." if not agent else f"{agent} has no action.")
@@ -168,9 +173,10 @@ def set_binding(
     as_json: AsJson = False,
     where: Where = NOWHERE,
 ) -> int:
-    """Let an agent have an action, or change what is named here of a binding that there is.
+    """Give an action to an agent, or change the fields of the binding that the options name.
 
-    What the mode still needs is filled in (compact: the first 500 characters), and what another mode needed goes.
+    The command adds defaults that the mode needs (compact: the first 500 characters), and drops the fields of other
+    modes.
 
     Example: `foveate db binding set support search --turns 3 --mode compact --compact-length 300`
 
@@ -181,31 +187,31 @@ def set_binding(
     action
         The action's name; see `foveate db action list`.
     turns
-        Model calls that see a result before it leaves: 0 or more, or `never`.
+        Number of model calls that see a result before it expires: 0 or more, or `never`.
     mode
-        What becomes of it then: `none`, `remove` or `compact`.
+        What happens then: `none`, `remove` or `compact`.
     compact_mode
-        `first_chars` or `summary`.
+        How results are shortened: `first_chars` or `summary`.
     compact_length
-        Characters that are kept, or that the summary is to have; `none` for as many as usual.
+        Characters of the short form or of the summary; `none` for the default.
     compact_prompt
-        The prompt of the summary; "" for the action's own, else the usual one.
+        The prompt of the summary; "" for the one of the action, or the default.
     """
-    said: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     if turns is not None:
-        said["result_expiration_turns"] = _number("--turns", turns, "never")
+        fields["result_expiration_turns"] = _number("--turns", turns, "never")
     if mode is not None:
-        said["result_expiration_mode"] = mode
+        fields["result_expiration_mode"] = mode
     if compact_mode is not None:
-        said["compact_mode"] = compact_mode
+        fields["compact_mode"] = compact_mode
     if compact_length is not None:
-        said["compact_length"] = _number("--compact-length", compact_length, "none")
+        fields["compact_length"] = _number("--compact-length", compact_length, "none")
     if compact_prompt is not None:
-        said["compact_prompt"] = compact_prompt
+        fields["compact_prompt"] = compact_prompt
     with opened(where) as (store, tenant):
-        known = store.bindings(tenant, agent)
-        old = next((one for one in known if one.action == action), Binding(agent, action))
-        new = _changed(old, said)
+        bindings = store.bindings(tenant, agent)
+        old = next((bound for bound in bindings if bound.action == action), Binding(agent, action))
+        new = _changed(old, fields)
         store.put_binding(tenant, new)
     _print_binding(new, as_json)
     return 0
@@ -228,14 +234,14 @@ def drop_binding(agent: str, action: str, /, *, where: Where = NOWHERE) -> int:
     with opened(where) as (store, tenant):
         if not store.drop_binding(tenant, agent, action):
             raise BadSetting(f"{agent} does not have the action {action!r}.")
-    say(f"{agent}/{action} is dropped.")
+    say(f"{agent}/{action} is deleted.")
     return 0
 
 
-def _changed(old: Binding, said: dict[str, Any]) -> Binding:
-    """The binding with what was said, completed. Raises BadSetting where something said has no meaning in its mode."""
-    new = complete_binding(replace(old, **said))
-    lost = {field: value for field, value in said.items() if value not in (None, "") and getattr(new, field) != value}
+def _changed(old: Binding, fields: dict[str, Any]) -> Binding:
+    """Return the binding with these fields, completed. Raises BadSetting for a field that its mode does not use."""
+    new = complete_binding(replace(old, **fields))
+    lost = {field: value for field, value in fields.items() if value not in (None, "") and getattr(new, field) != value}
     if lost:
         validated(replace(Binding(old.agent, old.action, None, new.result_expiration_mode), **lost))
     return validated(new)
@@ -247,7 +253,7 @@ def _number(option: str, text: str, nothing: str) -> int | None:
     try:
         return int(text)
     except ValueError:
-        raise BadSetting(f"{option} takes a whole number or {nothing!r}, not {text!r}.") from None
+        raise BadSetting(f"{option} must be a whole number or {nothing!r}, not {text!r}.") from None
 
 
 def _print_binding(binding: Binding, as_json: bool) -> None:
@@ -256,7 +262,7 @@ def _print_binding(binding: Binding, as_json: bool) -> None:
     if as_json:
         print_json([binding])
     else:
-        say(f"{binding.id}: results {_becomes(binding)}.")
+        say(f"{binding.id}: results {_expiry(binding)}.")
 
 
 def _cells(binding: Binding) -> tuple[str, str]:
@@ -264,27 +270,27 @@ def _cells(binding: Binding) -> tuple[str, str]:
     return "-" if turns is None else str(turns), binding.result_expiration_mode
 
 
-def _becomes(binding: Binding) -> str:
-    """What becomes of results, to stand after "results"."""
+def _expiry(binding: Binding) -> str:
+    """Return how results expire, as the end of a sentence that begins with "results"."""
     turns, mode = binding.result_expiration_turns, binding.result_expiration_mode
     if mode == "none":
-        return "stay" if turns is None else "stay, since the mode is none"
+        return "stay" if turns is None else "stay, because the mode is none"
     if turns is None:
-        return f"stay, since no turns are said after which to {mode} them"
-    seen = "before any call has seen them" if not turns else f"after {turns} call{'s' if turns > 1 else ''}"
+        return f"stay, because --turns does not say when to {mode} them"
+    when = "before any call sees them" if not turns else f"after {turns} call{'s' if turns > 1 else ''}"
     if mode == "remove":
-        return f"are removed {seen}"
+        return f"are removed {when}"
     if binding.compact_mode == "first_chars":
-        return f"are cut to {binding.compact_length:,} characters {seen}"
+        return f"are cut to {binding.compact_length:,} characters {when}"
     length = f" of about {binding.compact_length:,} characters" if binding.compact_length else ""
     prompt = f' by the prompt "{binding.compact_prompt}"' if binding.compact_prompt else ""
-    return f"become a summary{length}{prompt} {seen}"
+    return f"become a summary{length}{prompt} {when}"
 
 
 def list_prompts(*, as_json: AsJson = False, where: Where = NOWHERE) -> int:
-    """List the prompts. The one called "Compact Agent Message" stands for all that name none.
+    """List the prompts. "Compact Agent Message" is the default prompt.
 
-    Example: `foveate db prompt list --store sqlite:///chat.db`
+    Example: `foveate db prompt list --store chat.db`
     """
     from ..output import print_table, say
 
@@ -295,16 +301,16 @@ def list_prompts(*, as_json: AsJson = False, where: Where = NOWHERE) -> int:
     elif prompts:
         rows = [
             (
-                one.name,
-                "where none is named" if prompt_key(one.name) == prompt_key(SYSTEM_PROMPT) else "where it is named",
-                f"{len(one.text):,}",
-                one.description or "-",
+                prompt.name,
+                "by default" if prompt_key(prompt.name) == prompt_key(SYSTEM_PROMPT) else "if named",
+                f"{len(prompt.text):,}",
+                prompt.description or "-",
             )
-            for one in prompts
+            for prompt in prompts
         ]
         print_table(("prompt", "used", "characters", "description"), rows, left=2)
     else:
-        say("There is no prompt; those that come with foveate are used.")
+        say("There are no prompts. foveate uses its own.")
     return 0
 
 
@@ -335,32 +341,33 @@ def set_prompt(
     description: str | None = None,
     where: Where = NOWHERE,
 ) -> int:
-    """Set up a prompt, or change what is named here of one that there is.
+    """Create a prompt, or change its text or description.
 
-    Its text holds {{ text }}, where what is summed up goes, and may hold {{ target }}, the characters wanted.
+    The text must contain {{ text }}, the place of the text to summarize, and may contain {{ target }}, the wanted
+    number of characters.
 
     Example: `foveate db prompt set "Compact Agent Message" prompt.md`
 
     Parameters
     ----------
     name
-        The prompt's name. "Compact Agent Message" stands for all that name none.
+        The prompt's name. "Compact Agent Message" is the default prompt.
     file
         A file with the text; `-` for standard input.
     description
-        What it is for.
+        The purpose of the prompt.
     """
     from ..output import heading, say
 
     if file is None and description is None:
         raise BadSetting("Name the file with the text, or - for standard input.")
-    said = {} if file is None else {"text": text_from(file)}
-    said |= {} if description is None else {"description": description}
+    fields = {} if file is None else {"text": read_text(file)}
+    fields |= {} if description is None else {"description": description}
     with opened(where, create=file is not None) as (store, tenant):
-        known = {one.name: one for one in store.prompts(tenant)}
-        if file is None and name not in known:
+        prompts = {prompt.name: prompt for prompt in store.prompts(tenant)}
+        if file is None and name not in prompts:
             raise _no_prompt(name)
-        new = replace(known.get(name, Prompt(name, "")), **said)
+        new = replace(prompts.get(name, Prompt(name, "")), **fields)
         store.put_prompt(tenant, new)
     heading(new.name, new.description)
     say(f"{len(new.text):,} characters.")
@@ -368,7 +375,7 @@ def set_prompt(
 
 
 def drop_prompt(name: str, /, *, where: Where = NOWHERE) -> int:
-    """Forget a prompt that nothing names any more.
+    """Delete a prompt that no action and no binding names.
 
     Example: `foveate db prompt drop_prompt Short`
 
@@ -382,7 +389,7 @@ def drop_prompt(name: str, /, *, where: Where = NOWHERE) -> int:
     with opened(where) as (store, tenant):
         if not store.drop_prompt(tenant, name):
             raise _no_prompt(name)
-    say(f"{name} is dropped.")
+    say(f"{name} is deleted.")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`foveate db erase` and `foveate db age`: take messages out of a database for good."""
+"""`foveate db erase` and `foveate db age`: remove messages from a database permanently."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...errors import BadSetting, ConflictError, UnknownHandle
 from ...ports import Database, Erased
 from ...replay.numbers import count, plural
 from ..text import printable
-from .target import NOBODYS, NOWHERE, AsJson, Where, opened, print_json
+from .target import NO_CONVERSATIONS, NOWHERE, AsJson, Where, opened, print_json
 
 if TYPE_CHECKING:
     from ...engine.aging import Aged
@@ -37,12 +37,12 @@ def erase(
     as_json: AsJson = False,
     where: Where = NOWHERE,
 ) -> int:
-    """Erase messages with all that was made of them, in every fork that shares them; without handles, all messages.
+    """Erase messages and everything derived from them, in every fork that shares them; without handles, all messages.
 
-    What was said cannot be had back. Places and hashes stay, so that `foveate db verify` proves the rest, and it is
-    kept who erased what, when and why. Vacuum afterwards: until then the file may still hold bytes of it.
+    This cannot be undone. Positions and hashes stay, so that `foveate db verify` still proves the rest, and a record
+    says who erased what, when and why. Vacuum afterwards: until then the file may still contain the erased bytes.
 
-    Example: `foveate db erase support-456 m12 --reason "asked for by the customer" --yes`
+    Example: `foveate db erase support-456 m12 --reason "request of the customer" --yes`
 
     Parameters
     ----------
@@ -51,28 +51,28 @@ def erase(
     handles
         Messages, such as m12 or m3-m17.
     everything
-        All conversations of the tenant.
+        Erase all conversations of the tenant.
     reason
-        Why, without a word of what is gone.
+        The reason for the record. Do not quote erased text.
     who
-        Who has it erased.
+        The person or program, for the record.
     yes
-        Erase; else only say what would be erased.
+        Erase. Without it the command only says what it would erase.
     """
     from ...stores.erasing_all import erase_conversation, erase_tenant
     from ..output import say
 
     if (conversation is None) != everything:
-        raise BadSetting("Name a conversation to erase, or say --everything for all conversations of the tenant.")
+        raise BadSetting("Name a conversation to erase, or use --everything for all conversations of the tenant.")
     with opened(where) as (store, tenant):
         if everything and not store.names(tenant):
-            raise BadSetting(NOBODYS)
+            raise BadSetting(NO_CONVERSATIONS)
         if not yes:
-            what = _would(store, tenant, conversation, handles)
-            raise BadSetting(f"{what} would be erased, for good. Say --yes to do it.")
+            subject = _preview(store, tenant, conversation, handles)
+            raise BadSetting(f"{subject} would be erased permanently. Repeat the command with --yes to erase them.")
         if conversation is None:
             pieces = erase_tenant(store, tenant, reason=reason, who=who, clock=_now)
-            done = [one for some in pieces.values() for one in some]
+            done = [piece for group in pieces.values() for piece in group]
         elif not handles:
             done = erase_conversation(store, conversation, tenant=tenant, reason=reason, who=who, clock=_now)
         else:
@@ -81,14 +81,14 @@ def erase(
         print_json(done)
     else:
         counts = (
-            (sum(one.messages for one in done), "message"),
-            (sum(one.edits for one in done), "edit"),
-            (sum(one.runs for one in done), "run"),
-            (sum(one.steps for one in done), "step"),
+            (sum(piece.messages for piece in done), "message"),
+            (sum(piece.edits for piece in done), "edit"),
+            (sum(piece.runs for piece in done), "run"),
+            (sum(piece.steps for piece in done), "step"),
         )
-        messages, *told = [plural(number, what) for number, what in counts if number or what == "message"]
-        also = f", with {' and '.join(told)} that told of them" if told else ""
-        say(f"{messages} erased{also}. Now vacuum: foveate db vacuum" if done else "There was nothing left to erase.")
+        messages, *derived = [plural(number, noun) for number, noun in counts if number or noun == "message"]
+        also = f", and {' and '.join(derived)} derived from them" if derived else ""
+        say(f"{messages} erased{also}. Now run: foveate db vacuum" if done else "There was nothing left to erase.")
     return 0
 
 
@@ -96,7 +96,7 @@ def _erased(
     store: Database, tenant: str, conversation: str, handles: tuple[str, ...], reason: str, who: str
 ) -> list[Erased]:
     head = store.open(tenant, conversation, create=False)
-    spans = _spans(handles, head.position)  # All of them are looked at before the first is erased.
+    spans = _spans(handles, head.position)  # Check all handles before erasing any message.
     done = store.erase(head, spans, who=who, reason=reason, time=_now())
     return [done] if done.number else []
 
@@ -106,20 +106,20 @@ def _spans(handles: tuple[str, ...], last: int) -> list[tuple[int, int]]:
     for handle in handles:
         parsed = parse_handle(handle)
         if parsed.path:
-            raise BadSetting(f"{handle} names a part; a message is erased as a whole: m{parsed.first}.")
+            raise BadSetting(f"{handle} names a part, but only whole messages can be erased: m{parsed.first}.")
         if parsed.last > last:
             raise UnknownHandle(handle, f"This conversation has messages m1 to m{last}.")
         spans.append((parsed.first, parsed.last))
     return spans
 
 
-def _would(store: Database, tenant: str, conversation: str | None, handles: tuple[str, ...]) -> str:
+def _preview(store: Database, tenant: str, conversation: str | None, handles: tuple[str, ...]) -> str:
     if conversation is None:
         return f"All messages of {plural(len(store.names(tenant)), 'conversation')}"
     head = store.open(tenant, conversation, create=False)
     spans = _spans(handles, head.position)
-    named = {place for first, last in spans for place in range(first, last + 1)}
-    number = len(named) if handles else head.position
+    positions = {position for first, last in spans for position in range(first, last + 1)}
+    number = len(positions) if handles else head.position
     return f"{count(number)} of the {plural(head.position, 'message')} of {printable(conversation)}"
 
 
@@ -137,60 +137,61 @@ def age(
     as_json: AsJson = False,
     where: Where = NOWHERE,
 ) -> int:
-    """Tell what is older than it may be, and with --yes erase it with all that was made of it, in every conversation.
+    """Count the messages that are older than their retention, and erase them with --yes.
 
-    What a conversation's view shows waits until it shows it no more; so do pinned messages, system prompts and the last
-    input of the user, unless an age says `even shown`, `even short`, `even pinned`, `even system` or `even input`.
-    Places and hashes stay. Vacuum from time to time: a SQLite file uses the room again, and gives it back only then.
+    A message stays while a view shows it, while it is pinned, and if it is a system prompt or the last user input,
+    unless its rule ends with `even shown`, `even short`, `even pinned`, `even system` or `even input`. Positions and
+    hashes stay. A SQLite file reuses the free space, and shrinks only by a vacuum.
 
     Example: `foveate db age --older "tool results=90 days" --older "media=30 days and 200 turns" --yes`
 
     Parameters
     ----------
     conversations
-        Names of conversations (else all of the tenant).
+        Names of conversations (default: all of the tenant).
     older
-        How long a kind is kept: tool results (of one tool: tool results:grep), assistant messages, user messages,
-        media, all; and, as a time, runs and conversations. Said again for others (else as [ages] in foveate.toml
-        says).
+        A retention rule, KIND=AGE. Kinds: tool results (of one tool: tool results:grep), assistant messages, user
+        messages, media, all; and runs and conversations, which take a time only. Can be repeated (default: the table
+        [ages] in foveate.toml).
     every_tenant
-        The conversations of all tenants.
+        Apply the rules to all tenants.
     reason
-        Why, without a word of what is gone.
+        The reason for the record. Do not quote erased text.
     who
-        Who has it erased.
+        The person or program, for the record.
     yes
-        Erase; else only tell.
+        Erase. Without it the command only counts.
     """
     ages = _ages(older)
     if every_tenant and conversations:
-        raise BadSetting("Name conversations, or say --every-tenant for all there are.")
+        raise BadSetting("Name conversations, or use --every-tenant for all conversations, not both.")
     done: list[Aged] = []
-    late: ConflictError | None = None
+    conflict: ConflictError | None = None
     with opened(where) as (store, tenant):
         try:
-            for owner, one in _each(store, tenant, conversations, ages, every_tenant, reason, who, yes):
+            for owner, run in _each(store, tenant, conversations, ages, every_tenant, reason, who, yes):
                 if as_json:
-                    print_json([{"tenant": owner, **msgspec.to_builtins(one)}])
-                done.append(one)
+                    print_json([{"tenant": owner, **msgspec.to_builtins(run)}])
+                done.append(run)
         except ConflictError as error:
-            late = error
+            conflict = error
     if not as_json:
         _print_age(done, ages, yes)
-    if late:
-        raise late
+    if conflict:
+        raise conflict
     return 0
 
 
 def _ages(older: Sequence[str]) -> tuple[Age, ...]:
     from ...settings.ages import ages_in
 
-    found = tuple(map(read_rule, older)) or ages_in(Path(os.curdir))
-    if not found:
+    ages = tuple(map(read_rule, older)) or ages_in(Path(os.curdir))
+    if not ages:
         raise BadSetting(
-            'Older than what? Say --older "tool results=90 days", or write a table [ages] into foveate.toml.'
+            'Retention needs rules. Name one, such as --older "tool results=90 days", or add an [ages] table to '
+            "foveate.toml."
         )
-    return found
+    return ages
 
 
 def _each(
@@ -208,21 +209,21 @@ def _each(
     if every_tenant:
         yield from age_database(store, ages, reason=reason, who=who, dry_run=not yes)
     else:
-        for one in age_tenant(store, ages, tenant, names=names, reason=reason, who=who, dry_run=not yes):
-            yield tenant, one
+        for run in age_tenant(store, ages, tenant, names=names, reason=reason, who=who, dry_run=not yes):
+            yield tenant, run
 
 
 def _print_age(done: Sequence[Aged], ages: Sequence[Age], yes: bool) -> None:
     from ..output import print_table, say
 
-    touched = sum(bool(one.messages or one.runs) for one in done)
+    touched = sum(bool(run.messages or run.runs) for run in done)
     messages, sizes, waits = Counter[str](), Counter[str](), Counter[str]()
-    for one in done:
-        for kind in one.kinds:
+    for run in done:
+        for kind in run.kinds:
             messages[kind.kind] += kind.messages
             sizes[kind.kind] += kind.bytes
-        waits.update(dict(one.waiting))
-    runs = sum(one.runs for one in done)
+        waits.update(dict(run.waiting))
+    runs = sum(run.runs for run in done)
     rows = [
         (kind.replace("_", " "), count(messages[kind]), count(sizes[kind]))
         for kind in dict.fromkeys(age.kind for age in ages)
@@ -230,15 +231,15 @@ def _print_age(done: Sequence[Aged], ages: Sequence[Age], yes: bool) -> None:
     ]
     if any(age.kind == "runs" for age in ages):
         rows.append(("runs", count(runs), ""))
-    print_table(("over its age", "messages", "bytes"), rows)
+    print_table(("older than its age", "messages", "bytes"), rows)
     if waits:
         say("Waiting: " + ", ".join(f"{count(number)} {why}" for why, number in sorted(waits.items())) + ".")
     if not done:
-        say(NOBODYS)
+        say(NO_CONVERSATIONS)
     elif not touched:
-        say(f"Nothing goes, of {plural(len(done), 'conversation')}.")
+        say(f"Nothing to erase in {plural(len(done), 'conversation')}.")
     elif yes:
-        erased = sum(part.messages for one in done for part in one.erased)
-        say(f"{plural(erased, 'message')} erased, of {plural(touched, 'conversation')}. Now vacuum: foveate db vacuum")
+        erased = sum(part.messages for run in done for part in run.erased)
+        say(f"{plural(erased, 'message')} erased in {plural(touched, 'conversation')}. Now run: foveate db vacuum")
     else:
-        say(f"Of {plural(touched, 'conversation')}. Say --yes to erase them, for good.")
+        say(f"In {plural(touched, 'conversation')}. Repeat the command with --yes to erase them permanently.")

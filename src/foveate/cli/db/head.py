@@ -1,4 +1,4 @@
-"""`foveate db head`: where conversations stand, to be kept outside of the database."""
+"""`foveate db head`: the heads of conversations, for a proof outside of the database."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ __all__ = ["head"]
 
 
 def head(*conversations: str, where: Where = NOWHERE) -> int:
-    """Print where conversations stand, a line of JSON for each: those of the whole database, or those that are named.
+    """Print the heads of conversations, one JSON line each: of the whole database, or of the named conversations.
 
-    The whole is every conversation of every tenant, or of the one that `--tenant` or the settings name. Kept where
-    nobody who may write to the database can reach it, such a line proves later on that the history was not rewritten:
-    foveate db verify --head.
+    The whole database means all conversations of all tenants, or of the tenant that `--tenant` or the settings name.
+    Store the lines where no writer of the database can change them. foveate db verify --head then proves that the
+    history was not rewritten.
 
-    Example: `foveate db head --store sqlite:///chat.db > heads.jsonl`
+    Example: `foveate db head --store chat.db > heads.jsonl`
 
     Parameters
     ----------
     conversations
-        Their names; none for all.
+        Names of conversations (default: all).
     """
     check_names(conversations)
     with opened(where) as (store, tenant):
-        now, number = time.time_ns() // 1_000_000, 0
-        everyone = not tenant and where.tenant is None
-        for one in _named(store, tenant, conversations) if conversations else _all(store, None if everyone else tenant):
-            sys.stdout.write(head_text(one, time=now, erasures=store.erasures(one)) + "\n")
-            number += 1
-        if not number:
-            raise BadSetting("There is no conversation.")
+        now, count = time.time_ns() // 1_000_000, 0
+        is_whole = not tenant and where.tenant is None
+        heads = _named(store, tenant, conversations) if conversations else _all(store, None if is_whole else tenant)
+        for entry in heads:
+            sys.stdout.write(head_text(entry, time=now, erasures=store.erasures(entry)) + "\n")
+            count += 1
+        if not count:
+            raise BadSetting("There are no conversations.")
     return 0
 
 
@@ -45,7 +46,7 @@ def _named(store: Database, tenant: str, names: tuple[str, ...]) -> Iterator[Hea
 
 
 def _all(store: Database, tenant: str | None) -> Iterator[Head]:
-    for whose in store.tenants() if tenant is None else (tenant,):
-        for name in store.names(whose):
+    for owner in store.tenants() if tenant is None else (tenant,):
+        for name in store.names(owner):
             if not name.startswith(IMPORTING):
-                yield store.open(whose, name, create=False)
+                yield store.open(owner, name, create=False)

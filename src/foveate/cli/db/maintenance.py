@@ -9,8 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ...errors import BadSetting
-from ...open import open_store
-from ...replay.numbers import count
+from ...replay.numbers import count as count_text
 from ...stores import Place, without_password
 from ...stores.sql.driver import Driver
 from ...stores.sql.migrate import EffectiveEdits, standing
@@ -19,41 +18,103 @@ from .target import NOWHERE, AsJson, Url, Where, located, opened, print_json
 
 __all__ = ["current", "shards", "tenants", "upgrade", "vacuum"]
 
+_MOST_SHARDS = 32_000
+"""Shards of a table that Citus allows."""
+
 
 def current(*, store: Url = None) -> int:
-    """Print which schema a database has, and what an upgrade would run. Changes nothing.
+    """Print the schema of a database and the upgrades it needs. Changes nothing.
 
-    Example: `foveate db current --store sqlite:///chat.db`
+    Example: `foveate db current --store chat.db`
     """
     url, place, _ = located(Where(store))
-    _say(without_password(url), _standing(place), "would run")
+    _print_schema(without_password(url), _schema(place), "Needed upgrade")
     return 0
 
 
 def upgrade(*, store: Url = None) -> int:
-    """Bring a database to the schema that this foveate knows, as opening it does.
+    """Upgrade a database to the newest schema, as opening it does.
 
     Example: `foveate db upgrade --store postgresql://ann@db.example/chats`
     """
     url, place, _ = located(Where(store))
-    before = _standing(place)
+    before = _schema(place)
     open_store(url).close()
-    after = _standing(place)
-    _say(without_password(url), EffectiveEdits(after.version, after.name, before.pending), "ran")
+    after = _schema(place)
+    _print_schema(without_password(url), EffectiveEdits(after.version, after.name, before.pending), "Upgraded")
     return 0
 
 
-def _say(url: str, now: EffectiveEdits, did: str) -> None:
+def vacuum(*, store: Url = None) -> int:
+    """Release the space of deleted rows, so that no byte of an erased text stays in the database's files.
+
+    Others wait meanwhile. A SQLite file needs as much free space on its disk as its own size. In PostgreSQL, the
+    command rewrites foveate's tables; it does not touch the log, replicas and backups.
+
+    Example: `foveate db vacuum --store chat.db`
+    """
     from ..output import say
 
-    say(f"{url} has schema {now.version} ({now.name})." if now.version else f"{url} has no schema yet.")
-    if not now.pending:
-        say("Nothing is to be done.")
-    for name in now.pending:
-        say(f"An upgrade {did}: {name}")
+    with opened(Where(store)) as (database, _):
+        database.vacuum()
+    say("The database is vacuumed.")
+    return 0
 
 
-def _standing(place: Place) -> EffectiveEdits:
+def tenants(*, store: Url = None, as_json: AsJson = False) -> int:
+    """List the tenants of a database, each with its number of conversations.
+
+    Example: `foveate db tenants --store chat.db`
+    """
+    from ..output import print_table, say
+
+    with opened(Where(store)) as (database, _):
+        numbers = database.tenants()
+    if as_json:
+        print_json({"tenant": tenant, "conversations": number} for tenant, number in numbers.items())
+    elif not numbers:
+        say("There are no conversations.")
+    else:
+        rows = [(printable(tenant) or "(empty)", count_text(number)) for tenant, number in numbers.items()]
+        print_table(("tenant", "conversations"), rows)
+    return 0
+
+
+def shards(
+    *,
+    count: Annotated[int | None, Parameter(help="Shards of each table (default: chosen by Citus, 32).")] = None,
+    where: Where = NOWHERE,
+) -> int:
+    """Print the SQL that distributes the tables of a PostgreSQL database over a Citus cluster. Runs nothing.
+
+    Run the SQL on the coordinator after foveate db upgrade and before storing much data, and again after an upgrade
+    that creates a table. It skips tables that are already distributed.
+
+    Example: `foveate db shards --store postgresql://ann@db.example/chats | psql ...`
+    """
+    url, place, _ = located(where)
+    if place.kind != "postgres":
+        raise BadSetting("Only PostgreSQL tables can be distributed: --store postgresql://USER@HOST/DATABASE.")
+    if count is not None and not 1 <= count <= _MOST_SHARDS:
+        raise BadSetting(f"--count must be a number of shards from 1 to {_MOST_SHARDS:,}, not {count}.")
+    from ...stores.postgres.shards import distributing
+    from ...stores.postgres.url import read_url
+
+    sys.stdout.write("\n".join(distributing(read_url(url).schema, count)) + "\n")
+    return 0
+
+
+def _print_schema(url: str, schema: EffectiveEdits, label: str) -> None:
+    from ..output import say
+
+    say(f"{url} has schema {schema.version} ({schema.name})." if schema.version else f"{url} has no schema yet.")
+    if not schema.pending:
+        say("The schema is up to date.")
+    for name in schema.pending:
+        say(f"{label}: {name}")
+
+
+def _schema(place: Place) -> EffectiveEdits:
     driver = _driver(place)
     try:
         return standing(driver)
@@ -62,7 +123,7 @@ def _standing(place: Place) -> EffectiveEdits:
 
 
 def _driver(place: Place) -> Driver:
-    """The database, without what opening it as a store does to it."""
+    """Open the database without the changes that opening it as a store makes."""
     if place.kind == "postgres":
         from ...stores.postgres import PostgresDriver
 
@@ -77,68 +138,3 @@ def _driver(place: Place) -> Driver:
     return SqliteDriver(
         SqliteFile(place.path, synchronous="full", wait=10.0, connection=sqlite3.Connection), search=False
     )
-
-
-def vacuum(*, store: Url = None) -> int:
-    """Give back the room of what is gone, so that no byte of what was erased is left in the database's files.
-
-    Others wait while it is done. A SQLite file needs as much free room on its disk as it has bytes; of a PostgreSQL
-    database each of foveate's tables is written anew, and its log, its replicas and its backups are not touched.
-
-    Example: `foveate db vacuum --store sqlite:///chat.db`
-    """
-    from ..output import say
-
-    with opened(Where(store)) as (database, _):
-        database.vacuum()
-    say("Vacuumed.")
-    return 0
-
-
-def tenants(*, store: Url = None, as_json: AsJson = False) -> int:
-    """List whose conversations a database holds, and how many each has.
-
-    Example: `foveate db tenants --store sqlite:///chat.db`
-    """
-    from ..output import print_table, say
-
-    with opened(Where(store)) as (database, _):
-        found = database.tenants()
-    if as_json:
-        print_json({"tenant": tenant, "conversations": number} for tenant, number in found.items())
-    elif not found:
-        say("There is no conversation.")
-    else:
-        print_table(
-            ("tenant", "conversations"),
-            [(printable(tenant) or "(nobody)", count(number)) for tenant, number in found.items()],
-        )
-    return 0
-
-
-_MAX = 32_000
-"""Shards of a table that Citus allows."""
-
-
-def shards(
-    *,
-    count: Annotated[int | None, Parameter(help="Shards of each table (what Citus takes: 32).")] = None,
-    where: Where = NOWHERE,
-) -> int:
-    """Print the SQL that spreads the tables of a PostgreSQL database over a Citus cluster. Runs none of it.
-
-    Run it on the coordinator, once, when the tables are made (`foveate db upgrade`) and before much is in them; and
-    again after an upgrade that made another table: what is spread already says so, and stays.
-
-    Example: `foveate db shards --store postgresql://ann@db.example/chats | psql ...`
-    """
-    url, place, _ = located(where)
-    if place.kind != "postgres":
-        raise BadSetting("Only tables of a PostgreSQL database can be spread: --store postgresql://USER@HOST/DATABASE.")
-    if count is not None and not 1 <= count <= _MAX:
-        raise BadSetting(f"--count is a number of shards, 1 to {_MAX:,}, not {count}.")
-    from ...stores.postgres.shards import distributing
-    from ...stores.postgres.url import read_url
-
-    sys.stdout.write("\n".join(distributing(read_url(url).schema, count)) + "\n")
-    return 0

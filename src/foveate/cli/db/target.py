@@ -1,4 +1,4 @@
-"""Which database a command is about, and how what it holds is said: shared by all of `foveate db`."""
+"""The database of a command, and JSON output: shared by all of `foveate db`."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from cyclopts import Parameter
 from ...errors import BadSetting, FoveateError
 from ...ports import Database
 from ..files import remove_database
-from ..options import settings_of
+from ..options import settings_of, store_url
 
 if TYPE_CHECKING:
     from ...stores import Place
 
-__all__ = ["NOBODYS", "NOWHERE", "AsJson", "Url", "Where", "check_names", "located", "opened", "print_json"]
+__all__ = ["NOWHERE", "NO_CONVERSATIONS", "AsJson", "Url", "Where", "check_names", "located", "opened", "print_json"]
 
-_URL_HELP = "URL of the database, such as sqlite:///chat.db (as settings say)."
+_URL_HELP = "The database: a SQLite file or a URL (default: from the settings)."
 Url = Annotated[str | None, Parameter(name="--store", help=_URL_HELP)]
-"""Which database, for a command that is about the whole of it."""
-AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON Lines: an object for each.")]
+"""The option of a command for a whole database."""
+AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON Lines.")]
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
 class Where:
-    """Which database, and whose part of it."""
+    """The options that choose a database and a tenant."""
 
     store: Annotated[str | None, Parameter(help=_URL_HELP)] = None
-    tenant: Annotated[
-        str | None, Parameter(help="Whose conversations and catalog (as settings say, else nobody's).")
-    ] = None
+    tenant: Annotated[str | None, Parameter(help="The tenant (default: from the settings, else the empty one).")] = None
 
 
 NOWHERE = Where()
 
-NOBODYS = "There are no conversations of this tenant: foveate db tenants tells whose there are."
+NO_CONVERSATIONS = "This tenant has no conversations. foveate db tenants lists the tenants."
 
 
 @contextmanager
 def opened(where: Where, *, create: bool = False) -> Iterator[tuple[Database, str]]:
-    """The database and the tenant. A file that there is not is made only if `create`, and stays only if all goes well
-    or a conversation is in it; else BadSetting is raised.
+    """Open the database, and yield it with the tenant.
+
+    Creates a missing file only with `create`, and deletes it again if the command fails and left no conversation in it.
+    Raises BadSetting for a missing file otherwise.
     """
     from ...open import open_store
 
@@ -72,37 +72,37 @@ def opened(where: Where, *, create: bool = False) -> Iterator[tuple[Database, st
 def _is_empty(store: Database) -> bool:
     try:
         return not store.tenants()
-    except FoveateError:  # What it holds cannot be told, so it stays.
+    except FoveateError:  # The content is unknown, so the file stays.
         return False
 
 
 def located(where: Where) -> tuple[str, Place, str]:
-    """The database's URL, what that says, and the tenant. Raises BadSetting where nothing can lie there."""
+    """Return the database's URL, the parsed URL, and the tenant. Raises BadSetting for a store in memory."""
     from ...stores import place_of
     from ...stores.checks import check_words
 
     settings = settings_of()
-    url = settings["store"] if where.store is None else where.store
+    url = settings["store"] if where.store is None else store_url(where.store)
     place = place_of(url)
     if place.kind == "memory":
-        raise BadSetting(f"Nothing lies in {url} when a command begins. Name a database: --store sqlite:///chat.db")
+        raise BadSetting(f"The store {url} is empty when a command starts. Name a database: --store chat.db")
     tenant = settings["tenant"] if where.tenant is None else where.tenant
     check_words("conversation", tenant=tenant)
     return url, place, tenant
 
 
 def check_names(conversations: Iterable[str]) -> None:
-    """Raises BadSetting where what stands in the place of a conversation's name is a database."""
+    """Raise BadSetting if a conversation's name is the URL of a database."""
     from ...stores import without_password
 
     for name in conversations:
         if name.startswith(("sqlite:", "postgresql:", "postgres:")):
             url = without_password(name)
-            raise BadSetting(f"{url} is no conversation. A database is named by --store {url}")
+            raise BadSetting(f"{url} is not a conversation. Name a database with --store {url}")
 
 
 def print_json(values: Iterable[Any]) -> None:
-    """A line for each, with every field by its name."""
+    """Print one JSON object a line for each value."""
     for value in values:
         sys.stdout.write(_json(msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else value) + "\n")
 
@@ -110,5 +110,5 @@ def print_json(values: Iterable[Any]) -> None:
 def _json(value: object) -> str:
     try:
         return msgspec.json.encode(value).decode()
-    except UnicodeEncodeError:  # Half of a surrogate pair, which only an escape can carry.
+    except UnicodeEncodeError:  # Half of a surrogate pair needs an escape.
         return json.dumps(value, separators=(",", ":"))

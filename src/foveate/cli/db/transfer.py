@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from ...archive import Count, Unfinished, drop_unfinished, export_archive, import_archive
 from ...archive import backup as back_up
-from ...archive import unfinished as found_in
+from ...archive import unfinished as list_unfinished
 from ...archive.checking import Conflicts
 from ...errors import BadSetting, ConflictError, StoreError
 from ...replay.numbers import count, plural
@@ -32,28 +32,28 @@ def export(
 ) -> int:
     """Write a conversation with all its forks, or all conversations of a tenant, to an archive (JSON Lines).
 
-    Example: `foveate db export chats.jsonl.gz --store sqlite:///chat.db`
+    Example: `foveate db export chats.jsonl.gz --store chat.db`
 
     Parameters
     ----------
     file
-        Where to; `.gz` and `.zst` are compressed, `-` is standard output.
+        The archive to write; .gz and .zst are compressed, - is standard output.
     conversation
-        Only this one and its forks.
+        Only this conversation and its forks.
     catalog
-        The actions, bindings and prompts too.
+        Write the actions, bindings and prompts too.
     overwrite
-        Whether a file of that name may be replaced.
+        Replace the file if it exists.
     """
     from ..output import say
 
     if file.startswith("-") and file != "-":
         raise BadSetting(f"Unknown option: {file}. A file of that name is ./{file}.")
     check_names(() if conversation is None else (conversation,))
-    with opened(where) as (store, tenant), status_line() as told:
+    with opened(where) as (store, tenant), status_line() as show:
 
-        def tell(written: Count) -> None:
-            told(f"{count(written.messages)} messages written")
+        def report(written: Count) -> None:
+            show(f"{count(written.messages)} messages written")
 
         target = sys.stdout.buffer if file == "-" else Path(file)
         done = export_archive(
@@ -63,7 +63,7 @@ def export(
             conversation=conversation,
             catalog=catalog,
             overwrite=overwrite,
-            on_progress=tell,
+            on_progress=report,
         )
     if file != "-":
         say(f"{file}: {plural(done.conversations, 'conversation')}, {plural(done.messages, 'message')}.")
@@ -71,40 +71,41 @@ def export(
 
 
 def import_(file: Path, /, *, on_conflict: Conflicts = "refuse", where: Where = NOWHERE) -> int:
-    """Bring what an archive holds into a database. All of it is checked first; what is there already is passed over.
+    """Import an archive into a database. The command checks the whole archive first, and skips what is already stored.
 
-    What was whose stays whose, unless `--tenant` is said. An import that was broken off is made again.
+    Conversations keep their tenants unless --tenant names another one. Repeat an import that was interrupted: it
+    continues.
 
     Example: `foveate db import chats.jsonl.gz --store postgresql://ann@db.example/chats`
 
     Parameters
     ----------
     file
-        The archive that `foveate db export` wrote.
+        An archive that foveate db export wrote.
     on_conflict
-        Where a conversation of the same name has another past: `refuse` all, or `rename` the archive's.
+        If a conversation of the same name has another history: refuse the archive, or rename its conversations.
     """
     from ..output import say
 
-    with opened(where, create=True) as (store, _), status_line() as told:
+    with opened(where, create=True) as (store, _), status_line() as show:
 
-        def tell(doing: str, line: int) -> None:
-            told(f"{count(line)} lines {'checked' if doing == 'check' else 'written'}")
+        def report(phase: str, line: int) -> None:
+            show(f"{count(line)} lines {'checked' if phase == 'check' else 'written'}")
 
         try:
-            done = import_archive(store, file, tenant=where.tenant, on_conflict=on_conflict, on_progress=tell)
-        except ConflictError as error:  # They tell of a name and a plan that are the import's own.
+            done = import_archive(store, file, tenant=where.tenant, on_conflict=on_conflict, on_progress=report)
+        except ConflictError as error:  # Its message names a temporary conversation and a plan of the import.
             raise StoreError(
-                "Somebody else imports the same file at this moment, or wrote to what is being imported. What was "
-                "written until then stays. Let them finish, then import it again: it goes on where it was."
+                "Another process imports the same file, or wrote to the conversations being imported. Wait until it "
+                "has finished, then repeat the import: it continues, and keeps everything written so far."
             ) from error
-    there = done.conversations - done.new
+    existing = done.conversations - done.new
     say(
         f"{plural(done.new, 'new conversation')}, {plural(done.messages, 'message')} written."
-        + (f" {plural(there, 'conversation')} had been there." if there else "")
+        + (f" {plural(existing, 'conversation')} existed already." if existing else "")
     )
     for old, new in done.renamed.items():
-        say(f"{old} is called {new} here.")
+        say(f"{old} is imported as {new}.")
     return 0
 
 
@@ -114,50 +115,50 @@ def unfinished(
     as_json: AsJson = False,
     where: Where = NOWHERE,
 ) -> int:
-    """List what imports began and did not finish, or take it away.
+    """List imports that were not finished, or delete what they wrote.
 
-    An import that broke off is finished by importing the same file again. Where nobody will, `--drop` takes away what
-    it wrote; what was imported whole stays. Make sure that no import is going on.
+    To finish an import, repeat it with the same file. --drop deletes what unfinished imports wrote; finished imports
+    stay. Make sure that no import is running.
 
-    Example: `foveate db unfinished --drop --store sqlite:///chat.db`
+    Example: `foveate db unfinished --drop --store chat.db`
 
     Parameters
     ----------
     drop
-        Take it away.
+        Delete what they wrote.
     """
     from ..output import say
 
     with opened(where) as (store, tenant):
-        whose = tenant if tenant or where.tenant is not None else None
-        found = drop_unfinished(store, tenant=whose) if drop else list(found_in(store, tenant=whose))
+        only = tenant if tenant or where.tenant is not None else None
+        imports = drop_unfinished(store, tenant=only) if drop else list(list_unfinished(store, tenant=only))
     if as_json:
-        print_json(found)
+        print_json(imports)
         return 0
-    for one in found:
-        say(f"{_label(one)}: {plural(len(one.names), 'conversation')}, {plural(one.messages, 'message')}")
-    if not found:
-        say("Nothing is unfinished.")
+    for entry in imports:
+        say(f"{_label(entry)}: {plural(len(entry.names), 'conversation')}, {plural(entry.messages, 'message')}")
+    if not imports:
+        say("There are no unfinished imports.")
     elif drop:
-        say("Taken away. Now vacuum: foveate db vacuum")
+        say("Deleted. Now run: foveate db vacuum")
     return 0
 
 
-def _label(one: Unfinished) -> str:
-    return printable("/".join([*([one.tenant] if one.tenant else []), one.names[0]]))
+def _label(entry: Unfinished) -> str:
+    return printable("/".join([*([entry.tenant] if entry.tenant else []), entry.names[0]]))
 
 
 def backup(file: Path, /, *, overwrite: bool = False, store: Url = None) -> int:
-    """Copy a SQLite database to a file, as it is at one moment, while others go on using it.
+    """Copy a SQLite database to a file, as it is at one moment, while other processes use it.
 
-    Example: `foveate db backup monday.db --store sqlite:///chat.db`
+    Example: `foveate db backup monday.db --store chat.db`
 
     Parameters
     ----------
     file
-        Where to.
+        The copy to write.
     overwrite
-        Whether a file of that name may be replaced.
+        Replace the file if it exists.
     """
     from ..output import say
 

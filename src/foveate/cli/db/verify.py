@@ -1,4 +1,4 @@
-"""`foveate db verify`: whether what is in a database is what was put there."""
+"""`foveate db verify`: the proof that a database is unchanged."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ...archive import KeptHead, Verified, heads_in, verified, verify_all
 from ...errors import BadSetting, Damaged, FoveateError
 from ...ports import Database, Finding
 from ...replay.numbers import count, plural
-from ..files import text_from
+from ..files import read_text
 from ..output import status_line
 from ..text import printable
-from .target import NOBODYS, NOWHERE, AsJson, Where, check_names, opened, print_json
+from .target import NO_CONVERSATIONS, NOWHERE, AsJson, Where, check_names, opened, print_json
 
 __all__ = ["verify"]
 
@@ -27,112 +27,112 @@ def verify(
     as_json: AsJson = False,
     where: Where = NOWHERE,
 ) -> int:
-    """Hash everything anew and tell what does not match: the whole database, or the conversations that are named.
+    """Recompute all hashes and report mismatches, in the whole database or in the named conversations.
 
-    The whole is every conversation of every tenant, or of the one that `--tenant` or the settings name, and whatever
-    belongs to no conversation; the database checks its own files too. With `--head`, also check that each history
-    runs through the heads that `foveate db head` printed, and tell what was added since. Nothing is changed. Ends with
-    1 where something is wrong.
+    The whole database means all conversations of all tenants, or of the tenant that `--tenant` or the settings name,
+    and rows that belong to no conversation; the database checks its own files too. With `--head`, also check that each
+    history contains the heads that `foveate db head` printed, and report the number of messages added since. Changes
+    nothing. The exit code is 1 if something is wrong.
 
-    Example: `foveate db verify --store sqlite:///chat.db`
+    Example: `foveate db verify --store chat.db`
 
     Parameters
     ----------
     conversations
-        Their names; none for all.
+        Names of conversations (default: all).
     head
-        A head, as text or in a file; `-` for standard input. May be said several times.
+        A head, as text or in a file; `-` for standard input. Can be repeated.
     erased
-        Count what was erased too, and tell what there still is that was made of it.
+        Count erased messages too, and report texts derived from them that still exist.
     """
     from ..output import say
 
     check_names(conversations)
-    heads = [one for said in head or () for one in heads_in(said if said.startswith("{") else text_from(said))]
+    heads = [kept for text in head or () for kept in heads_in(text if text.startswith("{") else read_text(text))]
     sums = _Sums()
-    with opened(where) as (store, tenant), status_line() as told:
-        whose = tenant if tenant or where.tenant is not None else None
-        for one in _looked_at(store, whose, conversations, heads):
-            findings = [*one.findings, *(_left_over(store, one, sums) if erased and one.name else ())]
-            sums.add(one, len(findings))
-            told(f"{plural(sums.conversations, 'conversation')}, {plural(sums.messages, 'message')} verified")
+    with opened(where) as (store, tenant), status_line() as show:
+        only = tenant if tenant or where.tenant is not None else None
+        for result in _verify(store, only, conversations, heads):
+            findings = [*result.findings, *(_residue(store, result, sums) if erased and result.name else ())]
+            sums.add(result, len(findings))
+            show(f"{plural(sums.conversations, 'conversation')}, {plural(sums.messages, 'message')} verified")
             for finding in findings:
                 if as_json:
-                    print_json([_Told(one.tenant, one.name, finding.where, finding.problem)])
+                    print_json([_Problem(result.tenant, result.name, finding.where, finding.problem)])
                 else:
-                    say(f"{_label(one, tenant)}: {printable(finding.where)}: {printable(finding.problem)}")
-            for note in () if as_json else one.notes:
-                say(f"{_label(one, tenant)}: {printable(note)}." if one.name else printable(note))
+                    say(f"{_label(result, tenant)}: {printable(finding.where)}: {printable(finding.problem)}")
+            for note in () if as_json else result.notes:
+                say(f"{_label(result, tenant)}: {printable(note)}." if result.name else printable(note))
     if where.tenant and not (conversations or heads or sums.conversations or sums.strays):
-        raise BadSetting(NOBODYS)  # Not "all is well": the name may be misspelt, or all of it is gone.
+        raise BadSetting(NO_CONVERSATIONS)  # The name of the tenant may be misspelt.
     if not as_json:
         if erased:
             say(f"{plural(sums.erased, 'message')} erased.")
-        say(f"{sums.said(len(heads))}.")
+        say(f"{sums.summary(len(heads))}.")
     return 1 if sums.wrong or sums.strays else 0
 
 
-class _Told(Struct):
+class _Problem(Struct):
     """A line of JSON."""
 
     tenant: str
     conversation: str
-    """"" for what belongs to none."""
+    """"" for rows without a conversation."""
     where: str
     problem: str
 
 
 class _Sums:
-    """What was looked at, and what came of it."""
+    """Counts of all results."""
 
     def __init__(self) -> None:
         self.conversations = self.messages = self.wrong = self.strays = self.erased = 0
         self.tenants: set[str] = set()
         self.seen: set[tuple[str, str]] = set()
-        """Conversations of which was counted what is erased."""
+        """Conversations whose erased messages are counted."""
 
-    def add(self, one: Verified, findings: int) -> None:
-        if not one.name:
+    def add(self, result: Verified, findings: int) -> None:
+        if not result.name:
             self.strays += findings
             return
         self.conversations += 1
-        self.messages += one.messages
-        self.tenants.add(one.tenant)
+        self.messages += result.messages
+        self.tenants.add(result.tenant)
         self.wrong += bool(findings)
 
-    def said(self, heads: int) -> str:
-        what = plural(self.conversations, "conversation")
+    def summary(self, heads: int) -> str:
+        conversations = plural(self.conversations, "conversation")
         of = f" of {plural(len(self.tenants), 'tenant')}" if len(self.tenants) > 1 else ""
         of += f" and {plural(heads, 'head')}" if heads else ""
         wrong = [f"something is wrong with {count(self.wrong)}"] if self.wrong else []
         if self.strays:
             wrong.append(f"{plural(self.strays, 'thing')} belong{'s' * (self.strays == 1)} to no conversation")
-        return f"{what}{of} verified: {' and '.join(wrong) or 'all is well'}"
+        return f"{conversations}{of} verified: {' and '.join(wrong) or 'all is well'}"
 
 
-def _label(one: Verified, tenant: str) -> str:
-    """Whose it is, where that is not the one who was asked for, and its name."""
-    name = one.name or "(no conversation)"
-    return printable(name if one.tenant == tenant else f"{one.tenant}/{name}")
+def _label(result: Verified, tenant: str) -> str:
+    """Return the conversation's name, with its tenant if that is another one."""
+    name = result.name or "(no conversation)"
+    return printable(name if result.tenant == tenant else f"{result.tenant}/{name}")
 
 
-def _left_over(store: Database, one: Verified, sums: _Sums) -> list[Finding]:
-    if (one.tenant, one.name) in sums.seen:
+def _residue(store: Database, result: Verified, sums: _Sums) -> list[Finding]:
+    if (result.tenant, result.name) in sums.seen:
         return []
-    sums.seen.add((one.tenant, one.name))
+    sums.seen.add((result.tenant, result.name))
     try:
-        gone, found = store.leftovers(store.open(one.tenant, one.name, create=False))
-    except FoveateError as error:  # It is damaged, which is told already, or there is none of this name.
-        return [Finding("erased", f"what is erased cannot be told: {error}")]
-    sums.erased += gone
-    return found
+        erased, findings = store.leftovers(store.open(result.tenant, result.name, create=False))
+    except FoveateError as error:  # Damage is reported already; or the conversation does not exist.
+        return [Finding("erased", f"erased messages cannot be counted: {error}")]
+    sums.erased += erased
+    return findings
 
 
-def _looked_at(store: Database, whose: str | None, names: tuple[str, ...], heads: list[KeptHead]) -> Iterator[Verified]:
+def _verify(store: Database, only: str | None, names: tuple[str, ...], heads: list[KeptHead]) -> Iterator[Verified]:
     if not names:
-        yield from verify_all(store, tenant=whose, heads=heads)
+        yield from verify_all(store, tenant=only, heads=heads)
         return
-    tenant = whose or ""
+    tenant = only or ""
     for name in names:
         own = [kept for kept in heads if (kept.tenant, kept.name) == (tenant, name)]
         try:
