@@ -117,7 +117,7 @@ def test_what_settings_say_of_a_tenant_holds_for_the_whole_too(db, monkeypatch):
 
 
 def test_whose_conversations_there_are_is_told(db, refused):
-    assert db("tenants") == "tenant   conversations\n(empty)              2\nzeta                 1\n\n"
+    assert db("tenants") == "tenant  conversations\n(none)              2\nzeta                1\n\n"
     assert db("tenants", "--json").splitlines() == [
         '{"tenant":"","conversations":2}',
         '{"tenant":"zeta","conversations":1}',
@@ -271,7 +271,7 @@ def test_an_import_that_stops_keeps_what_it_wrote(db, run, here, monkeypatch):
     monkeypatch.setattr(SqliteStore, "rename", stopping(SqliteStore.rename, at=2))
     code, out, err = run("db", "import", "all.jsonl", "--store", "sqlite:///new.db")
     assert (code, out, err) == (130, "", "Stopped.\n")
-    assert db("tenants", "--store", "sqlite:///new.db") == "tenant   conversations\n(empty)              3\n\n"
+    assert db("tenants", "--store", "sqlite:///new.db") == "tenant  conversations\n(none)              3\n\n"
     monkeypatch.undo()
     monkeypatch.chdir(here)
     again = db("import", "all.jsonl", "--store", "sqlite:///new.db")

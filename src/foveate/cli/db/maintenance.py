@@ -75,7 +75,7 @@ def tenants(*, store: Url = None, as_json: AsJson = False) -> int:
     elif not numbers:
         say("There are no conversations.")
     else:
-        rows = [(printable(tenant) or "(empty)", count_text(number)) for tenant, number in numbers.items()]
+        rows = [(printable(tenant) or "(none)", count_text(number)) for tenant, number in numbers.items()]
         print_table(("tenant", "conversations"), rows)
     return 0
 
