@@ -415,7 +415,7 @@ def test_listing_makes_no_conversation(run, tmp_path):
             {"model": ""},
             "A new conversation needs a model: --model anthropic:claude-haiku-4-5, or --model demo without a key.",
         ),
-        ({"model": "nobody"}, "There is no model 'nobody'."),
+        ({"model": "nobody"}, "Model 'nobody' is unknown."),
         ({"model": "openai:what-is-this"}, "The window of openai:what-is-this is not known."),
         ({"tools": "files,knives"}, "There are no tools knives. Known: files, search, shell and none."),
         ({"policy": "no-such"}, "no-such"),
@@ -453,7 +453,7 @@ def test_what_settings_say_of_the_store_and_the_window_counts(run, tmp_path, mon
 def test_an_answer_that_was_stopped_is_gone_on_with(chat):
     out = chat("tour", "/resume", "/history 3", **{"limit-turns": 3})
     assert out.count("  Stopped: the answer reached the limit of model calls. /resume continues it.") == 2
-    assert out.count("A tour, then.") == 1
+    assert out.count("A tour. First") == 1
     again = chat("/resume", "/resume")
     assert "The last answer is not complete. Type /resume to continue it." in again
     assert "The tour is complete: 6 files" in answers(again)[0]

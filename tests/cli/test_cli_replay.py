@@ -141,7 +141,7 @@ def test_last_takes_the_newest_recording_on_this_computer(run, recording, tmp_pa
     [
         (None, "there is no such file"),
         (b"", "the file is empty"),
-        (b"  \n\n", "nothing but white space"),
+        (b"  \n\n", "only white space"),
         (b"hello\nworld\n", "not JSON"),
         (b'{"a": 1}\n{"b": 2}\n', "not a format I know"),
         (b'{"role": "user", "content": "hi"}\n{"role": "assis', "line 2"),
@@ -179,7 +179,7 @@ def test_bad_input_is_named_and_nothing_is_written(run, tmp_path, arguments, con
         (["--prices", "nan,2"], "--prices"),
         (["--window", "0"], "--window"),
         (["--jobs", "0"], "--jobs"),
-        (["--format", "morse"], "There is no format 'morse'"),
+        (["--format", "morse"], "Format 'morse' is unknown"),
         (["--html", "nowhere/report.html"], "no folder nowhere"),
         (["--html", "."], "is a folder"),
         (["--db", "nowhere/chats.db"], "no folder nowhere"),
