@@ -174,10 +174,10 @@ def test_bindings_are_listed_for_an_agent_or_for_all(db, shop):
     ("words", "answer"),
     [
         ("binding set support Search", "is of an action that there is not. Known: search."),
-        ("binding set support search --mode remove --compact-length 9", "has compact_length, which its"),
+        ("binding set support search --mode remove --compact-length 9", "has compact_length, without effect in its"),
         (
             "binding set support search --compact-mode summary",
-            "has compact_mode, which its result_expiration_mode none",
+            "has compact_mode, without effect in its result_expiration_mode none",
         ),
         ("binding set support search --mode compact --compact-length 0", "compact_length of the binding"),
         ("binding set support search --turns -1", "is -1; allowed: a whole number of 0 or more"),
@@ -192,7 +192,7 @@ def test_bindings_are_listed_for_an_agent_or_for_all(db, shop):
         ("action drop other", "There is no action 'other'."),
         ("action set search --prompt no", "names the prompt 'no', which there is not. Known: Short."),
         ("action set search --parameters nowhere.json", "nowhere.json cannot be read: No such file"),
-        ("action set search --parameters short.md", "are no JSON"),
+        ("action set search --parameters short.md", "are not JSON"),
         ("prompt set Short", "Name the file with the text, or - for standard input."),
         ("prompt set Other --description x", "There is no prompt 'Other'."),
         ("prompt set short short.md", "There is a prompt 'Short' already, and 'short' means the same."),
