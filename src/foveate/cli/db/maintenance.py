@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from ...errors import BadSetting
+from ...open import open_store
 from ...replay.numbers import count as count_text
 from ...stores import Place, without_password
 from ...stores.sql.driver import Driver
