@@ -77,9 +77,9 @@ def test_a_turn_that_there_was_not_is_refused(run, recording):
     for turn in (0, 10):
         code, out, err = run("show", recording, "--turn", turn)
         assert (code, out) == (2, "")
-        assert (
-            err
-            == f"foveate: There is no turn {turn}: fix-login.jsonl under {DEFAULT_PRESET} has 8 model calls. Name one of 1 to 9; 9 is the next call.\n"
+        assert err == (
+            f"foveate: There is no turn {turn}: fix-login.jsonl under {DEFAULT_PRESET} has 8 model calls. "
+            "Name one of 1 to 9; 9 is the next call.\n"
         )
 
 
