@@ -77,7 +77,7 @@ def gone(chat: Any) -> list[int]:
     return [row.position for row in chat.history() if not row.message.parts]
 
 
-def test_what_the_view_shows_waits_and_the_rest_goes() -> None:
+def test_visible_messages_wait_and_the_rest_is_erased() -> None:
     chat = summed_up()
     body = chat.body()
     found = chat.age({"tool results": "2 turns"}, dry_run=True)
@@ -95,7 +95,7 @@ def test_what_the_view_shows_waits_and_the_rest_goes() -> None:
     assert chat.erasures() == list(done.erased)
 
 
-def test_doing_it_again_changes_nothing() -> None:
+def test_repeated_retention_changes_nothing() -> None:
     chat = summed_up()
     chat.age({"all": "2 turns"})
     head = chat.head
@@ -103,7 +103,7 @@ def test_doing_it_again_changes_nothing() -> None:
     assert chat.head == head
 
 
-def test_what_went_cannot_be_had_back_and_its_summary_stays() -> None:
+def test_erased_message_is_gone_and_its_summary_stays() -> None:
     chat = summed_up()
     chat.age({"all": "2 turns"})
     with pytest.raises(NotExpandable, match="erased"):
@@ -114,7 +114,7 @@ def test_what_went_cannot_be_had_back_and_its_summary_stays() -> None:
     assert refusals(chat) == []
 
 
-def test_system_prompt_pins_and_the_last_input_wait_unless_told() -> None:
+def test_system_prompt_pins_and_last_input_wait() -> None:
     chat = talked(2)
     chat.pin("m3")
     chat.edit(Hide(Target(chat.history(5, 5)[0].id)))
@@ -128,7 +128,7 @@ def test_system_prompt_pins_and_the_last_input_wait_unless_told() -> None:
     assert (chat.verify(), chat.leftovers()) == ([], (7, []))
 
 
-def test_a_short_form_waits_unless_told_and_then_a_note_stands_there() -> None:
+def test_shrunk_message_waits_unless_the_rule_says_even_shown() -> None:
     chat = talked(3)
     row = chat.history(4, 4)[0]
     chat.edit(Replace(Target(row.id, (0,)), (Text("[cleared, expand m4]"),)))
@@ -140,7 +140,7 @@ def test_a_short_form_waits_unless_told_and_then_a_note_stands_there() -> None:
     assert chat.leftovers() == (1, [])
 
 
-def test_the_short_form_of_a_result_stays_when_the_hidden_call_that_it_answers_goes() -> None:
+def test_shrunk_result_stays_when_its_hidden_call_is_erased() -> None:
     chat = talked(3)
     call, row = chat.history(3, 4)
     chat.edit(Replace(Target(row.id, (0,)), (Text("[cleared, expand m4]"),)), Hide(Target(call.id)))
@@ -150,14 +150,14 @@ def test_the_short_form_of_a_result_stays_when_the_hidden_call_that_it_answers_g
     assert chat.leftovers() == (1, [])
 
 
-def test_a_message_of_which_a_part_is_still_shown_waits() -> None:
+def test_message_with_a_visible_part_waits() -> None:
     chat = opened()
     chat.append([user("Look", Media("image/png", "base64", "aGk=")), assistant("Nice."), user("And?")])
     chat.edit(Replace(Target(chat.history(1, 1)[0].id, (1,)), (Text("[an image]"),)))
     assert chat.age({"all": "0 turns, even short"}).waiting == (("input", 1), ("shown", 2))
 
 
-def test_summaries_go_too_where_a_rule_says_even_shown() -> None:
+def test_rule_even_shown_erases_summaries_too() -> None:
     chat = summed_up()
     done = chat.age({"tool results": "6 turns, even shown"})
     assert ([one.handles for one in done.erased], gone(chat)) == (["m4 m6"], [4, 6])
@@ -166,7 +166,7 @@ def test_summaries_go_too_where_a_rule_says_even_shown() -> None:
     assert (refusals(chat), chat.leftovers()) == ([], (2, []))
 
 
-def test_a_summary_that_outlived_what_it_tells_of_goes_when_a_stricter_rule_reaches_that() -> None:
+def test_stricter_rule_erases_a_summary_that_outlived_its_sources() -> None:
     chat = summed_up()
     chat.age({"tool results": "2 turns"})
     assert "Half of it was seen." in texts(chat.prepare())
@@ -177,7 +177,7 @@ def test_a_summary_that_outlived_what_it_tells_of_goes_when_a_stricter_rule_reac
     assert (chat.verify(), chat.leftovers()[1]) == ([], [])
 
 
-def test_a_summary_that_is_made_later_is_no_leftover_and_goes_when_it_is_shown_no_more() -> None:
+def test_later_summary_is_no_residue_and_is_erased_once_hidden() -> None:
     """It rolls on from one that outlived its originals, or was made where they lay hidden."""
     chat = talked(12, window=2_000, summarizer="digest", policy="prune-and-compact")
     rows = chat.history(3, 10)
@@ -196,7 +196,7 @@ def test_a_summary_that_is_made_later_is_no_leftover_and_goes_when_it_is_shown_n
     assert (chat.verify(), chat.leftovers()[1]) == ([], [])
 
 
-def test_rules_for_one_tool_and_for_media() -> None:
+def test_rules_apply_to_one_tool_and_to_media() -> None:
     chat = summed_up()
     chat.age({"tool results:peek": "0 turns"})
     assert gone(chat) == [6, 10]
@@ -207,7 +207,7 @@ def test_rules_for_one_tool_and_for_media() -> None:
     assert (done.kinds[0].kind, gone(chat)) == ("media", [1])
 
 
-def test_an_input_that_went_still_protects_what_it_protected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_erased_input_still_protects_the_same_messages(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else whoever folds the history anew would take the input before it for the newest one of its time, and show it
     beside the summary that stands for it.
     """
@@ -232,7 +232,7 @@ def test_an_input_that_went_still_protects_what_it_protected(monkeypatch: pytest
     assert "first" not in texts(chat.view)
 
 
-def test_a_message_that_the_conversation_shows_again_waits() -> None:
+def test_expanded_message_waits() -> None:
     chat = summed_up(expand=True)
     chat.expand("m4", where="tail")
     found = chat.age({"tool results": "2 turns"})
@@ -241,7 +241,7 @@ def test_a_message_that_the_conversation_shows_again_waits() -> None:
     assert chat.leftovers() == (3, [])
 
 
-def test_a_search_that_is_shown_again_keeps_what_it_quotes() -> None:
+def test_visible_search_result_keeps_its_sources() -> None:
     chat = opened(expand=True)
     chat.append([system("You help."), user("The word is swordfish."), assistant("Fine."), user("Look it up.")])
     rows = chat.history()
@@ -257,7 +257,7 @@ def test_a_search_that_is_shown_again_keeps_what_it_quotes() -> None:
     assert (gone(chat), texts(chat.prepare()) == before) == ([3, 5], True)
 
 
-def test_runs_that_ended_long_ago_lose_their_texts() -> None:
+def test_runs_over_their_age_lose_their_texts() -> None:
     store = MemoryStore()
     chat = talked(1, store=store)
     chat.keep_run(AgentRun("r1", "me", "c", "peel it", begun=1, ended=2))
@@ -274,7 +274,7 @@ def test_runs_that_ended_long_ago_lose_their_texts() -> None:
 # ---------------------------------------------------------------------------------------------------------------- forks
 
 
-def test_what_a_fork_still_shows_waits() -> None:
+def test_message_visible_in_a_fork_waits() -> None:
     chat = talked()
     fork = chat.fork("fork")
     rows = chat.history(3, 10)
@@ -289,7 +289,7 @@ def test_what_a_fork_still_shows_waits() -> None:
 
 
 @pytest.mark.parametrize("ask", ['{"handle":"m4","lines":"1"}', '{"search":"seen 1"}'])
-def test_what_a_fork_shows_again_in_a_message_of_its_own_waits(ask: str) -> None:
+def test_message_expanded_in_a_fork_waits(ask: str) -> None:
     chat = summed_up(expand=True)
     fork = chat.fork("fork")
     fork.record(assistant("", ToolCall("e1", "expand", ask)))
@@ -301,7 +301,7 @@ def test_what_a_fork_shows_again_in_a_message_of_its_own_waits(ask: str) -> None
     assert 4 not in gone(chat)
 
 
-def test_a_fork_that_left_before_keeps_nothing() -> None:
+def test_fork_that_parted_earlier_keeps_nothing() -> None:
     chat = summed_up()
     fork = chat.fork("fork", at=2)
     chat.age({"all": "2 turns"})
@@ -309,7 +309,7 @@ def test_a_fork_that_left_before_keeps_nothing() -> None:
     assert gone(fork) == []
 
 
-def test_a_fork_of_a_fork_counts_by_what_it_shares() -> None:
+def test_retention_counts_turns_of_a_nested_fork_from_shared_ones() -> None:
     chat = summed_up()
     one = chat.fork("one", at=6)
     two = one.fork("two")
@@ -317,7 +317,7 @@ def test_a_fork_of_a_fork_counts_by_what_it_shares() -> None:
     assert (gone(chat), gone(two)) == ([7, 8, 9, 10], [])
 
 
-def test_a_conversation_that_was_left_alone_goes_whole_but_for_what_others_share() -> None:
+def test_idle_conversation_is_erased_but_for_shared_messages() -> None:
     store, now = MemoryStore(), [1]
     options: dict[str, Any] = {"store": store, "format": "openai", "policy": "off", "clock": lambda: now[0]}
     chat = open_conversation("old", **grouped(options))
@@ -343,7 +343,7 @@ def test_a_conversation_that_was_left_alone_goes_whole_but_for_what_others_share
 # -------------------------------------------------------------------------------------------------------- many, and one
 
 
-def test_all_conversations_of_a_tenant_and_of_a_database() -> None:
+def test_retention_covers_a_tenant_and_a_database() -> None:
     store = MemoryStore()
     for tenant, name in (("acme", "one"), ("acme", "two"), ("zeta", "one")):
         summed_up(name=name, store=store, tenant=tenant).close()
@@ -357,7 +357,7 @@ def test_all_conversations_of_a_tenant_and_of_a_database() -> None:
     assert age_conversation(store, "one", rule, tenant="acme") == Aged("one", (), (("shown", 2),))
 
 
-def test_a_conversation_in_which_nothing_can_be_that_old_is_not_even_opened() -> None:
+def test_retention_does_not_open_conversations_that_are_too_young() -> None:
     class Asked(MemoryStore):
         looks = 0
 
@@ -374,7 +374,7 @@ def test_a_conversation_in_which_nothing_can_be_that_old_is_not_even_opened() ->
     assert store.looks > 0
 
 
-def test_an_async_conversation_lets_go_of_the_same() -> None:
+def test_async_conversation_applies_the_same_retention() -> None:
     async def main() -> tuple[Aged, list[int], bool]:
         ticks = iter(range(1, 10**9))
         store = MemoryStore()
@@ -391,7 +391,7 @@ def test_an_async_conversation_lets_go_of_the_same() -> None:
     assert (done.messages, positions, is_same) == (4, [4, 6, 8, 10], True)
 
 
-def test_it_is_done_in_pieces_and_others_write_in_between(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retention_works_in_pieces_between_other_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foveate.engine.aging._PIECE", 3)
 
     class Talking(MemoryStore):
@@ -408,7 +408,7 @@ def test_it_is_done_in_pieces_and_others_write_in_between(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("where", ["view", "tail"])
-def test_who_shows_a_message_again_meanwhile_keeps_it(where: Any) -> None:
+def test_message_expanded_during_retention_is_kept(where: Any) -> None:
     store = Busy(lambda: other.expand("m4", where=where))
     chat, other = summed_up(store=store), opened(store=store)
     assert chat.age({"tool results": "2 turns"}).messages == 3
@@ -417,7 +417,7 @@ def test_who_shows_a_message_again_meanwhile_keeps_it(where: Any) -> None:
 
 
 @pytest.mark.parametrize("even", ["", ", even shown"])
-def test_a_fork_that_is_made_meanwhile_keeps_what_it_shows(even: str) -> None:
+def test_fork_made_during_retention_keeps_what_it_shows(even: str) -> None:
     """It leaves from so early that all of it is new there, and before the summary under which it lies elsewhere."""
 
     forks = list[Any]()
@@ -429,7 +429,7 @@ def test_a_fork_that_is_made_meanwhile_keeps_what_it_shows(even: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["c", "fork"])
-def test_who_shows_a_message_again_meanwhile_keeps_it_even_from_a_rule_for_what_is_shown(name: str) -> None:
+def test_message_expanded_meanwhile_is_kept_from_even_shown(name: str) -> None:
     store = Busy(lambda: opened(name, store=store).expand("m4", where="tail"))
     chat = summed_up(store=store)
     chat.fork("fork")
@@ -437,7 +437,7 @@ def test_who_shows_a_message_again_meanwhile_keeps_it_even_from_a_rule_for_what_
     assert 4 not in gone(chat)
 
 
-def test_a_rule_for_what_is_shown_gets_through_where_people_talk() -> None:
+def test_rule_for_visible_messages_works_in_a_busy_conversation() -> None:
     class Talking(MemoryStore):
         def erase(self, head: Head, spans: Any, **options: Any) -> Any:
             opened(store=self).append(user("And now?"))
@@ -447,7 +447,7 @@ def test_a_rule_for_what_is_shown_gets_through_where_people_talk() -> None:
     assert len(chat.age({"tool results": "2 turns, even shown"}).erased) == 1
 
 
-def test_a_fork_that_nothing_came_to_is_not_opened_again() -> None:
+def test_unchanged_fork_is_not_opened_again() -> None:
     class Counted(Busy):
         def open(self, tenant: str, name: str, *, create: bool = True) -> Head:
             asked.append(name)
@@ -464,7 +464,7 @@ def test_a_fork_that_nothing_came_to_is_not_opened_again() -> None:
     assert (asked.count("quiet"), asked.count("busy")) == (1, 3)
 
 
-def test_one_that_is_never_left_alone_does_not_keep_the_others_from_letting_go() -> None:
+def test_busy_fork_does_not_block_retention_of_the_others() -> None:
     class Pinning(MemoryStore):
         def erase(self, head: Head, spans: Any, **options: Any) -> Any:
             if head.name == "a":
@@ -485,7 +485,7 @@ def test_one_that_is_never_left_alone_does_not_keep_the_others_from_letting_go()
     assert done == [("acme", "b", 4), ("zeta", "a2", 4)]
 
 
-def test_runs_of_a_conversation_of_which_no_message_goes_lose_their_texts() -> None:
+def test_old_runs_lose_their_texts_without_erased_messages() -> None:
     now = [1]
     chat = open_conversation(
         "c", store=MemoryStore(), format="openai", policy="off", options=Options(clock=lambda: now[0])
@@ -500,7 +500,7 @@ def test_runs_of_a_conversation_of_which_no_message_goes_lose_their_texts() -> N
     assert [run.task for run in chat.runs()] == [ERASED]
 
 
-def test_who_comes_back_to_a_fork_of_a_conversation_that_is_about_to_go_whole_keeps_it() -> None:
+def test_new_message_in_a_fork_saves_the_conversation() -> None:
     def come_back() -> None:
         open_conversation(
             "fork", store=store, format="openai", window=100_000, options=Options(clock=lambda: 3 * DAY)
@@ -515,7 +515,7 @@ def test_who_comes_back_to_a_fork_of_a_conversation_that_is_about_to_go_whole_ke
     assert (gone(chat), gone(fork)) == ([3, 4], [])
 
 
-def test_who_shows_a_message_again_between_two_pieces_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_message_expanded_between_two_pieces_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foveate.engine.aging._PIECE", 1)
 
     def show_again() -> None:
@@ -528,7 +528,7 @@ def test_who_shows_a_message_again_between_two_pieces_keeps_it(monkeypatch: pyte
     assert ([one.handles for one in done.erased], gone(chat)) == (["m4", "m6", "m8"], [4, 6, 8])
 
 
-def test_who_comes_back_to_a_conversation_that_is_about_to_go_whole_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_message_saves_a_conversation_from_whole_erasure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foveate.engine.aging._ROWS", 5)
 
     class Returning(MemoryStore):
@@ -548,7 +548,7 @@ def test_who_comes_back_to_a_conversation_that_is_about_to_go_whole_keeps_it(mon
     assert (done, store.is_done) == (Aged("c"), True)
 
 
-def test_others_that_never_stop_changing_the_view_are_told_of() -> None:
+def test_endless_changes_by_others_raise_conflict_error() -> None:
     class Pinning(MemoryStore):
         def erase(self, head: Head, spans: Any, **options: Any) -> Any:
             other.pin("m19")
@@ -562,7 +562,7 @@ def test_others_that_never_stop_changing_the_view_are_told_of() -> None:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
-def test_whichever_operation_fails_doing_it_again_ends_the_same(after: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retention_after_any_failure_ends_the_same(after: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foveate.engine.aging._PIECE", 1)
     rules = {"tool results": "2 turns", "assistant messages": "3 turns, even shown", "runs": "1 millisecond"}
     for n in range(1, 200):
@@ -586,7 +586,7 @@ def test_whichever_operation_fails_doing_it_again_ends_the_same(after: bool, mon
     assert n > 15
 
 
-def test_it_is_gone_on_with_from_a_saved_view_without_reading_the_past() -> None:
+def test_resume_after_retention_uses_the_snapshot() -> None:
     class Counting(MemoryStore):
         read = 0
 
@@ -615,7 +615,7 @@ ANY = st.integers(0, 40)
 
 @settings(max_examples=settings.default.max_examples)
 @given(histories(), st.data(), ANY, st.sampled_from(["", ", even short", ", even shown", ", even pinned, even system"]))
-def test_whatever_is_said_and_done_the_view_is_legal_and_unless_told_otherwise_the_same(
+def test_view_is_legal_and_unchanged_after_any_retention(
     history: list[Message], data: st.DataObject, turns: int, even: str
 ) -> None:
     chat = opened()
@@ -642,7 +642,7 @@ def test_whatever_is_said_and_done_the_view_is_legal_and_unless_told_otherwise_t
 
 
 @pytest.mark.parametrize("policy", ["balanced", "prune-and-compact", "expire"])
-def test_under_any_preset_a_long_run_is_shown_the_same_with_and_without_ages(policy: str) -> None:
+def test_retention_changes_no_view_under_any_preset(policy: str) -> None:
     def play(age: Callable[[Any], object]) -> list[bytes]:
         chat = opened(policy=policy, window=6_000, summarizer="digest")
         sent = []
@@ -660,7 +660,7 @@ def test_under_any_preset_a_long_run_is_shown_the_same_with_and_without_ages(pol
     assert play(lambda chat: chat.age({"all": "5 turns"})) == play(lambda chat: None)
 
 
-def test_bytes_are_told_as_they_are_stored(tmp_path: Any) -> None:
+def test_retention_reports_stored_bytes(tmp_path: Any) -> None:
     with SqliteStore(tmp_path / "chat.db") as store:
         chat = summed_up(store=store)
         head = store.open("", "c")

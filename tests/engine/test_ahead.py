@@ -70,7 +70,7 @@ def tasks(one: Conversation) -> list[tuple[str, int, str]]:
 # ------------------------------------------------------------------------------------------------------ when it is made
 
 
-def test_a_summary_is_asked_for_ahead_kept_until_it_is_due_and_taken_without_waiting():
+def test_summary_is_prefetched_and_used_without_waiting():
     """F31: what is said meanwhile stays as it was said."""
     background = HandCranked()
     one, asked = story(background)
@@ -94,7 +94,7 @@ def test_a_summary_is_asked_for_ahead_kept_until_it_is_due_and_taken_without_wai
     assert "when it was asked for" in receipt.edits[0].reason
 
 
-def test_what_stays_word_for_word_once_it_is_taken_is_what_a_policy_that_asks_when_it_is_due_keeps():
+def test_prefetched_summary_keeps_what_a_due_one_would_keep():
     background = HandCranked()
     one, _ = story(background, compact_on_overflow(ahead=0.8, keep_recent=0.25))
     other, _ = story(False)
@@ -106,7 +106,7 @@ def test_what_stays_word_for_word_once_it_is_taken_is_what_a_policy_that_asks_wh
     assert abs(len(ahead) - len(at_once)) <= 2
 
 
-def test_where_the_view_does_not_fit_without_it_the_conversation_waits():
+def test_conversation_waits_for_a_summary_that_it_needs():
     background = HandCranked()
     one, asked = story(background)
     talk(one, 1, 10)
@@ -115,7 +115,7 @@ def test_where_the_view_does_not_fit_without_it_the_conversation_waits():
     assert (background.waits, len(asked.requests)) == (1, 1)
 
 
-def test_what_others_make_needless_once_the_window_is_full_is_not_asked_for():
+def test_needless_summary_is_not_requested_in_a_full_window():
     def clears_when_full(view: View) -> Iterator[Replace]:
         if measure_excess(view):
             old = [entry for entry in view.entries[:-4] if entry.is_result and not entry.shrunk]
@@ -131,7 +131,7 @@ def test_what_others_make_needless_once_the_window_is_full_is_not_asked_for():
     assert other.jobs
 
 
-def test_where_the_view_still_fits_the_conversation_goes_on_though_the_threshold_is_reached():
+def test_conversation_continues_while_the_view_fits():
     background = HandCranked()
     one, _ = story(background, compact_on_overflow(threshold=0.8, ahead=0.5, framing="{summary}"))
     view = talk(one, 1, 10)
@@ -141,7 +141,7 @@ def test_where_the_view_still_fits_the_conversation_goes_on_though_the_threshold
     assert background.waits == 0
 
 
-def test_before_the_floor_cuts_anything_all_that_lies_ready_is_taken():
+def test_prefetched_summaries_are_used_before_the_floor_cuts():
     def only_prepares(view: View) -> Iterator[NeedsSummary]:
         entries = view.entries[:9]
         if len(view) > 10 and "prepares" not in view.preparing and not any(entry.span for entry in view):
@@ -157,7 +157,7 @@ def test_before_the_floor_cuts_anything_all_that_lies_ready_is_taken():
     assert begins(talk(one, 11, 11)) == ["In short.", "a5", *said(6, 11)]
 
 
-def test_a_leap_over_the_share_is_answered_as_without_a_background():
+def test_jump_over_the_threshold_works_as_without_a_background():
     background = HandCranked()
     one, asked = story(background)
     one.append([user("Go."), say(text_of(2_000)), user("And?"), say(text_of(8_000)), user("So?")])
@@ -166,7 +166,7 @@ def test_a_leap_over_the_share_is_answered_as_without_a_background():
     assert tasks(one) == [("pending", 1, ""), ("done", 1, "")]
 
 
-def test_without_a_background_nothing_is_asked_ahead():
+def test_without_a_background_nothing_is_prefetched():
     for options in ({"background": False}, {"background": None, "summarizer": "first-characters"}):
         one = opened(policy=(COMPACT,), **{"summarizer": lambda request: "In short.", **SIZE, **options})
         talk(one, 1, 9)
@@ -175,7 +175,7 @@ def test_without_a_background_nothing_is_asked_ahead():
         assert tasks(one) == [("pending", 1, ""), ("done", 1, "")]
 
 
-def test_a_summary_tells_who_wrote_it():
+def test_summary_names_its_author():
     background = HandCranked()
     one = opened(
         policy=(COMPACT,),
@@ -192,7 +192,7 @@ def test_a_summary_tells_who_wrote_it():
     ]
 
 
-def test_a_dry_run_shows_what_lies_ready_and_changes_nothing():
+def test_dry_run_shows_the_prefetched_summary_and_changes_nothing():
     background = HandCranked()
     one, asked = story(background)
     talk(one, 1, 10)
@@ -204,7 +204,7 @@ def test_a_dry_run_shows_what_lies_ready_and_changes_nothing():
     assert begins(one.prepare())[0] == "In short."
 
 
-def test_the_next_one_carries_the_last_one_on():
+def test_next_summary_continues_the_last_one():
     background = HandCranked()
     one, asked = story(background, answers=("S1", "S2"))
     talk(one, 1, 8)
@@ -228,7 +228,7 @@ def test_the_next_one_carries_the_last_one_on():
         (["word " * 9_000], "no progress: the summary is not shorter than what it stands for"),
     ],
 )
-def test_one_that_fails_is_dropped_noted_and_counted(answers: list[Any], why: str):
+def test_failed_prefetch_is_recorded_and_counted(answers: list[Any], why: str):
     """F25"""
     background = HandCranked()
     one, _ = story(background, answers=answers)
@@ -248,7 +248,8 @@ def run(one: Conversation, first: int, last: int) -> View:
     return one.prepare()
 
 
-def test_f16_a_failing_model_is_asked_so_often_and_the_last_attempt_is_one_that_is_due():
+def test_failing_model_is_asked_a_bounded_number_of_times():
+    """F16."""
     asked_at: list[int] = []
     background = HandCranked()
     policy = compact_on_overflow(ahead=0.5, keep_recent=0.25, framing="{summary}", digest=False)
@@ -270,7 +271,8 @@ def test_f16_a_failing_model_is_asked_so_often_and_the_last_attempt_is_one_that_
     ]
 
 
-def test_f16_one_that_hangs_is_waited_for_with_patience_and_then_a_digest_takes_its_place():
+def test_digest_replaces_a_hanging_summary_after_the_patience():
+    """F16."""
     background = HandCranked(hangs=True)
     one, asked = story(background)
     one.append("Go.")
@@ -283,7 +285,8 @@ def test_f16_one_that_hangs_is_waited_for_with_patience_and_then_a_digest_takes_
     assert refusals(one, view) == []
 
 
-def test_f16_or_the_floor_makes_the_view_fit_where_no_digest_may():
+def test_floor_makes_the_view_fit_where_no_digest_is_allowed():
+    """F16."""
     background = HandCranked(hangs=True)
     one, asked = story(background, compact_on_overflow(ahead=0.5, keep_recent=0.25, digest=False))
     one.append("Go.")
@@ -294,7 +297,8 @@ def test_f16_or_the_floor_makes_the_view_fit_where_no_digest_may():
     assert refusals(one, view) == []
 
 
-def test_f16_one_that_hangs_while_all_fits_is_given_up_after_so_many_calls():
+def test_hanging_summary_is_abandoned_after_some_calls():
+    """F16."""
     background = HandCranked(hangs=True)
     one, _ = story(background, checkpoint(trigger_at=12, keep_recent=6, ahead=2), window=100_000)
     talk(one, 1, 60)
@@ -304,7 +308,7 @@ def test_f16_one_that_hangs_while_all_fits_is_given_up_after_so_many_calls():
     assert {reason for state, _, reason in tasks(one)} == {"no answer came in time"}
 
 
-def test_a_strict_policy_tells_a_failure_where_it_is_due_and_not_before():
+def test_strict_policy_raises_when_the_summary_is_due_not_before():
     background = HandCranked()
     strict = compact_on_overflow(ahead=0.5, framing="{summary}", strict=True)
     one, _ = story(background, strict, answers=[OSError("down")])
@@ -319,7 +323,7 @@ def test_a_strict_policy_tells_a_failure_where_it_is_due_and_not_before():
     assert one.verify() == []
 
 
-def test_a_strict_policy_that_has_waited_in_vain_tells_so_once():
+def test_strict_policy_raises_once_after_waiting_in_vain():
     strict = compact_on_overflow(ahead=0.5, framing="{summary}", strict=True)
     one, _ = story(HandCranked(), strict, answers=[OSError("down")])
     one.append("Go.")
@@ -359,7 +363,8 @@ def wanted(one: Conversation) -> None:
 
 
 @pytest.mark.parametrize("act", [replaced, hidden, hidden_run, summed_up, pinned, wanted])
-def test_f35_one_whose_span_was_edited_meanwhile_is_dropped_whole(act: Callable[[Conversation], None]):
+def test_prefetched_summary_of_an_edited_span_is_dropped(act: Callable[[Conversation], None]):
+    """F35."""
     background = HandCranked()
     one, _ = story(background)
     talk(one, 1, 8)
@@ -374,7 +379,7 @@ def test_f35_one_whose_span_was_edited_meanwhile_is_dropped_whole(act: Callable[
     assert one.head.number == number + 1
 
 
-def test_one_over_what_was_expanded_meanwhile_is_dropped():
+def test_prefetched_summary_of_an_expanded_span_is_dropped():
     def shortens(view: View) -> Iterator[Replace]:
         second = view.entries[1:2]
         yield from (Replace(Target(e.id), (Text("[short]"),), "s") for e in second if not (e.shrunk or e.renewed))
@@ -388,7 +393,7 @@ def test_one_over_what_was_expanded_meanwhile_is_dropped():
     assert tasks(one) == [("skipped", 1, "m2 was changed meanwhile")]
 
 
-def test_an_edit_of_one_message_is_dropped_where_a_policy_was_faster():
+def test_prefetched_edit_is_dropped_if_a_policy_was_faster():
     acts: list[bool] = []
 
     def asks(view: View) -> Iterator[NeedsSummary]:
@@ -410,7 +415,7 @@ def test_an_edit_of_one_message_is_dropped_where_a_policy_was_faster():
     assert [len(request.messages[0].text) > 100 for request in asked.requests] == [True, False]
 
 
-def test_one_whose_span_a_policy_has_shortened_meanwhile_still_holds():
+def test_prefetched_summary_of_a_shortened_span_is_still_used():
     """A summary that was made of more than is shown now is no less true."""
     shrinks: list[str] = []
 
@@ -428,7 +433,7 @@ def test_one_whose_span_a_policy_has_shortened_meanwhile_still_holds():
     assert (background.waits, len(asked.requests), tasks(one)) == (0, 1, [("done", 1, "")])
 
 
-def test_one_that_would_free_too_little_by_now_is_dropped():
+def test_prefetched_summary_that_frees_too_little_is_dropped():
     shrinks: list[bool] = []
 
     def shortens(view: View) -> Iterator[Replace]:
@@ -444,7 +449,7 @@ def test_one_that_would_free_too_little_by_now_is_dropped():
     assert tasks(one)[0] == ("skipped", 1, "it would free too little by now")
 
 
-def test_after_each_one_in_a_row_that_came_too_late_the_next_is_asked_for_later():
+def test_each_late_summary_delays_the_next_request():
     background = HandCranked()
     one, _ = story(background, window=110_000)
     one.append([user("Go."), *(say(text_of(496, n)) for n in range(120))])
@@ -461,7 +466,7 @@ def test_after_each_one_in_a_row_that_came_too_late_the_next_is_asked_for_later(
 
 
 @pytest.mark.parametrize("is_written", [True, False])
-def test_one_of_the_past_that_the_conversation_departed_from_is_dropped(is_written: bool):
+def test_prefetched_summary_of_a_departed_past_is_dropped(is_written: bool):
     background = HandCranked()
     one, _ = story(background)
     talk(one, 1, 8)
@@ -475,7 +480,7 @@ def test_one_of_the_past_that_the_conversation_departed_from_is_dropped(is_writt
     assert tasks(one) == [("skipped", 1, "the conversation departed from the past that it was made of")]
 
 
-def test_a_fork_knows_nothing_of_it():
+def test_fork_does_not_inherit_a_prefetched_summary():
     background = HandCranked()
     one, _ = story(background)
     talk(one, 1, 8)
@@ -486,7 +491,8 @@ def test_a_fork_knows_nothing_of_it():
     assert fork.records() == []
 
 
-def test_f35_two_processes_prepare_and_the_second_one_is_dropped(tmp_path):
+def test_second_of_two_prefetched_summaries_is_dropped(tmp_path):
+    """F35."""
     backgrounds = HandCranked(), HandCranked()
     one, _ = story(backgrounds[0], store=SqliteStore(tmp_path / "c.db"), answers=("One.",))
     two, _ = story(backgrounds[1], store=SqliteStore(tmp_path / "c.db"), answers=("Two.",))
@@ -510,7 +516,9 @@ def test_f35_two_processes_prepare_and_the_second_one_is_dropped(tmp_path):
     assert two.verify() == []
 
 
-def test_f35_a_plan_that_another_process_made_stale_is_made_anew_and_keeps_what_lies_ready(tmp_path):
+def test_stale_plan_is_made_again_and_keeps_prefetched_summaries(tmp_path):
+    """F35."""
+
     class Interferes(SqliteStore):
         hook: Callable[[], None] | None = None
 
@@ -536,7 +544,7 @@ def test_f35_a_plan_that_another_process_made_stale_is_made_anew_and_keeps_what_
 # ------------------------------------------------------------------------------------------------------- other policies
 
 
-def test_a_checkpoint_ahead_covers_what_one_at_its_count_covers():
+def test_prefetched_checkpoint_covers_the_same_span_as_a_due_one():
     background = HandCranked()
     one, _ = story(background, checkpoint(trigger_at=20, keep_recent=6, ahead=4), window=200_000)
     other, _ = story(False, checkpoint(trigger_at=20, keep_recent=6), window=200_000)
@@ -551,7 +559,7 @@ def test_a_checkpoint_ahead_covers_what_one_at_its_count_covers():
     assert (first.kind, first.position, first.last) == ("summary", 1, 14)
 
 
-def test_checkpoints_ahead_roll_on():
+def test_prefetched_checkpoints_continue_each_other():
     background = HandCranked()
     one, asked = story(
         background, checkpoint(trigger_at=20, keep_recent=6, ahead=3, tool_results_keep=2), window=200_000
@@ -583,7 +591,7 @@ def sums_up(view: View) -> Iterator[NeedsSummary]:
     )
 
 
-def test_an_eager_background_takes_what_would_be_waited_for():
+def test_eager_background_takes_due_summaries():
     background = HandCranked(eager=True)
     one, _ = story(background, sums_up)
     view = talk(one, 1, 3)
@@ -594,7 +602,7 @@ def test_an_eager_background_takes_what_would_be_waited_for():
     assert background.waits == 0
 
 
-def test_behind_a_reply_nothing_is_waited_for_however_full_the_window_is():
+def test_record_never_waits_for_a_summary():
     background = HandCranked(eager=True)
     one, _ = story(background, sums_up)
     talk(one, 1, 3)
@@ -605,7 +613,7 @@ def test_behind_a_reply_nothing_is_waited_for_however_full_the_window_is():
     assert background.waits == 1
 
 
-def test_what_nobody_asks_for_any_more_is_forgotten():
+def test_obsolete_prefetch_is_dropped():
     def asks_once(view: View) -> Iterator[NeedsSummary]:
         entry = view.entries[0]
         if view.turn == 2:
@@ -621,7 +629,7 @@ def test_what_nobody_asks_for_any_more_is_forgotten():
     assert (one._engine.ahead._asked, one.receipts()) == ({}, [])
 
 
-def test_leases_that_end_together_are_answered_a_few_at_a_time():
+def test_leases_that_end_together_are_summarized_in_batches():
     background = HandCranked(eager=True)
     one, asked = story(background, expire_results(), window=100_000)
     one.append(user("Go."))
@@ -643,7 +651,7 @@ def test_leases_that_end_together_are_answered_a_few_at_a_time():
     assert sum("In short." in text for text in texts(one.view)) == 6
 
 
-def test_an_answer_may_lead_to_a_further_question_in_the_background():
+def test_answer_may_cause_a_further_request_in_the_background():
     def twice(view: View) -> Iterator[NeedsSummary]:
         first = view.entries[0]
         if first.is_pinned():
@@ -673,7 +681,7 @@ def test_an_answer_may_lead_to_a_further_question_in_the_background():
 # --------------------------------------------------------------------------------------------------------- all the rest
 
 
-def test_events_tell_what_became_of_it():
+def test_prefetch_emits_events():
     heard: list[Any] = []
     background = HandCranked()
     one, _ = story(background, answers=[OSError("down"), "In short."], on_event=heard.append)
@@ -689,7 +697,7 @@ def test_events_tell_what_became_of_it():
     ]
 
 
-def test_where_nothing_can_be_begun_in_the_background_the_conversation_goes_on_as_without_one():
+def test_failing_background_works_like_none():
     def none_left(call: Callable[[], object]) -> Any:
         raise RuntimeError("can't start new thread")
 
@@ -699,7 +707,7 @@ def test_where_nothing_can_be_begun_in_the_background_the_conversation_goes_on_a
     assert (len(asked.requests), tasks(one)) == (1, [("pending", 1, ""), ("done", 1, "")])
 
 
-def test_closing_gives_up_what_is_being_written():
+def test_closing_abandons_a_summary_in_progress():
     background = HandCranked()
     one, _ = story(background)
     talk(one, 1, 8)
@@ -707,7 +715,7 @@ def test_closing_gives_up_what_is_being_written():
     assert [job.is_cancelled for job in background.jobs] == [True]
 
 
-def test_nothing_of_it_outlives_the_process():
+def test_prefetched_summaries_do_not_outlive_the_process():
     background, store = HandCranked(), MemoryStore()
     one, _ = story(background, store=store)
     talk(one, 1, 8)
@@ -729,6 +737,6 @@ def test_nothing_of_it_outlives_the_process():
         (lambda: opened(background=7), "background="),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(make: Callable[[], object], said: str):
+def test_invalid_prefetch_settings_are_refused(make: Callable[[], object], said: str):
     with pytest.raises(BadSetting, match=said):
         make()

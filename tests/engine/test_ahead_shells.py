@@ -84,7 +84,7 @@ def tasks(records: list[Any]) -> list[tuple[str, int, str]]:
 # -------------------------------------------------------------------------------------------------------------- threads
 
 
-def test_a_summary_is_written_in_a_thread_while_the_conversation_goes_on():
+def test_summary_is_written_in_a_thread_meanwhile():
     gate = Gate()
     one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
     talk(one, 1, 9)
@@ -98,7 +98,7 @@ def test_a_summary_is_written_in_a_thread_while_the_conversation_goes_on():
     assert tasks(one.records()) == [("done", 1, "")]
 
 
-def test_where_there_is_no_choice_the_conversation_waits_for_the_thread():
+def test_conversation_waits_for_the_thread_if_it_must():
     gate = Gate()
     one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
     talk(one, 1, 10)
@@ -107,7 +107,8 @@ def test_where_there_is_no_choice_the_conversation_waits_for_the_thread():
     assert len(gate.threads) == 1
 
 
-def test_f16_and_not_longer_than_there_is_patience():
+def test_wait_for_a_summary_ends_with_the_patience():
+    """F16."""
     gate = Gate()
     one = opened(policy=(COMPACT,), summarizer=gate, background=Threads(patience=0.01), **SIZE)
     view = talk(one, 1, 11)
@@ -116,7 +117,7 @@ def test_f16_and_not_longer_than_there_is_patience():
     gate.open.set()
 
 
-def test_an_eager_background_of_threads_takes_what_would_be_waited_for():
+def test_eager_thread_background_takes_due_summaries():
     gate = Gate()
     policy = compact_on_overflow(threshold=0.5, framing="{summary}")
     one = opened(policy=(policy,), summarizer=gate, background=True, **SIZE)
@@ -126,7 +127,7 @@ def test_an_eager_background_of_threads_takes_what_would_be_waited_for():
     assert texts(talk(one, 8, 8))[0] == "In short."
 
 
-def test_an_error_that_would_end_a_process_ends_only_the_attempt():
+def test_system_exit_in_a_summarizer_ends_only_the_attempt():
     gate = Gate(SystemExit(3))
     one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
     talk(one, 1, 8)
@@ -137,7 +138,7 @@ def test_an_error_that_would_end_a_process_ends_only_the_attempt():
     assert (state, attempt, "SystemExit(3)" in why) == ("failed", 1, True)
 
 
-def test_closing_waits_for_nothing_and_a_thread_that_is_left_does_no_harm():
+def test_closing_does_not_wait_and_a_late_thread_does_no_harm():
     gate = Gate()
     one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
     talk(one, 1, 8)
@@ -148,7 +149,7 @@ def test_closing_waits_for_nothing_and_a_thread_that_is_left_does_no_harm():
     assert not gate.threads[0].is_alive()
 
 
-def test_a_conversation_that_waits_is_let_go_when_another_thread_closes_it():
+def test_closing_from_another_thread_releases_a_waiting_conversation():
     gate = Gate()
     one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
     talk(one, 1, 10)
@@ -160,7 +161,8 @@ def test_a_conversation_that_waits_is_let_go_when_another_thread_closes_it():
     gate.open.set()
 
 
-def test_f31_other_threads_append_while_a_summary_is_written():
+def test_other_threads_append_while_a_summary_is_written():
+    """F31."""
     gate = Gate()
     one = opened(policy=(COMPACT,), summarizer=gate, **SIZE)
     talk(one, 1, 7)
@@ -177,7 +179,7 @@ def test_f31_other_threads_append_while_a_summary_is_written():
     assert sorted(text for text in texts(view) if text.startswith("note")) == [f"note {n}" for n in range(8)]
 
 
-def test_an_async_summarizer_in_a_sync_conversation_is_told_so():
+def test_async_summarizer_in_a_sync_conversation_is_refused():
     async def summarizer(request: SummaryRequest) -> str:
         return "In short."
 
@@ -218,7 +220,7 @@ def run(story: Awaitable[None]) -> None:
 
 
 @pytest.mark.parametrize("is_async", [True, False])
-def test_a_summary_is_written_in_a_task_while_the_conversation_goes_on(is_async: bool):
+def test_summary_is_written_in_a_task_meanwhile(is_async: bool):
     async def story() -> None:
         let_go = asyncio.Event()
 
@@ -244,7 +246,7 @@ def test_a_summary_is_written_in_a_task_while_the_conversation_goes_on(is_async:
     run(story())
 
 
-def test_where_there_is_no_choice_the_task_is_awaited_and_other_tasks_go_on():
+def test_needed_task_is_awaited_while_other_tasks_run():
     async def story() -> None:
         let_go = asyncio.Event()
 
@@ -265,7 +267,9 @@ def test_where_there_is_no_choice_the_task_is_awaited_and_other_tasks_go_on():
     run(story())
 
 
-def test_f16_a_task_that_hangs_is_given_up_after_so_long():
+def test_hanging_task_is_abandoned_after_its_time_limit():
+    """F16."""
+
     async def story() -> None:
         async def hangs(request: SummaryRequest) -> str:
             await asyncio.Event().wait()
@@ -282,7 +286,7 @@ def test_f16_a_task_that_hangs_is_given_up_after_so_long():
     run(story())
 
 
-def test_who_waits_may_be_cancelled_and_what_is_written_meanwhile_is_taken_by_the_next_call():
+def test_cancelled_wait_leaves_the_summary_for_the_next_call():
     async def story() -> None:
         let_go = asyncio.Event()
 
@@ -309,7 +313,7 @@ def test_who_waits_may_be_cancelled_and_what_is_written_meanwhile_is_taken_by_th
 
 @pytest.mark.parametrize("closes", [True, False])
 @pytest.mark.parametrize("is_async", [True, False])
-def test_a_loop_that_ends_leaves_no_task_and_no_coroutine_behind(closes: bool, is_async: bool):
+def test_ended_loop_leaves_no_task_and_no_coroutine(closes: bool, is_async: bool):
     gates: list[Gate] = []
     cancelled: list[str] = []
     begun: list[bool] = []
@@ -344,7 +348,7 @@ def test_a_loop_that_ends_leaves_no_task_and_no_coroutine_behind(closes: bool, i
             thread.join(60)
 
 
-def test_a_coroutine_that_comes_too_late_is_closed():
+def test_late_coroutine_is_closed():
     async def story() -> None:
         gate = threading.Event()
 
@@ -371,7 +375,8 @@ def test_a_coroutine_that_comes_too_late_is_closed():
 # ---------------------------------------------------------------------------------------------------------------- kill
 
 
-def test_f30_a_process_that_is_killed_while_a_summary_is_written_leaves_no_trace_of_it(tmp_path: Path):
+def test_kill_during_a_summary_leaves_no_trace(tmp_path: Path):
+    """F30."""
     path = tmp_path / "chat.db"
     environment = {**os.environ, "PYTHONPATH": str(HERE.parent.parent / "src")}
     arguments = [sys.executable, str(HERE / "ahead_child.py"), str(path)]

@@ -32,7 +32,7 @@ class Slow(MemoryStore):
         return super().extend(*given, **named)
 
 
-def test_a_cancelled_append_is_known_before_the_next_step_begins():
+def test_cancelled_append_is_settled_before_the_next_operation():
     async def story() -> None:
         store = Slow()
         one = await open_async_conversation("c", store=store, window=10_000)
@@ -53,7 +53,7 @@ def test_a_cancelled_append_is_known_before_the_next_step_begins():
     asyncio.run(story())
 
 
-def test_a_step_that_fails_while_it_is_cancelled_is_cancelled():
+def test_operation_that_fails_while_cancelled_is_cancelled():
     class Failing(Slow):
         def extend(self, *given: Any, **named: Any) -> Any:
             super().extend(*given, **named)
@@ -92,7 +92,7 @@ def test_many_tasks_share_one_conversation():
     assert asyncio.run(story()) == sorted([f"{who}{n}" for who in "ua" for n in range(20)])
 
 
-def test_what_is_under_way_in_a_loop_that_was_closed_is_waited_for_by_nobody():
+def test_summary_of_a_closed_loop_is_not_awaited():
     """Whoever used the conversation in another loop waited for ever."""
     store = Slow()
     ended, loop = asyncio.new_event_loop(), asyncio.new_event_loop()
@@ -114,7 +114,7 @@ def test_what_is_under_way_in_a_loop_that_was_closed_is_waited_for_by_nobody():
             each.close()
 
 
-def test_a_conversation_goes_on_in_another_loop_although_somebody_waited_for_it_in_the_one_before():
+def test_conversation_works_in_a_new_loop_after_a_wait_in_the_old_one():
     async def both(one: Any, *texts: str) -> None:
         await asyncio.gather(*(one.append(text) for text in texts))
 
@@ -124,7 +124,7 @@ def test_a_conversation_goes_on_in_another_loop_although_somebody_waited_for_it_
     assert [entry.message.text for entry in one.view] == ["a", "b", "c", "d"]
 
 
-def test_a_step_that_ctrl_c_stops_between_two_effects_holds_nothing_for_the_next():
+def test_ctrl_c_between_two_store_calls_leaves_nothing_locked():
     one = open_conversation("c", window=10_000, options=Options(clock=lambda: 0))
     one.append(["a first word", "a second one"])
     one.edit(Hide(Target(one.history(1)[0].id)))

@@ -84,13 +84,13 @@ def as_always(policy: str, turns: int = 8) -> list[Any]:
 
 @pytest.mark.parametrize("policy", BY_TURNS)
 @pytest.mark.parametrize("wrong", CLOCKS)
-def test_what_the_model_sees_does_not_hang_on_the_clock(policy: str, wrong: str) -> None:
+def test_view_does_not_depend_on_the_clock(policy: str, wrong: str) -> None:
     assert talked(MemoryStore(), policy, ticking(CLOCKS[wrong])) == as_always(policy)
 
 
 @pytest.mark.parametrize("policy", ["balanced", "frugal", "coding"])
 @pytest.mark.parametrize("wrong", CLOCKS)
-def test_what_is_weighed_by_a_cache_stays_within_the_window_whatever_the_clock_says(policy: str, wrong: str) -> None:
+def test_view_stays_within_the_window_for_any_clock(policy: str, wrong: str) -> None:
     shown = talked(MemoryStore(), policy, ticking(CLOCKS[wrong]))
     assert len(shown) == 8
     assert all(len(json.dumps(prompt["messages"])) < 4 * 8_000 * 1.5 for prompt in shown)
@@ -98,7 +98,7 @@ def test_what_is_weighed_by_a_cache_stays_within_the_window_whatever_the_clock_s
 
 @settings(max_examples=max(settings.default.max_examples // 4, 10))
 @given(times=st.lists(st.integers(0, 2**53), min_size=1, max_size=30))
-def test_whatever_times_a_clock_tells_nothing_is_lost_and_the_view_is_the_same(times: list[int]) -> None:
+def test_any_clock_loses_nothing_and_keeps_the_view(times: list[int]) -> None:
     store = MemoryStore()
     told = talked(store, "prune", ticking(lambda look: times[look % len(times)]), turns=5)
     assert told == as_always("prune", 5)
@@ -107,7 +107,7 @@ def test_whatever_times_a_clock_tells_nothing_is_lost_and_the_view_is_the_same(t
 
 
 @pytest.mark.parametrize("wrong", CLOCKS)
-def test_stamps_keep_what_the_clock_said_and_go_out_and_in_again(tmp_path: Path, wrong: str) -> None:
+def test_stamps_keep_the_time_through_export_and_import(tmp_path: Path, wrong: str) -> None:
     with SqliteStore(tmp_path / "chat.db", clock=ticking(CLOCKS[wrong])) as store:
         talked(store, "prune", ticking(CLOCKS[wrong]), turns=6)
         head = store.open("", "one")
@@ -132,7 +132,7 @@ def test_stamps_keep_what_the_clock_said_and_go_out_and_in_again(tmp_path: Path,
 # ------------------------------------------------------------------------------------------- what is measured in time
 
 
-def test_a_cache_is_not_taken_for_cold_because_the_clock_was_set_back() -> None:
+def test_cache_stays_warm_when_the_clock_is_set_back() -> None:
     now = [NOW]
     prices = Prices(cache_seconds=300)
     with foveate.open_conversation(
@@ -167,7 +167,7 @@ def slow_agent(times: list[int], **options: Any) -> foveate.ReActAgent:
     return foveate.ReActAgent(model, name="me", tools=[look], window=50_000, clock=clock, policy="none", **options)
 
 
-def test_a_clock_that_is_set_back_gives_a_run_no_more_time() -> None:
+def test_clock_set_back_gives_a_run_no_more_time() -> None:
     """By a second a look, and an hour back in the middle: it ends by its limit all the same."""
     times = [NOW + 1000 * look - (HOUR if look > 8 else 0) for look in range(60)]
     with slow_agent(times, limits=Limits(seconds=20, turns=40)) as agent:
@@ -177,9 +177,7 @@ def test_a_clock_that_is_set_back_gives_a_run_no_more_time() -> None:
         assert run.ended < run.begun  # As the clock said. Nothing is made up.
 
 
-def test_a_run_that_ended_before_it_began_is_shown_to_have_taken_no_time(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_run_with_end_before_start_has_no_duration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     url = f"sqlite:///{tmp_path / 'chat.db'}"
     with foveate.open_store(url) as store:
         head = store.open("", "one")
@@ -195,7 +193,7 @@ def test_a_run_that_ended_before_it_began_is_shown_to_have_taken_no_time(
     assert shown[2].splitlines()[1].startswith(f"done, begun {2**60} ms")
 
 
-def test_nothing_is_over_its_age_by_a_clock_that_was_set_back() -> None:
+def test_clock_set_back_makes_nothing_too_old() -> None:
     store = MemoryStore()
     talked(store, "none", ticking(steady), turns=4)
     for wrong in (0, NOW - HOUR, NOW + 1000):

@@ -38,7 +38,7 @@ def tasks(one: Conversation) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("policy", [(PLAIN,), "none", "balanced", "keep-last-5"])
-def test_it_compacts_behind_an_answer_in_a_window_that_is_far_from_full_whatever_the_policy(policy: Any):
+def test_compact_works_in_a_window_that_is_far_from_full(policy: Any):
     asked = ScriptedSummarizer(["We spoke."])
     one = opened(policy=policy, summarizer=asked)
     talk(one)
@@ -59,7 +59,7 @@ def test_it_compacts_behind_an_answer_in_a_window_that_is_far_from_full_whatever
     assert len(one.view) == 17
 
 
-def test_pins_the_last_input_and_what_is_recent_stay_and_an_earlier_summary_is_carried_on():
+def test_compact_keeps_pins_last_input_and_recent_messages():
     asked = ScriptedSummarizer(["First.", "Second."])
     one = opened(policy=(PLAIN,), summarizer=asked)
     talk(one)
@@ -73,7 +73,7 @@ def test_pins_the_last_input_and_what_is_recent_stay_and_an_earlier_summary_is_c
     assert [text for text in texts(one.view) if text in ("First.", "Second.")] == ["Second."]
 
 
-def test_without_anybody_to_write_it_and_without_anything_to_compact_it_says_so_and_changes_nothing():
+def test_compact_without_a_summarizer_or_content_is_refused():
     one = opened()
     talk(one)
     with pytest.raises(BadSetting, match="Somebody has to write the summary: give summarizer="):
@@ -90,7 +90,7 @@ def test_without_anybody_to_write_it_and_without_anything_to_compact_it_says_so_
 
 
 @pytest.mark.parametrize("policy", [compact_on_overflow(strict=True), compact_on_overflow(digest=False)])
-def test_where_none_can_be_had_it_says_why_and_the_attempt_is_known(policy: Any):
+def test_compact_without_a_summary_raises_with_the_reason(policy: Any):
     one = opened(policy=(policy,), summarizer=ScriptedSummarizer([OSError("down")]))
     talk(one)
     shown = texts(one.view)
@@ -100,7 +100,7 @@ def test_where_none_can_be_had_it_says_why_and_the_attempt_is_known(policy: Any)
     assert tasks(one) == [("pending", ""), ("failed", "the summarizer raised OSError: down")]
 
 
-def test_where_the_summarizer_fails_a_digest_answers_and_the_receipt_says_so():
+def test_digest_replaces_a_failing_summarizer_with_a_note():
     one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer([OSError("down")]))
     talk(one)
     receipt = one.compact()
@@ -108,7 +108,7 @@ def test_where_the_summarizer_fails_a_digest_answers_and_the_receipt_says_so():
     assert texts(one.view)[0].startswith("## Goal\nQ1 ")
 
 
-def test_the_next_compaction_on_overflow_asks_again_as_if_nothing_had_been():
+def test_next_overflow_compaction_requests_again_after_an_undo():
     asked = ScriptedSummarizer([OSError("down"), "All is well."])
     one = opened(policy=(PLAIN,), summarizer=asked, window=11_000, reserve=1_000)
     talk(one)
@@ -121,7 +121,7 @@ def test_the_next_compaction_on_overflow_asks_again_as_if_nothing_had_been():
     assert asked.requests[1].previous.startswith("## Goal\nQ1 ")
 
 
-def test_events_tell_of_it():
+def test_compact_emits_events():
     heard: list[Any] = []
     one = opened(policy=(PLAIN,), summarizer=ScriptedSummarizer(["In short."]), on_event=heard.append)
     talk(one)
@@ -129,7 +129,7 @@ def test_events_tell_of_it():
     assert [event.kind for event in heard[16:]] == ["compaction-pending", "messages-summarized", "compaction-done"]
 
 
-def test_the_same_for_asyncio():
+def test_async_compact_works_the_same():
     async def run() -> tuple[list[str], tuple[str, ...]]:
         asked = ScriptedSummarizer(["In short."])
         async with await open_async_conversation("c", window=100_000, summarizer=asked.later) as one:
@@ -140,7 +140,7 @@ def test_the_same_for_asyncio():
     assert asyncio.run(run()) == (["it was asked for: names", ""], ("names",))
 
 
-def test_at_every_failing_operation_of_the_store_nothing_is_lost():
+def test_any_failing_store_operation_loses_nothing():
     """F04, F30: `compact` may be called again, and gets there."""
     for n in range(1, 30):
         countdown = Countdown(after=bool(n % 2))
@@ -163,7 +163,8 @@ def test_at_every_failing_operation_of_the_store_nothing_is_lost():
     raise AssertionError("it never got through")
 
 
-def test_f35_another_writer_in_between_is_followed_and_nothing_is_asked_twice(tmp_path):
+def test_another_writer_is_followed_without_a_second_request(tmp_path):
+    """F35."""
     other = opened(store=SqliteStore(tmp_path / "c.db"))
     asked: list[Any] = []
 

@@ -45,7 +45,7 @@ def talked(provider: str = "openai", **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_an_answer_that_is_erased_stands_as_a_note_behind_its_call(provider: str) -> None:
+def test_erased_answer_leaves_a_note_behind_its_call(provider: str) -> None:
     chat = talked(provider)
     done = chat.erase("m4", reason="asked for", who="ann")
     assert (done.number, done.handles, done.messages, done.who, done.reason) == (1, "m4", 1, "ann", "asked for")
@@ -58,7 +58,7 @@ def test_an_answer_that_is_erased_stands_as_a_note_behind_its_call(provider: str
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @pytest.mark.parametrize("handle", ["m2", "m3", "m6", "m3-m5", "m2-m6", "m7"])
-def test_whatever_is_erased_the_view_is_legal(provider: str, handle: str) -> None:
+def test_view_is_legal_after_any_erasure(provider: str, handle: str) -> None:
     chat = talked(provider)
     gone = [message.text for message in chat.originals(handle)]
     chat.prepare()
@@ -71,7 +71,7 @@ def test_whatever_is_erased_the_view_is_legal(provider: str, handle: str) -> Non
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_where_the_last_input_is_erased_an_older_one_may_stay_as_short_as_it_was(provider: str) -> None:
+def test_older_input_stays_shrunk_when_the_last_is_erased(provider: str) -> None:
     store = MemoryStore()
     chat = talked(provider, store=store)
     chat.edit(Replace(Target(chat.view.entries[1].id, (0,)), (Text("The weather?"),)))
@@ -83,7 +83,7 @@ def test_where_the_last_input_is_erased_an_older_one_may_stay_as_short_as_it_was
 
 
 @pytest.mark.parametrize("is_shown", [True, False])
-def test_reasoning_that_is_bound_to_what_was_shown_of_an_erased_message_is_not_shown_any_more(is_shown: bool) -> None:
+def test_reasoning_bound_to_an_erased_message_is_hidden(is_shown: bool) -> None:
     """Of a provider that takes back reasoning only behind the past it followed."""
 
     def thoughts(chat: Any) -> list[str]:
@@ -106,7 +106,7 @@ def test_reasoning_that_is_bound_to_what_was_shown_of_an_erased_message_is_not_s
         assert (thoughts(one), check(one.view, one.profile)) == (kept, [])
 
 
-def test_erasing_again_changes_nothing() -> None:
+def test_repeated_erasure_changes_nothing() -> None:
     chat = talked()
     chat.erase("m4")
     before = (chat.head, shown(chat.prepare()))
@@ -114,7 +114,7 @@ def test_erasing_again_changes_nothing() -> None:
     assert (chat.head, shown(chat.prepare())) == before
 
 
-def test_what_cannot_be_erased_changes_nothing() -> None:
+def test_failed_erasure_changes_nothing() -> None:
     chat = talked()
     before = (chat.head, shown(chat.prepare()))
     for handle in ("m8", "m0", "x", "m6-m8", "f" * 40):
@@ -125,7 +125,7 @@ def test_what_cannot_be_erased_changes_nothing() -> None:
     assert (chat.head, shown(chat.prepare()), chat.erasures()) == (*before, [])
 
 
-def test_a_message_is_also_named_by_its_id_and_by_its_place_in_the_view() -> None:
+def test_message_is_named_by_handle_id_or_number() -> None:
     chat = talked()
     chat.prepare()
     assert chat.erase(chat.history()[3].id).handles == "m4"
@@ -133,7 +133,7 @@ def test_a_message_is_also_named_by_its_id_and_by_its_place_in_the_view() -> Non
     assert chat.erase(1).handles == "m2"
 
 
-def test_a_summary_that_told_of_it_gives_way_to_the_other_originals() -> None:
+def test_erasing_replaces_its_summary_by_the_other_originals() -> None:
     chat = talked()
     ids = [row.id for row in chat.history()]
     chat.edit(Summarize(Span(ids[1], ids[5]), "It rains in Paris; the sun shines in Rome."))
@@ -146,7 +146,7 @@ def test_a_summary_that_told_of_it_gives_way_to_the_other_originals() -> None:
     assert not any(b"rains" in message for message in map(str.encode, map(repr, chat.records())))
 
 
-def test_where_there_is_no_room_for_them_a_note_stands_for_them() -> None:
+def test_note_replaces_originals_that_do_not_fit() -> None:
     chat = opened(window=2_000)
     chat.append([user(f"long {n} " + "x" * 3000) for n in range(4)])
     ids = [row.id for row in chat.history()]
@@ -159,7 +159,7 @@ def test_where_there_is_no_room_for_them_a_note_stands_for_them() -> None:
     assert chat.original("m2").text.startswith("long 1")
 
 
-def test_of_summaries_in_summaries_all_give_way() -> None:
+def test_erasing_removes_all_nested_summaries() -> None:
     chat = talked()
     ids = [row.id for row in chat.history()]
     chat.edit(Summarize(Span(ids[1], ids[3]), "It rains in Paris."))
@@ -169,7 +169,7 @@ def test_of_summaries_in_summaries_all_give_way() -> None:
     assert len(texts(chat.prepare())) == 7
 
 
-def test_a_placeholder_of_it_is_gone_too() -> None:
+def test_erasing_removes_the_placeholder_too() -> None:
     chat = talked()
     four = chat.history()[3].id
     chat.edit(Replace(Target(four, (0,)), (Text("[it rains]"),)))
@@ -178,7 +178,7 @@ def test_a_placeholder_of_it_is_gone_too() -> None:
     assert "it rains" not in repr(chat.records())
 
 
-def test_a_copy_that_was_asked_for_is_erased_with_it() -> None:
+def test_erasing_a_message_erases_its_expanded_copies() -> None:
     chat = opened(window=6_000, policy=(shrink_to_digest(),), expand=True)
     chat.append([user("go"), assistant("", ToolCall("c", "look", "{}"))])
     chat.append(tool_result("c", "\n".join(f"plum {n}: {n * n}" for n in range(400))))
@@ -195,7 +195,7 @@ def test_a_copy_that_was_asked_for_is_erased_with_it() -> None:
     assert chat.leftovers() == (3, [])
 
 
-def test_a_call_whose_answer_was_erased_is_not_open_again() -> None:
+def test_erasing_an_answer_does_not_reopen_its_call() -> None:
     """An agent that goes on would have it carried out once more."""
     chat = talked()
     chat.append(assistant("", ToolCall("c3", "pay", "{}"), ToolCall("c4", "pay", "{}")))
@@ -205,7 +205,7 @@ def test_a_call_whose_answer_was_erased_is_not_open_again() -> None:
     assert [call.call_id for call in chat.open_calls()] == ["c4"]
 
 
-def test_who_has_it_open_elsewhere_sees_it_go(tmp_path: Path) -> None:
+def test_open_conversation_elsewhere_sees_the_erasure(tmp_path: Path) -> None:
     """The other one commits a plan, finds it stale, and shows what there is."""
     store = MemoryStore()
     one, other = talked(store=store), opened(store=store)
@@ -227,7 +227,7 @@ def remembered() -> int:
     return sum(one.cache_info().currsize for one in kept.values() if one.cache_info().maxsize is not None)
 
 
-def test_no_cache_of_a_function_holds_it(tmp_path: Path) -> None:
+def test_no_function_cache_holds_an_erased_text(tmp_path: Path) -> None:
     """Policies remember what they made of a text; here it is let go of."""
     chat = opened(window=3_000, policy="balanced", store=f"sqlite:///{tmp_path / 'chat.db'}")
     chat.append([user("go"), assistant("", ToolCall("c", "look", "{}"))])
@@ -242,7 +242,7 @@ def test_no_cache_of_a_function_holds_it(tmp_path: Path) -> None:
     chat.close()
 
 
-def test_an_async_conversation_erases_too() -> None:
+def test_async_conversation_erases() -> None:
     async def run() -> list[Any]:
         async with await open_async_conversation("c", format="openai", window=9_000) as chat:
             await chat.append([user("a secret"), user("else")])
@@ -255,7 +255,7 @@ def test_an_async_conversation_erases_too() -> None:
 @settings(deadline=None)
 @given(st.data())
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_whatever_was_said_and_edited_every_view_after_an_erasure_is_legal(provider: str, data: st.DataObject) -> None:
+def test_every_view_after_an_erasure_is_legal(provider: str, data: st.DataObject) -> None:
     ticks = iter(range(1, 10**9))
     chat = open_conversation(
         "c", format=provider, window=3_000, policy="balanced", options=Options(clock=lambda: next(ticks))
@@ -286,7 +286,7 @@ def test_whatever_was_said_and_edited_every_view_after_an_erasure_is_legal(provi
     assert (chat.verify(), chat.leftovers()[1]) == ([], [])
 
 
-def test_an_answer_that_is_shrunk_after_its_call_was_erased_is_no_leftover() -> None:
+def test_answer_shrunk_after_its_call_was_erased_is_no_residue() -> None:
     """The form is made of the answer, which is there: the call that it answered is not, so it tells nothing of that."""
     chat = open_conversation("c", window=50_000, policy="none")
     chat.append(TALK[:4])

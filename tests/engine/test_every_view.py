@@ -93,7 +93,7 @@ def test_every_view_of_any_history_with_any_edits_is_legal(
 @pytest.mark.parametrize("provider", PROVIDERS)
 @MANY
 @given(history=histories(), policy=st.sampled_from(sorted(POLICIES)), data=st.data())
-def test_without_a_new_edit_each_view_extends_the_last_byte_for_byte(
+def test_view_without_a_new_edit_extends_the_last_byte_for_byte(
     provider: str, history: list[Message], policy: str, data: st.DataObject
 ) -> None:
     """F27: nothing but a recorded edit may change what the provider has cached."""
@@ -111,7 +111,7 @@ def test_without_a_new_edit_each_view_extends_the_last_byte_for_byte(
 @pytest.mark.parametrize("provider", PROVIDERS)
 @MANY
 @given(history=histories(), policy=st.sampled_from(sorted(POLICIES)), data=st.data())
-def test_reopened_folded_anew_or_asked_twice_it_is_the_same_view(
+def test_view_is_equal_when_reopened_refolded_or_repeated(
     provider: str, history: list[Message], policy: str, data: st.DataObject
 ) -> None:
     store = MemoryStore()
@@ -135,9 +135,7 @@ def test_reopened_folded_anew_or_asked_twice_it_is_the_same_view(
 @pytest.mark.parametrize("provider", PROVIDERS)
 @MANY
 @given(history=histories(), window=st.integers(60, 2_000))
-def test_the_floor_keeps_any_view_within_any_budget_or_says_honestly_that_it_cannot(
-    provider: str, history: list[Message], window: int
-) -> None:
+def test_floor_keeps_any_view_within_budget_or_raises(provider: str, history: list[Message], window: int) -> None:
     chat = opened(provider, "none", window=window)
     for message in kept(history):
         chat.append(message)

@@ -97,18 +97,18 @@ def refused(chat: Conversation, arguments: str) -> str:
         (None, "The arguments are no JSON object. Ask like this:"),
     ],
 )
-def test_a_call_that_cannot_be_answered_is_told_how_to_ask_and_changes_nothing(arguments, told):
+def test_invalid_expand_call_gets_advice_and_changes_nothing(arguments, told):
     if told is None:  # Its words stand in a hidden message too.
         return
     assert told in refused(story(), json.dumps(arguments))
 
 
 @pytest.mark.parametrize("arguments", ["", "{", '{"handle": "\\ud800"}', "[" * 10_000, "{" * 10_000, "\ufeff{}"])
-def test_arguments_that_are_no_json_are_refused(arguments):
+def test_arguments_that_are_not_json_are_refused(arguments):
     assert refused(story(), arguments).startswith("The arguments are no JSON object.")
 
 
-def test_what_a_refusal_quotes_is_cut():
+def test_quoted_provider_error_is_cut():
     assert len(refused(story(), json.dumps({"handle": "m" * 100_000}))) <= 800
     assert len(refused(story(), json.dumps({"search": "m" * 100_000}))) <= 800
 
@@ -129,7 +129,7 @@ VALUES = st.recursive(
 
 
 @given(arguments=st.one_of(st.dictionaries(KEYS, VALUES, max_size=3), VALUES), where=st.sampled_from(["view", "tail"]))
-def test_no_arguments_raise_and_on_an_error_the_view_stays_as_it_is(arguments, where):
+def test_no_expand_arguments_raise_or_change_the_view_on_error(arguments, where):
     chat = story(expand_where=where)
     before, number = shown(chat.view), chat.head.number
     chat.record(assistant("", ToolCall("x", "expand", json.dumps(arguments))))
@@ -146,11 +146,11 @@ def test_no_arguments_raise_and_on_an_error_the_view_stays_as_it_is(arguments, w
 
 
 @given(arguments=st.text(max_size=30) | st.binary(max_size=30).map(lambda raw: raw.decode("latin-1")))
-def test_no_text_for_arguments_raises(arguments):
+def test_no_argument_text_raises(arguments):
     refused(story(), arguments)
 
 
-def test_an_original_that_does_not_fit_is_refused_with_how_to_ask_for_a_part():
+def test_original_that_does_not_fit_is_refused_with_advice():
     chat = opened(policy="none", expand=True, window=4_000)
     rows = json.dumps([{"id": n, "name": f"customer number {n}"} for n in range(600)], indent=1)
     ids = chat.append([user("go"), call("a", "look"), answer("a", "x"), call("b", "look"), answer("b", rows)], time=1)
@@ -171,7 +171,7 @@ def test_an_original_that_does_not_fit_is_refused_with_how_to_ask_for_a_part():
     chat.prepare()
 
 
-def test_programs_get_the_same_refusals_as_errors():
+def test_programs_get_refusals_as_errors():
     chat = story()
     head = chat.head
     for error, asked in (
@@ -195,7 +195,7 @@ def test_programs_get_the_same_refusals_as_errors():
 # ------------------------------------------------------------------------------------- what is kept from the model
 
 
-def test_what_a_policy_keeps_from_the_model_stays_so_when_it_is_hidden():
+def test_withheld_message_stays_withheld_when_hidden():
     chat = opened(policy="none", expand=True)
     ids = chat.append([user("go"), call("a"), answer("a", LOG), say("ok"), user("on")])
     chat.edit(Replace(Target(ids[2]), (Text("[short]"),), expandable=False))
@@ -211,7 +211,7 @@ def test_what_a_policy_keeps_from_the_model_stays_so_when_it_is_hidden():
     assert chat.expand("m3", lines="1").text == "001 ok, all is well\n"
 
 
-def test_an_undone_edit_keeps_nothing_back():
+def test_undone_edit_keeps_nothing_from_retention():
     chat = opened(policy="none", expand=True)
     ids = chat.append([user("go"), call("a"), answer("a", LOG), user("on")])
     receipt = chat.edit(Replace(Target(ids[2]), (Text("[short]"),), expandable=False))
@@ -246,7 +246,7 @@ def test_a_message_is_named_by_handle_id_or_place_in_the_last_view(name, asked):
     assert chat.history()[-1].message == answer("x", LOG)
 
 
-def test_the_reason_that_a_model_gives_is_kept_in_the_journal():
+def test_reason_given_by_a_model_is_stored_in_the_journal():
     chat = story(expand_where="view")
     asked = {"messageIndex": 2, "reason": "The user asks about line 47. " * 20}
     chat.record(assistant("", ToolCall("x", "ExpandMessage", json.dumps(asked))))
@@ -255,7 +255,7 @@ def test_the_reason_that_a_model_gives_is_kept_in_the_journal():
     assert chat.events()[-2].reason == edit.reason
 
 
-def test_an_item_range_is_taken_as_other_systems_write_it():
+def test_item_range_accepts_other_notations():
     chat = story()
     chat.record(assistant("", ToolCall("x", "ExpandMessage", '{"messageIndex": 2, "itemRange": [40, 41]}')))
     assert chat.history()[-1].message.text == "[m3: lines 40-41 of 300]\n040 ok, all is well\n041 ok, all is well"
@@ -264,7 +264,7 @@ def test_an_item_range_is_taken_as_other_systems_write_it():
 # ------------------------------------------------------------------------------------------------------- what is left
 
 
-def test_an_expansion_is_told_as_an_event_about_the_original_and_counted():
+def test_expansion_emits_an_event_and_is_counted():
     heard: list[tuple[str, str, int]] = []
     chat = story(expand_where="tail", on_event=lambda event: heard.append((event.kind, event.message, event.position)))
     original = chat.history()[2].id
@@ -288,7 +288,7 @@ def test_an_expansion_is_told_as_an_event_about_the_original_and_counted():
     assert chat.totals().expansions == 1
 
 
-def test_a_copy_that_shrinks_leads_to_the_original_and_is_not_found_by_a_search():
+def test_shrunk_copy_names_the_original_and_is_not_a_search_hit():
     chat = story(policy="keep-last-1", expand_where="tail")
     chat.record(call("x", "expand", handle="m3"))
     chat.prepare()
@@ -303,7 +303,7 @@ def test_a_copy_that_shrinks_leads_to_the_original_and_is_not_found_by_a_search(
 
 
 @pytest.mark.parametrize("policy", ["keep-last-1", "expire", "prune", "balanced", "frugal"])
-def test_what_was_asked_for_is_whole_in_the_coming_call_whatever_the_policy(policy):
+def test_expanded_message_is_whole_at_the_coming_call(policy):
     chat = story(policy=policy, expand_where="tail")
     asked = [call(f"x{n}", "expand", handle="m3", lines=f"{n + 1}-{n + 40}") for n in range(4)]
     chat.record(calls(*asked))
@@ -312,7 +312,7 @@ def test_what_was_asked_for_is_whole_in_the_coming_call_whatever_the_policy(poli
     assert texts(chat.prepare())[-4:] == told
 
 
-def test_a_copy_that_stands_there_is_named_instead_of_made_again():
+def test_second_expansion_names_the_visible_copy():
     chat = story(expand_where="tail")
     chat.record(call("x", "expand", handle="m3"))
     chat.prepare()
@@ -323,7 +323,7 @@ def test_a_copy_that_stands_there_is_named_instead_of_made_again():
 
 
 @pytest.mark.parametrize("where", ["view", "tail"])
-def test_what_was_expanded_is_there_after_a_fork_an_undo_and_a_resume(where, tmp_path):
+def test_expansion_survives_fork_undo_and_resume(where, tmp_path):
     store = SqliteStore(tmp_path / "a.db")
     chat = story(expand_where=where, store=store)
     before = shown(chat.view)
@@ -351,7 +351,7 @@ def test_what_was_expanded_is_there_after_a_fork_an_undo_and_a_resume(where, tmp
 @pytest.mark.parametrize("is_recorded", [True, False])
 @pytest.mark.parametrize("is_reopened", [True, False])
 @pytest.mark.parametrize("where", ["view", "tail"])
-def test_a_host_that_keeps_a_list_of_its_own_need_not_know_of_the_answers(where, is_recorded, is_reopened):
+def test_host_list_needs_no_expand_results(where, is_recorded, is_reopened):
     store = MemoryStore()
 
     def open_it() -> Conversation:
@@ -385,7 +385,7 @@ def test_a_host_that_keeps_a_list_of_its_own_need_not_know_of_the_answers(where,
     assert told["y"] == (LOG if where == "tail" else "m3 is shown in full again above.")
 
 
-def test_an_append_that_is_made_again_after_a_reply_passes_over_the_answers():
+def test_repeated_append_after_a_reply_skips_the_answers():
     chat = story()
     reply = chat.record(calls(call("x", "expand", handle="m3"), call("y", "expand", handle="m7"), call("z", "look")))
     first = chat.append(answer("z", SHORT), after=reply)
@@ -395,7 +395,7 @@ def test_an_append_that_is_made_again_after_a_reply_passes_over_the_answers():
 
 @pytest.mark.parametrize("is_after", [False, True])
 @pytest.mark.parametrize("where", ["view", "tail"])
-def test_whatever_operation_fails_the_reply_is_kept_once_and_the_next_prompt_answers_it(where, is_after):
+def test_any_failure_keeps_one_reply_and_answers_it_next(where, is_after):
     for n in range(1, 40):
         countdown = Countdown(after=is_after)
         chat = story(expand_where=where, store=FailingStore(MemoryStore(), countdown))
@@ -415,7 +415,7 @@ def test_whatever_operation_fails_the_reply_is_kept_once_and_the_next_prompt_ans
     raise AssertionError("It took more operations than expected.")
 
 
-def test_a_store_that_cannot_search_refuses_searches_and_nothing_else(tmp_path):
+def test_store_without_search_refuses_searches_only(tmp_path):
     chat = story(store=f"sqlite:///{tmp_path}/a.db?search=off")
     assert refused(chat, '{"search": "swordfish"}').startswith("Words cannot be searched for now:")
     with pytest.raises(StoreError):
@@ -425,7 +425,7 @@ def test_a_store_that_cannot_search_refuses_searches_and_nothing_else(tmp_path):
     chat.close()
 
 
-def test_plugins_are_asked_behind_an_expansion_as_behind_any_result():
+def test_plugins_are_asked_after_an_expansion():
     class Clock:
         name = "clock"
 
@@ -439,7 +439,7 @@ def test_plugins_are_asked_behind_an_expansion_as_behind_any_result():
     assert "It is noon." not in texts(chat.prepare())[-1]
 
 
-def test_a_reply_that_was_appended_rather_than_recorded_is_answered_with_the_next_prompt():
+def test_appended_reply_is_answered_at_the_next_prompt():
     chat = story()
     chat.append(call("x", "expand", handle="m3", lines="97"))
     assert [one.call_id for one in chat.open_calls()] == ["x"]
@@ -451,7 +451,7 @@ def test_a_reply_that_was_appended_rather_than_recorded_is_answered_with_the_nex
 # ------------------------------------------------------------------------------------------------------------ searches
 
 
-def test_a_search_finds_what_is_hidden_or_shrunk_best_first_and_nothing_that_is_shown_whole():
+def test_search_finds_hidden_and_shrunk_messages_best_first():
     chat = story()
     hits = chat.search("swordfish password")
     assert [(hit.handle, hit.turn, hit.who, hit.line, hit.is_hidden) for hit in hits] == [
@@ -468,7 +468,7 @@ def test_a_search_finds_what_is_hidden_or_shrunk_best_first_and_nothing_that_is_
     assert chat.search("swordfish") == []
 
 
-def test_a_call_that_asked_for_words_is_not_what_a_search_for_them_finds():
+def test_search_skips_the_call_that_searched():
     chat = story()
     chat.record(call("x", "expand", search="zebra"))
     chat.record(calls(call("y", "look", at="zebra"), call("z", "expand", search="zebra")))
@@ -478,7 +478,7 @@ def test_a_call_that_asked_for_words_is_not_what_a_search_for_them_finds():
     assert [hit.handle for hit in chat.search("zebra")] == ["m12"]
 
 
-def test_a_search_goes_on_behind_what_is_shown_whole():
+def test_search_continues_behind_visible_messages():
     """Two hundred messages that are shown hold the word as well as the one that is hidden, or better."""
     chat = opened(policy="none")
     ids = chat.append([user("an owl, far away, between many other words that are said"), *[user("owl")] * 200])
@@ -486,7 +486,7 @@ def test_a_search_goes_on_behind_what_is_shown_whole():
     assert [hit.handle for hit in chat.search("owl")] == ["m1"]
 
 
-def test_the_journal_is_read_once_for_many_searches(monkeypatch):
+def test_many_searches_read_the_journal_once(monkeypatch):
     chat = story()
     store = chat._engine.store
     asked: list[int] = []
@@ -515,7 +515,7 @@ def too_large(policy: str) -> Conversation:
     return chat
 
 
-def test_what_could_not_be_shown_even_alone_is_not_expanded_by_a_program_either():
+def test_oversized_original_is_not_expanded_by_a_program():
     """Once the hard floor made room for it: it hid all but the newest request, and in the end the original too."""
     chat = too_large("none")
     chat.prompt()
@@ -526,7 +526,7 @@ def test_what_could_not_be_shown_even_alone_is_not_expanded_by_a_program_either(
     assert str(chat.expand("m3", lines="1-2")) == "[m3: lines 1-2 of 2,000]\none line of many\none line of many\n"
 
 
-def test_where_nothing_is_automatic_whatever_is_asked_for_is_expanded():
+def test_without_automatic_policies_anything_is_expanded():
     chat = too_large("off")
     chat.expand("m3")
     assert chat.prepare().entries[2].message.text == "one line of many\n" * 2_000

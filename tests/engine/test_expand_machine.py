@@ -35,7 +35,7 @@ ARGUMENTS = st.one_of(
     policy=st.sampled_from(["none", "keep-last-1", "prune", "balanced", "expire"]),
     where=st.sampled_from(["auto", "view", "tail"]),
 )
-def test_any_course_with_expansions_is_legal_and_reads_back_the_same(data, provider, policy, where):
+def test_any_sequence_with_expansions_is_legal_and_reopens_equal(data, provider, policy, where):
     store = MemoryStore()
 
     def open_it() -> object:

@@ -53,7 +53,7 @@ def expander(provider: str = "openai", **options: object):
 
 @BOTH
 @pytest.mark.parametrize(("arguments", "text"), FORMS, ids=["whole", "lines", "items", "pattern"])
-def test_a_model_gets_what_it_asked_for_to_the_byte(provider, arguments, text):
+def test_model_gets_the_exact_original_bytes(provider, arguments, text):
     chat = expander(provider)
     client = run(chat, provider, [*EARLIER, call("d", "expand", **arguments), say("I see.")], RESULTS)
     assert chat.history()[8].message == answer("d", text)
@@ -63,7 +63,7 @@ def test_a_model_gets_what_it_asked_for_to_the_byte(provider, arguments, text):
 
 
 @BOTH
-def test_a_model_finds_words_in_what_it_does_not_see(provider):
+def test_model_searches_hidden_messages(provider):
     chat = expander(provider)
     run(chat, provider, [*EARLIER, call("d", "expand", search='"customer 17"'), say("I see.")], RESULTS)
     told = chat.history()[8].message.text
@@ -75,7 +75,7 @@ def test_a_model_finds_words_in_what_it_does_not_see(provider):
 
 
 @BOTH
-def test_the_same_in_asyncio(provider):
+def test_async_expand_tool_works_the_same(provider):
     async def talk() -> list[str]:
         chat = await open_async_conversation(
             "c",
@@ -98,7 +98,7 @@ def test_the_same_in_asyncio(provider):
     assert told[8:15:2] == [text for _, text in FORMS[::-1]]
 
 
-def test_programs_expand_and_search_in_asyncio_too():
+def test_async_programs_expand_and_search():
     async def talk() -> object:
         chat = await open_async_conversation("c", window=100_000, policy="none")
         ids = await chat.append([user("go"), call("a"), answer("a", LOG), user("on")])
@@ -124,7 +124,7 @@ def test_programs_expand_and_search_in_asyncio_too():
 
 
 @BOTH
-def test_an_original_in_its_place_is_in_the_next_view_and_the_result_says_so(provider):
+def test_result_says_that_the_next_view_shows_the_original(provider):
     chat = expander(provider, expand_where="view", policy="none")
     run(chat, provider, EARLIER, RESULTS)
     ids = [row.id for row in chat.history()]
@@ -144,7 +144,7 @@ def test_an_original_in_its_place_is_in_the_next_view_and_the_result_says_so(pro
 
 
 @BOTH
-def test_an_expansion_at_the_tail_leaves_what_was_sent_before_as_it_was(provider):
+def test_expansion_at_the_tail_keeps_the_sent_prefix(provider):
     chat = expander(provider, expand_where="tail", policy="none")
     run(chat, provider, EARLIER, RESULTS)
     chat.edit(Replace(Target(chat.history()[2].id), (Text("[short]"),)))
@@ -157,7 +157,8 @@ def test_an_expansion_at_the_tail_leaves_what_was_sent_before_as_it_was(provider
         assert chat.body(tools=TOOLS).startswith(body[: -len(b"]}")])
 
 
-def test_f27_tool_and_instruction_are_the_same_bytes_in_every_prompt():
+def test_tool_and_instruction_are_the_same_bytes_in_every_prompt():
+    """F27."""
     for provider in ("openai", "anthropic"):
         chat = expander(provider, policy="none")
         bodies = []
@@ -175,7 +176,7 @@ def test_f27_tool_and_instruction_are_the_same_bytes_in_every_prompt():
     [(10, 50, "tail"), (400, 50, "view"), (10, 0, "view")],
     ids=["warm-and-deep", "cold", "nothing-behind-it"],
 )
-def test_an_original_comes_back_where_it_costs_less(idle, behind, place):
+def test_original_returns_where_it_costs_less(idle, behind, place):
     """Warm: what stands behind would be written again. Cold: it is written anyway, so its own place is free."""
     now = [1_000_000]
     chat = open_conversation(
@@ -199,7 +200,7 @@ def test_an_original_comes_back_where_it_costs_less(idle, behind, place):
     assert (chat.view.entries[2].message.text == LOG) == (place == "view")
 
 
-def test_where_editing_the_past_voids_reasoning_the_tail_is_taken():
+def test_expansion_uses_the_tail_if_an_edit_would_void_reasoning():
     profile = replace(PROFILES["anthropic"], binds_reasoning=True)
     chat = expander("anthropic", policy="none", profile=profile, prices=Prices(cache_seconds=0))
     run(chat, "anthropic", [call("a", "look"), thought("so", call("b", "look"))], RESULTS)
@@ -210,7 +211,7 @@ def test_where_editing_the_past_voids_reasoning_the_tail_is_taken():
 
 
 @BOTH
-def test_an_original_with_an_image_comes_back_with_it(provider):
+def test_original_with_an_image_returns_with_it(provider):
     pixel = Media("image/png", "base64", "iVBORw0KGgo=")
     chat = expander(provider, policy="none", expand_where="tail")
     ids = chat.append([call("a", "look"), answer("a", "a picture", pixel)])
@@ -222,7 +223,7 @@ def test_an_original_with_an_image_comes_back_with_it(provider):
 
 @BOTH
 @pytest.mark.parametrize("where", ["view", "tail"])
-def test_arguments_that_were_cut_come_back_by_the_handle_of_their_call(provider, where):
+def test_cut_arguments_expand_by_the_handle_of_their_call(provider, where):
     chat = expander(provider, policy="none", expand_where=where)
     written = call("a", "write", path="a.py", text="x = 1\n" * 90)
     ids = chat.append([written, answer("a", "ok")])
@@ -240,7 +241,7 @@ def test_arguments_that_were_cut_come_back_by_the_handle_of_their_call(provider,
 @BOTH
 @pytest.mark.parametrize("handle", ["m3", "m2-m3", "m2", "m4-m5"])
 @pytest.mark.parametrize("where", ["view", "tail"])
-def test_whatever_comes_back_from_behind_a_summary_is_legal(provider, handle, where):
+def test_any_return_from_a_summary_is_legal(provider, handle, where):
     chat = expander(provider, policy="none", expand_where=where)
     run(chat, provider, EARLIER, RESULTS)
     ids = [row.id for row in chat.history()]
@@ -251,8 +252,8 @@ def test_whatever_comes_back_from_behind_a_summary_is_legal(provider, handle, wh
     assert refusals(chat) == []
 
 
-def test_f21_what_was_read_before_a_compaction_is_found_and_brought_back_and_not_read_again():
-    """Elsewhere everything is read again after a compaction. Here the words that are still known lead to it."""
+def test_compacted_reads_are_found_and_expanded():
+    """F21: Elsewhere everything is read again after a compaction. Here the words that are still known lead to it."""
     looked = []
 
     def model(request: dict[str, object]) -> object:
@@ -285,7 +286,7 @@ def test_f21_what_was_read_before_a_compaction_is_found_and_brought_back_and_not
     assert [entry.handle for entry in chat.view] == ["m1", "m2", "m5", "m6", "m7", "m8", "m9", "m10"]
 
 
-def test_a_program_may_have_an_original_at_the_tail_too():
+def test_program_may_expand_at_the_tail():
     chat = opened(policy="none")
     ids = chat.append([user("go"), call("a"), answer("a", LOG), user("on")])
     chat.edit(Replace(Target(ids[2]), (Text("[short]"),)))
@@ -305,7 +306,7 @@ def test_a_program_may_have_an_original_at_the_tail_too():
 
 @BOTH
 @pytest.mark.parametrize("order", [*permutations(["a", "b", "x"])])
-def test_a_call_beside_others_is_legal_in_whatever_order_it_stands_and_the_host_answers(provider, order):
+def test_expand_call_among_others_is_legal_in_any_order(provider, order):
     asked_for = {"a": call("a", "look"), "b": call("b", "look"), "x": call("x", "expand", handle="m3", lines="1-2")}
     chat = expander(provider)
     run(chat, provider, [call("c", "look"), call("d", "look")], {"c": LOG})
@@ -324,7 +325,7 @@ def test_a_call_beside_others_is_legal_in_whatever_order_it_stands_and_the_host_
 
 
 @BOTH
-def test_a_host_that_answers_all_results_in_one_go_or_never_is_legal_too(provider):
+def test_host_may_answer_all_calls_at_once_or_never(provider):
     chat = expander(provider)
     run(chat, provider, [call("c", "look"), call("d", "look")], {"c": LOG})
     client = client_for(provider, [calls(call("a", "look"), call("x", "expand", handle="m3")), say("done")])
@@ -333,7 +334,7 @@ def test_a_host_that_answers_all_results_in_one_go_or_never_is_legal_too(provide
     chat.record(asked(client, chat.prompt(tools=TOOLS)))
 
 
-def test_two_calls_for_the_same_original_in_one_reply_show_it_once():
+def test_two_expand_calls_for_one_original_show_it_once():
     for where, told in (
         ("view", ["m3 is shown in full again above."] * 2),
         ("tail", [LOG, "m3 cannot be expanded: all of it stands in m7, where it was asked for."]),
@@ -349,7 +350,7 @@ def test_two_calls_for_the_same_original_in_one_reply_show_it_once():
 # ------------------------------------------------------------------------------------------------ tool and instruction
 
 
-def test_the_tool_has_a_definition_for_each_provider_which_nobody_can_change():
+def test_tool_definition_exists_for_each_provider_and_is_immutable():
     one = expand_tool("anthropic")
     one["input_schema"]["properties"].clear()
     assert list(expand_tool("anthropic")["input_schema"]["properties"]) == [
@@ -381,7 +382,7 @@ def test_the_tool_has_a_definition_for_each_provider_which_nobody_can_change():
     ],
 )
 @BOTH
-def test_the_instruction_stands_once_at_the_end_of_the_system_prompt_in_any_form(provider, said, told):
+def test_instruction_ends_any_form_of_system_prompt_once(provider, said, told):
     prompt = expander(provider).prompt(system=said)
     if provider == "anthropic":
         assert [block["text"] for block in prompt["system"]] == told
@@ -390,7 +391,7 @@ def test_the_instruction_stands_once_at_the_end_of_the_system_prompt_in_any_form
 
 
 @BOTH
-def test_a_system_prompt_of_the_history_stands_behind_the_instruction(provider):
+def test_system_prompt_of_the_history_follows_the_instruction(provider):
     chat = opened(provider=provider, expand=True, policy="none")
     chat.append([system("RULES"), user("go")])
     prompt = chat.prompt()
@@ -400,7 +401,7 @@ def test_a_system_prompt_of_the_history_stands_behind_the_instruction(provider):
 
 
 @BOTH
-def test_the_tool_stands_behind_the_hosts_and_is_weighed_with_the_instruction(provider):
+def test_expand_tool_follows_the_tools_of_the_host_and_is_counted(provider):
     chat, plain = expander(provider), opened(provider=provider)
     plain.append("go")
     name = (lambda tool: tool["name"]) if provider == "anthropic" else (lambda tool: tool["function"]["name"])
@@ -413,7 +414,7 @@ def test_the_tool_stands_behind_the_hosts_and_is_weighed_with_the_instruction(pr
     assert "tools" not in plain.prompt()
 
 
-def test_a_host_may_name_the_tool_itself_but_not_have_another_one_of_that_name():
+def test_host_may_offer_expand_but_not_another_tool_of_that_name():
     chat = expander("anthropic")
     own = [expand_tool("openai"), *TOOLS]
     assert [tool["name"] for tool in chat.prompt(tools=own)["tools"]] == ["expand", "look"]
@@ -425,7 +426,7 @@ def test_a_host_may_name_the_tool_itself_but_not_have_another_one_of_that_name()
     assert chat.head == head
 
 
-def test_a_tool_of_the_host_whose_name_is_an_alias_is_left_to_the_host():
+def test_host_tool_named_like_an_alias_stays_with_the_host():
     chat = expander("anthropic")
     tools = [{"name": "expand-message", "description": "a mail", "input_schema": {"type": "object"}}]
     client = StubAnthropic([call("a", "expand-message", id=7), call("b", "ExpandMessage", handle="m1")])
@@ -435,7 +436,7 @@ def test_a_tool_of_the_host_whose_name_is_an_alias_is_left_to_the_host():
         assert [one.call_id for one in chat.open_calls()] == waiting
 
 
-def test_without_the_setting_nothing_is_added_and_no_call_is_answered():
+def test_without_expand_nothing_is_added_or_answered():
     chat = opened(provider="anthropic", policy="none")
     ids = chat.append([user("go"), call("a", "look"), answer("a", LOG)])
     chat.edit(Replace(Target(ids[2]), (Text("[short]"),)))
@@ -450,7 +451,7 @@ def test_without_the_setting_nothing_is_added_and_no_call_is_answered():
             chat.answer(unknown)
 
 
-def test_the_environment_and_the_file_of_settings_switch_it_on(tmp_path, monkeypatch):
+def test_environment_and_settings_file_enable_expand(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "foveate.toml").write_text('window = 8000\nexpand = true\nexpand_where = "tail"\n', encoding="utf-8")
     chat = open_conversation("a", window=8_000)
@@ -467,7 +468,7 @@ def test_the_environment_and_the_file_of_settings_switch_it_on(tmp_path, monkeyp
             open_conversation("a", window=8_000, **grouped(wrong))
 
 
-def test_a_run_behind_a_summary_comes_back_with_the_names_of_its_messages():
+def test_summarized_run_returns_with_the_handles_of_its_messages():
     chat = expander(policy="none", expand_where="tail")
     ids = chat.append([say("one"), user("two"), say("three"), user("four")])
     chat.edit(Summarize(Span(ids[0], ids[2]), "They counted."))

@@ -57,7 +57,7 @@ def ask(chat: Conversation, **arguments: object) -> Message:
 
 
 @pytest.mark.parametrize(("provider", "source", "number"), RECORDED)
-def test_every_form_brings_back_the_bytes_and_the_cached_prefix_stays(transcripts, provider, source, number):
+def test_every_kind_of_expansion_keeps_bytes_and_cached_prefix(transcripts, provider, source, number):
     chat = played(transcripts, provider, source, number, expand_where="tail")
     shrunk = [entry for entry in chat.prepare(tools=TOOLS) if entry.is_result and entry.shrunk]
     asked_for = [entry for entry in shrunk if len(entry.source.text) > 400][-3:] or shrunk[-3:]
@@ -75,7 +75,7 @@ def test_every_form_brings_back_the_bytes_and_the_cached_prefix_stays(transcript
 
 
 @pytest.mark.parametrize(("provider", "source", "number"), RECORDED)
-def test_an_original_in_its_place_is_in_the_next_view(transcripts, provider, source, number):
+def test_original_in_its_place_is_in_the_next_view(transcripts, provider, source, number):
     chat = played(transcripts, provider, source, number, expand_where="view")
     shrunk = [entry for entry in chat.prepare(tools=TOOLS) if entry.is_result and entry.shrunk]
     for entry in shrunk[-3:]:
@@ -88,7 +88,7 @@ def test_an_original_in_its_place_is_in_the_next_view(transcripts, provider, sou
 
 
 @pytest.mark.parametrize(("provider", "source", "number"), RECORDED)
-def test_what_is_not_shown_is_found_by_its_words(transcripts, provider, source, number):
+def test_hidden_message_is_found_by_its_words(transcripts, provider, source, number):
     chat = played(transcripts, provider, source, number)
     looked = 0
     for entry in chat.prepare(tools=TOOLS).entries:

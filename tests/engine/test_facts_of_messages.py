@@ -21,7 +21,7 @@ TWO_PARTS = Message("user", (Text("Mine."), Text("A plugin's.")))
 # ------------------------------------------------------------------------------------------------------ what is stamped
 
 
-def test_what_is_said_of_a_message_is_stamped_and_survives_reopening(tmp_path):
+def test_facts_of_a_message_are_stamped_and_survive_reopening(tmp_path):
     url = f"sqlite:///{tmp_path}/c.db"
     lease = Lease(2, "compact", "first_chars", 500, message_type="action-result", action_id="weather")
     with open_conversation("c", store=url, policy="none", window=9_000) as one:
@@ -65,14 +65,14 @@ def test_what_is_said_of_a_message_is_stamped_and_survives_reopening(tmp_path):
         ({"metadata": {"a": "\ud83d"}}, BadInput, "cannot be written as JSON"),
     ],
 )
-def test_what_cannot_be_stamped_is_named_and_nothing_is_appended(options: dict, error: type, says: str):
+def test_invalid_stamp_values_are_named_and_nothing_is_appended(options: dict, error: type, says: str):
     one = opened()
     with pytest.raises(error, match=says):
         one.append(TWO_PARTS, **options)
     assert len(one) == 0
 
 
-def test_a_type_of_message_that_nobody_knows_does_not_make_a_result_of_what_the_user_said():
+def test_unknown_message_type_does_not_turn_input_into_a_result():
     one = opened()
     one.append({"role": "user", "content": "Please fix it."}, lease=Lease(message_type="user_input"))
     one.append({"role": "user", "content": "Again."}, lease=Lease(message_type="retry-context"))
@@ -80,19 +80,19 @@ def test_a_type_of_message_that_nobody_knows_does_not_make_a_result_of_what_the_
 
 
 @pytest.mark.parametrize(("policy", "warned"), [("none", True), ("retain", False)])
-def test_for_how_long_parts_are_kept_needs_a_policy_that_sees_to_it(policy: str, warned: bool, caplog):
+def test_retention_of_parts_needs_its_policy(policy: str, warned: bool, caplog):
     one = opened(policy=policy)
     one.append(TWO_PARTS, kept=[PartRetention(), PartRetention(True, 0)])
     assert ("no policy here acts on it" in caplog.text) is warned
 
 
-def test_what_is_kept_is_about_one_message():
+def test_part_retention_is_for_one_message():
     one = opened()
     with pytest.raises(BadMessage, match="about one message; 2"):
         one.append([user("a"), user("b")], kept=[PartRetention()])
 
 
-def test_a_view_knows_the_newest_message_with_retention_that_had_its_first_call():
+def test_view_knows_the_newest_retained_message_after_its_first_call():
     seen = []
 
     def looks(view: View) -> tuple[()]:
@@ -107,7 +107,7 @@ def test_a_view_knows_the_newest_message_with_retention_that_had_its_first_call(
     assert seen == [(1, 0), (2, 1), (2, 1), (3, 2), (3, 2), (4, 3)]
 
 
-def test_what_a_plugin_added_to_the_last_input_may_be_hidden_and_the_users_own_words_may_not():
+def test_plugin_text_of_the_last_input_may_be_hidden():
     """I5: the user's words are byte-identical; what stands beside them was never his."""
     one = opened()
     (id,) = one.append(TWO_PARTS, kept=[PartRetention(), PartRetention(True, 0)])
@@ -131,7 +131,7 @@ def shrinks(path: tuple[int, ...] = ()):
 
 
 @pytest.mark.parametrize(("path", "shown"), [((0,), "Mine.\nA plugin's."), ((1,), "Mine.\n[short]"), ((), None)])
-def test_a_pin_on_a_part_keeps_that_part_and_the_message_but_not_its_other_parts(path: tuple, shown: str | None):
+def test_pin_on_a_part_keeps_that_part_and_the_message(path: tuple, shown: str | None):
     one = opened(policy=(shrinks(path),))
     one.append([TWO_PARTS, say("Ok."), user("Go on.")])
     one.pin("m1.1")
@@ -141,7 +141,7 @@ def test_a_pin_on_a_part_keeps_that_part_and_the_message_but_not_its_other_parts
     assert texts(one.prepare())[:2] == ["So far.", shown or "Mine.\nA plugin's."]
 
 
-def test_unpinning_a_message_takes_back_the_pins_on_its_parts_and_undo_brings_them_back():
+def test_unpinning_a_message_unpins_its_parts_until_undone():
     one = opened()
     one.append([TWO_PARTS, user("Go on.")])
     for handle in ("m1.1", "m1.2"):
@@ -156,7 +156,7 @@ def test_unpinning_a_message_takes_back_the_pins_on_its_parts_and_undo_brings_th
         one.pin("m1.7")
 
 
-def test_a_pin_knows_who_made_it():
+def test_pin_records_its_author():
     one = opened()
     (id, _) = one.append([TWO_PARTS, user("Go on.")])
     one.edit(Pin(Target(id), "todo"), Pin(Target(id, (1,))))
@@ -180,7 +180,7 @@ def shrunk(**edit: object):
     return one, ids
 
 
-def test_a_message_is_expanded_by_handle_by_id_and_by_its_index_in_the_last_view():
+def test_message_is_expanded_by_handle_id_or_number():
     for named in ("m3", "by id", 2):
         one, ids = shrunk()
         one.prepare()
@@ -190,7 +190,7 @@ def test_a_message_is_expanded_by_handle_by_id_and_by_its_index_in_the_last_view
 
 
 @pytest.mark.parametrize("named", [-1, 5, 99, None, True, 2.0, "m99", "", "0" * 40, "m3-m1"])
-def test_what_names_nothing_is_not_expanded(named: object):
+def test_name_without_a_message_is_not_expanded(named: object):
     one, _ = shrunk()
     one.prepare()
     with pytest.raises(UnknownHandle):
@@ -199,7 +199,7 @@ def test_what_names_nothing_is_not_expanded(named: object):
 
 
 @pytest.mark.parametrize("named", ["m1", "m2", "m4-m5", "m3.1"])
-def test_what_is_shown_whole_is_not_expanded(named: str):
+def test_visible_message_is_not_expanded(named: str):
     one, _ = shrunk()
     if named == "m3.1":
         one.expand("m3.1")
@@ -207,7 +207,7 @@ def test_what_is_shown_whole_is_not_expanded(named: str):
         one.expand(named)
 
 
-def test_an_original_that_is_kept_from_the_model_is_not_expanded_and_not_lost():
+def test_withheld_original_is_not_expanded_and_not_lost():
     one, _ = shrunk(expandable=False)
     for handle in ("m3", "m3.1", "m2-m4"):
         with pytest.raises(NotExpandable, match="kept from the model"):
@@ -229,7 +229,7 @@ def clears(name: str, why: str):
     return policy
 
 
-def test_explain_says_which_policy_acted_and_why_the_other_did_not():
+def test_explain_names_the_acting_policy_and_why_others_did_not():
     one = opened(policy=(clears("early", "it is old"), clears("late", "it is long")))
     one.append(chat(user("Go."), call("a"), answer("a", RESULT), say("Done."), user("And now?")))
     one.prepare()
@@ -240,7 +240,7 @@ def test_explain_says_which_policy_acted_and_why_the_other_did_not():
     assert told.endswith("late would act on it too (it is long), but policies do not change shrunk content.")
 
 
-def test_explain_says_what_a_pin_holds_back():
+def test_explain_names_what_a_pin_prevents():
     one = opened(policy=(clears("early", "it is old"),))
     one.append(chat(user("Go."), call("a"), answer("a", RESULT), say("Done."), user("And now?")))
     one.pin("m3")

@@ -32,7 +32,8 @@ PIXEL = Media(
 
 
 @PROVIDERS
-def test_f01_a_cut_at_any_place_leaves_no_orphan(provider):
+def test_cut_anywhere_leaves_no_orphan(provider):
+    """F01."""
     history = chat(user("go"), calls("a", "b"), answer("a"), answer("b"), call("c"), answer("c"), user("and now?"))
     for first in range(1, len(history)):
         for last in range(first, len(history)):
@@ -42,7 +43,8 @@ def test_f01_a_cut_at_any_place_leaves_no_orphan(provider):
             assert refusals(one) == []
 
 
-def test_f01_cut_points_never_part_a_call_from_its_answer():
+def test_cut_points_never_separate_a_call_from_its_result():
+    """F01."""
     one = opened()
     one.append(chat(user("go"), calls("a", "b"), answer("b"), answer("a"), say("done"), user("more"), call("c")))
     # Before: user, calls, [answers], say, user, call; the stand-in of call c belongs to it.
@@ -50,7 +52,8 @@ def test_f01_cut_points_never_part_a_call_from_its_answer():
 
 
 @PROVIDERS
-def test_f02_parallel_answers_in_any_order_stand_behind_their_calls(provider):
+def test_parallel_answers_follow_their_calls_in_any_order(provider):
+    """F02."""
     one = opened(provider=provider)
     one.append(
         chat(user("go"), calls("a", "b", "c"), answer("c", "3"), user("hurry"), answer("a", "1"), answer("b", "2"))
@@ -61,7 +64,8 @@ def test_f02_parallel_answers_in_any_order_stand_behind_their_calls(provider):
 
 
 @PROVIDERS
-def test_f02_a_missing_answer_reads_as_interrupted_and_a_late_one_names_its_call(provider):
+def test_missing_answer_reads_as_interrupted_and_late_one_as_a_note(provider):
+    """F02."""
     one = opened(provider=provider)
     one.append(chat(user("go"), call("a", "read_file", path="x.py")))
     before = one.prepare()
@@ -74,7 +78,8 @@ def test_f02_a_missing_answer_reads_as_interrupted_and_a_late_one_names_its_call
 
 
 @PROVIDERS
-def test_f02_an_answer_given_twice_is_told_as_a_note(provider):
+def test_second_answer_becomes_a_note(provider):
+    """F02."""
     one = opened(provider=provider)
     one.append(chat(user("go"), call("a"), answer("a", "first"), answer("a", "second")))
     assert texts(one.prepare())[2:] == ["first", "[Result for call a of tool, which came late]\nsecond"]
@@ -82,7 +87,8 @@ def test_f02_an_answer_given_twice_is_told_as_a_note(provider):
 
 
 @PROVIDERS
-def test_f03_a_marker_inside_a_pair_is_not_exposed_by_the_next_compaction(provider):
+def test_marker_inside_a_pair_survives_the_next_compaction(provider):
+    """F03."""
     one = opened(provider=provider)
     ids = one.append(
         chat(user("go"), call("a"), answer("a"), call("b"), answer("b"), call("c"), answer("c"), user("on"))
@@ -95,7 +101,8 @@ def test_f03_a_marker_inside_a_pair_is_not_exposed_by_the_next_compaction(provid
     assert refusals(one) == []
 
 
-def test_f04_an_interrupted_plan_leaves_nothing_and_its_retry_commits_once():
+def test_interrupted_plan_leaves_nothing_and_commits_once_on_retry():
+    """F04."""
     for n in range(1, 4):
         countdown = Countdown()
         one = opened(policy="keep-last-1", store=FailingStore(MemoryStore(), countdown))
@@ -113,7 +120,8 @@ def test_f04_an_interrupted_plan_leaves_nothing_and_its_retry_commits_once():
 
 
 @PROVIDERS
-def test_f06_more_images_than_the_provider_takes_at_full_size_become_placeholders(provider):
+def test_excess_images_become_placeholders(provider):
+    """F06."""
     profile = replace(PROFILES[provider], max_images=20)
     one = opened(provider=provider, profile=profile, window=200_000)
     one.append(user("look at these"))
@@ -127,7 +135,8 @@ def test_f06_more_images_than_the_provider_takes_at_full_size_become_placeholder
 
 
 @PROVIDERS
-def test_f07_body_bytes_trigger_before_tokens_do(provider):
+def test_body_bytes_trigger_before_tokens(provider):
+    """F07."""
     one = opened(provider=provider, profile=replace(PROFILES[provider], max_bytes=20_000), window=1_000_000)
     one.append(user("go"))
     for i in range(20):
@@ -138,7 +147,8 @@ def test_f07_body_bytes_trigger_before_tokens_do(provider):
 
 
 @PROVIDERS
-def test_f08_arguments_that_are_shrunk_stay_valid_json(provider):
+def test_shrunk_arguments_stay_valid_json(provider):
+    """F08."""
     one = opened(provider=provider, window=4_000)
     one.append(user("write it"))
     for i in range(6):
@@ -155,7 +165,8 @@ def test_f08_arguments_that_are_shrunk_stay_valid_json(provider):
 
 
 @PROVIDERS
-def test_f08_arguments_that_came_broken_are_wrapped_and_nothing_of_them_is_lost(provider):
+def test_broken_arguments_are_wrapped_without_loss(provider):
+    """F08."""
     one = opened(provider=provider)
     one.append(chat(user("go"), assistant("", ToolCall("a", "write", '{"path": "x", "text": "cut o')), answer("a")))
     arguments = one.prepare().entries[1].message.calls[0].arguments
@@ -164,7 +175,8 @@ def test_f08_arguments_that_came_broken_are_wrapped_and_nothing_of_them_is_lost(
 
 
 @PROVIDERS
-def test_f09_unknown_keys_return_to_their_format_and_a_strict_profile_drops_them(provider):
+def test_unknown_keys_return_and_a_strict_profile_drops_them(provider):
+    """F09."""
     given = {"role": "user", "content": "hi", "x_trace": {"id": 7}}
     loose = opened(provider=provider)
     loose.append(given)
@@ -177,7 +189,8 @@ def test_f09_unknown_keys_return_to_their_format_and_a_strict_profile_drops_them
 # ------------------------------------------------------------------------------------------- B. loops
 
 
-def test_f15_a_long_tool_loop_is_kept_within_its_window_before_every_call():
+def test_long_tool_loop_stays_within_its_window():
+    """F15."""
     one = opened(window=8_000)
     one.append(user("one request, many calls"))
     for i in range(60):
@@ -186,7 +199,8 @@ def test_f15_a_long_tool_loop_is_kept_within_its_window_before_every_call():
         assert view.tokens <= view.budget.usable
 
 
-def test_f17_off_switches_off_everything_that_is_automatic():
+def test_off_disables_everything_automatic():
+    """F17."""
     one = opened(policy="off", window=1_000)
     one.append(chat(user("go"), *(m for i in range(9) for m in (call(f"c{i}"), answer(f"c{i}", text_of(500, i))))))
     view = one.prepare()
@@ -199,7 +213,8 @@ def test_f17_off_switches_off_everything_that_is_automatic():
 
 
 @PROVIDERS
-def test_f27_a_prompt_asked_for_again_is_the_same_bytes_and_the_next_one_extends_it(provider):
+def test_repeated_prompt_has_the_same_bytes(provider):
+    """F27."""
     one = opened(provider=provider)
     last: list[bytes] = []
     for message in agent_run(30, seed=3):
@@ -211,7 +226,9 @@ def test_f27_a_prompt_asked_for_again_is_the_same_bytes_and_the_next_one_extends
         one.append(message)
 
 
-def test_f34_a_frontier_moves_in_batches_not_with_every_turn():
+def test_frontier_moves_in_batches():
+    """F34."""
+
     def edited_turns(policy):
         one = opened(policy=policy)
         for message in agent_run(80, seed=5, result_chars=(2_000, 4_000)):
@@ -229,7 +246,8 @@ def test_f34_a_frontier_moves_in_batches_not_with_every_turn():
 # ------------------------------------------------------------------------------------------- E. durability
 
 
-def test_f29_whatever_is_summarised_away_can_be_read_and_brought_back():
+def test_summarized_messages_can_be_read_and_restored():
+    """F29."""
     history = agent_run(20, seed=1)
     one = opened()
     ids = one.append(history)
@@ -242,7 +260,8 @@ def test_f29_whatever_is_summarised_away_can_be_read_and_brought_back():
     assert [entry.message for entry in one.view] == [*history, user("next")]
 
 
-def test_f29_a_summary_that_cannot_be_committed_hides_nothing():
+def test_uncommitted_summary_hides_nothing():
+    """F29."""
     countdown = Countdown()
     one = opened(store=FailingStore(MemoryStore(), countdown))
     ids = one.append(chat(user("go"), say("a"), user("b"), say("c"), user("d")))
@@ -259,7 +278,8 @@ def test_f29_a_summary_that_cannot_be_committed_hides_nothing():
         pytest.fail("the edit never got through")
 
 
-def test_f31_a_message_that_arrives_while_a_plan_is_made_is_not_covered_by_it():
+def test_message_during_planning_is_not_covered():
+    """F31."""
     store = MemoryStore()
     one = opened(store=store)
     one.append(chat(user("go"), say("a"), user("b")))
@@ -271,7 +291,8 @@ def test_f31_a_message_that_arrives_while_a_plan_is_made_is_not_covered_by_it():
     assert texts(one.prepare()) == ["earlier", "b", "wait, also this"]
 
 
-def test_f32_a_retry_that_names_the_tip_it_follows_adds_nothing_twice():
+def test_retry_with_after_adds_nothing_twice():
+    """F32."""
     one = opened()
     (first,) = one.append(user("go"))
     ids = one.append([say("a"), user("b")], after=first)
@@ -280,7 +301,8 @@ def test_f32_a_retry_that_names_the_tip_it_follows_adds_nothing_twice():
     assert [row.message.text for row in one.history()] == ["go", "a", "b", "c"]
 
 
-def test_f32_a_list_sent_again_adds_its_tail_and_a_departure_forks():
+def test_repeated_list_adds_its_tail_and_a_departure_forks():
+    """F32."""
     store = MemoryStore()
     one = opened(store=store)
     mine = [{"role": "user", "content": "go"}]
@@ -299,7 +321,8 @@ def test_f32_a_list_sent_again_adds_its_tail_and_a_departure_forks():
 # ------------------------------------------------------------------------------------------- F. control
 
 
-def test_f33_a_plan_is_a_dry_run_that_says_what_settle_then_does():
+def test_plan_is_a_dry_run_of_prepare():
+    """F33."""
     one = opened(policy="keep-last-1")
     one.append(chat(user("go"), call("a"), answer("a", text_of(90)), call("b"), answer("b", text_of(80))))
     plan = one.plan()
@@ -312,7 +335,8 @@ def test_f33_a_plan_is_a_dry_run_that_says_what_settle_then_does():
     assert receipt.tokens_saved > 80
 
 
-def test_f33_every_edit_can_be_undone_and_every_turn_looked_at():
+def test_every_edit_can_be_undone_and_every_turn_viewed():
+    """F33."""
     one = opened(policy="keep-last-1")
     seen: list[View] = []
     for message in agent_run(12, seed=2):
@@ -327,7 +351,8 @@ def test_f33_every_edit_can_be_undone_and_every_turn_looked_at():
     assert texts(one.view) == whole
 
 
-def test_f33_undoing_an_undo_or_an_expansion_brings_the_edit_back():
+def test_undoing_an_undo_or_an_expansion_restores_the_edit():
+    """F33."""
     one = opened(policy="keep-last-1")
     one.append(chat(user("go"), call("a"), answer("a", text_of(90)), call("b"), answer("b")))
     shrunk = shown(one.prepare())
@@ -342,7 +367,7 @@ def test_f33_undoing_an_undo_or_an_expansion_brings_the_edit_back():
     assert shown(one.view) == shrunk
 
 
-def test_an_edit_of_the_last_user_input_or_a_system_prompt_is_refused_and_changes_nothing():
+def test_edit_of_a_protected_message_is_refused():
     one = opened()
     ids = one.append([*chat(user("go"), say("a"), user("b"))])
     with pytest.raises(BadEdit, match="m3 is a system prompt or the last user input"):
@@ -350,7 +375,7 @@ def test_an_edit_of_the_last_user_input_or_a_system_prompt_is_refused_and_change
     assert one.receipts() == []
 
 
-def test_a_budget_too_small_for_the_request_alone_is_an_honest_error():
+def test_budget_below_the_request_alone_raises_does_not_fit():
     one = opened(window=1_000)
     one.append(user(text_of(2_000)))
     with pytest.raises(DoesNotFit) as caught:
@@ -359,12 +384,12 @@ def test_a_budget_too_small_for_the_request_alone_is_an_honest_error():
     assert one.receipts() == []
 
 
-def test_neither_model_nor_window_known_names_both_options():
+def test_missing_window_error_names_model_and_window():
     with pytest.raises(BadSetting, match=r"window=200_000.*model="):
         open_conversation("c", format="openai")
 
 
-def test_the_stub_refuses_what_the_provider_would_and_the_conversation_learns_the_limit():
+def test_conversation_learns_the_limit_from_the_stub():
     client = StubAnthropic([{"role": "assistant", "content": "ok"}], window=3_000)
     one = opened(provider="anthropic", window=200_000)
     one.append(chat(user("go"), *(m for i in range(9) for m in (call(f"c{i}"), answer(f"c{i}", text_of(600, i))))))
@@ -377,7 +402,7 @@ def test_the_stub_refuses_what_the_provider_would_and_the_conversation_learns_th
     assert one.budget.window == 3_000
 
 
-def test_a_text_may_hold_nul_and_a_lone_surrogate_is_refused_before_anything_is_stored():
+def test_text_may_contain_nul_but_no_lone_surrogate():
     one = opened()
     one.append(user("a\0b"))
     with pytest.raises(Exception, match="surrogate"):

@@ -36,7 +36,8 @@ def play(chat: Conversation, *, refreshes: bool = True) -> None:
 
 @pytest.mark.parametrize("after", [False, True], ids=["before it took effect", "after it took effect"])
 @pytest.mark.parametrize("kind", ["memory", "memory, not refreshed", "sqlite"])
-def test_f30_whichever_operation_fails_a_retry_ends_with_the_same_conversation(kind, after, tmp_path):
+def test_retry_after_any_failure_gives_the_same_conversation(kind, after, tmp_path):
+    """F30."""
     reference = opened(policy=POLICY)
     play(reference)
     n = 0
@@ -61,7 +62,7 @@ def test_f30_whichever_operation_fails_a_retry_ends_with_the_same_conversation(k
     assert n > 20
 
 
-def test_a_listener_that_fails_changes_nothing():
+def test_failing_listener_changes_nothing():
     def broken(event: object) -> None:
         raise RuntimeError("not my day")
 
@@ -72,7 +73,7 @@ def test_a_listener_that_fails_changes_nothing():
     assert quiet.records()[0].edits == loud.records()[0].edits
 
 
-def test_events_tell_what_happened_in_order():
+def test_events_are_in_order():
     heard = []
     chat = opened(policy="keep-last-1", on_event=heard.append)
     for message in agent_run(4, seed=1):

@@ -128,7 +128,7 @@ def texts(chat: Conversation) -> list[str]:
     return [entry.message.text for entry in chat.view.entries]
 
 
-def test_a_window_that_moved_on_hundreds_of_times_keeps_the_newest_runs_and_the_place_of_the_others():
+def test_moved_window_keeps_newest_runs_and_positions_of_others():
     chat = windowed(600)
     chat._do(chat._engine.save_snapshot())
     found = chat._engine.store.snapshot(chat.head)
@@ -142,7 +142,7 @@ def test_a_window_that_moved_on_hundreds_of_times_keeps_the_newest_runs_and_the_
     assert (shot.covers[0].lost, shot.gone, shot.forgotten) == (lost, [], first - 1)
 
 
-def test_the_newest_summaries_are_taken_back_without_reading_the_past():
+def test_newest_summaries_are_undone_without_reading_the_past():
     store = MemoryStore()
     chat = windowed(20, store=store)
     forget(chat, 4)
@@ -152,14 +152,14 @@ def test_the_newest_summaries_are_taken_back_without_reading_the_past():
     assert texts(chat) == ["summary 17", *(f"m{n}" for n in range(36, 42))]
 
 
-def test_a_summary_that_was_forgotten_is_shown_again_all_the_same():
+def test_forgotten_summary_can_still_be_shown_again():
     chat = windowed(20)
     forget(chat, 0)
     chat.edit(Restore(edits=tuple(range(2, 21))))
     assert texts(chat) == ["summary 0", *(f"m{n}" for n in range(2, 42))]
 
 
-def test_messages_that_were_hidden_one_by_one_are_one_run_of_what_is_gone():
+def test_messages_hidden_one_by_one_form_one_run():
     chat = open_conversation("c", store=MemoryStore(), policy="off")
     chat.append([f"m{n}" for n in range(1, 12)])
     for row in chat.history(2, 8):
@@ -172,7 +172,7 @@ def test_messages_that_were_hidden_one_by_one_are_one_run_of_what_is_gone():
     assert texts(chat) == ["m1", "m4", "m6", "m9", "m10", "m11"]
 
 
-def test_a_forgetful_conversation_is_resumed_as_it_was():
+def test_conversation_with_few_kept_runs_resumes_unchanged():
     store = MemoryStore()
     chat = windowed(20, store=store)
     forget(chat, 0)
@@ -183,7 +183,7 @@ def test_a_forgetful_conversation_is_resumed_as_it_was():
     assert shown(again.view) == shown(chat.view)
 
 
-def test_of_a_long_journal_an_undo_and_an_expansion_read_the_end_and_a_fork_looks_for_its_place():
+def test_undo_and_expansion_read_only_the_end_of_a_long_journal():
     store = MemoryStore()
     chat = windowed(700, store=store)
     read: list[int] = []
@@ -202,7 +202,7 @@ def test_of_a_long_journal_an_undo_and_an_expansion_read_the_end_and_a_fork_look
     assert (fork.head.number, texts(fork)) == (20, ["summary 19", "m40", "m41"])
 
 
-def test_a_name_for_a_former_course_is_found_without_asking_for_all_there_are():
+def test_free_name_for_a_departure_is_found_with_few_queries():
     store = MemoryStore()
     with patch.object(store, "names", side_effect=AssertionError("all names were asked for")):
         chat = open_conversation("c", store=store, policy="off")
@@ -211,7 +211,7 @@ def test_a_name_for_a_former_course_is_found_without_asking_for_all_there_are():
     assert store.names("") == ["c", "c~1", "c~2", "c~3", "c~4", "c~5"]
 
 
-def test_what_took_long_to_read_is_saved_by_who_read_it():
+def test_long_read_saves_a_snapshot():
     store = MemoryStore()
     windowed(8, store=store).fork("fork", at=12)
     with patch.object(state, "_FAR", 10):

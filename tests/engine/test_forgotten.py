@@ -29,23 +29,23 @@ def found(do: str, folder: Path, *how: str) -> tuple[int, list[str]]:
 
 
 @pytest.mark.parametrize("policy", ["balanced", "prune-and-compact", "browser", "expire"])
-def test_what_was_erased_is_in_no_object_any_more(tmp_path: Path, policy: str) -> None:
+def test_erased_text_remains_in_no_object(tmp_path: Path, policy: str) -> None:
     before, after = found("erased_here", tmp_path, policy)
     assert (before > 2, after) == (True, [])
 
 
-def test_who_learns_that_another_one_erased_forgets_it_too(tmp_path: Path) -> None:
+def test_learning_of_an_erasure_empties_the_caches(tmp_path: Path) -> None:
     before, after = found("erased_elsewhere", tmp_path)
     assert (before > 2, after) == (True, [])
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_a_store_that_erases_empties_what_the_process_remembers(tmp_path: Path, kind: str) -> None:
+def test_erasing_empties_the_caches_of_the_process(tmp_path: Path, kind: str) -> None:
     before, after = found("erased_by_the_store", tmp_path, kind)
     assert (before > 0, after) == (True, [])
 
 
-def test_a_mapping_of_the_callers_own_is_left_alone(tmp_path: Path) -> None:
+def test_mapping_of_the_caller_is_not_changed(tmp_path: Path) -> None:
     mine: dict[str, bytes] = {}
     with opened(tmp_path / "chat.db", "prune-and-compact", cached(summarize, mine)) as chat:
         talk(chat)

@@ -21,7 +21,7 @@ ODD: list[Any] = [None, True, -1, 1.5, float("nan"), "", "x", b"x", [], {}, obje
     "setting",
     ["store", "format", "model", "window", "reserve", "policy", "profile", "prices", "counter", "tenant", "on_event"],
 )
-def test_a_setting_of_the_wrong_kind_is_named(setting):
+def test_setting_of_the_wrong_type_is_named(setting):
     said = []
     for value in ODD:
         if (setting in ("policy", "counter", "on_event") and callable(value)) or (setting, value) == ("policy", []):
@@ -35,7 +35,7 @@ def test_a_setting_of_the_wrong_kind_is_named(setting):
 
 
 @pytest.mark.parametrize("name", [None, 5, b"x", [], object()])
-def test_a_name_is_a_string(name):
+def test_name_must_be_a_string(name):
     with pytest.raises(BadSetting, match="name of a conversation is a string"):
         open_conversation(name, window=1_000)
     with pytest.raises(BadSetting, match="name of a fork is a string"):
@@ -46,7 +46,7 @@ def test_a_name_is_a_string(name):
     ("argument", "value"),
     [("time", 1.5), ("time", "now"), ("time", -1), ("time", 2**70), ("time", True), ("origin", "me"), ("after", b"x")],
 )
-def test_what_could_not_be_read_again_is_not_appended(tmp_path, argument, value):
+def test_unreadable_message_is_not_appended(tmp_path, argument, value):
     store = f"sqlite:///{tmp_path / 'c.db'}"
     with opened(store=store) as one:
         one.append("hi")
@@ -57,7 +57,7 @@ def test_what_could_not_be_read_again_is_not_appended(tmp_path, argument, value)
 
 
 @pytest.mark.parametrize("said", [Message("user", "hi"), Message("user", (Text(5),)), Message("king", (Text("hi"),))])
-def test_a_message_made_by_hand_of_wrong_fields_is_refused(said):
+def test_message_with_wrong_fields_is_refused(said):
     one = opened()
     with pytest.raises(BadMessage, match="wrong kind"):
         one.append(said)
@@ -65,7 +65,7 @@ def test_a_message_made_by_hand_of_wrong_fields_is_refused(said):
 
 
 @pytest.mark.parametrize("clock", [lambda: 1.5, lambda: None, lambda: "now"])
-def test_a_clock_or_a_counter_that_gives_no_whole_number_is_refused(clock):
+def test_clock_and_counter_must_return_whole_numbers(clock):
     one = open_conversation("c", window=1_000, options=Options(clock=clock))
     with pytest.raises(BadSetting, match="clock="):
         one.append("hi")
@@ -73,7 +73,7 @@ def test_a_clock_or_a_counter_that_gives_no_whole_number_is_refused(clock):
         open_conversation("c", window=1_000, options=Options(counter=lambda text: len(text) / 4))
 
 
-def test_an_edit_of_wrong_fields_is_refused():
+def test_edit_with_wrong_fields_is_refused():
     one = opened()
     ids = one.append([user("a"), assistant("b"), user("c")])
     for wrong in (None, "m1", Replace(Target(ids[1]), "short"), Replace(ids[1], (Text("short"),)), Target(ids[1])):
@@ -83,7 +83,7 @@ def test_an_edit_of_wrong_fields_is_refused():
 
 
 @pytest.mark.parametrize("value", [None, "x", 1.5, b"x", [], object()])
-def test_numbers_of_turns_edits_and_messages_are_whole(value):
+def test_numbers_must_be_whole(value):
     one = opened()
     one.append([user("a"), assistant("b"), user("c")])
     for wrong in (
@@ -101,7 +101,7 @@ def test_numbers_of_turns_edits_and_messages_are_whole(value):
     assert len(one) == 3
 
 
-def test_no_tools_may_be_said_as_none():
+def test_no_tools_may_be_given_as_none():
     one = opened()
     one.append("hi")
     assert one.prompt(system="s", tools=None) == one.prompt(system="s")
@@ -109,7 +109,7 @@ def test_no_tools_may_be_said_as_none():
     assert not one.plan(system="s", tools=None)
 
 
-def test_lists_in_lists_in_lists_are_no_messages():
+def test_nested_lists_are_not_messages():
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
@@ -121,14 +121,14 @@ def test_lists_in_lists_in_lists_are_no_messages():
 
 
 @pytest.mark.parametrize("path", ["a\0b.db", "x" * 5_000 + ".db", "~nobody-of-that-name/x.db"])
-def test_a_path_that_no_file_can_have_is_a_store_error(path):
+def test_impossible_path_raises_store_error(path):
     with pytest.raises(StoreError, match="No file can be called"):
         open_conversation("c", store=f"sqlite:///{path}", window=1_000)
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("levels", [600, 100_000])
-def test_tools_nested_too_deeply_are_refused(provider, levels):
+def test_deeply_nested_tools_are_refused(provider, levels):
     deep: dict[str, Any] = {}
     for _ in range(levels):
         deep = {"properties": [deep]}
@@ -140,7 +140,7 @@ def test_tools_nested_too_deeply_are_refused(provider, levels):
     assert one.prompt(tools=[])["messages"]
 
 
-def test_a_departure_from_the_longest_name_is_kept_under_a_shorter_one():
+def test_departure_from_the_longest_name_uses_a_shorter_one():
     store = MemoryStore()
     one = opened("n" * 500, store=store)
     for text in "ab":

@@ -54,7 +54,7 @@ def behind(*texts: str, store: Any = None) -> Any:
 
 @pytest.mark.parametrize("others", [(), ("e",), ("e", "f"), ("e", "f", "g", "-"), ("-",)])
 @pytest.mark.parametrize("do", ["append", "append after", "record", "edit", "refresh", "history", "fork", "erase"])
-def test_whoever_saw_what_was_lost_is_told(others: tuple[str, ...], do: str) -> None:
+def test_reader_of_lost_data_gets_store_rolled_back(others: tuple[str, ...], do: str) -> None:
     store = FailedOver()
     chat = talking(store)
     said(chat, "a", "b", "-", "c", "d")
@@ -106,9 +106,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 @pytest.mark.parametrize("there", [(), ("pin",), ("pin", "unpin")])
 @pytest.mark.parametrize("after", [False, True])
-def test_where_edits_alone_were_lost_not_one_message_is_added(
-    server: Callable[[], Any], there: tuple[str, ...], after: bool
-) -> None:
+def test_lost_edits_block_appends(server: Callable[[], Any], there: tuple[str, ...], after: bool) -> None:
     """The tip is the one that was seen, so that the message would fit."""
     store = FailedOver(server())
     chat = talking(store)
@@ -122,7 +120,7 @@ def test_where_edits_alone_were_lost_not_one_message_is_added(
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_where_an_erasure_alone_was_lost_not_one_message_is_added(server: Callable[[], Any], after: bool) -> None:
+def test_lost_erasure_blocks_appends(server: Callable[[], Any], after: bool) -> None:
     store = FailedOver(server())
     chat = talking(store)
     said(chat, "a", "secret", "c")
@@ -135,9 +133,7 @@ def test_where_an_erasure_alone_was_lost_not_one_message_is_added(server: Callab
 
 
 @pytest.mark.parametrize("there", [(), ("d",), ("d", "e")])
-def test_where_messages_alone_were_lost_not_one_edit_is_added(
-    server: Callable[[], Any], there: tuple[str, ...]
-) -> None:
+def test_lost_messages_block_edits(server: Callable[[], Any], there: tuple[str, ...]) -> None:
     """The journal is the one that was seen, so that the edit would fit."""
     store = FailedOver(server())
     chat = talking(store)
@@ -155,9 +151,7 @@ def test_where_messages_alone_were_lost_not_one_edit_is_added(
     others=st.lists(st.sampled_from(["p", "q", "-"]), max_size=7),
     do=st.sampled_from(["append", "refresh", "fork"]),
 )
-def test_whatever_was_lost_and_whatever_came_since_no_message_goes_behind_it(
-    kept: int, lost: int, others: list[str], do: str
-) -> None:
+def test_no_message_is_appended_after_lost_data(kept: int, lost: int, others: list[str], do: str) -> None:
     common = ["a", "b", *(f"kept {n}" for n in range(kept))]
     store = FailedOver()
     chat = talking(store)
@@ -173,7 +167,7 @@ def test_whatever_was_lost_and_whatever_came_since_no_message_goes_behind_it(
 
 
 @pytest.mark.parametrize("others", [["pin"], ["pin", "unpin"], ["pin", "c", "d"]])
-def test_an_edit_that_was_lost_is_told_even_where_others_made_another_one(others: list[str]) -> None:
+def test_lost_edit_raises_though_others_committed_another(others: list[str]) -> None:
     store = FailedOver()
     chat = talking(store)
     said(chat, "a", "b", "-")
@@ -182,7 +176,7 @@ def test_an_edit_that_was_lost_is_told_even_where_others_made_another_one(others
         chat.refresh()
 
 
-def test_who_had_seen_nothing_of_what_was_lost_goes_on() -> None:
+def test_reader_that_saw_nothing_lost_continues() -> None:
     store = FailedOver()
     chat = talking(store)
     said(chat, "a", "b", "-")
@@ -192,7 +186,7 @@ def test_who_had_seen_nothing_of_what_was_lost_goes_on() -> None:
     assert ([row.message.text for row in chat.history()], chat.verify()) == (["a", "b", "c", "d"], [])
 
 
-def test_a_conversation_that_departed_on_what_is_lost_is_told() -> None:
+def test_rollback_of_a_departure_raises_store_rolled_back() -> None:
     """What it departed to went with the server, and it is called as before."""
     store = FailedOver()
     chat = talking(store)
@@ -206,7 +200,7 @@ def test_a_conversation_that_departed_on_what_is_lost_is_told() -> None:
         chat.append("e")
 
 
-def test_an_erasure_that_was_lost_is_told() -> None:
+def test_lost_erasure_raises() -> None:
     """What was erased is there again: whoever erased it must know."""
     store = FailedOver()
     chat = talking(store)

@@ -47,7 +47,7 @@ def talk(count: int, **options: object) -> tuple[Conversation, tuple[str, ...]]:
         (lambda ids: Replace(Target(ids[0]), (Text("x"),)), "m1 is a system prompt"),
     ],
 )
-def test_an_edit_that_cannot_apply_is_refused_with_the_reason_and_changes_nothing(made, says):
+def test_inapplicable_edit_is_refused_with_the_reason(made, says):
     one = opened(provider="anthropic")
     ids = one.append([system("rules"), thought("hm", call("a")), answer("a", "1"), say("ok"), user("go")])
     one.edit(Pin(Target(ids[3])))
@@ -57,14 +57,14 @@ def test_an_edit_that_cannot_apply_is_refused_with_the_reason_and_changes_nothin
     assert (shown(one.view), one.head) == (before, head)
 
 
-def test_an_unpin_and_what_it_allows_may_be_one_edit():
+def test_unpin_and_a_replacement_may_be_one_commit():
     one, ids = talk(4)
     one.pin("m2")
     one.edit(Unpin(Target(ids[1])), Hide(Target(ids[1])))
     assert texts(one.view) == ["m1", "m3", "m4"]
 
 
-def test_a_hidden_message_may_be_edited_and_what_is_no_part_of_it_is_refused_all_the_same():
+def test_hidden_message_accepts_edits_of_its_parts_only():
     one, ids = talk(5)
     one.edit(Hide(Span(ids[0], ids[2])))
     one.edit(Replace(Target(ids[1]), (Text("changed"),)))
@@ -79,7 +79,7 @@ def test_a_hidden_message_may_be_edited_and_what_is_no_part_of_it_is_refused_all
 
 @pytest.mark.parametrize("handle", ["m3-m9", "m1-m5", "m4-m5", "m1-m10", "m5", "m6-m6"])
 @pytest.mark.parametrize("sqlite", [False, True])
-def test_whatever_run_is_expanded_all_of_it_is_shown(handle, sqlite, tmp_path):
+def test_expanding_any_run_shows_all_of_it(handle, sqlite, tmp_path):
     """With one end visible, what was hidden of the run was once neither shown nor told any more."""
     store = SqliteStore(tmp_path / "a.db") if sqlite else MemoryStore()
     one, ids = talk(10, store=store)
@@ -91,7 +91,7 @@ def test_whatever_run_is_expanded_all_of_it_is_shown(handle, sqlite, tmp_path):
     store.close()
 
 
-def test_a_part_of_a_cleared_result_is_shown_again_by_its_own_handle():
+def test_part_of_a_cleared_result_expands_by_its_own_handle():
     one = opened()
     ids = one.append(chat(user("go"), call("a"), answer("a", "long " * 9, PIXEL), user("on")))
     for handle in ("m3.1", "m3.1.1", "m3.1.2", "m3"):
@@ -103,7 +103,7 @@ def test_a_part_of_a_cleared_result_is_shown_again_by_its_own_handle():
 # ------------------------------------------------------------------------------------------------------------- undoing
 
 
-def test_an_expansion_of_a_summary_or_of_one_message_in_it_can_be_undone():
+def test_expansion_of_a_summary_or_its_message_can_be_undone():
     one, ids = talk(8)
     one.edit(Summarize(Span(ids[1], ids[5]), "told"))
     before = shown(one.view)
@@ -116,7 +116,7 @@ def test_an_expansion_of_a_summary_or_of_one_message_in_it_can_be_undone():
     assert shown(again.view) == before
 
 
-def test_undoing_an_expansion_that_showed_nothing_new_hides_nothing():
+def test_undoing_a_redundant_expansion_hides_nothing():
     one = opened()
     ids = one.append(chat(user("go"), call("a"), answer("a", "long " * 9), user("on")))
     one.edit(Replace(Target(ids[2]), (Text("[cleared]"),)))
@@ -127,7 +127,7 @@ def test_undoing_an_expansion_that_showed_nothing_new_hides_nothing():
     assert texts(one.view)[2] == "long " * 9
 
 
-def test_undoing_an_old_expansion_leaves_a_newer_edit_of_the_same_result_in_its_place():
+def test_undoing_an_old_expansion_keeps_a_newer_edit():
     one = opened()
     ids = one.append(chat(user("go"), call("a"), answer("a", "long " * 9), user("on")))
     one.edit(Replace(Target(ids[2]), (Text("[first]"),)))
@@ -140,7 +140,7 @@ def test_undoing_an_old_expansion_leaves_a_newer_edit_of_the_same_result_in_its_
     assert texts(one.view)[2] == "long " * 9
 
 
-def test_a_pin_is_undone_once_and_an_older_one_holds():
+def test_undoing_a_pin_leaves_an_older_pin():
     one, _ = talk(3)
     one.pin("m2")
     one.undo(one.pin("m3"))
@@ -168,7 +168,7 @@ def test_several_edits_are_undone_together():
 
 @settings(max_examples=settings.default.max_examples * 2)
 @given(data=st.data())
-def test_whatever_is_done_by_hand_undoing_the_last_of_it_shows_what_was_shown_before(data):
+def test_undoing_the_last_manual_edit_restores_the_view(data):
     store = MemoryStore()
     one, ids = talk(9, store=store)
     for n in range(data.draw(st.integers(1, 6))):
@@ -208,7 +208,7 @@ def test_whatever_is_done_by_hand_undoing_the_last_of_it_shows_what_was_shown_be
 # ---------------------------------------------------------------------------------------------- policies, and others
 
 
-def test_a_policy_that_restores_what_is_hidden_is_left_out_and_a_reopened_conversation_shows_the_same():
+def test_policy_that_restores_hidden_messages_is_left_out():
     """Only the store has what is hidden; a plan once showed less than the same journal did when it was read again."""
     store, ids = MemoryStore(), []
 
@@ -223,7 +223,7 @@ def test_a_policy_that_restores_what_is_hidden_is_left_out_and_a_reopened_conver
     assert len(one.records()) == 1
 
 
-def test_another_process_that_goes_back_and_on_is_followed_to_its_new_past():
+def test_departure_by_another_process_is_followed():
     """The new past may be longer than the old one: the ends of the two were once glued together."""
     store = MemoryStore()
     one, other = opened(store=store), opened(store=store)
@@ -236,7 +236,8 @@ def test_another_process_that_goes_back_and_on_is_followed_to_its_new_past():
     assert one.verify() == []
 
 
-def test_f05_a_reply_to_a_view_that_was_edited_meanwhile_leaves_its_bound_reasoning_behind():
+def test_reply_to_an_edited_view_loses_its_bound_reasoning():
+    """F05."""
     one = opened(provider="anthropic", profile=BINDING)
     ids = one.append([user("go"), call("a"), answer("a", "long " * 9)])
     one.prepare()
@@ -248,7 +249,7 @@ def test_f05_a_reply_to_a_view_that_was_edited_meanwhile_leaves_its_bound_reason
     assert one.view.entries[5].message == thought("about the cleared one", say("again"))
 
 
-def test_a_summary_has_the_same_stamp_now_and_after_reopening():
+def test_summary_has_the_same_stamp_after_reopening():
     store = MemoryStore()
     one, ids = talk(5, store=store)
     one.edit(Summarize(Span(ids[1], ids[2]), "told"))
@@ -257,8 +258,8 @@ def test_a_summary_has_the_same_stamp_now_and_after_reopening():
     assert one.view.entries[1].stamp.time == one.records()[0].time > 0
 
 
-def test_f33_every_receipt_undone_in_reverse_brings_back_what_was_said():
-    """An undo makes an edit again under a new number; undoing the old number takes it back too."""
+def test_undoing_all_receipts_restores_the_history():
+    """F33: An undo makes an edit again under a new number; undoing the old number takes it back too."""
     one = opened()
     ids = one.append(chat(user("go"), call("a"), answer("a", "long " * 9), user("on")))
     before = shown(one.prepare())

@@ -72,7 +72,7 @@ def summaries(one: Conversation) -> list[str]:
 # --------------------------------------------------------------------------------------------------- handing it on
 
 
-def test_what_is_coming_is_handed_on_by_name_and_nothing_of_what_was_said() -> None:
+def test_job_carries_the_name_and_no_text() -> None:
     desk = Desk()
     one = opened(policy=(COMPACT,), summarizer=nobody, background=desk, **SIZE)
     talk(one, 1, 7)
@@ -80,7 +80,7 @@ def test_what_is_coming_is_handed_on_by_name_and_nothing_of_what_was_said() -> N
     assert one.records() == []
 
 
-def test_what_another_process_did_is_in_the_next_view() -> None:
+def test_next_view_includes_changes_of_another_process() -> None:
     one = opened(policy=(COMPACT,), summarizer=nobody, background=Desk(), **SIZE)
     talk(one, 1, 7)
     assert relieve(beside(one)) is not None
@@ -89,7 +89,7 @@ def test_what_another_process_did_is_in_the_next_view() -> None:
     assert not one._engine.ahead.is_handed_on
 
 
-def test_it_is_in_the_view_of_a_call_that_is_made_again() -> None:
+def test_repeated_call_shows_the_summary_of_a_worker() -> None:
     """Nothing was appended in between, so nothing else told that the journal has grown."""
     one = opened(policy=(COMPACT,), summarizer=nobody, background=Desk(), **SIZE)
     talk(one, 1, 7)
@@ -97,14 +97,14 @@ def test_it_is_in_the_view_of_a_call_that_is_made_again() -> None:
     assert texts(one.prepare())[0] == "In short."
 
 
-def test_it_is_wanted_again_some_calls_later() -> None:
+def test_unanswered_job_is_requested_again_later() -> None:
     desk = Desk()
     one = opened(policy=(COMPACT,), summarizer=nobody, background=desk, **SIZE)
     talk(one, 1, 9)
     assert len(desk.notes) == 2
 
 
-def test_what_the_view_does_not_fit_without_is_written_at_once() -> None:
+def test_required_summary_is_written_at_once() -> None:
     desk = Desk(eager=True)
     one = opened(
         policy=(compact_on_overflow(framing="{summary}"),), summarizer=lambda r: "Here.", background=desk, **SIZE
@@ -113,7 +113,7 @@ def test_what_the_view_does_not_fit_without_is_written_at_once() -> None:
     assert one.view.tokens <= 10_000
 
 
-def test_who_is_eager_is_handed_what_would_be_waited_for() -> None:
+def test_eager_queue_receives_due_summaries() -> None:
     desk = Desk(eager=True)
     policy = compact_on_overflow(threshold=0.5, framing="{summary}")
     one = opened(policy=(policy,), summarizer=nobody, background=desk, **SIZE)
@@ -121,14 +121,14 @@ def test_who_is_eager_is_handed_what_would_be_waited_for() -> None:
     assert [wanted.policies for wanted in desk.notes] == [("compact",)]
 
 
-def test_a_queue_that_fails_is_told_of_in_the_log_and_the_conversation_goes_on(caplog: Any) -> None:
+def test_failing_queue_is_logged_and_the_conversation_continues(caplog: Any) -> None:
     one = opened(policy=(COMPACT,), summarizer=nobody, background=Desk(error=OSError("no queue")), **SIZE)
     with caplog.at_level(logging.WARNING, "foveate"):
         assert talk(one, 1, 7).tokens > 5_000
     assert [record.getMessage() for record in caplog.records] == ["c: a summary could not be handed on: no queue"]
 
 
-def test_an_async_conversation_hands_on_too() -> None:
+def test_async_conversation_queues_jobs() -> None:
     desk = Desk()
 
     async def main() -> None:
@@ -145,7 +145,7 @@ def test_an_async_conversation_hands_on_too() -> None:
     assert desk.notes == [Handed("", "c", 0, ("compact",), 11_000, 1_000, "openai")]
 
 
-def test_what_is_no_background_is_refused() -> None:
+def test_invalid_background_is_refused() -> None:
     with pytest.raises(BadSetting, match="background="):
         opened(background=object())
 
@@ -159,17 +159,17 @@ def filled(store: MemoryStore | None = None, last: int = 7) -> Conversation:
     return one
 
 
-def test_doing_it_twice_is_doing_it_once() -> None:
+def test_job_done_twice_commits_once() -> None:
     other = beside(filled())
     assert (relieve(other) is None, relieve(other), relieve(other, 0, is_wanted=True)) == (False, None, None)
     assert summaries(other) == ["In short."]
 
 
-def test_nothing_that_is_not_due_is_done() -> None:
+def test_job_does_nothing_that_is_not_due() -> None:
     assert relieve(beside(filled(last=3))) is None
 
 
-def test_a_reply_in_between_is_no_reason_to_do_nothing_where_it_was_wanted() -> None:
+def test_job_compacts_although_a_reply_came_in_between() -> None:
     """A policy that acts before requests asks for nothing behind a reply, and a queue may come only then."""
     one = filled()
     one.record(say("a7 " + text_of(490, 7)))
@@ -180,20 +180,20 @@ def test_a_reply_in_between_is_no_reason_to_do_nothing_where_it_was_wanted() -> 
     assert summaries(one) == ["In short."]
 
 
-def test_a_focus_is_asked_for_by_hand() -> None:
+def test_compact_passes_the_focus_to_the_summarizer() -> None:
     asked: list[str] = []
     relieve(beside(filled(), lambda request: asked.append(request.focus) or "In short."), focus="the API")
     assert asked == ["the API"]
 
 
-def test_a_summarizer_that_fails_leaves_no_trace() -> None:
+def test_failing_summarizer_leaves_no_trace() -> None:
     one = filled()
     with pytest.raises(OSError, match="no quota"):
         relieve(beside(one, failing))
     assert one.records() == []
 
 
-def test_a_summary_that_cannot_be_taken_is_told_of_and_leaves_no_trace() -> None:
+def test_unacceptable_summary_is_reported_and_leaves_no_trace() -> None:
     one = filled()
     one.record(say("a7"))
 
@@ -205,7 +205,7 @@ def test_a_summary_that_cannot_be_taken_is_told_of_and_leaves_no_trace() -> None
     assert one.records() == []
 
 
-def test_a_summary_of_what_was_changed_meanwhile_is_dropped_and_another_one_made() -> None:
+def test_summary_of_a_changed_span_is_replaced_by_another() -> None:
     one = filled()
 
     def meanwhile(request: SummaryRequest) -> str:
@@ -220,7 +220,7 @@ def test_a_summary_of_what_was_changed_meanwhile_is_dropped_and_another_one_made
     assert "q2 " in "".join(texts(one.prepare()))[:4_000]
 
 
-def test_a_conversation_that_came_first_is_not_overtaken() -> None:
+def test_queued_job_of_a_first_conversation_is_not_overtaken() -> None:
     one = filled()
     first = beside(one, lambda request: "First.")
 
@@ -232,7 +232,7 @@ def test_a_conversation_that_came_first_is_not_overtaken() -> None:
     assert summaries(one) == ["First."]
 
 
-def test_others_who_are_always_first_are_given_way_to() -> None:
+def test_job_yields_to_writers_that_are_always_first() -> None:
     one, asked = filled(), [0]
 
     def meddling(request: SummaryRequest) -> str:

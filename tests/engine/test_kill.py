@@ -76,10 +76,12 @@ def folded_anew(path: Path) -> list[tuple[str, str, str]]:
         return shown(opened("one", store=store, window=6_000, policy="keep-last-2").view)
 
 
-def test_f30_turns_that_are_killed_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+def test_killed_turns_lose_nothing_acknowledged(tmp_path: Path) -> None:
+    """F30."""
     check_killed_turns(tmp_path / "chat.db", kills=8, seed=1)
 
 
 @pytest.mark.slow
-def test_f30_however_often_turns_are_killed(tmp_path: Path) -> None:
+def test_repeated_kills_lose_nothing(tmp_path: Path) -> None:
+    """F30."""
     check_killed_turns(tmp_path / "chat.db", kills=60, seed=2)

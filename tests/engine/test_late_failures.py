@@ -102,7 +102,7 @@ def test_append_succeeds_when_reading_back_fails():
 HISTORY = agent_run(6, seed=4, result_chars=(200, 500))
 
 
-def test_a_retry_after_any_failed_operation_stores_one_copy(monkeypatch, snapshots, tmp_path):
+def test_retry_after_any_failed_operation_stores_one_copy(monkeypatch, snapshots, tmp_path):
     """F30: an append or record without `after=` is repeated whenever it raises, whichever operation failed."""
 
     def retried(do: Callable[[], object]) -> None:
@@ -145,7 +145,7 @@ def test_a_retry_after_any_failed_operation_stores_one_copy(monkeypatch, snapsho
 # ------------------------------------------------------------------------------------------------------------- late
 
 
-def test_a_late_answer_stays_late_when_another_process_appends_it():
+def test_late_answer_stays_late_in_another_process():
     """An answer that comes after a prompt showed a stand-in for it leaves what was shown in its place."""
     store = MemoryStore()
     one = opened(store=store)
@@ -159,7 +159,7 @@ def test_a_late_answer_stays_late_when_another_process_appends_it():
     assert again.verify() == []
 
 
-def test_an_answer_without_a_prompt_before_it_stands_behind_its_call():
+def test_answer_before_any_prompt_follows_its_call():
     store = MemoryStore()
     opened(store=store).append([user("go"), call("a", "read_file", path="x.py")])
     again = opened(store=store)
@@ -168,7 +168,7 @@ def test_an_answer_without_a_prompt_before_it_stands_behind_its_call():
     assert again.records() == []
 
 
-def test_a_shown_stand_in_is_noted_once():
+def test_shown_stand_in_is_recorded_once():
     one = opened()
     one.append([user("go"), call("a", "read_file", path="x.py")])
     for _ in range(3):
@@ -176,7 +176,7 @@ def test_a_shown_stand_in_is_noted_once():
     assert (len(one.records()), one.receipts(), one.events()[2:]) == (1, [], [])
 
 
-def test_settle_works_in_a_store_that_takes_no_edits():
+def test_prepare_works_in_a_store_that_refuses_edits():
     store = Faulty()
     one = opened(store=store)
     one.append([user("go"), call("a", "read_file", path="x.py")])

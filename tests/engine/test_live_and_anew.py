@@ -61,7 +61,7 @@ def made(chat: Conversation) -> list[Any]:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_after_each_turn_under_a_policy_a_conversation_knows_what_one_that_is_opened_anew_knows(policy: str) -> None:
+def test_live_conversation_equals_a_reopened_one_after_each_turn(policy: str) -> None:
     """Edits were kept without their sizes, and summaries with the moment at which the plan had tried them out."""
     world = World(policy)
     chat = world.opened()
@@ -75,7 +75,7 @@ def test_after_each_turn_under_a_policy_a_conversation_knows_what_one_that_is_op
     assert made(chat)
 
 
-def test_it_is_so_in_a_file_too(tmp_path: Path) -> None:
+def test_live_equals_reopened_in_a_file(tmp_path: Path) -> None:
     with SqliteStore(tmp_path / "chat.db", synchronous="normal") as store:
         world = World("all", store)
         chat = told(world.opened(), story(8))
@@ -84,7 +84,7 @@ def test_it_is_so_in_a_file_too(tmp_path: Path) -> None:
         assert world.apart(chat) == [{}, {}]
 
 
-def test_summaries_of_a_policy_after_an_erasure_are_marked_in_the_open_conversation_as_in_the_journal() -> None:
+def test_summaries_after_an_erasure_are_marked_live_as_in_the_journal() -> None:
     world = World("prune-and-compact")
     chat = told(world.opened(), story(4))
     chat.erase("m4")
@@ -95,7 +95,7 @@ def test_summaries_of_a_policy_after_an_erasure_are_marked_in_the_open_conversat
     assert world.apart(chat) == [{}, {}]
 
 
-def test_a_summary_by_hand_right_after_a_call_is_of_the_call_that_is_the_first_to_see_it() -> None:
+def test_manual_summary_belongs_to_the_call_that_first_shows_it() -> None:
     world = World("prune-and-compact")
     chat = told(world.opened(), story(6))
     chat.append(user("And now?"))
@@ -107,7 +107,7 @@ def test_a_summary_by_hand_right_after_a_call_is_of_the_call_that_is_the_first_t
     assert world.apart(chat) == [{}, {}]
 
 
-def test_what_another_writer_had_measured_corrects_the_estimates_of_all_who_have_it_open() -> None:
+def test_usage_recorded_by_one_writer_corrects_all_estimates() -> None:
     world = World("prune-and-compact")
     one, other = world.opened(), world.opened()
     one.append(user("How is the weather in Oslo, and in Bergen?"))
@@ -118,7 +118,7 @@ def test_what_another_writer_had_measured_corrects_the_estimates_of_all_who_have
     assert other.budget.scale > 1
 
 
-def test_sums_count_what_a_writer_adds_who_is_a_call_behind_as_who_sums_up_anew() -> None:
+def test_totals_count_a_writer_that_is_one_call_behind() -> None:
     world = World("prune-and-compact")
     one, other = world.opened(), world.opened()
     one.append([user("How is the weather in Oslo? " * 9), say("Wet. " * 9), user("And in Bergen?")])

@@ -84,7 +84,7 @@ def sent(chat: Conversation, **options: Any) -> list[dict[str, Any]]:
 # ------------------------------------------------------------------------------------------------------ what is added
 
 
-def test_a_plugin_is_asked_with_what_the_user_said_and_what_it_adds_is_part_of_the_message():
+def test_plugin_sees_the_input_and_adds_to_the_same_message():
     screen = Screen()
     chat = opened(screen)
     chat.append("What is there?")
@@ -102,7 +102,7 @@ def test_a_plugin_is_asked_with_what_the_user_said_and_what_it_adds_is_part_of_t
     ]
 
 
-def test_an_input_to_which_nothing_is_added_counts_all_the_same():
+def test_input_without_additions_counts_too():
     chat = opened(
         Screen(says=lambda content: [AdditionalContent("first", True, 1)] if "One." in str(content) else None)
     )
@@ -115,7 +115,7 @@ def test_an_input_to_which_nothing_is_added_counts_all_the_same():
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_after_tool_results_plugins_are_asked_once_with_nothing_and_speak_behind_all_of_them(provider: str):
+def test_plugins_are_asked_once_after_all_tool_results(provider: str):
     screen = Screen()
     chat = opened(screen, provider=provider)
     chat.append([user("Go."), calls("t1", "t2")])  # Answered already: the past.
@@ -128,7 +128,7 @@ def test_after_tool_results_plugins_are_asked_once_with_nothing_and_speak_behind
     assert [entry.position for entry in chat.view] == [1, 2, 3, 4, 5]
 
 
-def test_no_words_are_put_into_the_users_mouth():
+def test_nothing_is_attributed_to_the_user():
     """A "please continue" was taken for a request, and answered."""
     chat = opened(Screen())
     chat.append([user("Go."), call("t1"), answer("t1", "one")])
@@ -136,7 +136,7 @@ def test_no_words_are_put_into_the_users_mouth():
     assert said == ["Go.", f"{HEADER}\nshot 1"]
 
 
-def test_plugins_are_not_asked_about_failed_tools_nor_about_what_the_user_spoke_after():
+def test_plugins_skip_failed_tools_and_answered_results():
     screen = Screen()
     chat = opened(screen)
     chat.append([user("Go."), call("t1"), answer("t1", "no", state="error")])
@@ -148,7 +148,7 @@ def test_plugins_are_not_asked_about_failed_tools_nor_about_what_the_user_spoke_
     assert screen.asked == [["Wait."]]
 
 
-def test_a_result_that_an_application_tells_as_a_user_message_is_a_result():
+def test_user_message_marked_as_a_result_is_a_result():
     screen = Screen()
     chat = opened(screen)
     chat.append([user("Go."), say("I act.")])
@@ -158,7 +158,7 @@ def test_a_result_that_an_application_tells_as_a_user_message_is_a_result():
     assert screen.asked == [[]]
 
 
-def test_a_message_that_would_hold_nothing_is_not_appended():
+def test_plugin_message_without_content_is_not_appended():
     chat = opened(Screen(says=lambda content: [AdditionalContent("", True, True), AdditionalContent("a", False)]))
     chat.append([user("Go."), call("t1"), answer("t1", "ok")])
     chat.prepare()
@@ -166,7 +166,7 @@ def test_a_message_that_would_hold_nothing_is_not_appended():
 
 
 @pytest.mark.parametrize("adds", [True, False])
-def test_plugins_are_asked_once_for_a_call_however_often_its_prompt_is_made(adds: bool):
+def test_plugins_are_asked_once_for_repeated_prompts(adds: bool):
     screen = Screen(says=None if adds else lambda content: None)
     chat = opened(screen)
     chat.append([user("Go."), call("t1"), answer("t1", "ok")])
@@ -181,7 +181,7 @@ def test_plugins_are_asked_once_for_a_call_however_often_its_prompt_is_made(adds
     assert screen.asked == [[], []]
 
 
-def test_a_reopened_conversation_does_not_ask_again_for_what_was_added(tmp_path):
+def test_reopened_conversation_does_not_ask_plugins_again(tmp_path):
     url = f"sqlite:///{tmp_path}/c.db"
     with opened(Screen(), store=url) as chat:
         chat.append([user("Go."), call("t1"), answer("t1", "ok")])
@@ -192,7 +192,7 @@ def test_a_reopened_conversation_does_not_ask_again_for_what_was_added(tmp_path)
     assert screen.asked == []
 
 
-def test_of_several_messages_only_the_last_unanswered_input_is_added_to():
+def test_plugins_add_to_the_last_unanswered_input_only():
     screen = Screen()
     chat = opened(screen)
     chat.append([user("Old."), say("Yes."), user("a"), user("b")])
@@ -202,14 +202,14 @@ def test_of_several_messages_only_the_last_unanswered_input_is_added_to():
 
 
 @pytest.mark.parametrize("options", [{"kept": [PartRetention(True, 2)]}, {"origin": "derived"}, {"origin": "plugin"}])
-def test_what_is_appended_with_times_or_from_elsewhere_is_left_as_it_is(options: dict[str, Any]):
+def test_plugins_skip_messages_with_retention_or_origin(options: dict[str, Any]):
     screen = Screen()
     chat = opened(screen)
     chat.append("Note.", **options)
     assert (screen.asked, told(chat)[0][1]) == ([], ["Note."])
 
 
-def test_a_fork_has_the_same_plugins():
+def test_fork_has_the_same_plugins():
     screen = Screen()
     chat = opened(screen)
     chat.append("One.")
@@ -247,7 +247,7 @@ async def waits(content: object) -> list[AdditionalContent]:
         (waits, "TypeError: it must be awaited, which only an async conversation can do"),
     ],
 )
-def test_3_4_20_a_plugin_that_fails_is_left_out_and_the_others_are_not(says: Any, why: str, caplog):
+def test_3_4_20_a_failing_plugin_is_left_out_and_the_others_run(says: Any, why: str, caplog):
     events: list[Event] = []
     chat = opened(Screen("bad", says), Screen(), on_event=events.append)
     with caplog.at_level(logging.WARNING, "foveate"):
@@ -259,7 +259,7 @@ def test_3_4_20_a_plugin_that_fails_is_left_out_and_the_others_are_not(says: Any
     assert [event.kind for event in chat.events()] == ["message-added"]
 
 
-def test_3_4_17_what_a_plugin_changes_afterwards_changes_no_history():
+def test_3_4_17_later_changes_by_a_plugin_leave_the_history_alone():
     kept: list[Any] = []
 
     def says(content: tuple[Text, ...]) -> list[AdditionalContent]:
@@ -281,7 +281,7 @@ def test_3_4_17_what_a_plugin_changes_afterwards_changes_no_history():
     assert chat.verify() == []
 
 
-def test_a_plugin_that_appends_to_its_conversation_is_not_asked_about_that():
+def test_plugin_is_not_asked_about_its_own_appends():
     def says(content: object) -> list[AdditionalContent]:
         chat.append("A note of the plugin's.")
         return [AdditionalContent("shot")]
@@ -291,7 +291,7 @@ def test_a_plugin_that_appends_to_its_conversation_is_not_asked_about_that():
     assert told(chat) == [("user", ["A note of the plugin's."]), ("user", ["Go.", HEADER, "shot", "\n"])]
 
 
-def test_when_the_store_fails_nothing_is_changed_and_the_plugin_is_asked_again():
+def test_store_failure_changes_nothing_and_asks_the_plugin_again():
     screen = Screen()
     countdown = Countdown()
     chat = opened(screen, store=FailingStore(MemoryStore(), countdown))
@@ -314,7 +314,7 @@ def test_when_the_store_fails_nothing_is_changed_and_the_plugin_is_asked_again()
         ([Screen(), Screen()], "two plugins of the name 'screen'"),
     ],
 )
-def test_what_is_no_plugin_is_refused_before_anything_is_opened(plugins: Any, says: str):
+def test_invalid_plugin_is_refused_before_opening(plugins: Any, says: str):
     with pytest.raises(BadSetting, match=says):
         open_conversation("c", window=9_000, plugins=plugins)
 
@@ -322,7 +322,7 @@ def test_what_is_no_plugin_is_refused_before_anything_is_opened(plugins: Any, sa
 # ------------------------------------------------------------------------------------------------------------- retries
 
 
-def test_a_retry_is_recognised_though_plugins_would_add_something_else_now():
+def test_retry_is_recognized_though_plugins_changed_their_text():
     screen = Screen()
     chat = opened(screen)
     first = chat.append("Go.", after="")
@@ -334,7 +334,7 @@ def test_a_retry_is_recognised_though_plugins_would_add_something_else_now():
         chat.append("Stop.", after="")
 
 
-def test_what_plugins_said_in_between_is_passed_over():
+def test_retry_skips_messages_of_plugins():
     chat = opened(Screen())
     ids = chat.append([user("Go."), call("t1"), answer("t1", "ok")])
     chat.prepare()
@@ -362,7 +362,7 @@ def play(chat: Conversation, script: Iterable[str], own: list[dict[str, Any]]) -
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_a_list_of_the_users_own_is_followed_without_what_plugins_added(provider: str, monkeypatch):
+def test_host_list_is_followed_without_plugin_texts(provider: str, monkeypatch):
     made: list[object] = []
     mirror = turning.Mirror
     monkeypatch.setattr(turning, "Mirror", lambda *given: made.append(given) or mirror(*given))
@@ -383,7 +383,7 @@ def test_a_list_of_the_users_own_is_followed_without_what_plugins_added(provider
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @given(script=st.lists(st.sampled_from(["user", "tools", "say"]), max_size=8), reopens=st.booleans())
-def test_whatever_such_an_agent_does_its_list_never_departs(provider: str, script: list[str], reopens: bool):
+def test_list_of_an_agent_with_plugins_never_departs(provider: str, script: list[str], reopens: bool):
     store = MemoryStore()
     screen = Screen(save=2)
     chat = opened(screen, provider=provider, store=store)
@@ -402,7 +402,7 @@ def test_whatever_such_an_agent_does_its_list_never_departs(provider: str, scrip
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_where_the_list_asks_for_another_answer_what_plugins_added_to_the_question_stays(provider: str):
+def test_regenerated_answer_keeps_plugin_texts_of_its_question(provider: str):
     screen = Screen()
     chat = opened(screen, provider=provider)
     own = chat.format.render([user("Begin.")])
@@ -414,7 +414,7 @@ def test_where_the_list_asks_for_another_answer_what_plugins_added_to_the_questi
 
 
 @pytest.mark.parametrize("provider", PROVIDERS)
-def test_where_the_list_goes_another_way_plugins_are_asked_anew(provider: str):
+def test_plugins_are_asked_again_when_the_list_departs(provider: str):
     screen = Screen()
     chat = opened(screen, provider=provider)
     own = chat.format.render([user("Begin.")])
@@ -454,7 +454,7 @@ CONTENTS = st.builds(
 
 @pytest.mark.parametrize("provider", PROVIDERS)
 @given(history=histories(max_size=16), data=st.data())
-def test_every_view_of_any_history_with_any_plugins_is_legal_and_shows_the_users_own_words(
+def test_every_view_with_any_plugins_is_legal_and_shows_the_input(
     provider: str, history: list[Message], data: st.DataObject
 ):
     store, plugins = MemoryStore(), [Drawn("a", data), Drawn("b", data)]
@@ -496,19 +496,19 @@ def later_view(**options: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("policy", [None, "none", "prune", "retain", "keep-last-3", (), [lambda view: ()]])
-def test_whatever_the_policy_what_plugins_add_leaves_when_its_time_is_over(policy: Any):
+def test_plugin_texts_leave_on_time_under_any_policy(policy: Any):
     assert later_view(policy=policy) == ["One."]
 
 
-def test_with_everything_automatic_switched_off_it_stays():
+def test_plugin_text_stays_with_everything_automatic_off():
     assert later_view(policy="off") == ["One.", HEADER, "shot 1"]
 
 
-def test_a_retention_of_the_programs_own_is_not_doubled():
+def test_retain_policy_of_the_program_is_not_doubled():
     assert later_view(policy=[retain_blocks(plugins={"screen": PluginRetention(save=3)})]) == ["One.", HEADER, "shot 1"]
 
 
-def test_users_of_a_program_say_in_a_file_what_is_kept_of_a_plugin(tmp_path, monkeypatch):
+def test_settings_file_chooses_what_is_kept_of_a_plugin(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "foveate.toml").write_text("[retain.plugins.screen]\nsave = 3\n")
     assert later_view(policy=None) == ["One.", HEADER, "shot 1"]
@@ -525,7 +525,7 @@ def test_users_of_a_program_say_in_a_file_what_is_kept_of_a_plugin(tmp_path, mon
 # --------------------------------------------------------------------------------------------------------------- async
 
 
-def test_an_async_conversation_awaits_plugins_and_takes_those_that_need_no_waiting():
+def test_async_conversation_runs_async_and_sync_plugins():
     async def run() -> list[tuple[str, list[str]]]:
         chat = await open_async_conversation(
             "c", window=9_000, plugins=[Screen("slow", waits), Screen(), Screen("bad", raises)]
@@ -548,7 +548,7 @@ def test_an_async_conversation_awaits_plugins_and_takes_those_that_need_no_waiti
 
 
 @pytest.mark.parametrize("patience", [0.0, 0.001, 0.01, 0.05])
-def test_a_cancelled_append_leaves_nothing_behind(patience: float):
+def test_cancelled_append_leaves_nothing_behind(patience: float):
     async def hangs(content: object) -> list[AdditionalContent]:
         if hanging:
             await asyncio.Event().wait()
@@ -589,13 +589,13 @@ def times(chat: Conversation) -> list[tuple[str, bool, int | None]]:
         returns(AdditionalContent("shot")),
     ],
 )
-def test_a_text_that_a_plugin_returns_is_shown_at_the_coming_call_alone(says: Any):
+def test_text_of_a_plugin_shows_at_the_coming_call_only(says: Any):
     chat = opened(Screen(says=says))
     chat.append("Go.")
     assert times(chat) == [("Go.", True, None), (HEADER, True, 0), ("shot", True, 0), ("\n", True, 0)]
 
 
-def test_a_function_is_a_plugin_that_says_once_how_long_its_texts_are_shown():
+def test_plugin_function_declares_once_how_long_its_texts_show():
     asked: list[object] = []
 
     @plugin
@@ -623,7 +623,7 @@ def test_a_function_is_a_plugin_that_says_once_how_long_its_texts_are_shown():
     assert parts(chat.history()[-1].message)[1:4] == ["\n### PLUGIN clock CONTEXT ###\n", "noon", "\n"]
 
 
-def test_a_function_may_be_awaited():
+def test_plugin_function_may_be_async():
     @plugin(save=True)
     async def slow(content: object) -> str:
         await asyncio.sleep(0)
@@ -637,7 +637,7 @@ def test_a_function_may_be_awaited():
     assert asyncio.run(main())[2:] == ["at last", "\n"]
 
 
-def test_policies_that_a_plugin_brings_run_before_the_others_unless_all_is_off():
+def test_policies_of_a_plugin_run_first_unless_all_is_off():
     pinning = plugin(name="list", policies=[pin_newest(["todo"])])(lambda content: None)
     said = [user("Go."), call("a", "todo"), answer("a", "x" * 900), call("b", "look"), answer("b", "y" * 900)]
     seen = {}
@@ -660,6 +660,6 @@ def test_policies_that_a_plugin_brings_run_before_the_others_unless_all_is_off()
         (lambda: plugin(name="x", policies=["prune"])(returns("x")), "The policies of the plugin x"),
     ],
 )
-def test_what_is_no_plugin_is_refused_when_it_is_made(make: Callable[[], object], why: str):
+def test_invalid_plugin_is_refused_when_made(make: Callable[[], object], why: str):
     with pytest.raises(BadSetting, match=re.escape(why)):
         make()

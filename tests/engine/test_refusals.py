@@ -61,7 +61,7 @@ def asked(provider: str) -> Conversation:
         ),
     ],
 )
-def test_a_limit_is_learnt_from_the_providers_words(status, text, window, reserve):
+def test_limit_is_learned_from_the_providers_error(status, text, window, reserve):
     one = asked("openai")
     one.refused(Said(status, text))
     assert (one.budget.window, one.budget.reserve) == (window, reserve)
@@ -79,7 +79,7 @@ def test_a_limit_is_learnt_from_the_providers_words(status, text, window, reserv
         (529, "Overloaded"),
     ],
 )
-def test_a_refusal_of_something_else_is_raised_and_teaches_nothing(status, text):
+def test_other_provider_errors_are_raised_and_teach_no_limit(status, text):
     one = asked("openai")
     before = one.budget
     error = Said(status, text)

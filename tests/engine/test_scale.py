@@ -32,7 +32,7 @@ def test_a_thousand_edits_are_undone_at_once():
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_a_list_of_two_thousand_messages_is_recognised_quickly(provider):
+def test_list_of_two_thousand_messages_is_matched_quickly(provider):
     one = opened(provider=provider, window=10_000_000)
     mine = get_format(provider).render(agent_run(1_400, seed=1, result_chars=(50, 400)))[:2_000]
     one.prompt(messages=mine)
@@ -47,7 +47,7 @@ def test_a_list_of_two_thousand_messages_is_recognised_quickly(provider):
     assert len(one) == len([message for item in mine for message in one.format.parse(item)])
 
 
-def test_a_list_with_a_message_that_is_no_message_leaves_all_as_it_was():
+def test_list_with_an_invalid_message_changes_nothing():
     deep: list[object] = []
     for _ in range(100_000):
         deep = [deep]

@@ -16,7 +16,7 @@ from foveate.testing import StubAnthropic, StubOpenAI, agent_run, answer, call, 
 from .shells import opened, shown, texts
 
 
-def test_the_async_shell_does_what_the_sync_one_does(tmp_path):
+def test_async_and_sync_conversations_do_the_same(tmp_path):
     history = agent_run(15, seed=8)
 
     async def play() -> tuple[list, list, list]:
@@ -52,7 +52,7 @@ def test_the_async_shell_does_what_the_sync_one_does(tmp_path):
     assert [row.message for row in rows] == [row.message for row in one.history()]
 
 
-def test_threads_share_one_conversation_and_nothing_is_lost(tmp_path):
+def test_threads_share_one_conversation_without_loss(tmp_path):
     with open_conversation("c", store=f"sqlite:///{tmp_path}/t.db", window=10_000, policy="none") as one:
         threads = [
             threading.Thread(target=lambda who=who: [one.append(user(f"{who}.{i}")) for i in range(25)])
@@ -67,7 +67,7 @@ def test_threads_share_one_conversation_and_nothing_is_lost(tmp_path):
         assert one.verify() == []
 
 
-def test_two_handles_on_one_conversation_both_get_through():
+def test_two_open_conversations_of_one_name_both_succeed():
     store = MemoryStore()
     one, other = opened(store=store), opened(store=store)
     one.append(user("a"))
@@ -80,7 +80,7 @@ def test_two_handles_on_one_conversation_both_get_through():
     assert [entry.is_pinned() for entry in other.view] == [True, True, False]
 
 
-def test_appending_after_another_tip_is_refused_and_says_where_the_tip_is():
+def test_append_after_another_tip_raises_and_names_the_tip():
     one = opened()
     first, _ = one.append(chat(user("a"), say("b")))
     with pytest.raises(ConflictError, match="at position 2"):
@@ -88,7 +88,7 @@ def test_appending_after_another_tip_is_refused_and_says_where_the_tip_is():
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_what_is_no_message_is_refused_and_nothing_is_added(provider):
+def test_invalid_message_is_refused_and_nothing_is_added(provider):
     one = opened(provider=provider)
     for wrong in ({}, {"role": "wizard", "content": "x"}, 7, None, [user("ok"), 7], {"role": "user", "content": 3}):
         with pytest.raises(BadMessage):
@@ -96,7 +96,7 @@ def test_what_is_no_message_is_refused_and_nothing_is_added(provider):
     assert len(one) == 0
 
 
-def test_a_handle_that_names_nothing_is_refused():
+def test_unknown_handle_is_refused():
     one = opened()
     one.append(user("a"))
     for wrong in ("m2", "m0", "x", "m1.2", "m1.1.1", "m3-m1", "", "m1-m9", "m" + "9" * 40):
@@ -105,7 +105,7 @@ def test_a_handle_that_names_nothing_is_refused():
     assert one.records() == []
 
 
-def test_wrong_settings_are_named_with_what_is_allowed():
+def test_invalid_settings_are_named_with_allowed_values():
     for options, says in (
         ({"policy": "magic"}, "off, none, keep-last-N, prune"),
         ({"store": "mysql://x"}, "sqlite:///PATH"),
@@ -119,7 +119,7 @@ def test_wrong_settings_are_named_with_what_is_allowed():
         open_conversation("c")
 
 
-def test_a_stale_commit_is_planned_anew():
+def test_stale_commit_is_planned_again():
     store = MemoryStore()
     one, other = opened(policy="keep-last-1", store=store), opened(policy="keep-last-1", store=store)
     one.append(chat(user("go"), call("a"), answer("a", text_of(90)), call("b"), answer("b")))
@@ -130,7 +130,7 @@ def test_a_stale_commit_is_planned_anew():
     assert len(one.receipts()) == 1
 
 
-def test_what_the_provider_measured_corrects_the_budget():
+def test_measured_usage_corrects_the_budget():
     one = opened(window=10_000, reserve=0)
     one.append(user(text_of(1_000)))
     one.prepare()
@@ -139,7 +139,7 @@ def test_what_the_provider_measured_corrects_the_budget():
     assert one.budget.usable == 5_000
 
 
-def test_a_reply_of_either_sdk_is_recorded_with_its_usage():
+def test_reply_of_either_sdk_is_recorded_with_its_usage():
     for provider, client in (("anthropic", StubAnthropic([say("hello")])), ("openai", StubOpenAI([say("hello")]))):
         one = opened(provider=provider)
         one.append({"role": "user", "content": "hi"})
@@ -154,7 +154,7 @@ def test_a_reply_of_either_sdk_is_recorded_with_its_usage():
         assert last.stamp.usage.output
 
 
-def test_explain_tells_the_story_of_an_entry():
+def test_explain_lists_the_edits_of_an_entry():
     one = opened(policy="keep-last-1")
     one.append(chat(user("go"), calls("a", "b"), answer("a", text_of(90)), answer("b"), call("x")))
     one.prepare()

@@ -59,7 +59,7 @@ def tasks(one) -> list[tuple[str, int, str]]:
     return [(task.state, task.attempt, task.reason) for task in made]
 
 
-def test_the_engine_asks_writes_the_attempt_down_first_and_commits_the_answer():
+def test_attempt_is_recorded_before_the_request():
     asked: list[SummaryRequest] = []
 
     def summarizer(request: SummaryRequest) -> str:
@@ -90,7 +90,7 @@ def test_the_engine_asks_writes_the_attempt_down_first_and_commits_the_answer():
         (NoSummary(("m: no \ud83d",)), "no summary was accepted: m: no \ufffd"),
     ],
 )
-def test_a_failure_leaves_the_view_as_it_was_and_is_written_down(answer: object, why: str):
+def test_failed_summary_leaves_the_view_and_is_recorded(answer: object, why: str):
     def summarizer(request: SummaryRequest) -> str:
         if isinstance(answer, Exception):
             raise answer
@@ -103,14 +103,14 @@ def test_a_failure_leaves_the_view_as_it_was_and_is_written_down(answer: object,
     assert one.receipts() == []
 
 
-def test_without_a_summarizer_the_policy_is_told_so():
+def test_policy_without_a_summarizer_gets_the_reason():
     one = opened(policy=(sums_up(),))
     one.append(SAID)
     one.prepare()
     assert tasks(one)[-1] == ("failed", 1, "there is no summarizer")
 
 
-def test_a_summarizer_that_must_be_awaited_is_for_async_conversations():
+def test_async_summarizer_needs_an_async_conversation():
     async def summarizer(request: SummaryRequest) -> str:
         await asyncio.sleep(0)
         return "In short."
@@ -130,7 +130,7 @@ def test_a_summarizer_that_must_be_awaited_is_for_async_conversations():
     assert asyncio.run(run()) == ["In short.", "Four.", "Five."]
 
 
-def test_an_attempt_counts_though_the_process_ended_in_it():
+def test_attempt_counts_although_the_process_ended():
     class Killed(BaseException):
         pass
 
@@ -147,7 +147,7 @@ def test_an_attempt_counts_though_the_process_ended_in_it():
     assert [task[:2] for task in tasks(again)] == [("pending", 1), ("pending", 2), ("done", 2)]
 
 
-def test_what_is_known_of_an_attempt_survives_a_snapshot(tmp_path):
+def test_attempts_survive_a_snapshot(tmp_path):
     def fails(request: SummaryRequest) -> str:
         raise OSError("down")
 
@@ -163,7 +163,7 @@ def test_what_is_known_of_an_attempt_survives_a_snapshot(tmp_path):
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_at_every_failing_operation_of_the_store_nothing_is_lost_and_the_next_call_gets_there(after: bool):
+def test_any_failing_store_operation_is_recovered_by_the_next_call(after: bool):
     """F04, F30: `after`: the store did it, and the process was not told."""
     for n in range(1, 40):
         countdown = Countdown(after=after)
@@ -183,7 +183,7 @@ def test_at_every_failing_operation_of_the_store_nothing_is_lost_and_the_next_ca
     raise AssertionError("it never got through")
 
 
-def test_what_another_process_says_while_a_model_writes_stays(tmp_path):
+def test_message_appended_during_a_summary_stays(tmp_path):
     """F31: a plan names what it covers; what arrived meanwhile is behind it."""
     store = SqliteStore(tmp_path / "c.db")
     other = opened(policy="none", store=SqliteStore(tmp_path / "c.db"))
@@ -199,7 +199,7 @@ def test_what_another_process_says_while_a_model_writes_stays(tmp_path):
     assert texts(one.view) == ["In short.", "Four.", "Five.", "Six."]
 
 
-def test_when_another_process_edits_while_a_model_writes_the_plan_is_made_anew_and_nothing_is_asked_twice(tmp_path):
+def test_edit_during_a_summary_replans_without_a_second_request(tmp_path):
     """F35: a stale plan is refused, not merged."""
     asked: list[SummaryRequest] = []
     other = opened(policy="none", store=SqliteStore(tmp_path / "c.db"))
@@ -217,7 +217,7 @@ def test_when_another_process_edits_while_a_model_writes_the_plan_is_made_anew_a
     assert len(asked) == 1
 
 
-def test_an_answer_may_lead_to_a_further_question_and_one_that_is_known_is_not_asked_again():
+def test_answer_may_cause_a_further_request_but_no_repeat():
     asked: list[str] = []
 
     def two_steps(view: View) -> Iterator[NeedsSummary]:
@@ -245,7 +245,7 @@ def test_an_answer_may_lead_to_a_further_question_and_one_that_is_known_is_not_a
     assert [edit.reason for receipt in one.receipts() for edit in receipt.edits] == ["en bref"]
 
 
-def test_questions_are_bounded():
+def test_summary_requests_are_bounded():
     """I13: a policy that always has another question is not asked for ever."""
     asked: list[SummaryRequest] = []
 
@@ -266,7 +266,7 @@ def test_questions_are_bounded():
 
 
 @pytest.mark.parametrize("returned", [None, "edit", [3], 7])
-def test_a_policy_that_returns_no_edits_is_named(returned: object):
+def test_policy_that_returns_something_else_is_named(returned: object):
     def broken(view: View) -> object:
         return returned
 
@@ -276,14 +276,14 @@ def test_a_policy_that_returns_no_edits_is_named(returned: object):
         one.prepare()
 
 
-def test_a_summarizer_that_cannot_be_called_and_one_of_an_unknown_name_are_refused():
+def test_uncallable_or_unknown_summarizer_is_refused():
     with pytest.raises(BadSetting, match="summarizer="):
         opened(summarizer=7)
     with pytest.raises(BadSetting, match=r"There is no summarizer 'gpt'\. Known: digest, first-characters"):
         opened(summarizer="gpt")
 
 
-def test_events_tell_how_a_compaction_stands():
+def test_events_report_the_state_of_a_compaction():
     heard = []
     one = opened(policy=(sums_up(),), summarizer=lambda request: "In short.", on_event=heard.append)
     one.append(SAID)
@@ -292,7 +292,7 @@ def test_events_tell_how_a_compaction_stands():
     assert [event.index for event in heard] == [0, 1, 2, 3, 4, 0, 0, 0]
 
 
-def test_a_summary_keeps_what_it_is_told_to_keep():
+def test_summary_keeps_the_required_texts():
     """F23: a call that still runs is not summarised away."""
     one = opened()
     ids = one.append([user("Go."), call("a", "agent"), user("And now?"), say("Wait."), user("Well?")])
@@ -324,11 +324,12 @@ def test_a_summary_keeps_what_it_is_told_to_keep():
         ("", ""),
     ],
 )
-def test_an_answer_is_plain_text_or_json(written: str, read: str):
+def test_answer_is_plain_text_or_json(written: str, read: str):
     assert read_answer(written) == read
 
 
-def test_f20_a_summarizer_is_told_what_no_user_typed():
+def test_summarizer_learns_which_texts_no_user_typed():
+    """F20."""
     asked = ScriptedSummarizer(["In short."])
     one = opened(policy="none", summarizer=asked)
     one.append("Look up the price of it. " * 40)
@@ -342,7 +343,7 @@ def test_f20_a_summarizer_is_told_what_no_user_typed():
     ]
 
 
-def test_an_attempt_that_others_made_needless_is_not_left_open():
+def test_needless_attempt_is_closed():
     """Or the next plan would find it pending, and count it."""
 
     def late(view: View) -> Iterator[NeedsSummary]:

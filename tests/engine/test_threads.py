@@ -25,7 +25,7 @@ class Waiting(MemoryStore):
         return super().extend(*given, **named)
 
 
-def test_who_looks_while_another_thread_appends_sees_all_or_nothing_of_it():
+def test_view_during_an_append_shows_all_or_nothing():
     store = Waiting()
     one = opened(store=store)
     seen: list[View] = []
@@ -42,7 +42,7 @@ def test_who_looks_while_another_thread_appends_sees_all_or_nothing_of_it():
     assert [texts(view) for view in seen] == [["a", "b"]]
 
 
-def test_threads_that_take_turns_in_one_conversation_lose_nothing():
+def test_alternating_threads_lose_nothing():
     one = opened(policy="keep-last-2")
     one.append(user("go"))
 
@@ -65,7 +65,7 @@ def test_threads_that_take_turns_in_one_conversation_lose_nothing():
     assert one.verify() == []
 
 
-def test_whoever_comes_with_a_list_after_another_departed_departs_too():
+def test_list_after_a_departure_of_another_departs_too():
     store = MemoryStore()
     one, other = opened(store=store), opened(store=store)
     mine = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}]
@@ -83,7 +83,7 @@ def test_whoever_comes_with_a_list_after_another_departed_departs_too():
     assert len(store.names("")) == 8  # Each of the seven departures kept what it left.
 
 
-def test_a_message_of_another_writer_is_not_taken_into_a_list():
+def test_message_of_another_writer_is_not_adopted_by_a_list():
     store = MemoryStore()
     one, other = opened(store=store), opened(store=store)
     mine = [{"role": "user", "content": "go"}]

@@ -22,7 +22,7 @@ from foveate.testing import answer, call, calls, say, thought, user
 LOG = "".join(f"line {n}\n" for n in range(1, 31))
 
 
-def test_lines_are_the_piece_of_the_text_between_two_line_feeds():
+def test_lines_are_the_text_between_line_feeds():
     assert lines("m1", LOG, Range(3, 4)) == Excerpt("m1", "lines", "line 3\nline 4\n", 3, 4, 30, "lines")
     assert str(lines("m1", LOG, Range(30, 99))) == "[m1: lines 30 of 30]\nline 30\n"
     assert lines("m1", "a\r\nb\rc\u2028d\n\ne", Range(1, 1)).text == "a\r\n"
@@ -30,7 +30,7 @@ def test_lines_are_the_piece_of_the_text_between_two_line_feeds():
 
 
 @given(text=st.text(alphabet="ab\n\r\u2028 ", max_size=40), data=st.data())
-def test_whatever_lines_are_asked_for_in_runs_their_pieces_make_up_the_text(text, data):
+def test_any_line_ranges_join_to_the_text(text, data):
     total = count_lines(text)
     runs, at = [], 1
     while at <= total:
@@ -41,7 +41,7 @@ def test_whatever_lines_are_asked_for_in_runs_their_pieces_make_up_the_text(text
     assert all(count_lines(run.text) == run.last - run.first + 1 for run in runs)
 
 
-def test_lines_and_items_that_are_not_there_are_refused_with_how_many_there_are():
+def test_missing_lines_and_items_are_refused_with_their_count():
     with pytest.raises(BadInput, match=r"m1 has 30 lines; 31-40 are not among them"):
         lines("m1", LOG, Range(31, 40))
     with pytest.raises(BadInput, match=r"m1 has 2 items \(elements\); 3- are not among them"):
@@ -50,7 +50,7 @@ def test_lines_and_items_that_are_not_there_are_refused_with_how_many_there_are(
         lines("m1", "", Range(1, 1))
 
 
-def test_items_come_with_what_stands_between_them():
+def test_items_include_the_text_between_them():
     text = '{"total": 3, "hits": [{"id": 1}, {"id": 2},\n {"id": 3}]}'
     assert items("m1", text, Range(2, 3)) == Excerpt(
         "m1", "items", '{"id": 2},\n {"id": 3}', 2, 3, 3, "elements of hits"
@@ -59,7 +59,7 @@ def test_items_come_with_what_stands_between_them():
     assert str(items("m1", table, Range(0, 1))) == "[m1: rows 9 of 9; columns: id,name,city]\n8,n8,c8"
 
 
-def test_matches_stand_behind_their_numbers_with_lines_around_them():
+def test_matches_have_numbers_and_surrounding_lines():
     assert str(matches("m1", LOG, r"line (7|9|20)$", find)) == (
         "[m1: matches 1-3 of 3]\n"
         "5-line 5\n6-line 6\n7:line 7\n8-line 8\n9:line 9\n10-line 10\n11-line 11\n"
@@ -68,21 +68,21 @@ def test_matches_stand_behind_their_numbers_with_lines_around_them():
     )
 
 
-def test_an_empty_line_can_be_a_match():
+def test_empty_line_can_match():
     assert matches("m1", "a\n\nb", "^$", find).text == "1-a\n2:\n3-b"
 
 
-def test_a_match_over_several_lines_marks_each():
+def test_match_over_several_lines_marks_each_line():
     assert matches("m1", LOG, r"29\nline 30", find).text == "27-line 27\n28-line 28\n29:line 29\n30:line 30"
 
 
-def test_of_a_very_long_line_only_what_is_around_the_match_is_shown():
+def test_very_long_line_shows_only_the_text_around_the_match():
     excerpt = matches("m1", "x" * 9_000 + "needle" + "y" * 9_000, "needle", find)
     assert re.fullmatch(r"1:…x{200}needley{194}…", excerpt.text)
     assert excerpt.note == "long lines and long matches are cut"
 
 
-def test_many_matches_are_counted_and_the_first_ones_shown():
+def test_many_matches_are_counted_and_the_first_shown():
     excerpt = matches("m1", "ab\n" * 5_000, "a", find)
     assert (excerpt.last, excerpt.total, excerpt.note) == (MOST_SHOWN, 1_000, "the first 1,000 were counted")
     assert len(matches("m1", ("a" * 390 + "\n") * 500, "^a", find).text) < MOST_CHARACTERS + 2_000
@@ -92,7 +92,7 @@ def test_many_matches_are_counted_and_the_first_ones_shown():
     text=st.text(alphabet="ab \n\r\u2028", max_size=80),
     pattern=st.sampled_from(["a", "b+", "a\nb", "^", "$", r"\Z", "x*", " $", r"(?s).*", "[ab]+"]),
 )
-def test_every_line_that_is_shown_is_the_line_of_that_number(text, pattern):
+def test_each_shown_line_has_its_number(text, pattern):
     try:
         excerpt = matches("m1", text, pattern, find)
     except BadInput:
@@ -108,17 +108,17 @@ def test_every_line_that_is_shown_is_the_line_of_that_number(text, pattern):
 
 
 @pytest.mark.parametrize("pattern", ["(", "[b-a]", "*", "(?P<a", "a{2,1}", r"\p{Nope}", "(" * 5_000])
-def test_a_pattern_that_is_none_is_refused_with_why(pattern):
+def test_invalid_pattern_is_refused_with_the_reason(pattern):
     with pytest.raises(BadInput, match="pattern"):
         list(find(pattern, "aaa"))
 
 
-def test_a_pattern_that_takes_too_long_is_stopped():
+def test_slow_pattern_is_stopped():
     with pytest.raises(BadInput, match=r"took longer than 0\.05 s\. Make it simpler"):
         list(find(r"(?:a|aa)+$", "a" * 100 + "b", 0.05))
 
 
-def test_a_pattern_that_would_take_long_to_compile_is_refused_by_its_looks():
+def test_pattern_that_compiles_slowly_is_refused():
     """`(a{10000}){1000}` takes thirteen seconds, and no time limit applies to that."""
     for pattern in ("(a{10000}){1000}", "a{1000000}", "((a{30}){30}){30}", "(a{,200}){200}"):
         with pytest.raises(BadInput, match="repeats too often"):
@@ -128,11 +128,11 @@ def test_a_pattern_that_would_take_long_to_compile_is_refused_by_its_looks():
         list(find("a" * 501, "a"))
 
 
-def test_carets_and_dollars_are_those_of_lines():
+def test_carets_and_dollars_match_at_lines():
     assert list(islice(find("^b$", "a\nb\nc"), 2)) == [(2, 3)]
 
 
-def test_without_its_package_a_pattern_names_the_extra(monkeypatch):
+def test_pattern_without_its_package_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "regex", None)
     with pytest.raises(MissingExtra, match=r"foveate\[expand\]"):
         next(find("a", "a"))
@@ -141,7 +141,7 @@ def test_without_its_package_a_pattern_names_the_extra(monkeypatch):
 # ----------------------------------------------------------------------------------------------------------- originals
 
 
-def test_the_text_of_a_result_and_of_a_calls_arguments_is_their_own_to_the_byte():
+def test_text_of_results_and_arguments_is_exact():
     assert text_of(answer("c", "a\r\nb")) == "a\r\nb"
     assert text_of(call("c", "f", x="y")) == '{"x":"y"}'
     assert text_of(calls("c", "d")) == "[calls tool]\n{}\n[calls tool]\n{}"
@@ -149,7 +149,7 @@ def test_the_text_of_a_result_and_of_a_calls_arguments_is_their_own_to_the_byte(
     assert content_of([("m1", "tool", answer("c", "a\r\nb"))]) == answer("c", "a\r\nb").result.content
 
 
-def test_several_messages_are_told_each_behind_its_name():
+def test_several_messages_are_shown_with_their_handles():
     assert text_of_all([("m1", "user", user("hi")), ("m2", "look", answer("c", "ok"))]) == (
         "[m1, user]\nhi\n[m2, look]\nok"
     )
@@ -159,7 +159,7 @@ def test_several_messages_are_told_each_behind_its_name():
 
 
 @pytest.mark.parametrize("source", ["SWE-agent", "kimi-cli", "tau-bench", "oh-my-posh", "pi-mono", "LiveMCPBench"])
-def test_parts_of_recorded_results_come_back_to_the_byte(transcripts, source):
+def test_parts_of_recorded_results_expand_to_exact_bytes(transcripts, source):
     path = sorted((transcripts / "neutral" / source).glob("*.jsonl"))[0]
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()][:160]
     chat = open_conversation("recorded", window=400_000, policy="none")

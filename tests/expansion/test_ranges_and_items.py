@@ -32,19 +32,19 @@ from foveate.expansion.ranges import Range, read_range
         ((3,), Range(3, 3)),
     ],
 )
-def test_a_range_is_read_in_the_forms_that_people_and_models_write(said, meant):
+def test_range_is_read_in_common_notations(said, meant):
     assert read_range(said, "Lines") == meant
 
 
 @pytest.mark.parametrize(
     "said", ["0-5", "5-3", "", "-", "a", "1,2,3", "40-80-90", True, 2.5, None, [1, 2, 3], [], {}, 0]
 )
-def test_what_is_no_range_is_refused_with_how_to_say_one(said):
+def test_invalid_range_is_refused_with_an_example(said):
     with pytest.raises(BadInput, match=r'Items are told as "40-80" \(from 1, both ends included\)'):
         read_range(said, "Items")
 
 
-def test_a_range_is_cut_to_what_there_is():
+def test_range_is_cut_to_the_text():
     assert [Range(2, 9).within(5), Range(4, 0).within(5), Range(0, 2).within(5), Range(0, 9).within(5)] == [
         (2, 5),
         (4, 5),
@@ -82,7 +82,7 @@ def test_a_range_is_cut_to_what_there_is():
         ("\n \n", "lines", []),
     ],
 )
-def test_the_items_of_a_text_are_what_it_consists_of(text, what, items):
+def test_items_of_a_text_make_up_the_text(text, what, items):
     found = items_of(text)
     pieces = [text[start:end] for start, end in found.spans()]
     assert found.what == what
@@ -91,7 +91,7 @@ def test_the_items_of_a_text_are_what_it_consists_of(text, what, items):
         assert pieces == items
 
 
-def test_the_rows_of_a_table_are_counted_without_its_header_which_is_told():
+def test_table_rows_are_counted_without_the_header():
     text = 'id,name,city\n1,"Ann\nLee",Rome\n2,Bo,Oslo\n3,Cy,Bonn\n4,Di,Ulm\n5,Ed,Ulm\n6,Fa,Ulm\n7,Gi,Ulm\n8,Ha,Ulm\n'
     text += "9,Io,Ulm\n" * 20
     found = items_of(text)
@@ -108,7 +108,7 @@ JSON = st.recursive(
 
 
 @given(value=st.lists(JSON, max_size=6), indent=st.sampled_from([None, 0, 2]))
-def test_the_elements_of_any_json_list_are_cut_out_whole(value, indent):
+def test_elements_of_a_json_list_are_cut_whole(value, indent):
     text = json.dumps(value, indent=indent)
     assert [json.loads(text[start:end]) for start, end in items_of(text).spans()] == value
 
@@ -116,7 +116,7 @@ def test_the_elements_of_any_json_list_are_cut_out_whole(value, indent):
 @given(text=st.text(alphabet='ab1 \n\t\r,;|"[]{}:\u2028-', max_size=60))
 @example('{"a":[1,2]')
 @example("[" * 50)
-def test_whatever_a_text_is_its_items_stand_in_order_and_are_not_blank(text):
+def test_items_of_any_text_are_ordered_and_not_blank(text):
     found = items_of(text)
     spans = list(found.spans())
     assert found.count() == len(spans)
@@ -129,14 +129,14 @@ def test_whatever_a_text_is_its_items_stand_in_order_and_are_not_blank(text):
     ["a" * 10**7, "\n" * 10**7, "[" * 10**7, '"' * 10**7, " " * 10**7, "[]" * (5 * 10**6), "שלום " * 2_000_000],
     ids=["one-character", "line-feeds", "brackets", "quotation-marks", "spaces", "pairs", "right-to-left"],
 )
-def test_ten_megabytes_of_anything_are_looked_at_in_bounded_time(text):
+def test_ten_megabytes_are_searched_in_bounded_time(text):
     """No figure is checked: what took time that grows with the square would not come to an end here."""
     found = items_of(text)
     assert found.what == ("lines" if text[0] == "\n" else "pieces of 1,000 characters")
     assert found.count() == (0 if text[0] == "\n" else len(text) // 1_000)
 
 
-def test_what_has_no_lines_to_ask_for_has_pieces():
+def test_text_without_lines_is_offered_in_pieces():
     escaped = "meta=None content=[Text(text='" + "a line\\nand \\\\nothing\\n\\n" * 300 + "')]"
     found = items_of(escaped)
     pieces = [escaped[start:end] for start, end in found.spans()]
