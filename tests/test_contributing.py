@@ -12,7 +12,7 @@ import foveate
 from foveate.core.messages import assistant, user
 from foveate.core.profiles import profile_for
 from foveate.errors import BadTranscript
-from foveate.replay.recordings.recording import Recorded
+from foveate.replay.recordings.recording import RecordedMessage
 from foveate.replay.recordings.source import Source
 from foveate.testing.builders import answer, call, calls, say
 
@@ -43,8 +43,8 @@ def test_the_example_of_a_reader_reads_and_names_damage(tmp_path):
     path.write_text('{"who": "user", "said": "hi", "at": 1700000000}\n{"who": "agent", "said": "hello"}\n')
     assert reader.recognises(Source(path).sample())
     assert reader.read(Source(path)).messages == (
-        Recorded(user("hi"), 1, 1_700_000_000_000),
-        Recorded(assistant("hello"), 2),
+        RecordedMessage(user("hi"), 1, 1_700_000_000_000),
+        RecordedMessage(assistant("hello"), 2),
     )
     path.write_text('{"who": "user", "said": "hi"}\n{"who": "dog", "said": "woof"}\n')
     with pytest.raises(BadTranscript, match=r"log\.jsonl, line 2: neither a user nor an agent says anything here\."):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 
-from foveate.replay.result import CallFigures, EditFigures, Replayed, Row
+from foveate.replay.result import CallFigures, EditFigures, ReplayResult, Row
 
 READ, WRITE, STUB = 0.1, 1.25, 24
 
@@ -17,7 +17,7 @@ def sample(name: str = "fix-login", *, policies=("none", "keep-last-5", "prune")
     return [_replay(name, policy, calls, seed) for policy in policies]
 
 
-def _replay(name: str, policy: str, calls: int, seed: int) -> Replayed:
+def _replay(name: str, policy: str, calls: int, seed: int) -> ReplayResult:
     dice = random.Random(seed)
     messages: list[list] = [["system", 2_400], ["user", 300]]
     course: list[CallFigures] = []
@@ -98,7 +98,7 @@ def _replay(name: str, policy: str, calls: int, seed: int) -> Replayed:
         provider="anthropic",
         kept_apart={"side-chain lines": 12, "native compactions": 1},
     )
-    return Replayed(row, tuple(course), tuple(edits))
+    return ReplayResult(row, tuple(course), tuple(edits))
 
 
 def _turn(seed: int, turn: int) -> tuple[int, int]:

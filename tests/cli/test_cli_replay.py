@@ -206,7 +206,7 @@ def test_damaged_lines_are_skipped_and_counted_where_asked(run, recording):
     assert run("replay", recording)[0] == 2
     code, out, _ = run("replay", recording, "--lenient")
     assert code == 0
-    assert "Beside plain messages the recording holds 1 damaged line." in out
+    assert "The recording also holds 1 damaged line." in out
 
 
 def test_a_folder_that_takes_no_file_is_named_before_anything_is_replayed(run, recording, tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from replay_samples import sample
 
-from foveate.replay.charts import Label, columns, layers, marks, rising, spread, x_labels, y_labels
+from foveate.replay.charts import Label, columns, layers, marks, rising_line, spread, x_labels, y_labels
 from foveate.replay.result import CallFigures, EditFigures
 
 
@@ -37,7 +37,7 @@ def test_many_calls_are_drawn_as_few_steps_that_show_the_largest():
 
 def test_sums_rise_from_the_origin():
     steps = columns([call(1, user=10), call(2, user=30)])
-    assert rising(steps, [step.spent for step in steps], 80) == "M0 1000L1 875L2 500"
+    assert rising_line(steps, [step.spent for step in steps], 80) == "M0 1000L1 875L2 500"
 
 
 def test_a_mark_is_as_high_as_the_root_of_what_its_plan_freed():

@@ -60,7 +60,7 @@ def corpus(count: int, **options):
 
 @pytest.fixture(scope="module")
 def one():
-    return page(sample(calls=60), made="1 May 2026")
+    return page(sample(calls=60), created="1 May 2026")
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +84,10 @@ def test_the_page_is_well_formed_and_needs_nothing_else(one, many):
 def test_a_name_from_a_recording_cannot_become_markup():
     replays = [replace(each, row=replace(each.row, transcript=HOSTILE, model=HOSTILE)) for each in sample(calls=8)]
     refused = replace(replays[0], refusals=(HOSTILE,), row=replace(replays[0].row, policy=HOSTILE))
-    text = page([refused, *replays[1:]], failures=[HOSTILE], made=HOSTILE)
+    text = page([refused, *replays[1:]], failures=[HOSTILE], created=HOSTILE)
     reader = read(text)
     calm = sample(calls=8)
-    harmless = read(page([replace(calm[0], refusals=("x",)), *calm[1:]], failures=["x"], made="x"))
+    harmless = read(page([replace(calm[0], refusals=("x",)), *calm[1:]], failures=["x"], created="x"))
     assert {tag for tag, _ in reader.tags} == {tag for tag, _ in harmless.tags}
     assert sum(tag == "script" for tag, _ in reader.tags) == sum(tag == "script" for tag, _ in harmless.tags)
     assert not [name for _, attrs in reader.tags for name in attrs if name.startswith("on")]
@@ -96,10 +96,10 @@ def test_a_name_from_a_recording_cannot_become_markup():
 
 def test_the_page_says_what_the_terminal_says(one):
     said = read(one).text
-    for word in ("fix-login", "none", "keep-last-5", "prune", "1 May 2026", "0 illegal views", "What the words mean"):
+    for word in ("fix-login", "none", "keep-last-5", "prune", "1 May 2026", "0 illegal views", "Terms"):
         assert word in said
     assert "of the cost of sending everything" in said
-    assert "Beside plain messages the recording holds 12 side-chain lines and 1 native compaction." in said
+    assert "The recording also holds 12 side-chain lines and 1 native compaction." in said
 
 
 def test_every_policy_has_its_chart_with_the_figures_behind_it(one):
@@ -131,7 +131,7 @@ def test_cost_is_drawn_against_sending_everything():
 
 def test_the_window_is_drawn_where_it_is_near(one):
     assert "window 200\u202f000" not in one
-    assert "lies far above" in one
+    assert "is far above all calls" in one
     assert "window 200\u202f000" in page(sample(calls=160))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 from replay_samples import sample
 
-from foveate.replay.report import closing, groups, kept_apart, sound, table
+from foveate.replay.report import by_transcript, closing_sentence, is_sound, notes_of_rows, table
 
 
 def row(**changes):
@@ -14,19 +14,19 @@ def row(**changes):
 
 
 def test_the_closing_sentence_can_be_repeated():
-    assert closing(row(cost_ratio=0.768, cost_all_in=0.88)) == (
+    assert closing_sentence(row(cost_ratio=0.768, cost_all_in=0.88)) == (
         "`prune`: 77 % of the cost of sending everything, 88 % counting what must be fetched back; 0 illegal views."
     )
 
 
 def test_the_closing_sentence_does_not_hide_what_went_wrong():
-    said = closing(row(cost_ratio=0.5, cost_all_in=0.6, illegal_views=1, lost_messages=2, over_budget=3))
+    said = closing_sentence(row(cost_ratio=0.5, cost_all_in=0.6, illegal_views=1, lost_messages=2, over_budget=3))
     assert said.endswith("; 1 illegal view, 2 lost messages, 3 calls over the budget.")
 
 
 def test_a_recording_without_a_call_is_compared_with_nothing():
     bare = row(calls=0, cost=0, cost_unmanaged=0, cost_ratio=1.0, cost_all_in=1.0, recall_visible=None)
-    assert closing(bare) == "`prune`: no model call to compare; 0 illegal views."
+    assert closing_sentence(bare) == "`prune`: no model call to compare; 0 illegal views."
     assert table([bare])[1][0][1:3] == ("–", "–")
 
 
@@ -61,15 +61,15 @@ def test_the_wide_table_names_every_figure():
 def test_what_recordings_hold_beside_messages_is_summed_in_one_sentence():
     one = row(kept_apart={"other lines": 3, "side-chain lines": 1})
     two = row(kept_apart={"side-chain lines": 1, "images": 1, "surprises": 2})
-    assert kept_apart([one, two]) == (
-        "Beside plain messages the recordings hold 2 side-chain lines, 1 image, 3 other lines and 2 surprises."
+    assert notes_of_rows([one, two]) == (
+        "The recordings also hold 2 side-chain lines, 1 image, 3 other lines and 2 surprises."
     )
-    assert kept_apart([row(kept_apart={"images": 0})]) == ""
+    assert notes_of_rows([row(kept_apart={"images": 0})]) == ""
 
 
 def test_two_files_of_one_name_are_two_transcripts():
     replays = [*sample("a", calls=3), *sample("a", calls=3), *sample("b", calls=3, policies=("prune",))]
-    assert [[one.row.policy for one in group] for group in groups(replays)] == [
+    assert [[one.row.policy for one in group] for group in by_transcript(replays)] == [
         ["none", "keep-last-5", "prune"],
         ["none", "keep-last-5", "prune"],
         ["prune"],
@@ -77,6 +77,6 @@ def test_two_files_of_one_name_are_two_transcripts():
 
 
 def test_a_replay_is_sound_if_all_is_legal_and_kept():
-    assert sound([row(), row()])
-    assert not sound([row(), row(illegal_views=1)])
-    assert not sound([row(lost_messages=1), row()])
+    assert is_sound([row(), row()])
+    assert not is_sound([row(), row(illegal_views=1)])
+    assert not is_sound([row(lost_messages=1), row()])

@@ -264,5 +264,5 @@ def test_the_agents_own_variables_say_where_they_record(home, tmp_path):
 
 
 def test_without_any_recording_it_says_where_it_looked(tmp_path):
-    with pytest.raises(BadSetting, match=r"\.claude.*\.codex.*Name a file instead"):
+    with pytest.raises(BadSetting, match=r"\.claude.*\.codex.*Name a file"):
         newest_recording(tmp_path)

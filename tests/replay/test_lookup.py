@@ -43,21 +43,21 @@ def looked_up(history: list[Message], answers: list[Message], shown: View, **ori
 def test_what_the_view_shows_is_visible():
     shown = view(entry(1, user("go")), entry(2, FOUND))
     lookup = looked_up([user("go"), FOUND], [opening("src/app.py")], shown)
-    assert (lookup.recall, lookup.mending.expansions) == (Counts(used=1, visible=1), 0)
+    assert (lookup.recall, lookup.fetches.expansions) == (Counts(used=1, visible=1), 0)
 
 
 def test_what_a_handle_brings_back_is_reached():
     shown = view(entry(1, user("go")), cleared(2))
     lookup = looked_up([user("go"), FOUND], [opening("src/app.py")], shown, m2=(FOUND,))
     assert lookup.recall == Counts(used=1, visible=0, reached=1)
-    assert lookup.mending.cost == pytest.approx(0.5 * 100 + 2 * 15)
+    assert lookup.fetches.cost == pytest.approx(0.5 * 100 + 2 * 15)
 
 
 def test_what_a_handle_brings_back_is_looked_at():
     shown = view(entry(1, user("go")), cleared(2))
     lookup = looked_up([user("go"), FOUND], [opening("src/app.py")], shown, m2=(user("something else"),))
     assert lookup.recall == Counts(used=1, visible=0, reached=0)
-    assert lookup.mending.cost == pytest.approx(2 * 0.5 * 100 + 2 * 15)
+    assert lookup.fetches.cost == pytest.approx(2 * 0.5 * 100 + 2 * 15)
 
 
 def test_a_summary_s_handle_brings_back_what_it_stands_for():
@@ -71,31 +71,31 @@ def test_one_expansion_brings_back_everything_a_call_lacks():
     shown = view(cleared(1, '[expand("m1")]'), cleared(2, '[expand("m2")]', other))
     both = assistant("", *opening("src/app.py").calls, *opening("src/util.py").calls)
     lookup = looked_up([FOUND, other], [both], shown, m1=(FOUND,), m2=(other,))
-    assert (lookup.recall.reached, lookup.mending.expansions) == (2, 1)
-    assert lookup.mending.cost == pytest.approx(0.5 * 100 + 2 * (15 + 8))
+    assert (lookup.recall.reached, lookup.fetches.expansions) == (2, 1)
+    assert lookup.fetches.cost == pytest.approx(0.5 * 100 + 2 * (15 + 8))
 
 
 def test_what_was_fetched_once_is_not_fetched_again():
     other = tool_result("b", "the first one.txt and the second_one.txt")
     shown = view(cleared(1, '[expand("m1")]', other))
     lookup = looked_up([other], [opening("one.txt"), opening("second_one.txt")], shown, m1=(other,))
-    assert (lookup.recall.reached, lookup.mending.expansions) == (2, 1)
+    assert (lookup.recall.reached, lookup.fetches.expansions) == (2, 1)
 
 
 def test_an_expansion_stands_behind_the_history_it_was_made_at():
     lookup = looked_up([user("go"), FOUND], [opening("src/app.py")], view(cleared(2)), m2=(FOUND,))
-    before = lookup.mending.cost
-    lookup.mending.carry(bill(unchanged=3))
-    assert lookup.mending.cost - before == pytest.approx(0.5 * 15)
-    lookup.mending.carry(bill(unchanged=2))
-    assert lookup.mending.cost - before == pytest.approx(0.5 * 15 + 2 * 15)
+    before = lookup.fetches.cost
+    lookup.fetches.carry(bill(unchanged=3))
+    assert lookup.fetches.cost - before == pytest.approx(0.5 * 15)
+    lookup.fetches.carry(bill(unchanged=2))
+    assert lookup.fetches.cost - before == pytest.approx(0.5 * 15 + 2 * 15)
 
 
 def test_what_a_person_said_is_missed_and_fetched_too():
     said = user("Look at src/app.py!")
     shown = view(entry(1, user('[cut; expand("m1")]'), source=said, shrunk=((0,),)))
     lookup = looked_up([said], [opening("src/app.py")], shown, m1=(said,))
-    assert (lookup.said, lookup.mending.expansions) == (Counts(used=1, visible=0, reached=1), 1)
+    assert (lookup.said, lookup.fetches.expansions) == (Counts(used=1, visible=0, reached=1), 1)
 
 
 def test_a_quoted_line_is_looked_for_as_a_line():

@@ -7,7 +7,7 @@ from replay_values import entry, rendered
 
 from foveate.core.messages import ToolCall, assistant, system, tool_result, user
 from foveate.core.view import Prices
-from foveate.replay.measure import Bill, Everything, Mending, Meter, percentile, share
+from foveate.replay.measure import Bill, FetchCosts, Meter, UnmanagedRequests, percentile, share
 
 
 def said(position: int, text: str, tokens: int = 100):
@@ -57,7 +57,7 @@ def test_a_change_is_placed_by_the_first_message_of_the_history_it_shows():
 
 
 def test_sending_everything_writes_each_message_once_and_reads_it_ever_after():
-    everything = Everything()
+    everything = UnmanagedRequests()
     call = assistant("", ToolCall("c", "f", "{}"))
     for message in [system("1234"), user("12345678"), None, call, tool_result("c", "1"), None]:
         everything.add(message) if message else everything.request()
@@ -82,19 +82,19 @@ def bill(*, unchanged: int, tokens: int = 1000) -> Bill:
 
 
 def test_an_expansion_costs_a_request_more_and_its_originals_at_the_tail():
-    mending = Mending(Prices())
+    mending = FetchCosts(Prices())
     mending.fetch({2: 40, 3: 60}, view_tokens=1000, length=5, requests=1)
     assert (mending.cost, mending.expansions) == (pytest.approx(100 + 125), 1)
 
 
 def test_without_a_handle_it_costs_two_requests():
-    mending = Mending(Prices())
+    mending = FetchCosts(Prices())
     mending.fetch({2: 100}, view_tokens=1000, length=5, requests=2)
     assert mending.cost == pytest.approx(200 + 125)
 
 
 def test_what_was_fetched_is_written_with_the_next_request_then_read_until_the_prefix_is_rewritten_before_it():
-    mending = Mending(Prices())
+    mending = FetchCosts(Prices())
     mending.fetch({2: 100}, view_tokens=0, length=5, requests=1)
     costs = []
     for unchanged in (5, 9, 11, 4, 6):
@@ -105,7 +105,7 @@ def test_what_was_fetched_is_written_with_the_next_request_then_read_until_the_p
 
 
 def test_the_next_expansion_reads_the_earlier_ones_too():
-    mending = Mending(Prices())
+    mending = FetchCosts(Prices())
     mending.fetch({2: 100}, view_tokens=1000, length=5, requests=1)
     before = mending.cost
     mending.fetch({3: 10}, view_tokens=1000, length=7, requests=1)
@@ -113,6 +113,6 @@ def test_the_next_expansion_reads_the_earlier_ones_too():
 
 
 def test_what_was_fetched_once_is_not_lacking_again():
-    mending = Mending(Prices())
+    mending = FetchCosts(Prices())
     mending.fetch({2: 100}, view_tokens=1000, length=5, requests=1)
     assert [mending.lacks((1, 3)), mending.lacks((1, 2))] == [True, False]

@@ -25,7 +25,7 @@ from foveate.core.messages import (
 from foveate.core.stamps import Usage
 from foveate.errors import BadTranscript
 from foveate.replay.recordings import read_recording, sniff
-from foveate.replay.recordings.recording import Recorded, Recording, milliseconds
+from foveate.replay.recordings.recording import RecordedMessage, Recording, milliseconds
 
 BROKEN = "this does not follow the format: "
 
@@ -84,12 +84,14 @@ def test_an_opencode_export_is_read_a_model_call_a_message(tmp_path: Path) -> No
         str(path),
         "opencode",
         (
-            Recorded(user("Go.", Media("image/png", "base64", "iV", "a.png")), 0, 1001000, None, "m1"),
-            Recorded(Message("assistant", (thought, *calls[:2])), 0, 1002000, Usage(10, 100, 0, 5, 2), "m2"),
-            Recorded(tool_result("c1", "one", Media("image/png", "base64", "iV"), name="bash"), 0, 2100000, None, "m2"),
-            Recorded(tool_result("c2", "no such file", state="error", name="bash"), 0, None, None, "m2"),
-            Recorded(assistant("And now.", *calls[2:]), 0, 1002000, None, "m2"),
-            Recorded(
+            RecordedMessage(user("Go.", Media("image/png", "base64", "iV", "a.png")), 0, 1001000, None, "m1"),
+            RecordedMessage(Message("assistant", (thought, *calls[:2])), 0, 1002000, Usage(10, 100, 0, 5, 2), "m2"),
+            RecordedMessage(
+                tool_result("c1", "one", Media("image/png", "base64", "iV"), name="bash"), 0, 2100000, None, "m2"
+            ),
+            RecordedMessage(tool_result("c2", "no such file", state="error", name="bash"), 0, None, None, "m2"),
+            RecordedMessage(assistant("And now.", *calls[2:]), 0, 1002000, None, "m2"),
+            RecordedMessage(
                 tool_result("c3", "Tool execution aborted", state="interrupted", name="bash"), 0, None, None, "m2"
             ),
         ),
@@ -172,13 +174,13 @@ def test_an_atif_trajectory_is_read_with_its_results_and_sub_agents(tmp_path: Pa
     calls = [ToolCall(f"c{number}", "f", '{"a":1}') for number in (1, 2, 3)]
     thought = Reasoning("Hm.", format="atif")
     assert recording.messages == (
-        Recorded(system("Be brief."), 0, id="1"),
-        Recorded(user("Why?", Media("image/png", "url", "a.png")), 0, 1000, id="2"),
-        Recorded(Message("assistant", (thought, *calls[:2])), 0, None, Usage(10, 100, None, 5), "3"),
-        Recorded(tool_result("c2", "two"), 0, id="3"),
-        Recorded(user("Both ran."), 0, id="3", origin="plugin"),
-        Recorded(assistant("Once more.", calls[2]), 0, id="4"),
-        Recorded(
+        RecordedMessage(system("Be brief."), 0, id="1"),
+        RecordedMessage(user("Why?", Media("image/png", "url", "a.png")), 0, 1000, id="2"),
+        RecordedMessage(Message("assistant", (thought, *calls[:2])), 0, None, Usage(10, 100, None, 5), "3"),
+        RecordedMessage(tool_result("c2", "two"), 0, id="3"),
+        RecordedMessage(user("Both ran."), 0, id="3", origin="plugin"),
+        RecordedMessage(assistant("Once more.", calls[2]), 0, id="4"),
+        RecordedMessage(
             Message("tool", (ToolResult("c3", (Text("three"), Opaque("atif", "audio", '{"type":"audio","x":1}'))),)),
             0,
             id="4",
@@ -256,15 +258,15 @@ def test_a_pi_session_is_read_as_a_list(tmp_path: Path) -> None:
         str(path),
         "pi",
         (
-            Recorded(user("Go."), 2, 2000),
-            Recorded(
+            RecordedMessage(user("Go."), 2, 2000),
+            RecordedMessage(
                 assistant("", calls[0], reasoning=Reasoning("Hm.", "sig", format="pi")), 3, 2000, Usage(3, 100, 0, 5)
             ),
-            Recorded(tool_result("c1", "x", Media("image/png", "base64", "iV")), 4, 2000),
-            Recorded(user("Ran `ls`\n```\na.py\n```"), 7, 2000),
-            Recorded(user("What was done."), 8, 2000, origin="summary"),
-            Recorded(assistant("", calls[1]), 9, 2000),
-            Recorded(tool_result("c2", "Operation aborted", state="interrupted"), 10, 2000),
+            RecordedMessage(tool_result("c1", "x", Media("image/png", "base64", "iV")), 4, 2000),
+            RecordedMessage(user("Ran `ls`\n```\na.py\n```"), 7, 2000),
+            RecordedMessage(user("What was done."), 8, 2000, origin="summary"),
+            RecordedMessage(assistant("", calls[1]), 9, 2000),
+            RecordedMessage(tool_result("c2", "Operation aborted", state="interrupted"), 10, 2000),
         ),
         "opus",
         name="s1",
@@ -402,21 +404,21 @@ def test_openhands_events_are_read_a_response_a_message(tmp_path: Path, shape: s
         str(path),
         "openhands",
         (
-            Recorded(system("Be brief."), line(0), id="0"),
-            Recorded(user("Go.", Media("image/png", "base64", "iV")), line(1), id="1"),
-            Recorded(
+            RecordedMessage(system("Be brief."), line(0), id="0"),
+            RecordedMessage(user("Go.", Media("image/png", "base64", "iV")), line(1), id="1"),
+            RecordedMessage(
                 assistant("Now.", ToolCall("c1", "run"), ToolCall("c2", "run")),
                 line(4),
                 None,
                 Usage(10, 100, None, 5),
                 "4",
             ),
-            Recorded(tool_result("c1", "one", name="run"), line(5), id="5"),
-            Recorded(tool_result("c2", "ran", name="run"), line(7), id="7"),
-            Recorded(user("No such tool."), line(8), id="8", origin="plugin"),
-            Recorded(assistant("Look.", ToolCall("event-10", "read", '{"path":"a"}')), line(10), id="10"),
-            Recorded(tool_result("event-10", "text of a"), line(11), id="11"),
-            Recorded(assistant("Done."), line(12), 3000, id="12"),
+            RecordedMessage(tool_result("c1", "one", name="run"), line(5), id="5"),
+            RecordedMessage(tool_result("c2", "ran", name="run"), line(7), id="7"),
+            RecordedMessage(user("No such tool."), line(8), id="8", origin="plugin"),
+            RecordedMessage(assistant("Look.", ToolCall("event-10", "read", '{"path":"a"}')), line(10), id="10"),
+            RecordedMessage(tool_result("event-10", "text of a"), line(11), id="11"),
+            RecordedMessage(assistant("Done."), line(12), 3000, id="12"),
         ),
         "gpt-x",
         ({"name": "run"},),

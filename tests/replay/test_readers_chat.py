@@ -11,7 +11,7 @@ from recorded_samples import PIXEL, write_document, write_lines
 from foveate.core.messages import Media, ToolCall, assistant, system, tool_result, user
 from foveate.errors import BadTranscript, UnknownFormat
 from foveate.replay.recordings import read_recording, sniff
-from foveate.replay.recordings.recording import Recorded, Recording
+from foveate.replay.recordings.recording import RecordedMessage, Recording
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
 CHAT: list[dict[str, Any]] = [
@@ -37,7 +37,7 @@ def test_json_lines_are_read_a_message_a_line(tmp_path: Path) -> None:
         str(path),
         "chat",
         tuple(
-            Recorded(message, place + 1, (1767323040 + place) * 1000, None, f"m{place}")
+            RecordedMessage(message, place + 1, (1767323040 + place) * 1000, None, f"m{place}")
             for place, message in enumerate(SAID)
         ),
     )

@@ -15,7 +15,7 @@ from foveate.core.messages import tool_result as answer
 from foveate.core.stamps import Usage
 from foveate.errors import BadTranscript
 from foveate.replay.recordings import read_recording, sniff
-from foveate.replay.recordings.recording import Recorded, Recording
+from foveate.replay.recordings.recording import RecordedMessage, Recording
 from foveate.replay.recordings.tree import Node, unravel
 
 BILLED = Usage(input=3, cache_read=100, cache_write=20, output=7)
@@ -56,16 +56,16 @@ def test_a_session_is_read_with_its_times_usage_and_ids(tmp_path: Path) -> None:
         path=str(tmp_path / "s1.jsonl"),
         format="claude_code",
         messages=(
-            Recorded(user("Why?"), 1, start + 1000, None, "u1"),
-            Recorded(
+            RecordedMessage(user("Why?"), 1, start + 1000, None, "u1"),
+            RecordedMessage(
                 assistant("Let me look.", ToolCall("c1", "Bash", '{"command":"ls"}'), reasoning=thought),
                 2,
                 start + 2000,
                 BILLED,
                 "m1",
             ),
-            Recorded(answer("c1", "a.py"), 5, start + 5000, None, "u5"),
-            Recorded(assistant("Because."), 6, start + 6000, BILLED, "m2"),
+            RecordedMessage(answer("c1", "a.py"), 5, start + 5000, None, "u5"),
+            RecordedMessage(assistant("Because."), 6, start + 6000, BILLED, "m2"),
         ),
         model="claude-x",
         name="s1",

@@ -13,7 +13,7 @@ from foveate.core.messages import tool_result as answer
 from foveate.core.stamps import Usage
 from foveate.errors import BadTranscript
 from foveate.replay.recordings import read_recording, sniff
-from foveate.replay.recordings.recording import Recorded, Recording
+from foveate.replay.recordings.recording import RecordedMessage, Recording
 
 FORMAT = "openai_responses"
 META = ("session_meta", {"id": "s1", "base_instructions": {"text": "Be brief."}, "dynamic_tools": [{"name": "t"}]})
@@ -72,15 +72,15 @@ def test_a_rollout_is_read_with_its_prompt_usage_and_tools(tmp_path: Path) -> No
         path=str(tmp_path / "rollout.jsonl"),
         format="codex",
         messages=(
-            Recorded(system("Be brief."), 1, at),
-            Recorded(
+            RecordedMessage(system("Be brief."), 1, at),
+            RecordedMessage(
                 Message("system", (Text("No secrets."),), extra=Extra(FORMAT, '{"role":"developer"}')), 2, at + 1000
             ),
-            Recorded(user("Why?"), 3, at + 2000),
-            Recorded(Message("assistant", (thought, words, *calls)), 5, at + 4000, Usage(10, 30, None, 10, 4)),
-            Recorded(answer("c1", "a.py"), 9, at + 8000),
-            Recorded(answer("c2", "see", Media("image/png", "base64", "iV")), 10, at + 9000),
-            Recorded(Message("assistant", (Text("Because."),)), 12, at + 11000),
+            RecordedMessage(user("Why?"), 3, at + 2000),
+            RecordedMessage(Message("assistant", (thought, words, *calls)), 5, at + 4000, Usage(10, 30, None, 10, 4)),
+            RecordedMessage(answer("c1", "a.py"), 9, at + 8000),
+            RecordedMessage(answer("c2", "see", Media("image/png", "base64", "iV")), 10, at + 9000),
+            RecordedMessage(Message("assistant", (Text("Because."),)), 12, at + 11000),
         ),
         model="gpt-x",
         tools=({"name": "t"},),

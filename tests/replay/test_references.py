@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from foveate.core.messages import Message, ToolCall, assistant, system, tool_result, user
-from foveate.replay.references import References, Used, call_lines, identifiers, whole_lines
+from foveate.replay.references import References, UsedReferences, call_lines, identifiers, whole_lines
 
-NOTHING = Used({}, {}, {})
+NOTHING = UsedReferences({}, {}, {})
 
 
-def read(*messages: Message) -> list[Used]:
+def read(*messages: Message) -> list[UsedReferences]:
     references = References()
     return [references.read(message) for message in messages]
 
@@ -84,7 +84,7 @@ def test_what_a_call_uses_is_told_by_where_it_came_from():
         call('{"path": "src/util.py", "old": "def compute_the_answer(question):", "ticket": "ABC-1234"}', "read_file"),
     )
     assert used == [NOTHING, NOTHING, NOTHING, NOTHING, used[4]]
-    assert used[4] == Used(
+    assert used[4] == UsedReferences(
         recall={"compute_the_answer": (4,), "src/util.py": (4,)},
         said={"ABC-1234": (2,), "read_file": (3,)},
         quoted={line: (4,)},
@@ -93,7 +93,7 @@ def test_what_a_call_uses_is_told_by_where_it_came_from():
 
 def test_every_message_that_held_it_is_named():
     used = read(tool_result("a", "the id is x-17-b"), tool_result("b", "again x-17-b"), call('{"id": "x-17-b"}'))
-    assert used[2] == Used({"x-17-b": (1, 2)}, {}, {})
+    assert used[2] == UsedReferences({"x-17-b": (1, 2)}, {}, {})
 
 
 def test_what_came_from_both_a_result_and_a_person_counts_for_neither():
@@ -103,13 +103,13 @@ def test_what_came_from_both_a_result_and_a_person_counts_for_neither():
 
 def test_what_a_call_used_once_counts_as_said_from_then_on():
     used = read(tool_result("a", "the id is x-17-b"), call('{"id": "x-17-b"}'), call('{"id": "x-17-b"}'))
-    assert used[1:] == [Used({"x-17-b": (1,)}, {}, {}), NOTHING]
+    assert used[1:] == [UsedReferences({"x-17-b": (1,)}, {}, {}), NOTHING]
 
 
 def test_a_line_in_the_assistants_prose_still_has_to_come_from_its_source():
     line = "a whole line of some file, verbatim"
     used = read(tool_result("a", line), assistant(line), call(f'{{"old": "{line}"}}'), call(f'{{"old": "{line}"}}'))
-    assert used[2:] == [Used({}, {}, {line: (1,)}), NOTHING]
+    assert used[2:] == [UsedReferences({}, {}, {line: (1,)}), NOTHING]
 
 
 def test_words_of_the_same_message_do_not_count_as_its_source():

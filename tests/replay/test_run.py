@@ -13,7 +13,7 @@ from foveate.core.view import Prices
 from foveate.edits import Span, Summarize
 from foveate.errors import DoesNotFit
 from foveate.policies import compact_on_overflow, filter_tool_results, prune_tool_outputs
-from foveate.replay.recordings.recording import Recorded, Recording
+from foveate.replay.recordings.recording import RecordedMessage, Recording
 from foveate.replay.result import CallFigures, EditFigures
 from foveate.replay.run import policy_name, replay
 from foveate.stores.memory import MemoryStore
@@ -225,7 +225,7 @@ def test_the_clock_is_that_of_the_recording():
 
     times = [1_000, 5_000, 65_000, 66_000, None]
     messages = [user("a"), say("b"), user("c"), say("d"), user("e")]
-    recorded = tuple(Recorded(message, 1, time) for message, time in zip(messages, times, strict=True))
+    recorded = tuple(RecordedMessage(message, 1, time) for message, time in zip(messages, times, strict=True))
     replay(Recording("talk.jsonl", "chat-completions", recorded), policy=watch)
     # Looked at before each call and after each answer; a call is made when the last message had come.
     assert idle[0] == (1_000, None)
@@ -234,7 +234,7 @@ def test_the_clock_is_that_of_the_recording():
 
 def test_what_the_recording_tells_of_itself_is_in_the_row():
     recording = Recording(
-        "logs/talk.jsonl", "codex", (Recorded(user("a"), 1),), model="no-such-model", notes={"other lines": 3}
+        "logs/talk.jsonl", "codex", (RecordedMessage(user("a"), 1),), model="no-such-model", notes={"other lines": 3}
     )
     row = replay(recording).row
     assert (row.transcript, row.model, row.kept_apart, row.money) == ("talk", "no-such-model", {"other lines": 3}, None)

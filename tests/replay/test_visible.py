@@ -7,7 +7,7 @@ from replay_values import entry
 
 from foveate.core.edits import Span
 from foveate.core.messages import ToolCall, assistant, system, tool_result, user
-from foveate.replay.lookup import KINDS, Visible, sort_of
+from foveate.replay.lookup import KINDS, ViewIndex, content_kind
 
 RESULT = tool_result("c", "the file src/app.py holds\n  3→    a whole line of the program")
 
@@ -17,7 +17,7 @@ def shrunk(position: int, text: str):
 
 
 def test_what_enters_can_be_read_and_what_leaves_cannot():
-    visible = Visible()
+    visible = ViewIndex()
     whole, other = entry(1, RESULT), entry(2, user("look at doc_17.txt"))
     seen = []
     for entries in ([whole], [whole, other], [shrunk(1, "[Omitted]"), other]):
@@ -33,7 +33,7 @@ def test_what_enters_can_be_read_and_what_leaves_cannot():
 
 
 def test_what_two_entries_hold_is_readable_until_both_are_gone():
-    visible = Visible()
+    visible = ViewIndex()
     first, second, last = entry(1, RESULT), entry(2, RESULT), entry(3, user("bye"))
     seen = []
     for entries in ([first, second], [second, last], [last]):
@@ -43,26 +43,26 @@ def test_what_two_entries_hold_is_readable_until_both_are_gone():
 
 
 def test_calls_are_readable_with_the_lines_in_their_arguments():
-    visible = Visible()
+    visible = ViewIndex()
     call = ToolCall("c", "edit_file", '{"new": "x\\na line of twenty-five characters"}')
     visible.look([entry(1, assistant("ok", call))])
     assert [visible.identifier("edit_file"), visible.line("a line of twenty-five characters")] == [True, True]
 
 
 def test_prose_of_the_assistant_shows_identifiers_but_no_lines():
-    visible = Visible()
+    visible = ViewIndex()
     visible.look([entry(1, assistant("It says in src/app.py:\na whole line of the program"))])
     assert [visible.identifier("src/app.py"), visible.line("a whole line of the program")] == [True, False]
 
 
 def test_summaries_are_readable():
-    visible = Visible()
+    visible = ViewIndex()
     visible.look([entry(1, user("So far: src/app.py was read."), kind="summary", span=Span("a", "b"))])
     assert visible.identifier("src/app.py")
 
 
 def test_handles_of_placeholders_lead_to_what_they_stand_for_newest_first():
-    visible = Visible()
+    visible = ViewIndex()
     summary = entry(3, user('Summary. expand("m3-m17") brings it back.'), kind="summary", span=Span("a", "b"))
     visible.look([shrunk(1, '[Cleared; expand("m1")]'), shrunk(2, "[Cleared]"), summary])
     assert [list(visible.handles((1, 2))), list(visible.handles((1, 9, 20)))] == [
@@ -74,14 +74,14 @@ def test_handles_of_placeholders_lead_to_what_they_stand_for_newest_first():
 
 
 def test_a_handle_in_replaced_arguments_is_seen_behind_its_escapes():
-    visible = Visible()
+    visible = ViewIndex()
     call = assistant("", ToolCall("c", "write", '{"note": "see expand(\\"m4\\")"}'))
     visible.look([entry(4, call, shrunk=((0,),))])
     assert list(visible.handles((4,))) == [("m4", 4)]
 
 
 def test_what_only_looks_like_a_handle_in_somebodys_text_leads_nowhere():
-    visible = Visible()
+    visible = ViewIndex()
     visible.look([entry(1, tool_result("c", 'the docs say expand("m1")'))])
     assert list(visible.handles((1,))) == []
 
@@ -102,11 +102,11 @@ def test_what_only_looks_like_a_handle_in_somebodys_text_leads_nowhere():
     ],
 )
 def test_every_entry_is_of_one_sort(shown, sort):
-    assert sort_of(shown) == sort
+    assert content_kind(shown) == sort
 
 
 def test_tokens_are_told_by_what_they_are():
-    visible = Visible()
+    visible = ViewIndex()
     visible.look([entry(1, system("rules"), tokens=5), entry(2, user("hi"), tokens=7), entry(3, user("ho"), tokens=1)])
     visible.look([entry(1, system("rules"), tokens=5), entry(3, user("ho"), tokens=1), entry(4, RESULT, tokens=50)])
     assert visible.tokens == dict.fromkeys(KINDS, 0) | {"system": 5, "user": 1, "results_full": 50}

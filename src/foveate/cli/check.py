@@ -198,13 +198,13 @@ def _shares(named: Iterable[tuple[str, int]]) -> list[Share]:
 
 def _print(recording: Recording, provider: str, findings: Sequence[Finding], spending: Spending) -> None:
     from ..replay.numbers import count, percent, plural
-    from ..replay.report import notes_told
+    from ..replay.report import notes_sentence
     from .output import heading, print_table, say
 
     labels = [recording.format, *([recording.model] if recording.model else [])]
     sizes = f"{plural(spending.messages, 'message')}, {plural(spending.tokens, 'token')}"
     heading(Path(recording.path).name, f"{', '.join(labels)}: {sizes}")
-    if apart := notes_told(recording.notes):
+    if apart := notes_sentence(recording.notes):
         say(apart)
     say()
     if findings:

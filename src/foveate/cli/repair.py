@@ -59,7 +59,7 @@ def repair(
     """
     from ..replay.numbers import plural
     from ..replay.recordings import read_recording
-    from ..replay.report import notes_told
+    from ..replay.report import notes_sentence
     from ..testing.bodies import check_body
     from .output import heading, say
 
@@ -80,7 +80,7 @@ def repair(
     heading(f"{output}: {plural(len(recording.messages), 'message')}, {plural(len(changes), 'change')}")
     for why, handles in _grouped(changes).items():
         say(f"  {', '.join(handles)}: {why}")
-    if apart := notes_told(recording.notes):
+    if apart := notes_sentence(recording.notes):
         say(f"{apart} The copy holds the main conversation.")
     return 0
 

@@ -19,7 +19,7 @@ from .text import complain
 if TYPE_CHECKING:
     from ..core.view import Prices
     from ..replay.corpus import Corpus, Failure
-    from ..replay.result import Replayed, Row
+    from ..replay.result import ReplayResult, Row
     from ..testing.bodies import BodyChecker
 
 __all__ = ["replay"]
@@ -162,10 +162,10 @@ def _totals(rows: Sequence[Row], policies: Sequence[str]) -> list[Row]:
     return [total(group) for group in by_policy if group]
 
 
-def _show(replayed: Sequence[Replayed], totals: Sequence[Row], wide: bool) -> None:
+def _show(replayed: Sequence[ReplayResult], totals: Sequence[Row], wide: bool) -> None:
     """Print the table, the chart and the sentences."""
     from ..replay.numbers import count, plural
-    from ..replay.report import closing, groups, kept_apart, table
+    from ..replay.report import by_transcript, closing_sentence, notes_of_rows, table
     from .chart import Line
     from .output import heading, print_chart, print_table, say
 
@@ -178,17 +178,17 @@ def _show(replayed: Sequence[Replayed], totals: Sequence[Row], wide: bool) -> No
     )
     say()
     print_table(*table(totals, wide=wide))
-    transcripts = list(groups(replayed))
+    transcripts = list(by_transcript(replayed))
     largest = max(transcripts, key=lambda group: group[0].row.input_tokens)
     title = f" of {largest[0].row.transcript}, the largest" if len(transcripts) > 1 else ""
     lines = [Line(run.row.policy, [call.tokens for call in run.calls]) for run in largest]
     print_chart(f"Tokens per call{title}", lines)
-    if apart := kept_apart(group[0].row for group in transcripts):
+    if apart := notes_of_rows(group[0].row for group in transcripts):
         say(apart)
     for text in [f"{run.row.transcript}, {run.row.policy}, {text}" for run in replayed for text in run.refusals][:10]:
         say(f"Refused: {text}")
     for row in totals:
-        say(closing(row))
+        say(closing_sentence(row))
 
 
 def _page(corpus: Corpus, totals: Sequence[Row], prices: Prices) -> str:
@@ -198,7 +198,7 @@ def _page(corpus: Corpus, totals: Sequence[Row], prices: Prices) -> str:
     return page(
         corpus.replayed,
         totals,
-        made=f"{today.day} {today:%B %Y}",
+        created=f"{today.day} {today:%B %Y}",
         prices=(prices.read, prices.write),
         failures=[_failure_text(failure) for failure in corpus.failures],
     )
@@ -217,8 +217,8 @@ def _failure_text(failure: Failure) -> str:
 
 def _exit_code(corpus: Corpus) -> int:
     """Return 1 for a fault of foveate, 2 for a fault of the input."""
-    from ..replay.report import sound
+    from ..replay.report import is_sound
 
-    if not sound(corpus.rows) or any(failure.unexpected for failure in corpus.failures):
+    if not is_sound(corpus.rows) or any(failure.unexpected for failure in corpus.failures):
         return 1
     return 2 if corpus.failures else 0

@@ -1,6 +1,7 @@
-"""What a policy would have cost on a recorded conversation, and what it would have kept readable. No model is called.
+"""Replay of recorded conversations under a policy: costs and readable content, without calling a model.
 
-`replay` takes one recording through one conversation, `replay_files` many under several policies; `total` sums rows up.
+`replay` runs one recording through one conversation, `replay_files` runs many under several policies, and `total` adds
+up rows.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .corpus import Corpus, newest_recording, replay_files, total
-    from .result import CallFigures, EditFigures, Replayed, Row
+    from .result import CallFigures, EditFigures, ReplayResult, Row
     from .run import replay
 
 __all__ = [
     "CallFigures",
     "Corpus",
     "EditFigures",
-    "Replayed",
+    "ReplayResult",
     "Row",
     "newest_recording",
     "replay",
@@ -27,13 +28,13 @@ __all__ = [
 
 _HOMES = {
     **dict.fromkeys(("Corpus", "newest_recording", "replay_files", "total"), "corpus"),
-    **dict.fromkeys(("CallFigures", "EditFigures", "Replayed", "Row"), "result"),
+    **dict.fromkeys(("CallFigures", "EditFigures", "ReplayResult", "Row"), "result"),
     "replay": "run",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is first asked for: a row of figures needs neither readers nor processes."""
+    """Import a name on first use, because a row of figures needs neither readers nor processes."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f".{_HOMES[name]}", __name__), name)

@@ -1,8 +1,7 @@
-"""The geometry of the report's charts: figures in, coordinates and SVG paths out.
+"""Geometry of the report's charts: figures to coordinates and SVG paths.
 
-A chart is as wide as its transcript has calls and 1000 units high, and is stretched to whatever room there is; its
-labels are placed in percent of that room, so that text keeps its size on a telephone. Colours and words are not known
-here.
+A chart is as wide as its transcript has calls, 1000 units high, and stretched to the available room. Labels are placed
+in percent of that room, so that text keeps its size on a phone.
 """
 
 from __future__ import annotations
@@ -23,34 +22,34 @@ __all__ = [
     "columns",
     "layers",
     "marks",
-    "rising",
+    "rising_line",
     "spread",
     "x_labels",
     "y_labels",
 ]
 
 HEIGHT = 1000
-"""Units of height of every chart."""
+"""Height of every chart, in units."""
 
 KINDS = ("system", "user", "assistant", "summaries", "placeholders", "results_shrunk", "results_full")
-"""What a view is made of, from the bottom of the stack to its top: what stays, then what comes and goes."""
+"""Kinds of content from the bottom of the stack to its top: stable ones first, changing ones last."""
 
 
 class Column(Struct, frozen=True):
-    """One step of a chart: a call, or the largest of several neighbours where there are too many to draw."""
+    """One step of a chart: a call, or the largest of several neighbours if there are too many to draw."""
 
     left: int
     right: int
-    """It covers the calls after `left` up to and including `right`."""
+    """It covers the calls after `left`, up to and including `right`."""
     call: CallFigures
     spent: float
     """Cost of all calls up to `right`."""
     whole: float
-    """What they would have cost with everything sent."""
+    """Cost of the same calls if everything is sent."""
 
 
 class Label(Struct, frozen=True):
-    """A label on an axis: where, in percent of the axis, and what it says."""
+    """A label on an axis: its position in percent, and its text."""
 
     at: float
     text: str
@@ -61,7 +60,7 @@ class Mark(Struct, frozen=True):
 
     x: float
     height: int
-    """By the tokens it freed: the square root, in units of 1000 for the greatest."""
+    """From the square root of the tokens that it freed; 1000 for the largest."""
     turn: int
     edits: int
     tokens_before: int
@@ -70,22 +69,22 @@ class Mark(Struct, frozen=True):
 
 
 def columns(calls: Sequence[CallFigures], most: int = 360) -> tuple[Column, ...]:
-    """The steps of a chart, at most `most` of them."""
+    """Return the steps of a chart, at most `most`."""
     width = -(-len(calls) // most) or 1
-    made: list[Column] = []
+    steps: list[Column] = []
     spent = whole = 0.0
     for left in range(0, len(calls), width):
         run = calls[left : left + width]
         spent += sum(call.cost for call in run)
         whole += sum(call.cost_unmanaged for call in run)
-        made.append(Column(left, left + len(run), max(run, key=lambda call: call.tokens), spent, whole))
-    return tuple(made)
+        steps.append(Column(left, left + len(run), max(run, key=lambda call: call.tokens), spent, whole))
+    return tuple(steps)
 
 
 def layers(steps: Sequence[Column], top: float) -> dict[str, str]:
-    """An SVG path for each kind that occurs, largest first: each reaches from the ground to the top of its layer.
+    """Return an SVG path for each kind that occurs, largest first, from the ground to the top of its layer.
 
-    Painted one over another in the order given, they make the stack.
+    Painted over one another in this order, they form the stack.
     """
     paths: dict[str, str] = {}
     for index in range(len(KINDS), 0, -1):
@@ -95,15 +94,15 @@ def layers(steps: Sequence[Column], top: float) -> dict[str, str]:
     return paths
 
 
-def rising(steps: Sequence[Column], values: Iterable[float], top: float) -> str:
-    """An SVG path of a sum that grows with the calls: a value for the end of each step."""
+def rising_line(steps: Sequence[Column], values: Iterable[float], top: float) -> str:
+    """Return an SVG path of a growing sum: a value for the end of each step."""
     return f"M0 {HEIGHT}" + "".join(
         f"L{step.right} {_y(value, top)}" for step, value in zip(steps, values, strict=True)
     )
 
 
 def marks(edits: Iterable[EditFigures]) -> tuple[Mark, ...]:
-    """Where plans were committed."""
+    """Return the marks of committed plans."""
     plans = tuple(edits)
     greatest = max((_freed(plan) for plan in plans), default=0) or 1
     return tuple(
@@ -121,18 +120,18 @@ def marks(edits: Iterable[EditFigures]) -> tuple[Mark, ...]:
 
 
 def y_labels(top: float) -> tuple[Label, ...]:
-    """Round numbers up an axis of tokens."""
+    """Return round numbers for an axis of tokens."""
     return tuple(Label(round(100 * tick / top, 2), brief(tick)) for tick in ticks(top)) if top else ()
 
 
 def x_labels(calls: int) -> tuple[Label, ...]:
-    """Round numbers of calls along an axis; a label stands in the middle of its call."""
+    """Return round numbers of calls for an axis; each label is at the middle of its call."""
     whole = [int(tick) for tick in ticks(calls, 6) if tick == int(tick)]
     return tuple(Label(round(100 * (tick - 0.5) / calls, 2), count(tick)) for tick in whole if tick) if calls else ()
 
 
 def spread(places: Sequence[float], gap: float) -> list[float]:
-    """The same heights (in percent), moved apart as little as makes neighbours stand `gap` apart; their order stays."""
+    """Return the same heights (in percent), moved as little as necessary to keep `gap` between neighbours, in order."""
     order = sorted(range(len(places)), key=lambda index: places[index])
     moved = [0.0] * len(places)
     floor = 0.0
@@ -147,7 +146,7 @@ def spread(places: Sequence[float], gap: float) -> list[float]:
 
 
 def _skyline(steps: Sequence[Column], heights: Sequence[int]) -> str:
-    """A closed path of level steps. Level neighbours are drawn as one."""
+    """Return a closed path of level steps. Neighbours of the same level are drawn as one."""
     path = f"M0 {HEIGHT}"
     level: int | None = None
     for step, height in zip(steps, heights, strict=True):

@@ -1,7 +1,7 @@
-"""Many recordings under several policies: side by side in processes, summed up, and the newest one found.
+"""Replay of many recordings under several policies, in parallel processes.
 
-A recording that cannot be read or replayed is reported and stops no other. Results come in the order of the files and
-policies asked for, however the work was shared out.
+A recording that cannot be read or replayed is reported; the others continue. Results have the order of the files and
+policies, however the work was distributed.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from ..errors import BadSetting, FoveateError, IllegalView
 from ..policies import DEFAULT_PRESET
 from .measure import DEFAULT_PRICES, share
 from .recordings import read_recording
-from .result import Replayed, Row
+from .result import ReplayResult, Row
 from .run import Check, PolicyLike, policy_name, replay
 
 __all__ = ["Corpus", "Failure", "newest_recording", "replay_files", "total"]
 
 Progress = Callable[[int, int, str], None]
-"""Told after each recording: how many are done, of how many, and which one was finished."""
+"""Called after each recording with the number done, the number of all, and the recording that is done."""
 
 
 class Failure(Struct, frozen=True):
@@ -36,18 +36,18 @@ class Failure(Struct, frozen=True):
 
     path: str
     policy: str
-    """The policy under which it failed; empty where it could not be read at all."""
+    """The policy under which it failed; empty if the recording could not be read."""
     error: str
-    """What happened, in a sentence."""
+    """The reason, in a sentence."""
     unexpected: bool = False
-    """Whether it is more than the recording, its window or the store: a bug of foveate, or a process that was ended."""
+    """Whether the reason is not the recording, its window or the store, but a bug of foveate or a killed process."""
 
 
 class Corpus(Struct, frozen=True):
-    """What a replay of many recordings yields."""
+    """The result of replaying many recordings."""
 
-    replayed: tuple[Replayed, ...]
-    """One for each recording and policy, in the order asked for."""
+    replayed: tuple[ReplayResult, ...]
+    """A result for each recording and policy, in the order of the arguments."""
     failures: tuple[Failure, ...] = ()
 
     @property
@@ -71,10 +71,10 @@ def replay_files(
 ) -> Corpus:
     """Replay every file under every policy.
 
-    `jobs` processes share the work: as many as there are processors unless told, one where there is one file or where
-    all write to one store. With more than one, `check` and callable policies must be importable functions. `format`
-    and `lenient` are handed to the reader. What is wrong with a recording is told in `Corpus.failures`, never raised;
-    BadSetting is, since no recording can be replayed with it.
+    `jobs` is the number of processes: by default one for each processor, but only one for a single file or if all write
+    to one store. With several processes, `check` and policies that are callables must be importable functions. `format`
+    and `lenient` go to the reader. Problems of a recording are returned in `Corpus.failures`. Raises BadSetting for a
+    setting that applies to all recordings.
     """
     files = [os.fspath(path) for path in paths]
     settings: dict[str, Any] = {
@@ -90,7 +90,7 @@ def replay_files(
     ]
     workers = 1 if store != "memory:" else min(len(tasks), jobs or os.cpu_count() or 1)
     done: dict[int, _Outcome] = {}
-    for index, outcome in _in_processes(tasks, workers) if workers > 1 else _one_by_one(tasks):
+    for index, outcome in _in_processes(tasks, workers) if workers > 1 else _in_sequence(tasks):
         done[index] = outcome
         if progress:
             progress(len(done), len(tasks), files[index])
@@ -102,14 +102,14 @@ def replay_files(
 
 
 def total(rows: Sequence[Row]) -> Row:
-    """The rows of several transcripts under one policy as one row.
+    """Add up the rows of several transcripts under one policy.
 
-    Counts and costs are summed and divided as sums, shares are weighted by what they are shares of, the peak is the
-    highest. The median time per turn is the calls' weighted mean of the medians, the 99th percentile the worst of them.
-    Money is known only if it is known for every row.
+    Counts and costs are summed, and ratios are ratios of the sums. Shares are weighted by their totals, and the peak is
+    the maximum. The median time of a turn is the mean of the medians, weighted by calls; the 99th percentile is the
+    largest. Money is known only if it is known for every row.
     """
     if not rows:
-        raise BadSetting("There are no rows to sum up: name at least one recording.")
+        raise BadSetting("There are no rows to add up. Name at least one recording.")
 
     def sum_of(field: str) -> Any:
         return sum([getattr(row, field) for row in rows])
@@ -166,11 +166,11 @@ def total(rows: Sequence[Row]) -> Row:
 
 
 def newest_recording(home: Path | None = None, environ: Mapping[str, str] | None = None) -> Path:
-    """The recording of Claude Code or Codex that was written to last on this computer.
+    """Return the newest recording of Claude Code or Codex on this computer.
 
-    Looks in `~/.claude/projects` (`$CLAUDE_CONFIG_DIR/projects`) and `~/.codex/sessions` (`$CODEX_HOME/sessions`);
-    what a sub-agent of Claude Code recorded on its own is passed over. With `home` given, only `environ` given too is
-    heeded. Raises BadSetting if there is none.
+    Searches `~/.claude/projects` (`$CLAUDE_CONFIG_DIR/projects`) and `~/.codex/sessions` (`$CODEX_HOME/sessions`),
+    without recordings of Claude Code's sub-agents. If `home` is given, the environment is ignored unless `environ` is
+    given too. Raises BadSetting if there is none.
     """
     variables = environ if environ is not None else {} if home else os.environ
     base = home or Path.home()
@@ -178,20 +178,15 @@ def newest_recording(home: Path | None = None, environ: Mapping[str, str] | None
         Path(variables.get("CLAUDE_CONFIG_DIR") or base / ".claude") / "projects",
         Path(variables.get("CODEX_HOME") or base / ".codex") / "sessions",
     )
-    found = [
+    candidates = [
         (path.stat().st_mtime_ns, path)
         for folder in folders
         for path in folder.glob("**/*.jsonl")
         if path.is_file() and path.stat().st_size and not path.name.startswith("agent-")
     ]
-    if not found:
-        raise BadSetting(
-            f"There is no recording of Claude Code or Codex in {folders[0]} or {folders[1]}. Name a file instead."
-        )
-    return max(found)[1]
-
-
-# ------------------------------------------------------------------------------------------------------------- the work
+    if not candidates:
+        raise BadSetting(f"There is no recording of Claude Code or Codex in {folders[0]} or {folders[1]}. Name a file.")
+    return max(candidates)[1]
 
 
 class _Task(Struct, frozen=True):
@@ -204,20 +199,20 @@ class _Task(Struct, frozen=True):
 
 
 class _Outcome(Struct, frozen=True):
-    replayed: tuple[Replayed, ...] = ()
+    replayed: tuple[ReplayResult, ...] = ()
     failures: tuple[Failure, ...] = ()
 
 
-def _one_by_one(tasks: Sequence[_Task]) -> Iterator[tuple[int, _Outcome]]:
+def _in_sequence(tasks: Sequence[_Task]) -> Iterator[tuple[int, _Outcome]]:
     for index, task in enumerate(tasks):
         yield index, _work(task)
 
 
 def _in_processes(tasks: Sequence[_Task], workers: int) -> Iterator[tuple[int, _Outcome]]:
-    _check_that_they_travel(tasks[0])
-    # The longest first, so that no process is left with one at the end.
+    _check_pickling(tasks[0])
+    # The longest first, so that no process starts a long one at the end.
     longest_first = sorted(range(len(tasks)), key=lambda index: -_size(tasks[index].path))
-    # Spawned, not forked: whoever shows a progress bar has threads.
+    # Spawned, not forked: a caller with a progress bar has threads.
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"))
     try:
         running: dict[Future[_Outcome], int] = {pool.submit(_work, tasks[index]): index for index in longest_first}
@@ -226,31 +221,33 @@ def _in_processes(tasks: Sequence[_Task], workers: int) -> Iterator[tuple[int, _
             try:
                 yield index, future.result()
             except BrokenProcessPool:
-                problem = "The process that replayed it, or one beside it, was ended from outside (too little memory?)."
+                problem = (
+                    "The process that replayed it was killed from outside, or another one was (too little memory?)."
+                )
                 yield index, _Outcome((), (Failure(tasks[index].path, "", problem, True),))
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def _check_that_they_travel(task: _Task) -> None:
+def _check_pickling(task: _Task) -> None:
     try:
         pickle.dumps(task)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise BadSetting(
-            f"Policies and check functions of your own reach other processes only by name ({error}). "
+            f"Policies and check functions of your own must be importable by name in other processes ({error}). "
             "Define them at the top of a module, or pass jobs=1."
         ) from error
 
 
 def _work(task: _Task) -> _Outcome:
-    """Replay one file under its policies. Module-level, so that another process can be told to do it."""
+    """Replay one file under its policies. A module-level function, so that another process can run it."""
     try:
         recording = read_recording(task.path, lenient=task.lenient, format=task.format)
     except BadSetting:
         raise
     except Exception as error:
         return _Outcome((), (_failure(task.path, "", error),))
-    replayed: list[Replayed] = []
+    replayed: list[ReplayResult] = []
     failures: list[Failure] = []
     for policy in task.policies:
         name = f"{task.label} / {policy_name(policy)}"
@@ -265,8 +262,8 @@ def _work(task: _Task) -> _Outcome:
 
 def _failure(path: str, policy: str, error: Exception) -> Failure:
     expected = isinstance(error, FoveateError | OSError)
-    said = str(error) if expected else f"{type(error).__name__}: {error}"
-    return Failure(path, policy, said, not expected or isinstance(error, IllegalView))
+    text = str(error) if expected else f"{type(error).__name__}: {error}"
+    return Failure(path, policy, text, not expected or isinstance(error, IllegalView))
 
 
 def _size(path: str) -> int:
@@ -277,7 +274,7 @@ def _size(path: str) -> int:
 
 
 def _labels(paths: Sequence[str]) -> list[str]:
-    """Short names for files: their own, with as many of their folders as it takes to tell them apart."""
+    """Return short names for files: the file name, with as many of its folders as needed to make it unique."""
     parts = [Path(path).with_suffix("").parts for path in paths]
     longest = max(map(len, parts), default=1)
     for count in range(1, longest + 1):

@@ -1,7 +1,7 @@
-"""How good digests are: of what later calls used and only one tool result had, how much its digest still holds.
+"""Quality of digests: the share of later used identifiers that a digest keeps.
 
-Nothing is replayed and no policy is asked. Each long result is digested alone, and beside it stand the two cheapest
-ways to shorten a text to the same size: its first characters, and its head and its tail.
+Each long result is digested alone; no replay and no policy is involved. For comparison, the same result is shortened to
+the same size in the two cheapest ways: its first characters, and its head and tail.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from .references import References, identifiers
 __all__ = ["SHORTEST", "DigestFigures", "digest_figures", "sum_of_figures", "table_of"]
 
 SHORTEST = 800
-"""Characters above which a result counts: shorter ones are not worth shrinking."""
+"""Characters above which a result counts. Shrinking a shorter one saves too little."""
 
 
 class DigestFigures(Struct, frozen=True):
-    """What the digests of some results kept."""
+    """Figures of the digests of some results."""
 
     name: str
     """The transcript, or the kind of content."""
@@ -35,11 +35,11 @@ class DigestFigures(Struct, frozen=True):
     used: int = 0
     """Identifiers that later calls used and that only one of these results had."""
     kept: int = 0
-    """How many of them the digest of that result holds."""
+    """How many of them the digest of that result keeps."""
     kept_first: int = 0
-    """How many its first characters hold, in as many characters."""
+    """How many its first characters keep, at the digest's length."""
     kept_ends: int = 0
-    """How many its head and its tail hold, half of as many characters each."""
+    """How many its head and tail keep, each half of the digest's length."""
 
     @property
     def size(self) -> float | None:
@@ -60,7 +60,7 @@ class DigestFigures(Struct, frozen=True):
 
 
 def digest_figures(messages: Iterable[Message]) -> tuple[DigestFigures, ...]:
-    """The figures of one transcript, one for each kind of content."""
+    """Return the figures of one transcript, one for each kind of content."""
     texts: dict[int, str] = {}
     used: dict[int, set[str]] = {}
     references = References()
@@ -74,32 +74,32 @@ def digest_figures(messages: Iterable[Message]) -> tuple[DigestFigures, ...]:
 
 
 def sum_of_figures(figures: Iterable[DigestFigures], name: str) -> DigestFigures:
-    """Figures added up, under a name of their own."""
-    all_of = list(figures)
+    """Add up figures under a new name."""
+    items = list(figures)
     return DigestFigures(
         name,
-        results=sum([one.results for one in all_of]),
-        characters=sum([one.characters for one in all_of]),
-        digest_characters=sum([one.digest_characters for one in all_of]),
-        largest=max([one.largest for one in all_of], default=0.0),
-        used=sum([one.used for one in all_of]),
-        kept=sum([one.kept for one in all_of]),
-        kept_first=sum([one.kept_first for one in all_of]),
-        kept_ends=sum([one.kept_ends for one in all_of]),
+        results=sum([each.results for each in items]),
+        characters=sum([each.characters for each in items]),
+        digest_characters=sum([each.digest_characters for each in items]),
+        largest=max([each.largest for each in items], default=0.0),
+        used=sum([each.used for each in items]),
+        kept=sum([each.kept for each in items]),
+        kept_first=sum([each.kept_first for each in items]),
+        kept_ends=sum([each.kept_ends for each in items]),
     )
 
 
 def _of_result(text: str, position: int, used: set[str]) -> DigestFigures:
-    made = digest(text, handle=f"m{position}")
-    size = len(made.text)
+    short = digest(text, handle=f"m{position}")
+    size = len(short.text)
     return DigestFigures(
-        made.description.kind,
+        short.description.kind,
         1,
         len(text),
         size,
         size / len(text),
         len(used),
-        len(used & identifiers(made.text)),
+        len(used & identifiers(short.text)),
         len(used & identifiers(text[:size])),
         len(used & identifiers(f"{text[: size // 2]}\n{text[len(text) - size // 2 :]}")),
     )
@@ -107,26 +107,26 @@ def _of_result(text: str, position: int, used: set[str]) -> DigestFigures:
 
 def _by_name(figures: Iterable[DigestFigures]) -> tuple[DigestFigures, ...]:
     groups: dict[str, list[DigestFigures]] = {}
-    for one in figures:
-        groups.setdefault(one.name, []).append(one)
+    for each in figures:
+        groups.setdefault(each.name, []).append(each)
     return tuple(sum_of_figures(group, name) for name, group in sorted(groups.items()))
 
 
 def table_of(figures: Sequence[DigestFigures]) -> list[list[str]]:
-    """Rows for a table: name, results, characters, size, largest, used, and the shares that were kept."""
+    """Return rows for a table: name, results, characters, size, largest, used, and the shares kept."""
     return [
         [
-            one.name,
-            f"{one.results:,}",
-            f"{one.characters:,}",
-            _percent(one.size),
-            _percent(one.largest),
-            f"{one.used:,}",
-            _percent(one.kept_share),
-            _percent(one.first_share),
-            _percent(one.ends_share),
+            each.name,
+            f"{each.results:,}",
+            f"{each.characters:,}",
+            _percent(each.size),
+            _percent(each.largest),
+            f"{each.used:,}",
+            _percent(each.kept_share),
+            _percent(each.first_share),
+            _percent(each.ends_share),
         ]
-        for one in figures
+        for each in figures
     ]
 
 

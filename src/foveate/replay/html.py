@@ -1,7 +1,6 @@
-"""The HTML report of replays: one file that needs nothing else, to be opened, mailed or printed.
+"""HTML report of replays: one self-contained file to open, mail or print.
 
-It arranges what `report.py` says and `charts.py` computes into pages of the template; every text goes through Jinja's
-escaping. Nothing is fetched when the file is opened, and without its small script only the hovering boxes are missing.
+The report needs no network. Its small script adds only the boxes at the pointer. Jinja escapes every text.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from msgspec import Struct
 
 from . import charts
 from .numbers import brief, count, decimals, percent, plural
-from .report import closing, groups, kept_apart
-from .result import GROUPS, WORDS, Replayed, Row, columns_for
+from .report import by_transcript, closing_sentence, notes_of_rows
+from .result import GROUPS, TERMS, ReplayResult, Row, columns_for
 
 __all__ = ["page"]
 
@@ -29,27 +28,28 @@ NAMES = {
     "results_full": "tool results, whole",
 }
 DETAILS = 4
-"""Of many transcripts, how many are shown call by call."""
+"""How many of many transcripts are shown call by call."""
 LISTED = 200
-"""Of many transcripts, how many have a line in the overview."""
+"""How many of many transcripts have a line in the overview."""
 FARTHEST = 2.0
-"""Where the axis of the overview ends at the latest; what lies beyond is told by a number."""
+"""The largest value on the overview's axis; a number replaces larger ones."""
 
 
 def page(
-    replays: Sequence[Replayed],
+    replays: Sequence[ReplayResult],
     totals: Sequence[Row] = (),
     *,
-    made: str = "",
+    created: str = "",
     prices: tuple[float, float] = (0.1, 1.25),
     failures: Sequence[str] = (),
 ) -> str:
-    """The whole report as HTML text.
+    """Return the whole report as HTML text.
 
-    `totals` has a row a policy over all transcripts, needed where there are several; `made` says when the report was
-    made, `prices` what reading and writing a cached token was taken to cost, `failures` what could not be replayed.
+    `totals` has a row for each policy over all transcripts, and is required for several. `created` is the time of the
+    report, `prices` the assumed prices of reading and writing a cached token, `failures` the recordings that could not
+    be replayed.
     """
-    transcripts = list(groups(replays))
+    transcripts = list(by_transcript(replays))
     summary = tuple(totals) if len(transcripts) != 1 else tuple(replay.row for replay in transcripts[0])
     styles = {row.policy: _style(index, row) for index, row in enumerate(summary)}
     many = len(transcripts) > 1
@@ -66,24 +66,24 @@ def page(
     return env.get_template("report.html.j2").render(
         title=f"{count(len(transcripts))} transcripts" if many else summary[0].transcript if summary else "Nothing",
         facts=_facts([group[0].row for group in transcripts], prices),
-        apart=kept_apart(group[0].row for group in transcripts),
-        made=made,
+        apart=notes_of_rows(group[0].row for group in transcripts),
+        created=created,
         many=many,
         cards=_cards(summary),
         styles=styles,
         table=_table(summary),
-        sentences=[(row.policy, closing(row).removeprefix(f"`{row.policy}`")) for row in summary],
+        sentences=[(row.policy, closing_sentence(row).removeprefix(f"`{row.policy}`")) for row in summary],
         refusals=[(r.row.transcript, r.row.policy, text) for r in replays for text in r.refusals],
         failures=failures,
         overview=_overview(transcripts, main) if many else None,
         details=[_detail(group) for group in largest],
-        words=WORDS,
+        words=TERMS,
         kinds=NAMES,
     )
 
 
 def _style(index: int, row: Row) -> str:
-    """The class that gives a policy its colour; sending everything is grey."""
+    """Return the class for a policy's colour; sending everything is grey."""
     return "p-all" if _sends_everything(row) else f"p{index % 6}"
 
 
@@ -96,10 +96,12 @@ def _percent(share: float | None) -> str:
 
 
 def _facts(rows: Sequence[Row], prices: tuple[float, float]) -> list[str]:
-    def one(values: set[Any]) -> Any:
+    def common(values: set[Any]) -> Any:
         return next(iter(values)) if len(values) == 1 else None
 
-    window, provider, model = (one({getattr(row, field) for row in rows}) for field in ("window", "provider", "model"))
+    window, provider, model = (
+        common({getattr(row, field) for row in rows}) for field in ("window", "provider", "model")
+    )
     return [
         plural(sum(row.messages for row in rows), "message"),
         plural(sum(row.calls for row in rows), "model call"),
@@ -111,7 +113,7 @@ def _facts(rows: Sequence[Row], prices: tuple[float, float]) -> list[str]:
 
 
 def _cards(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """The figures in short, each with a bar; all bars have one scale."""
+    """Return the main figures, each with a bar; all bars have the same scale."""
     reach = max([1.0, *(max(row.cost_ratio, row.cost_all_in) for row in rows)])
     return [
         {
@@ -126,7 +128,7 @@ def _cards(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 class _Line(Struct, frozen=True):
-    """A figure and what it is under each policy."""
+    """A figure and its value under each policy."""
 
     title: str
     meaning: str
@@ -134,7 +136,7 @@ class _Line(Struct, frozen=True):
 
 
 def _table(rows: Sequence[Row]) -> dict[str, Any]:
-    """All figures, policies side by side, the figures of a kind together."""
+    """Return all figures, policies in columns, figures grouped by kind."""
     columns = columns_for(rows, wide=True)
     kinds = [
         (group, [_Line(c.title, c.meaning, tuple(c.cell(row) for row in rows)) for c in columns if c.group == group])
@@ -143,15 +145,15 @@ def _table(rows: Sequence[Row]) -> dict[str, Any]:
     return {"policies": [row.policy for row in rows], "kinds": kinds}
 
 
-def _detail(group: Sequence[Replayed]) -> dict[str, Any]:
-    """One transcript, call by call."""
+def _detail(group: Sequence[ReplayResult]) -> dict[str, Any]:
+    """Return one transcript, call by call."""
     peak = max((call.tokens for replay in group for call in replay.calls), default=0)
     window = group[0].row.window
     near = bool(window) and peak * 1.7 >= window
     top = max(peak, window if near else 0) * 1.06
     calls = max(len(replay.calls) for replay in group)
     steps = [charts.columns(replay.calls) for replay in group]
-    dearest = max([group[0].row.cost_unmanaged, *(run[-1].spent for run in steps if run)]) * 1.06
+    cost_top = max([group[0].row.cost_unmanaged, *(run[-1].spent for run in steps if run)]) * 1.06
     occur = {kind for run in steps for kind in charts.KINDS if any(getattr(step.call, kind) for step in run)}
     return {
         "row": group[0].row,
@@ -169,21 +171,21 @@ def _detail(group: Sequence[Replayed]) -> dict[str, Any]:
             }
             for replay, run in zip(group, steps, strict=True)
         ],
-        "cost": _cost_chart(group, steps, dearest),
+        "cost": _cost_chart(group, steps, cost_top),
     }
 
 
-def _cost_chart(group: Sequence[Replayed], steps: Sequence[Sequence[charts.Column]], top: float) -> dict[str, Any]:
-    """What the calls have cost so far, a line a policy, against sending everything."""
+def _cost_chart(group: Sequence[ReplayResult], steps: Sequence[Sequence[charts.Column]], top: float) -> dict[str, Any]:
+    """Return the chart of the cost so far: a line for each policy, and one for sending everything."""
     lines = [
-        (replay.row.policy, charts.rising(run, [step.spent for step in run], top))
+        (replay.row.policy, charts.rising_line(run, [step.spent for step in run], top))
         for replay, run in zip(group, steps, strict=True)
     ]
     ends = [(replay.row.policy, run[-1].spent) for replay, run in zip(group, steps, strict=True) if run]
-    whole = [step.whole for step in steps[0]]
-    if any(whole) and not any(_sends_everything(replay.row) for replay in group):
-        lines.insert(0, ("", charts.rising(steps[0], whole, top)))
-        ends.append(("", whole[-1]))
+    unmanaged = [step.whole for step in steps[0]]
+    if any(unmanaged) and not any(_sends_everything(replay.row) for replay in group):
+        lines.insert(0, ("", charts.rising_line(steps[0], unmanaged, top)))
+        ends.append(("", unmanaged[-1]))
     places = charts.spread([100 * spent / top for _, spent in ends], 9) if top else []
     return {
         "y": charts.y_labels(top),
@@ -195,10 +197,12 @@ def _cost_chart(group: Sequence[Replayed], steps: Sequence[Sequence[charts.Colum
     }
 
 
-def _hover(steps: Sequence[charts.Column], replay: Replayed) -> dict[str, Any]:
-    """What the small script shows while a pointer is over a chart: numbers only, a row a step."""
+def _hover(steps: Sequence[charts.Column], replay: ReplayResult) -> dict[str, Any]:
+    """Return the data of the boxes at the pointer: numbers only, a row for each step."""
     plans = {plan.turn: plan for plan in replay.edits}
-    found = [[plan for turn in range(step.left + 1, step.right + 1) if (plan := plans.get(turn))] for step in steps]
+    plans_of_steps = [
+        [plan for turn in range(step.left + 1, step.right + 1) if (plan := plans.get(turn))] for step in steps
+    ]
     return {
         "right": [step.right for step in steps],
         "turn": [step.call.turn for step in steps],
@@ -207,15 +211,16 @@ def _hover(steps: Sequence[charts.Column], replay: Replayed) -> dict[str, Any]:
         "cached": [step.call.cached for step in steps],
         "kinds": [[kind, [getattr(step.call, kind) for step in steps]] for kind in reversed(charts.KINDS)],
         "edits": [
-            [sum(plan.edits for plan in run), run[0].tokens_before, run[-1].tokens_after] if run else 0 for run in found
+            [sum(plan.edits for plan in run), run[0].tokens_before, run[-1].tokens_after] if run else 0
+            for run in plans_of_steps
         ],
     }
 
 
-def _overview(transcripts: Sequence[Sequence[Replayed]], main: str) -> dict[str, Any]:
-    """A line a transcript, the cheapest under the main policy first."""
+def _overview(transcripts: Sequence[Sequence[ReplayResult]], main: str) -> dict[str, Any]:
+    """Return the overview: a line for each transcript, the cheapest under the main policy first."""
 
-    def ratio(group: Sequence[Replayed]) -> float:
+    def ratio(group: Sequence[ReplayResult]) -> float:
         return next((replay.row.cost_ratio for replay in group if replay.row.policy == main), 1.0)
 
     def flat(policy: str) -> bool:
@@ -249,7 +254,7 @@ def _overview(transcripts: Sequence[Sequence[Replayed]], main: str) -> dict[str,
 
 
 def _lane(row: Row, reach: float) -> Mapping[str, Any]:
-    """Where one policy's two figures lie in the overview."""
+    """Return the positions of one policy's two figures in the overview."""
     cost, all_in = (round(100 * min(value / reach, 1), 2) for value in (row.cost_ratio, row.cost_all_in))
     beyond = max(row.cost_ratio, row.cost_all_in) > reach
     return {"policy": row.policy, "row": row, "cost": cost, "all_in": all_in, "beyond": beyond}

@@ -1,7 +1,7 @@
-"""How much of what calls used could be read where it was used, and what it would have taken to fetch the rest.
+"""Comparison of what calls used with what their views showed, and the cost to fetch the rest.
 
-Readable means: some entry of the view holds it. Reachable means: a handle in the view leads to it, and it really is in
-what the conversation returns for that handle. What no handle leads to is fetched too, at the price of looking first.
+Content is readable if an entry of the view holds it. It is reachable if a handle in the view leads to it, and the
+conversation really returns it for that handle. Other content is fetched too, at the price of a search first.
 """
 
 from __future__ import annotations
@@ -19,59 +19,59 @@ from ..core.messages import Message
 from ..core.sizes import tokens_of
 from ..core.view import Entry, Prices, View
 from ..errors import UnknownHandle
-from .measure import Bill, Mending, share
-from .references import Positions, References, Used, call_lines, call_text, identifiers, whole_lines
+from .measure import Bill, FetchCosts, share
+from .references import Positions, References, UsedReferences, call_lines, call_text, identifiers, whole_lines
 
-__all__ = ["KINDS", "Counts", "Lookup", "Sort", "Visible", "sort_of"]
+__all__ = ["KINDS", "ContentKind", "Counts", "Lookup", "ViewIndex", "content_kind"]
 
-# MODULEDOC """What can be read in a view: identifiers, whole lines and handles, and its tokens by what they are.
-#
-# All of it is kept as counts while the view changes, so that looking at the next view costs what changed in it, not
-# what it holds. It trusts that an unchanged entry is the same object from view to view; where that fails it is slower,
-# not wrong.
-# """
-Sort = Literal["system", "user", "assistant", "results_full", "results_shrunk", "placeholders", "summaries"]
-"""What an entry is, in the words of `CallFigures`."""
+ContentKind = Literal["system", "user", "assistant", "results_full", "results_shrunk", "placeholders", "summaries"]
+"""The kind of content of an entry, as in `CallFigures`."""
 
-KINDS: tuple[Sort, ...] = (
+KINDS: tuple[ContentKind, ...] = (
     "system", "user", "assistant", "results_full", "results_shrunk", "placeholders", "summaries",
 )  # fmt: skip
 
 _PLACEHOLDER_TOKENS = 40
-"""A shrunk result of no more than this is a placeholder: room for a sentence and a handle, hardly for content."""
+"""A shrunk result of at most this many tokens is a placeholder: it has room for a sentence and a handle, not for
+content.
+"""
 
 _HANDLE = re.compile(r'expand\(\\?"(m[0-9.m-]{1,48})\\?"\)')
 
 T = TypeVar("T")
 
-_Named = tuple[str, int, int]
-"""A handle as written, and the first and the last position it stands for."""
+_HandleSpan = tuple[str, int, int]
+"""A handle as written, with its first and its last position."""
 
 
-class _Held(Struct, frozen=True):
-    """What one entry adds to the view."""
+class _Content(Struct, frozen=True):
+    """Contributions of one entry to the view."""
 
     entry: Entry
-    sort: Sort
+    kind: ContentKind
     identifiers: frozenset[str]
     lines: frozenset[str]
-    handles: frozenset[_Named]
+    handles: frozenset[_HandleSpan]
 
 
-class Visible:
-    """What can be read in the view that was looked at last."""
+class ViewIndex:
+    """An index of the newest view: identifiers, whole lines, handles, and tokens by kind.
+
+    It updates counts, so a new view costs only its changes. It expects that an unchanged entry is the same object in
+    every view; otherwise it is slower, not wrong.
+    """
 
     def __init__(self) -> None:
         self._entries: Sequence[Entry] = ()
-        self._held: dict[int, _Held] = {}  # by identity of the entry, which `_Held` keeps alive
+        self._contents: dict[int, _Content] = {}  # by identity of the entry, which `_Content` keeps alive
         self._identifiers: Counter[str] = Counter()
         self._lines: Counter[str] = Counter()
-        self._handles: dict[int, Counter[str]] = {}  # by position; those of one message
-        self._spans: Counter[_Named] = Counter()  # those of several, which are few
-        self._tokens: dict[Sort, int] = dict.fromkeys(KINDS, 0)
+        self._handles: dict[int, Counter[str]] = {}  # handles of one message, by position
+        self._spans: Counter[_HandleSpan] = Counter()  # handles of several messages, which are few
+        self._tokens: dict[ContentKind, int] = dict.fromkeys(KINDS, 0)
 
     def look(self, entries: Sequence[Entry]) -> None:
-        """Look at the next view."""
+        """Update the index to the next view."""
         same = 0
         for before, now in zip(self._entries, entries, strict=False):
             if before is not now:
@@ -85,22 +85,22 @@ class Visible:
             else:
                 came.append(entry)
         for key in gone:
-            self._count(self._held.pop(key), -1)
+            self._count(self._contents.pop(key), -1)
         for entry in came:
-            self._held[id(entry)] = held = _held(entry)
-            self._count(held, +1)
+            self._contents[id(entry)] = content = _content(entry)
+            self._count(content, +1)
         self._entries = entries
 
     def identifier(self, identifier: str) -> bool:
-        """Whether some entry holds this identifier."""
+        """Return whether some entry holds this identifier."""
         return self._identifiers[identifier] > 0
 
     def line(self, line: str) -> bool:
-        """Whether some entry holds this whole line; the assistant's prose does not count."""
+        """Return whether some entry holds this whole line. The assistant's prose does not count."""
         return self._lines[line] > 0
 
     def handles(self, positions: Sequence[int]) -> Iterator[tuple[str, int]]:
-        """Handles that stand in place of messages at these positions, newest first, each with its position."""
+        """Yield the handles for messages at these positions, newest first, each with its position."""
         for position in reversed(positions):
             for handle in self._handles.get(position, ()):
                 yield handle, position
@@ -109,24 +109,24 @@ class Visible:
                     yield handle, position
 
     @property
-    def tokens(self) -> dict[Sort, int]:
-        """Tokens of the view by what they are."""
+    def tokens(self) -> dict[ContentKind, int]:
+        """Tokens of the view by kind of content."""
         return dict(self._tokens)
 
-    def _count(self, held: _Held, sign: Literal[1, -1]) -> None:
-        self._tokens[held.sort] += sign * held.entry.tokens
-        for counts, things in ((self._identifiers, held.identifiers), (self._lines, held.lines)):
+    def _count(self, content: _Content, sign: Literal[1, -1]) -> None:
+        self._tokens[content.kind] += sign * content.entry.tokens
+        for counts, things in ((self._identifiers, content.identifiers), (self._lines, content.lines)):
             for thing in things:
                 counts[thing] += sign
-        for handle, first, last in held.handles:
+        for handle, first, last in content.handles:
             if first == last:
                 _add(self._handles.setdefault(first, Counter()), handle, sign)
             else:
                 _add(self._spans, (handle, first, last), sign)
 
 
-def sort_of(entry: Entry) -> Sort:
-    """What an entry is."""
+def content_kind(entry: Entry) -> ContentKind:
+    """Return the kind of content of an entry."""
     match entry.message.role:
         case _ if entry.kind == "summary":
             return "summaries"
@@ -148,23 +148,23 @@ def _add(counts: Counter[T], thing: T, sign: Literal[1, -1]) -> None:
         del counts[thing]
 
 
-def _held(entry: Entry) -> _Held:
+def _content(entry: Entry) -> _Content:
     message = entry.message
     text, calls = message.text, message.calls
     names = identifiers(text)
-    # Prose of the assistant quotes loosely: as it is no source of a line (see `references.py`), it does not show one.
+    # Prose of the assistant quotes loosely. It is not a source of lines (see `references.py`), so it does not show any.
     lines: frozenset[str] = (
         frozenset() if message.role == "assistant" and entry.kind == "message" else whole_lines(text)
     )
     if calls:
         names, lines = names | identifiers(call_text(calls)), lines | call_lines(calls)
-    handles: frozenset[_Named] = frozenset()
+    handles: frozenset[_HandleSpan] = frozenset()
     if entry.shrunk or entry.span:
-        handles = frozenset(_named(f"{text}\n{call_text(calls)}"))
-    return _Held(entry, sort_of(entry), names, lines, handles)
+        handles = frozenset(_handles_in(f"{text}\n{call_text(calls)}"))
+    return _Content(entry, content_kind(entry), names, lines, handles)
 
 
-def _named(text: str) -> Iterator[_Named]:
+def _handles_in(text: str) -> Iterator[_HandleSpan]:
     for written in _HANDLE.findall(text):
         with suppress(UnknownHandle):
             handle = parse_handle(written)
@@ -172,7 +172,7 @@ def _named(text: str) -> Iterator[_Named]:
 
 
 class Counts(Struct):
-    """How many things were used, how many of them the view showed, and how many more a handle led to."""
+    """How many things calls used, how many of them the view showed, and how many more a handle reached."""
 
     used: int = 0
     visible: int = 0
@@ -188,32 +188,33 @@ class Counts(Struct):
 
 
 class Lookup:
-    """Follows a replay: reads each message, looks at each view, and compares what was used with what was shown."""
+    """Compares what each message used with the view of its call, along a replay."""
 
     def __init__(self, originals: Callable[[str], Iterable[Message]], prices: Prices) -> None:
-        """`originals`: what a handle brings back."""
+        """Create a lookup. `originals` returns the messages behind a handle."""
         self._fetch = originals
         self._references = References()
         self._sizes: list[int] = []
         self._behind: dict[str, tuple[frozenset[str], frozenset[str]]] = {}  # handle -> identifiers and lines behind it
-        self._visible = Visible()
-        self.mending = Mending(prices)
+        self._visible = ViewIndex()
+        self.fetches = FetchCosts(prices)
         self.recall, self.said, self.quoted = Counts(), Counts(), Counts()
 
-    def read(self, message: Message) -> Used:
-        """Take in the next message of the history, and tell what it used of the earlier ones."""
+    def read(self, message: Message) -> UsedReferences:
+        """Add the next message of the history, and return what it used of the earlier ones."""
         self._sizes.append(tokens_of(message))
         return self._references.read(message)
 
-    def look(self, view: View, bill: Bill, used: Used) -> int:
-        """Look in the view of a request for what its answer used; return how many things are missing, which get mended.
+    def look(self, view: View, bill: Bill, used: UsedReferences) -> int:
+        """Compare the view of a request with what its answer used. Returns how many things are missing; they are
+        fetched.
 
-        The answer has been read already, so the history is as long as it was before that.
+        The answer was read before, so the history is one message longer than at the request.
         """
         self._visible.look(view.entries)
-        self.mending.carry(bill)
+        self.fetches.carry(bill)
         missing = 0
-        wanted: dict[int, int] = {}  # position -> tokens of an original to be fetched
+        wanted: dict[int, int] = {}  # position -> tokens of an original to fetch
         requests = 1
 
         def reads(name: str) -> bool:
@@ -233,20 +234,20 @@ class Lookup:
                 missing += 1
                 found = self._reach(thing, kind, positions)
                 counts.reached += found is not None
-                if self.mending.lacks(positions):
+                if self.fetches.lacks(positions):
                     position = positions[-1] if found is None else found
                     wanted[position] = self._sizes[position - 1]
                     requests = 2 if found is None else requests
         if wanted:
-            self.mending.fetch(wanted, view_tokens=bill.tokens, length=len(self._sizes) - 1, requests=requests)
+            self.fetches.fetch(wanted, view_tokens=bill.tokens, length=len(self._sizes) - 1, requests=requests)
         return missing
 
-    def tokens(self) -> dict[Sort, int]:
-        """Tokens of the view that was looked at last, by what they are."""
+    def tokens(self) -> dict[ContentKind, int]:
+        """Return the tokens of the newest view by kind of content."""
         return self._visible.tokens
 
     def _reach(self, thing: str, kind: int, positions: Positions) -> int | None:
-        """The position of a message that holds this and that a handle in the view brings back, if there is one."""
+        """Return the position of a message that holds this and that a handle in the view expands, or None."""
         for handle, position in self._visible.handles(positions):
             if handle not in self._behind:
                 self._behind[handle] = _readable(self._fetch(handle))
@@ -256,7 +257,7 @@ class Lookup:
 
 
 def _readable(messages: Iterable[Message]) -> tuple[frozenset[str], frozenset[str]]:
-    """The identifiers and the whole lines in messages."""
+    """Return the identifiers and the whole lines in messages."""
     names: set[str] = set()
     lines: set[str] = set()
     for message in messages:

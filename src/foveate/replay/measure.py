@@ -1,9 +1,12 @@
-"""All-in: what it would have cost to fetch back, by expansions, everything that a view lacked when it was needed.
+"""Costs of requests: the bills of rendered views, and of fetching what a view lacks.
 
-No policy shall look good by forgetting. Where a recorded call used what its view did not show, the agent would have
-had to ask: one more request, which reads the view again, and the whole originals written at its tail. They stay
-there: the next request writes them with what is new, those after it read them, until a rewritten prefix takes them
-along.
+A provider bills the longest unchanged beginning of the rendered messages at its read price, and the rest at its write
+price.
+
+Hiding content must not make a policy look cheap. If a recorded call used content that its view did not show, an agent
+would have needed an expansion: one more request, which reads the view again, with the whole originals written at its
+end. They stay there: the next request writes them together with the new messages, later requests read them from the
+cache, until a rewritten prefix removes them.
 """
 
 from __future__ import annotations
@@ -18,43 +21,36 @@ from ..core.sizes import tokens_of
 from ..core.view import Prices
 from ..ports import Rendered
 
-__all__ = ["DEFAULT_PRICES", "Bill", "Everything", "Mending", "Meter", "percentile", "share"]
+__all__ = ["DEFAULT_PRICES", "Bill", "FetchCosts", "Meter", "UnmanagedRequests", "percentile", "share"]
 
-# MODULEDOC """What requests cost: the meter that bills one rendered view after another, and the plain arithmetic
-# around it.
-#
-# A provider bills the longest unchanged leading run of rendered messages at its read price and the rest at its write
-# price. Everything here is a pure sum over tokens; nothing knows how a view came to look as it does, nor what it was
-# for.
-# """
 DEFAULT_PRICES = Prices()
 
 
 class Bill(Struct, frozen=True):
-    """What one request cost."""
+    """The cost of one request."""
 
     tokens: int
     cached: int
-    """Of the leading messages that are the same, byte by byte, as in the request before."""
+    """Tokens of the leading messages that are byte for byte the same as in the last request."""
     cost: float
     """In tokens of base input price."""
     rewritten: bool
-    """Whether the unchanged run ended before the previous request's end."""
+    """Whether the unchanged beginning is shorter than the previous request."""
     unchanged: int
-    """How many messages of the history stand before the first change, or before the end of the previous request."""
+    """The number of messages of the history before the first change, or before the end of the previous request."""
 
 
 class Meter:
-    """Bills requests in their order. Comparing costs a glance at each message; only changed ones are summed anew."""
+    """Bills requests in order. It compares each message by its bytes, and sums only the changed ones."""
 
     def __init__(self, prices: Prices) -> None:
         self._prices = prices
         self._bodies: list[bytes] = []  # of the messages of the last request
-        self._tokens: list[int] = []  # of the same
+        self._tokens: list[int] = []  # of the same messages
         self._length = 0  # of the history at the last request
 
     def bill(self, request: Sequence[Rendered], length: int) -> Bill:
-        """The bill of this request, made when the history had `length` messages."""
+        """Return the bill of a request that was made when the history had `length` messages."""
         bodies = [now.body for now in request]
         run = _same(self._bodies, bodies)
         rewritten = run < len(self._bodies)
@@ -72,68 +68,68 @@ class Meter:
 
 
 def _same(before: Sequence[bytes], now: Sequence[bytes]) -> int:
-    """How many leading messages are the same."""
+    """Return how many leading messages are the same."""
     if before == now[: len(before)]:
         return len(before)
     return next(i for i, (old, new) in enumerate(zip(before, [*now, None], strict=False)) if old != new)
 
 
-class Everything:
-    """The requests of a recording as they would be if everything were sent each time."""
+class UnmanagedRequests:
+    """The requests of a recording without management, each with the whole history."""
 
     def __init__(self) -> None:
         self._tokens = self._sent = 0
         self.requests: list[tuple[int, int]] = []
-        """Tokens and cached tokens of each."""
+        """Tokens and cached tokens of each request."""
 
     def add(self, message: Message) -> None:
-        """Take in the next message."""
+        """Add the next message."""
         self._tokens += tokens_of(message)
 
     def request(self) -> None:
-        """Send everything that was taken in: what was sent before is cached."""
+        """Send all messages so far; those of earlier requests are cached."""
         self.requests.append((self._tokens, self._sent))
         self._sent = self._tokens
 
     def costs(self, prices: Prices) -> list[float]:
-        """What each request costs, in tokens of base input price."""
+        """Return the cost of each request, in tokens of base input price."""
         return [prices.read * cached + prices.write * (tokens - cached) for tokens, cached in self.requests]
 
 
 def share(part: float, whole: float) -> float | None:
-    """`part / whole`, or None where there is nothing to have a share of."""
+    """Return `part / whole`, or None if `whole` is 0."""
     return part / whole if whole else None
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The least of the values that `percent` of 100 of them do not exceed; 0 where there are none."""
+    """Return the smallest value that `percent` of 100 values do not exceed; 0 without values."""
     return sorted(values)[max(0, math.ceil(len(values) * percent / 100) - 1)] if values else 0.0
 
 
-class Mending:
-    """The expansions of one replay so far, and what they have cost."""
+class FetchCosts:
+    """The expansions of one replay, and their cost."""
 
     def __init__(self, prices: Prices) -> None:
         self._prices = prices
-        self._carried: list[tuple[int, int]] = []  # (length of the history when it was fetched, tokens)
+        self._carried: list[tuple[int, int]] = []  # (length of the history at the expansion, tokens)
         self._fetched: set[int] = set()
         self.cost = 0.0
-        """In tokens of base input price, beside what the recording's own requests cost."""
+        """In tokens of base input price, in addition to the recording's own requests."""
         self.expansions = 0
 
     def carry(self, bill: Bill) -> None:
-        """Bill what was fetched so far as part of the request with this bill."""
+        """Add the content fetched so far to the request with this bill."""
         for length, tokens in self._carried:
             self.cost += tokens * (self._prices.read if length < bill.unchanged else self._prices.write)
 
     def lacks(self, positions: Sequence[int]) -> bool:
-        """Whether none of the messages at these positions was fetched already."""
+        """Return whether none of the messages at these positions was fetched before."""
         return self._fetched.isdisjoint(positions)
 
     def fetch(self, originals: Mapping[int, int], *, view_tokens: int, length: int, requests: int) -> None:
-        """Fetch these originals (position to tokens) in one expansion before the request at hand.
+        """Fetch these originals (position to tokens) with one expansion before the current request.
 
-        `requests`: how many it takes, 1 where handles say what to call, 2 where the agent has to look first.
+        `requests` is the number of requests: 1 if handles show what to expand, 2 if the agent must search first.
         """
         size = sum(originals.values())
         reread = view_tokens + sum([tokens for _, tokens in self._carried])

@@ -1,7 +1,7 @@
-"""How figures are written, the same in the terminal and in the HTML report.
+"""Format of figures, the same in the terminal and in the HTML report.
 
-Thousands are parted by a narrow space that does not break. Percentages are whole, unless that would make "all" or
-"none" of what is not quite that. What is not known is a dash. Nothing here knows what a figure means.
+A narrow no-break space separates thousands. Percentages are whole, unless rounding would show "all" or "none" for
+almost all or almost none. An unknown figure is a dash.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _NARROW = "\N{NARROW NO-BREAK SPACE}"
 
 
 def count(value: float | None) -> str:
-    """A whole number: `1 234 567` with narrow spaces."""
+    """Format a whole number: `1 234 567` with narrow spaces."""
     return UNKNOWN if value is None else f"{round(value):,}".replace(",", _NARROW)
 
 
 def brief(value: float) -> str:
-    """A number for an axis, in at most five characters: `950`, `2.5k`, `150k`, `1.2M`."""
+    """Format a number for an axis, in at most five characters: `950`, `2.5k`, `150k`, `1.2M`."""
     for size, letter in ((1_000_000, "M"), (1_000, "k")):
         if abs(value) >= size:
             return f"{value / size:.3g}{letter}"
@@ -28,21 +28,23 @@ def brief(value: float) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share as a percentage: `77 %`. Only 0 and 1 become `0 %` and `100 %`; their neighbours keep a decimal."""
+    """Format a share as a percentage: `77 %`. Only 0 and 1 become `0 %` and `100 %`; values close to them keep a
+    decimal.
+    """
     if share is None:
         return UNKNOWN
     scaled = share * 100
     whole = round(scaled)
     if whole in (0, 100) and not math.isclose(scaled, whole, abs_tol=1e-6):
         tenths = round(scaled, 1)
-        if tenths in (0.0, 100.0):  # So close that a decimal does not show it either.
+        if tenths in (0.0, 100.0):  # Too close for one decimal.
             return f"{'<' if scaled < tenths else '>'} {whole} %"
         return f"{tenths:.1f} %"
     return f"{whole} %"
 
 
 def dollars(amount: float | None) -> str:
-    """US dollars, to the cent from one dollar on, and to three digits that matter below: `$12.30`, `$0.0412`."""
+    """Format US dollars: to the cent from one dollar on, with three significant digits below. `$12.30`, `$0.0412`."""
     if amount is None:
         return UNKNOWN
     if amount == 0 or abs(amount) >= 1:
@@ -52,7 +54,7 @@ def dollars(amount: float | None) -> str:
 
 
 def decimals(value: float | None) -> str:
-    """A measured time or the like, with two digits that matter: `0.084`, `1.2`, `35`."""
+    """Format a measured value with two significant digits: `0.084`, `1.2`, `35`."""
     if value is None:
         return UNKNOWN
     if value >= 10 or value == 0:
@@ -61,7 +63,7 @@ def decimals(value: float | None) -> str:
 
 
 def plural(number: int, noun: str) -> str:
-    """The number and its noun: `1 view`, `2 views`, `0 entries`."""
+    """Format a number with its noun: `1 view`, `2 views`, `0 entries`."""
     if number == 1:
         return f"1 {noun}"
     if noun.endswith("y") and noun[-2:-1] not in "aeiou":
@@ -70,7 +72,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def ticks(top: float, wanted: int = 4) -> list[float]:
-    """Round numbers from 0 on (steps of 1, 2 or 5 times a power of ten), about `wanted` steps, none above `top`."""
+    """Return round numbers from 0 (steps of 1, 2 or 5 times a power of ten): about `wanted` steps, none above `top`."""
     if top <= 0:
         return [0.0]
     rough = top / wanted

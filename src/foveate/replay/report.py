@@ -1,7 +1,6 @@
-"""From rows of figures to what people read: the table as strings, the sentences.
+"""Text of the replay report: a table of strings, and sentences.
 
-The terminal and the HTML report both show what is said here, so that they cannot disagree. It knows nothing of either:
-no colours, no markup, no files.
+The terminal and the HTML report both use it, so that they agree. It contains no colours, markup or files.
 """
 
 from __future__ import annotations
@@ -11,20 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from .numbers import count, percent, plural
 from .recordings.recording import KINDS
-from .result import Replayed, Row, columns_for
+from .result import ReplayResult, Row, columns_for
 
-__all__ = ["closing", "groups", "kept_apart", "listed", "notes_told", "sound", "table"]
+__all__ = ["by_transcript", "closing_sentence", "is_sound", "join_words", "notes_of_rows", "notes_sentence", "table"]
 
 
 def table(rows: Sequence[Row], *, wide: bool = False) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The titles and the lines of a table: the policy's name first, then its figures; one line a row."""
+    """Return the titles and lines of a table, one line a row: the policy's name, then its figures."""
     columns = columns_for(rows, wide=wide)
     titles = ("policy", *(column.title for column in columns))
     return titles, [(row.policy, *(column.cell(row) for column in columns)) for row in rows]
 
 
-def closing(row: Row) -> str:
-    """The one sentence to repeat: what this policy costs, and whether every view was legal."""
+def closing_sentence(row: Row) -> str:
+    """Return the sentence that sums up a policy: its cost, and whether every view was legal."""
     ends = [plural(row.illegal_views, "illegal view")]
     if row.lost_messages:
         ends.append(plural(row.lost_messages, "lost message"))
@@ -38,41 +37,41 @@ def closing(row: Row) -> str:
     )
 
 
-def kept_apart(rows: Iterable[Row]) -> str:
-    """What the recordings hold beside plain messages, in one sentence; empty if there is nothing.
+def notes_of_rows(rows: Iterable[Row]) -> str:
+    """Return a sentence about everything in the recordings but plain messages; empty if there is nothing.
 
-    `rows` are of one policy, so that nothing is counted twice.
+    `rows` must belong to one policy, so that each recording counts once.
     """
     kinds: Counter[str] = Counter()
     recordings = 0
     for row in rows:
         recordings += 1
         kinds.update(row.kept_apart)
-    return notes_told(kinds, recordings)
+    return notes_sentence(kinds, recordings)
 
 
-def notes_told(notes: Mapping[str, int], recordings: int = 1) -> str:
-    """The notes of one or more recordings (see `recordings/recording.py`) in one sentence; empty if there are none."""
+def notes_sentence(notes: Mapping[str, int], recordings: int = 1) -> str:
+    """Return a sentence with the notes of one or more recordings; empty if there are none."""
     order = {kind: place for place, kind in enumerate(KINDS)}
     kinds = sorted(filter(notes.get, notes), key=lambda kind: order.get(kind, len(order)))
     if not kinds:
         return ""
-    found = [f"{count(notes[kind])} {KINDS.get(kind, kind) if notes[kind] == 1 else kind}" for kind in kinds]
-    whose = "the recording holds" if recordings == 1 else "the recordings hold"
-    return f"Beside plain messages {whose} {listed(found)}."
+    counts = [f"{count(notes[kind])} {KINDS.get(kind, kind) if notes[kind] == 1 else kind}" for kind in kinds]
+    subject = "The recording also holds" if recordings == 1 else "The recordings also hold"
+    return f"{subject} {join_words(counts)}."
 
 
-def sound(rows: Iterable[Row]) -> bool:
-    """Whether every view was legal and no message was lost."""
+def is_sound(rows: Iterable[Row]) -> bool:
+    """Return whether every view was legal and no message was lost."""
     return not any(row.illegal_views or row.lost_messages for row in rows)
 
 
-def groups(replays: Iterable[Replayed]) -> Iterator[tuple[Replayed, ...]]:
-    """The replays of each transcript, in the order given.
+def by_transcript(replays: Iterable[ReplayResult]) -> Iterator[tuple[ReplayResult, ...]]:
+    """Yield the replays of each transcript, in order.
 
-    A policy that comes again begins another transcript, so that two files of one name are told apart.
+    A repeated policy begins another transcript, so that two files with the same name stay separate.
     """
-    group: list[Replayed] = []
+    group: list[ReplayResult] = []
     for replay in replays:
         row = replay.row
         if group and (row.transcript != group[0].row.transcript or row.policy in [other.row.policy for other in group]):
@@ -83,6 +82,6 @@ def groups(replays: Iterable[Replayed]) -> Iterator[tuple[Replayed, ...]]:
         yield tuple(group)
 
 
-def listed(things: Sequence[str]) -> str:
-    """Several things as people say them: `a, b and c`."""
-    return things[0] if len(things) == 1 else ", ".join(things[:-1]) + " and " + things[-1]
+def join_words(words: Sequence[str]) -> str:
+    """Join words as in a sentence: `a, b and c`."""
+    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + " and " + words[-1]

@@ -1,6 +1,6 @@
-"""The figures of a row that people are shown: what each is called, how it is written, what it means.
+"""Result of a replay: a row of figures, every simulated call, and the columns of the report.
 
-A list of data. Which of them a table has, and how it is drawn, is said in `report.py` and by whoever draws.
+`docs/replay.md` defines the figures. Table, JSON and HTML report use the same names.
 """
 
 from __future__ import annotations
@@ -12,24 +12,20 @@ from msgspec import Struct
 
 from .numbers import count, decimals, dollars, percent
 
-__all__ = ["COLUMNS", "GROUPS", "WORDS", "CallFigures", "Column", "EditFigures", "Replayed", "Row", "columns_for"]
+__all__ = ["COLUMNS", "GROUPS", "TERMS", "CallFigures", "Column", "EditFigures", "ReplayResult", "Row", "columns_for"]
 
 
-# MODULEDOC """What one replay yields: a row of figures, and the course of every simulated call for charts.
-#
-# The figures are defined in `docs/replay.md`; the words are the same in the table, the JSON and the HTML report.
-# """
 class CallFigures(Struct, frozen=True):
     """One simulated model call."""
 
     turn: int
-    """Number of the call, from 1."""
+    """The number of the call, from 1."""
     message: int
-    """Position of the recorded assistant message it stands before."""
+    """The position of the recorded assistant message after it."""
     tokens: int
     """Of the whole view."""
     cached: int
-    """Of the longest unchanged leading run of rendered messages since the previous call."""
+    """Of the longest unchanged beginning of the rendered messages since the previous call."""
     cost: float
     """In tokens of base input price."""
     system: int = 0
@@ -39,13 +35,13 @@ class CallFigures(Struct, frozen=True):
     results_shrunk: int = 0
     placeholders: int = 0
     summaries: int = 0
-    """Tokens of the view by what they are; their sum is `tokens`."""
+    """Tokens of the view by kind of content; their sum is `tokens`."""
     milliseconds: float = 0.0
-    """CPU time of the turn: append what came since the last call, plan, commit, check, render."""
+    """CPU time of the turn: append new messages, plan, commit, check, render."""
     misses: int = 0
-    """Things the recorded call used that could not be read in the view any more."""
+    """The number of things that the recorded call used and the view no longer shows."""
     cost_unmanaged: float = 0.0
-    """What the same call would have cost with everything sent. 0 on every call: not told."""
+    """The cost of the same call with the whole history. 0 on every call means unknown."""
 
 
 class EditFigures(Struct, frozen=True):
@@ -56,9 +52,9 @@ class EditFigures(Struct, frozen=True):
     tokens_before: int
     tokens_after: int
     first_position: int
-    """The earliest message it touched."""
+    """The earliest message that it edited."""
     policies: str
-    """Names of the policies that asked for it, joined by commas."""
+    """Names of the policies that requested it, separated by commas."""
 
 
 class Row(Struct, frozen=True):
@@ -74,7 +70,7 @@ class Row(Struct, frozen=True):
     cost_unmanaged: float
     cost_ratio: float
     cost_all_in: float
-    """Relative to sending everything: what the recording would have cost, all misses mended by expansions."""
+    """Relative to sending everything: the cost if an expansion fetches every miss."""
     expansions: int
     edits: int
     prefix_rewrites: int
@@ -90,31 +86,31 @@ class Row(Struct, frozen=True):
     ms_per_turn_p50: float
     ms_per_turn_p99: float
     model_calls: int = 0
-    """Calls made by the policy itself (summaries)."""
+    """Model calls of the policy itself (summaries)."""
     over_budget: int = 0
-    """Calls whose view was over the budget: always 0 unless management is off."""
+    """Calls whose view was over the budget; always 0 unless management is off."""
     window: int = 0
     provider: str = ""
     model: str = ""
     money: float | None = None
-    """US dollars, where the model's prices are known."""
+    """US dollars, if the model's prices are known."""
     money_unmanaged: float | None = None
     kept_apart: dict[str, int] = {}
-    """What the recording holds beside its main conversation, by kind."""
+    """Counts of lines outside the main conversation, by kind."""
 
 
-class Replayed(Struct, frozen=True):
-    """Everything one replay of one transcript under one policy yields."""
+class ReplayResult(Struct, frozen=True):
+    """The result of one replay of one transcript under one policy."""
 
     row: Row
     calls: tuple[CallFigures, ...]
     edits: tuple[EditFigures, ...]
     refusals: tuple[str, ...] = ()
-    """What the second checker said of illegal views, the first few."""
+    """The second checker's first findings."""
 
 
-GROUPS = ("What it costs", "What stays readable", "What was done", "Whether it works")
-_COSTS, _READABLE, _DONE, _WORKS = GROUPS
+GROUPS = ("Cost", "Readable content", "Activity", "Checks")
+_COSTS, _READABLE, _ACTIVITY, _CHECKS = GROUPS
 
 
 class Column(Struct, frozen=True):
@@ -123,15 +119,15 @@ class Column(Struct, frozen=True):
     title: str
     cell: Callable[[Row], str]
     group: str
-    """One of GROUPS: what kind of figure it is."""
+    """The kind of figure, one of GROUPS."""
     shown: Literal["always", "wide", "money"]
-    """Whether it is always there, only in a wide table, or only where some row knows its money."""
+    """When the column is shown: always, in a wide table, or if some row has a price."""
     meaning: str
-    """What the figure says, in a sentence or two."""
+    """An explanation, in a sentence or two."""
 
 
 def columns_for(rows: Sequence[Row], *, wide: bool = False) -> tuple[Column, ...]:
-    """The columns that a table of these rows has, in their order."""
+    """Return the columns for a table of these rows, in order."""
     money = any(row.money is not None for row in rows)
     shown = {"always": True, "wide": wide, "money": money}
     return tuple(column for column in COLUMNS if shown[column.shown])
@@ -147,7 +143,7 @@ COLUMNS = (
         lambda row: _relative(row, row.cost_ratio),
         _COSTS,
         "always",
-        "What the recording's model calls would have cost in input, relative to sending everything each time. "
+        "Input cost of the recording's model calls, relative to sending everything each time. "
         "A call pays the read price for the longest unchanged beginning of the request since the previous "
         "call, and the write price for the rest.",
     ),
@@ -156,9 +152,9 @@ COLUMNS = (
         lambda row: _relative(row, row.cost_all_in),
         _COSTS,
         "always",
-        "The same when everything that a call used but could no longer read is fetched back first: one extra "
-        "request for each (two where no handle says what to ask for), and the full original written at the end, "
-        "where it stays. Nobody can look good by forgetting.",
+        "The cost if everything that a call used but could no longer read is fetched back first. Each fetch takes one "
+        "more request (two if no handle shows what to expand) and writes the full original at the end, where it "
+        "stays. So a policy gains nothing by hiding content that is needed later.",
     ),
     Column(
         "money", lambda row: dollars(row.money), _COSTS, "money", "The cost in US dollars, at the model's list prices."
@@ -168,7 +164,7 @@ COLUMNS = (
         lambda row: dollars(row.money_unmanaged),
         _COSTS,
         "money",
-        "What sending everything each time would have cost, in US dollars.",
+        "The cost of sending everything each time, in US dollars.",
     ),
     Column("peak tokens", lambda row: count(row.peak_tokens), _COSTS, "always", "The largest view of all calls."),
     Column(
@@ -176,26 +172,32 @@ COLUMNS = (
         lambda row: percent(row.recall_visible),
         _READABLE,
         "always",
-        "Of the identifiers (paths, names, hashes) that a tool call used and that had come only from earlier "
-        "tool results, the share still readable in the view from which the call was made.",
+        "Identifiers (paths, names, hashes) that a tool call used and that came only from earlier tool results: the "
+        "share that was still readable in the view of that call.",
     ),
     Column(
         "quoted",
         lambda row: percent(row.quoted_visible),
         _READABLE,
         "always",
-        "Of the whole lines that a call repeats from earlier tool results alone, the share still readable "
-        "word for word. An edit of a file needs the lines that it replaces.",
+        "Whole lines that a call repeats and that came only from earlier tool results: the share that was still "
+        "readable word for word. To edit a file, a model needs the lines that it replaces.",
     ),
     Column(
         "edits",
         lambda row: count(row.edits),
-        _DONE,
+        _ACTIVITY,
         "always",
-        "How often the view was changed, by one edit or many at once. The history itself never changes.",
+        "The number of changes of the view, each with one or more edits. The history itself never changes.",
     ),
-    Column("model calls", lambda row: count(row.calls), _DONE, "wide", "Calls of the recording, simulated one by one."),
-    Column("summaries", lambda row: count(row.model_calls), _DONE, "wide", "Model calls that the policy itself made."),
+    Column(
+        "model calls",
+        lambda row: count(row.calls),
+        _ACTIVITY,
+        "wide",
+        "Calls of the recording. The replay simulates each.",
+    ),
+    Column("summaries", lambda row: count(row.model_calls), _ACTIVITY, "wide", "Model calls of the policy itself."),
     Column(
         "input tokens",
         lambda row: count(row.input_tokens),
@@ -206,62 +208,60 @@ COLUMNS = (
     Column(
         "prefix rewrites",
         lambda row: count(row.prefix_rewrites),
-        _DONE,
+        _ACTIVITY,
         "wide",
-        "Calls whose request did not begin with the whole of the previous one, so that the cache was written "
-        "anew in part.",
+        "Calls whose request did not begin with the whole previous request, so that part of the cache was "
+        "written again.",
     ),
     Column(
         "said",
         lambda row: percent(row.said_visible),
         _READABLE,
         "wide",
-        "As recall, for identifiers that had come only from the system prompt, the user or the model.",
+        "Like recall, for identifiers that came only from the system prompt, the user or the model.",
     ),
     Column(
         "reachable",
         lambda row: percent(row.recall_reachable),
         _READABLE,
         "wide",
-        "As recall, counting also what came back when a handle shown in the view was expanded.",
+        "Like recall, but content that a handle in the view can expand counts too.",
     ),
-    Column(
-        "expansions", lambda row: count(row.expansions), _READABLE, "wide", "How often all-in fetches something back."
-    ),
+    Column("expansions", lambda row: count(row.expansions), _READABLE, "wide", "The number of fetches in all-in."),
     Column(
         "ms p50 / p99",
         lambda row: f"{decimals(row.ms_per_turn_p50)} / {decimals(row.ms_per_turn_p99)}",
-        _WORKS,
+        _CHECKS,
         "wide",
-        "Processor time of a turn in milliseconds (append what is new, plan, commit, check, render): the "
-        "middle one, and the one that 99 of 100 stay below.",
+        "Processor time of a turn in milliseconds (append new messages, plan, commit, check, render): the "
+        "median, and the 99th percentile.",
     ),
     Column(
         "illegal views",
         lambda row: count(row.illegal_views),
-        _WORKS,
+        _CHECKS,
         "wide",
-        "Requests that the provider would refuse, by a second checker, written apart from the first.",
+        "Requests that the provider would refuse, according to an independent second checker.",
     ),
 )
 
-WORDS = (
+TERMS = (
     (
         "token",
         "An estimate, the same everywhere: a quarter of a text's characters, rounded up, and four for each message.",
     ),
     (
         "view",
-        "What the model sees at one call: the history, changed by edits.",
+        "The content that the model sees at one call: the history, changed by edits.",
     ),
-    ("shrunk", "A tool result of which only a part is shown."),
+    ("shrunk", "A tool result that is shown only in part."),
     (
         "placeholder",
-        "A short text that stands for a tool result, and names the handle that brings it back.",
+        "A short text that stands for a tool result, and names the handle that expands it.",
     ),
     (
         "sending everything",
-        "The whole history goes along with every call, and each finds the one before it in the cache.",
+        "Every call carries the whole history, and finds the previous call in the cache.",
     ),
 )
-"""Words of the report that are not columns, and what they mean."""
+"""Terms of the report that are not columns, with their meaning."""

@@ -1,8 +1,8 @@
-"""One recording through one conversation: every model call of it made again, as far as one can without a model.
+"""Replay of one recording: repeats every model call as far as its request.
 
-The messages are appended in their order. Before each message of the assistant the conversation is settled and rendered
-as for a real call; what that would have cost, and whether the view still showed what the recorded answer used, is
-measured beside it. Nothing that is measured flows back: a policy sees only what came before.
+The messages are appended in order. Before each message of the assistant, the conversation is prepared and rendered as
+for a real call. The replay measures the cost of the request, and whether the view still shows what the recorded answer
+used. The measurements do not influence the replay: a policy sees only earlier messages.
 """
 
 from __future__ import annotations
@@ -32,39 +32,49 @@ from ..policies import DEFAULT_PRESET
 from ..ports import Store, Summarizer
 from ..settings import load
 from .lookup import Lookup
-from .measure import DEFAULT_PRICES, Everything, Meter, percentile
-from .recordings.recording import Recorded, Recording
-from .references import Used
-from .result import CallFigures, EditFigures, Replayed, Row
+from .measure import DEFAULT_PRICES, Meter, UnmanagedRequests, percentile
+from .recordings.recording import RecordedMessage, Recording
+from .references import UsedReferences
+from .result import CallFigures, EditFigures, ReplayResult, Row
 
-__all__ = ["Billed", "Check", "PolicyLike", "Written", "dollars", "edit_figures", "policy_name", "replay"]
+__all__ = [
+    "BilledSummarizer",
+    "Check",
+    "ImmediateCall",
+    "PolicyLike",
+    "dollars",
+    "edit_figures",
+    "policy_name",
+    "replay",
+]
 
 
-# MODULEDOC """What the commits of a replay changed, told by the calls that saw it."""
 def edit_figures(
     receipts: Iterable[Receipt], turns: Sequence[int], positions: Mapping[str, int]
 ) -> Iterator[EditFigures]:
-    """The figures of every commit that changed what some call saw; what was planned after the last answer, none did.
+    """Return the figures of every commit that changed the view of a call. No call sees a plan after the last answer.
 
-    `turns`: what the conversation calls each of the calls, ascending. `positions`: of the messages, by id.
+    `turns` are the conversation's numbers of the calls, ascending. `positions` are those of the messages, by id.
     """
     for receipt in receipts:
         call = bisect_left(turns, receipt.turn)
         changed = (receipt.tokens_before, receipt.bytes_before) != (receipt.tokens_after, receipt.bytes_after)
         if call < len(turns) and changed:
-            touched = [positions[id] for edit in receipt.edits for id in _named(edit) if id in positions]
+            positions_touched = [
+                positions[id] for edit in receipt.edits for id in _message_ids(edit) if id in positions
+            ]
             yield EditFigures(
                 turn=call + 1,
                 edits=len(receipt.edits),
                 tokens_before=receipt.tokens_before,
                 tokens_after=receipt.tokens_after,
-                first_position=min(touched, default=0),
+                first_position=min(positions_touched, default=0),
                 policies=", ".join(receipt.policies) or receipt.author,
             )
 
 
-def _named(edit: Edit) -> list[str]:
-    """Ids of the messages, or of the beginnings of spans, that an edit names."""
+def _message_ids(edit: Edit) -> list[str]:
+    """Return the ids of the messages, or of the first messages of spans, that an edit names."""
     match edit:
         case Restore(targets=places):
             pass
@@ -77,17 +87,12 @@ def _named(edit: Edit) -> list[str]:
     return [place.first if isinstance(place, Span) else place.message for place in places]
 
 
-# MODULEDOC """US dollars, where the recording names a model whose prices are known.
-#
-# The relative cost of `measure.py` compares policies; money tells a person what it means. Only input is priced: what
-# the
-# model answered is the same under every policy.
-# """
 def dollars(model: str, requests: Iterable[tuple[int, int]]) -> float | None:
-    """What requests of so many (tokens, cached tokens) cost at this model's prices of today.
+    """Return the cost of requests, given as (tokens, cached tokens), at this model's current prices in US dollars.
 
-    None where the model is not named or not known, or `genai-prices` is not installed (`pip install
-    "foveate[prices]"`). A model without a price for writing its cache writes it at the price of input.
+    Returns None if the model has no name or no known price, or `genai-prices` is not installed (`pip install
+    "foveate[prices]"`). Only input is priced, because the answers are the same under every policy. A model without a
+    price for cache writes pays the price of input for them.
     """
     cost = cost_of(model) if model else None
     if cost is None:
@@ -95,13 +100,12 @@ def dollars(model: str, requests: Iterable[tuple[int, int]]) -> float | None:
     return sum([cost(Usage(0, cached, tokens - cached, 0)) or 0.0 for tokens, cached in requests], 0.0)
 
 
-# MODULEDOC """Summaries in a replay: written without a model, and billed as if a model had written them.
-#
-# What a real model would say is not known, so a replay shows what a policy does and costs, not how good its summaries
-# are: the stand-in keeps the first characters of each message.
-# """
-class Billed:
-    """A summarizer that keeps account of what its calls would have cost."""
+class BilledSummarizer:
+    """A summarizer that adds up what its calls would have cost.
+
+    A replay calls no model for summaries: by default it takes the first characters of each message. So it shows the
+    effect and the cost of a policy, not the quality of its summaries.
+    """
 
     def __init__(self, summarizer: Summarizer, prices: Prices) -> None:
         self._summarizer = summarizer
@@ -110,10 +114,10 @@ class Billed:
         self.name = getattr(summarizer, "name", "")
         self.needs_no_model = getattr(summarizer, "needs_no_model", False)
         self.calls = 0
-        """How many summaries were asked for."""
+        """The number of summaries requested."""
 
     def __call__(self, request: SummaryRequest) -> str | Summary | Awaitable[str | Summary]:
-        """The summary. Its input is billed like any other that is not cached yet, its output as output."""
+        """Return the summary. Its input is billed as not cached, its output as output."""
         self.calls += 1
         read = sum(tokens_of(message) for message in request.messages) + estimate(request.previous)
         self._due += self._prices.write * read
@@ -123,13 +127,13 @@ class Billed:
         return text
 
     def due(self) -> float:
-        """The cost of what was asked since this was called last, in tokens of base input price."""
+        """Return the cost since the last call of this method, in tokens of base input price."""
         due, self._due = self._due, 0.0
         return due
 
 
-class Written:
-    """What is asked for ahead of time in a replay: it is written at once, so that a replay is the same again."""
+class ImmediateCall:
+    """Runs a background summary at once, so that a replay is reproducible."""
 
     def __init__(self, call: Callable[[], object]) -> None:
         self._answer: object = None
@@ -140,32 +144,32 @@ class Written:
             self._error = error
 
     def done(self) -> bool:
-        """It is."""
+        """Return True: the call is complete."""
         return True
 
     def result(self) -> object:
-        """What was written, or what was raised instead."""
+        """Return the result, or raise the error of the call."""
         if self._error:
             raise self._error
         return self._answer
 
     def wait(self) -> None:
-        """Nothing is left to wait for."""
+        """Do nothing: the call is complete."""
 
     def cancel(self) -> None:
-        """It is there already."""
+        """Do nothing: the call is complete."""
 
 
 Check = Callable[[str, bytes], Sequence[object]]
-"""A second checker: the provider's name and a request body as its JSON bytes in, what is wrong with it out."""
+"""A second checker. It takes the provider's name and the JSON bytes of a request body, and returns the problems."""
 
 PolicyLike = str | Policy | Sequence[Policy]
-"""What `open_conversation` takes as a policy: a name, or callables."""
+"""A policy as `open_conversation` takes it: a name, or callables."""
 
 _REFUSALS = 5
-"""How many of the second checker's findings are kept in words."""
+"""The number of the second checker's findings to keep as text."""
 _STEP = 1_000
-"""Milliseconds from one message to the next where a recording does not tell."""
+"""Milliseconds between messages if the recording has no times."""
 
 
 def replay(
@@ -180,48 +184,56 @@ def replay(
     name: str = "",
     transcript: str = "",
     summarizer: Summarizer | None = None,
-) -> Replayed:
+) -> ReplayResult:
     """Replay a recording, or the messages of a conversation, under one policy.
 
-    `window` is in tokens; `provider` (`openai` or `anthropic`) is whose format is rendered; `prices` are for reading
-    and writing cached input. `check` looks at every request body; without it no view counts as illegal. `store` and
-    `name` say where the conversation is kept: where one of that name exists, under the next free one. `transcript` is
-    what the row calls the recording. `summarizer` writes the summaries that a policy asks for; by default the first
-    characters of each message, for policies that cannot do without. They are billed as if a model had written them.
-    Raises DoesNotFit where a system prompt and a pending request are larger than the window.
+    `window` is in tokens. `provider` (`openai` or `anthropic`) selects the format to render. `prices` are those of
+    reading and writing cached input. `check` gets every request body; without it no view counts as illegal. `store` and
+    `name` select where the conversation is stored; if the name exists, the next free one is used. `transcript` is the
+    recording's name in the row. `summarizer` writes the summaries that a policy requests; the default, for policies
+    that require summaries, takes the first characters of each message. Summaries are billed as if a model had written
+    them. Raises DoesNotFit if a system prompt and a pending request are larger than the window.
     """
     recorded, path, model, notes = _parts_of(recording)
     label = transcript or PurePath(path).stem or "conversation"
     clock = _Clock()
-    if summarizer is None and _needs_summarizer(policy):
+    if summarizer is None and _requires_summaries(policy):
         summarizer = open_summarizer("first-characters")
-    billed = Billed(summarizer, prices) if summarizer else None
+    billed_summarizer = BilledSummarizer(summarizer, prices) if summarizer else None
     chat = _open(
-        name or f"{label} / {policy_name(policy)}", store, provider, window, model, policy, prices, clock, billed
+        name or f"{label} / {policy_name(policy)}",
+        store,
+        provider,
+        window,
+        model,
+        policy,
+        prices,
+        clock,
+        billed_summarizer,
     )
     with chat:
-        run = _Run(chat, clock, provider, prices, check, billed)
-        for one in recorded:
-            run.take(one)
+        run = _Run(chat, clock, provider, prices, check, billed_summarizer)
+        for entry in recorded:
+            run.take(entry)
         return run.result(label, policy_name(policy), window, model, notes)
 
 
 def policy_name(policy: PolicyLike) -> str:
-    """What a policy is called in a row: its name, or the names of its functions."""
+    """Return the name of a policy in a row: its own name, or the names of its functions."""
     if isinstance(policy, str):
         return policy
-    several = policy if isinstance(policy, Sequence) else (policy,)
-    return "+".join(getattr(one, "__name__", type(one).__name__) for one in several)
+    functions = policy if isinstance(policy, Sequence) else (policy,)
+    return "+".join(getattr(function, "__name__", type(function).__name__) for function in functions)
 
 
-def _needs_summarizer(policy: PolicyLike) -> bool:
-    """Whether this policy, with what settings say, cannot do without summaries."""
+def _requires_summaries(policy: PolicyLike) -> bool:
+    """Return whether this policy, with the effective settings, requires summaries."""
     policies = load(policy=policy, environ=os.environ, folder=Path()).policies()
-    return any(getattr(one, "needs_summarizer", False) for one in policies)
+    return any(getattr(each, "needs_summarizer", False) for each in policies)
 
 
 class _Clock:
-    """The time of the recording, so that a replay is the same today and tomorrow."""
+    """The recording's clock, which makes a replay reproducible."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -234,7 +246,7 @@ class _Clock:
 
 
 class _Run:
-    """A replay under way."""
+    """State of a replay."""
 
     def __init__(
         self,
@@ -243,7 +255,7 @@ class _Run:
         provider: str,
         prices: Prices,
         check: Check | None,
-        summarizer: Billed | None,
+        summarizer: BilledSummarizer | None,
     ) -> None:
         self._chat, self._clock, self._provider, self._prices, self._check = chat, clock, provider, prices, check
         self._summarizer = summarizer
@@ -251,41 +263,43 @@ class _Run:
         self._positions: dict[str, int] = {}  # id -> position
         self._lookup = Lookup(chat.originals, prices)
         self._meter = Meter(prices)
-        self._everything = Everything()
+        self._unmanaged = UnmanagedRequests()
         self._calls: list[CallFigures] = []
-        self._turns: list[int] = []  # what the conversation itself calls each of the calls
+        self._turns: list[int] = []  # the conversation's number of each call
         self._refusals: list[str] = []
         self._illegal = self._over = self._rewrites = 0
-        self._seconds = 0.0  # CPU time spent since the last call
-        self._may_ask = False
+        self._seconds = 0.0  # CPU time since the last call
+        self._has_question = False
 
-    def take(self, recorded: Recorded) -> None:
-        """Take in the next message; if it is the assistant's, after making the model call that it answers."""
+    def take(self, recorded: RecordedMessage) -> None:
+        """Add the next message. Before an assistant message, make the model call that it answers."""
         message = recorded.message
         used = self._lookup.read(message)
-        if asked := message.role == "assistant" and self._is_askable():
+        if is_reply := message.role == "assistant" and self._is_askable():
             self._ask(used)
         self._clock.advance(recorded.time)
         began = process_time()
-        added = self._chat.record(message) if asked else self._chat.append(message, origin=recorded.origin)[-1]
+        added = self._chat.record(message) if is_reply else self._chat.append(message, origin=recorded.origin)[-1]
         self._seconds += process_time() - began
         self._messages.append(message)
-        self._everything.add(message)
+        self._unmanaged.add(message)
         self._positions[added] = len(self._messages)
 
     def _is_askable(self) -> bool:
-        """Whether there is anything to answer yet: not before the first message that is shown and no system prompt."""
-        self._may_ask = self._may_ask or any(entry.message.role != "system" for entry in self._chat.view.entries)
-        return self._may_ask
+        """Return whether the view holds a message to answer, that is, any but system prompts."""
+        self._has_question = self._has_question or any(
+            entry.message.role != "system" for entry in self._chat.view.entries
+        )
+        return self._has_question
 
-    def _ask(self, used: Used) -> None:
-        """Make the next model call as far as its request, and measure it."""
+    def _ask(self, used: UsedReferences) -> None:
+        """Render the request of the next model call, and measure it."""
         began = process_time()
         view = self._chat.prepare()
         request = self._chat.format.rendered(view, profile=self._chat.profile)
         milliseconds = (self._seconds + process_time() - began) * 1000
         self._seconds = 0.0
-        self._everything.request()
+        self._unmanaged.request()
         bill = self._meter.bill(request, len(self._messages))
         misses = self._lookup.look(view, bill, used)
         self._turns.append(view.turn)
@@ -305,7 +319,7 @@ class _Run:
         self._calls.append(figures)
 
     def _judge(self, view: View) -> None:
-        """Hand the request to the second checker."""
+        """Give the request to the second checker."""
         if self._check is None:
             return
         body = self._chat.format.body(view, profile=self._chat.profile)
@@ -314,16 +328,17 @@ class _Run:
             room = _REFUSALS - len(self._refusals)
             self._refusals += [f"call {len(self._turns)}: {finding}" for finding in findings[:room]]
 
-    def result(self, transcript: str, policy: str, window: int, model: str, notes: Mapping[str, int]) -> Replayed:
-        """The figures of everything taken in."""
-        sent = self._everything.costs(self._prices)
+    def result(self, transcript: str, policy: str, window: int, model: str, notes: Mapping[str, int]) -> ReplayResult:
+        """Return the figures of all messages added."""
+        unmanaged_costs = self._unmanaged.costs(self._prices)
         calls = tuple(
-            msgspec.structs.replace(call, cost_unmanaged=cost) for call, cost in zip(self._calls, sent, strict=True)
+            msgspec.structs.replace(call, cost_unmanaged=cost)
+            for call, cost in zip(self._calls, unmanaged_costs, strict=True)
         )
         edits = tuple(edit_figures(self._chat.receipts(), self._turns, self._positions))
-        cost, whole = sum([call.cost for call in calls]), sum(sent)
+        cost, whole = sum([call.cost for call in calls]), sum(unmanaged_costs)
         times = [call.milliseconds for call in calls]
-        found = self._lookup
+        lookup = self._lookup
         row = Row(
             transcript=transcript,
             policy=policy,
@@ -334,17 +349,17 @@ class _Run:
             cost=cost,
             cost_unmanaged=whole,
             cost_ratio=cost / whole if whole else 1.0,
-            cost_all_in=(cost + found.mending.cost) / whole if whole else 1.0,
-            expansions=found.mending.expansions,
+            cost_all_in=(cost + lookup.fetches.cost) / whole if whole else 1.0,
+            expansions=lookup.fetches.expansions,
             edits=len({edit.turn for edit in edits}),
             prefix_rewrites=self._rewrites,
-            references=found.recall.used,
-            recall_visible=found.recall.visible_share,
-            said_references=found.said.used,
-            said_visible=found.said.visible_share,
-            quoted_lines=found.quoted.used,
-            quoted_visible=found.quoted.visible_share,
-            recall_reachable=found.recall.reachable_share,
+            references=lookup.recall.used,
+            recall_visible=lookup.recall.visible_share,
+            said_references=lookup.said.used,
+            said_visible=lookup.said.visible_share,
+            quoted_lines=lookup.quoted.used,
+            quoted_visible=lookup.quoted.visible_share,
+            recall_reachable=lookup.recall.reachable_share,
             illegal_views=self._illegal,
             lost_messages=self._lost(),
             ms_per_turn_p50=percentile(times, 50),
@@ -355,22 +370,24 @@ class _Run:
             provider=self._provider,
             model=model,
             money=dollars(model, [(call.tokens, call.cached) for call in calls]),
-            money_unmanaged=dollars(model, self._everything.requests),
+            money_unmanaged=dollars(model, self._unmanaged.requests),
             kept_apart=dict(notes),
         )
-        return Replayed(row, calls, edits, tuple(self._refusals))
+        return ReplayResult(row, calls, edits, tuple(self._refusals))
 
     def _lost(self) -> int:
-        """How many messages cannot be read back from the history as they were."""
-        kept = [encode_message(row.message) for row in self._chat.history()]
-        there = sum([encode_message(message) == body for message, body in zip(self._messages, kept, strict=False)])
-        return len(self._messages) - there
+        """Return how many messages differ when they are read back from the history."""
+        stored = [encode_message(row.message) for row in self._chat.history()]
+        intact = sum([encode_message(message) == body for message, body in zip(self._messages, stored, strict=False)])
+        return len(self._messages) - intact
 
 
-def _parts_of(recording: Recording | Iterable[Message]) -> tuple[Sequence[Recorded], str, str, Mapping[str, int]]:
+def _parts_of(
+    recording: Recording | Iterable[Message],
+) -> tuple[Sequence[RecordedMessage], str, str, Mapping[str, int]]:
     if isinstance(recording, Recording):
         return recording.messages, recording.path, recording.model, recording.notes
-    return [Recorded(message, 0) for message in recording], "", "", {}
+    return [RecordedMessage(message, 0) for message in recording], "", "", {}
 
 
 def _open(
@@ -384,7 +401,7 @@ def _open(
     clock: _Clock,
     summarizer: Summarizer | None,
 ) -> Conversation:
-    """A new conversation, under this name or the next free one."""
+    """Open a new conversation, under this name or the next free one."""
     number = 1
     while True:
         chat = open_conversation(
@@ -396,7 +413,7 @@ def _open(
             summarizer=summarizer,
             # A recording may pair a model with another provider: only the model's rules count here.
             options=Options(
-                profile=profile_for(provider, model), prices=prices, clock=clock, background=Written, tenant=""
+                profile=profile_for(provider, model), prices=prices, clock=clock, background=ImmediateCall, tenant=""
             ),
         )
         if not chat.head.position:

@@ -18,7 +18,7 @@ from ...core.stamps import Usage
 from ...errors import BadMessage
 from .recording import (
     Reader,
-    Recorded,
+    RecordedMessage,
     Recording,
     billed,
     call_of,
@@ -77,7 +77,7 @@ def _read(source: Source) -> Recording:
 
 def _recording(source: Source, trajectory: dict[str, Any]) -> Recording:
     agent = fields_of(trajectory.get("agent"))
-    messages: list[Recorded] = []
+    messages: list[RecordedMessage] = []
     models = [str(agent.get("model_name") or "")]
     for place, value in enumerate(items_of(trajectory.get("steps")), 1):
         with source.guard(0, f"step {place}"):
@@ -104,7 +104,7 @@ def _recording(source: Source, trajectory: dict[str, Any]) -> Recording:
 READER = Reader("atif", _recognises, _read)
 
 
-def _messages(step: _Step, value: dict[str, Any]) -> Iterator[Recorded]:
+def _messages(step: _Step, value: dict[str, Any]) -> Iterator[RecordedMessage]:
     time = milliseconds(step.timestamp)
     name = "" if step.step_id is None else str(step.step_id)
     text_parts: tuple[Part, ...] = _content(step.message)
@@ -113,19 +113,19 @@ def _messages(step: _Step, value: dict[str, Any]) -> Iterator[Recorded]:
         case "agent":
             reasoning = (Reasoning(step.reasoning_content, format="atif"),) if step.reasoning_content else ()
             if parts := (*reasoning, *text_parts, *calls):
-                yield Recorded(Message("assistant", parts), 0, time, _usage(step.metrics), name)
+                yield RecordedMessage(Message("assistant", parts), 0, time, _usage(step.metrics), name)
         case "system" | "user":
             if text_parts:
-                yield Recorded(Message(step.source, text_parts), 0, time, id=name)
+                yield RecordedMessage(Message(step.source, text_parts), 0, time, id=name)
         case _:
             raise BadMessage(f"The source is {step.source!r}. ATIF knows system, user and agent.")
     for result in step.observation.results if step.observation else ():
         call_id = result.source_call_id or (calls[0].call_id if len(calls) == 1 else "")
         content = _content(result.content)
         if call_id:
-            yield Recorded(Message("tool", (ToolResult(call_id, content),)), 0, time, id=name)
+            yield RecordedMessage(Message("tool", (ToolResult(call_id, content),)), 0, time, id=name)
         elif content:
-            yield Recorded(Message("user", content), 0, time, id=name, origin="plugin")
+            yield RecordedMessage(Message("user", content), 0, time, id=name, origin="plugin")
 
 
 def _content(content: Any) -> tuple[Content, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ...core.messages import Message
 from ...errors import BadMessage, BadTranscript
-from .recording import Reader, Recorded, Recording, items_of, milliseconds, notes_about
+from .recording import Reader, RecordedMessage, Recording, items_of, milliseconds, notes_about
 from .source import Sample, Source
 
 __all__ = ["READER"]
@@ -78,7 +78,7 @@ def _read(source: Source) -> Recording:
 READER = Reader("chat", _recognises, _read)
 
 
-def _recorded(source: Source, messages: list[tuple[int, Any]]) -> Iterator[Recorded]:
+def _recorded(source: Source, messages: list[tuple[int, Any]]) -> Iterator[RecordedMessage]:
     from ...formats.anthropic import Anthropic
     from ...formats.openai import OpenAIChat
 
@@ -92,16 +92,16 @@ def _recorded(source: Source, messages: list[tuple[int, Any]]) -> Iterator[Recor
             name = value.get("id")
             fields = {field: each for field, each in value.items() if field not in _STAMPS}
             for message in wire.parse(fields):
-                yield Recorded(message, line, milliseconds(time), id=name if isinstance(name, str) else "")
+                yield RecordedMessage(message, line, milliseconds(time), id=name if isinstance(name, str) else "")
 
 
-def _prompt(request: dict[str, Any]) -> Iterator[Recorded]:
+def _prompt(request: dict[str, Any]) -> Iterator[RecordedMessage]:
     """Read the system prompt of a request in Anthropic's shape, which is a separate field."""
     from ...formats.anthropic import Anthropic
 
     if isinstance(prompt := request.get("system"), str | list) and prompt:
         for message in Anthropic().parse({"role": "user", "content": prompt}):
-            yield Recorded(Message("system", message.parts), 0)
+            yield RecordedMessage(Message("system", message.parts), 0)
 
 
 def _is_message(value: Any) -> bool:

@@ -21,7 +21,7 @@ from msgspec import UNSET, Struct, UnsetType, structs
 from ...core.messages import Message
 from ...core.stamps import Origin, Stop, Usage
 from ...formats.stops import stop_named
-from .recording import Reader, Recorded, Recording, billed, milliseconds, notes_about, reply_model
+from .recording import Reader, RecordedMessage, Recording, billed, milliseconds, notes_about, reply_model
 from .source import Sample, Source
 from .tree import Node, unravel
 
@@ -296,7 +296,7 @@ def _extend(reply: _Draft, body: Body, counted: Counter[str]) -> None:
         )
 
 
-def _finished(source: Source, draft: _Draft) -> Iterator[Recorded]:
+def _finished(source: Source, draft: _Draft) -> Iterator[RecordedMessage]:
     from ...formats.anthropic import Anthropic
 
     role = "assistant" if draft.line.type == "assistant" else "user"
@@ -305,7 +305,7 @@ def _finished(source: Source, draft: _Draft) -> Iterator[Recorded]:
     with source.guard(draft.number):
         for message in Anthropic().parse({"role": role, "content": draft.content}):
             message = _with_state(message, draft.line)
-            yield Recorded(message, draft.number, time, draft.usage, name, draft.origin, draft.stop)
+            yield RecordedMessage(message, draft.number, time, draft.usage, name, draft.origin, draft.stop)
 
 
 _STOPPED = (

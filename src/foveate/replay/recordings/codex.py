@@ -35,7 +35,7 @@ from ...core.stamps import Origin, Usage
 from ...errors import BadMessage
 from .recording import (
     Reader,
-    Recorded,
+    RecordedMessage,
     Recording,
     billed,
     compact,
@@ -79,7 +79,7 @@ class Items:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.done: list[Recorded] = []
+        self.done: list[RecordedMessage] = []
         self.counted: Counter[str] = Counter()
         self._parts: list[Part] = []
         self._line = 0
@@ -100,7 +100,7 @@ class Items:
             self._other(line, time, item, role)
         elif kind.endswith("_output") and "call_id" in item:
             self.end()
-            self.done.append(Recorded(Message("tool", (_result(item),)), line, time))
+            self.done.append(RecordedMessage(Message("tool", (_result(item),)), line, time))
         elif kind == "reasoning" and not _reasoning(item):
             self.counted["other lines"] += 1  # Empty reasoning: it shows only that the model thought.
         elif kind in ("compaction", "compaction_summary", "context_compaction"):
@@ -123,7 +123,7 @@ class Items:
     def say(self, line: int, time: int | None, role: Role, text: str, origin: Origin | None = None) -> None:
         """Add a text that is not an item."""
         self.end()
-        self.done.append(Recorded(Message(role, (Text(text),)), line, time, origin=origin))
+        self.done.append(RecordedMessage(Message(role, (Text(text),)), line, time, origin=origin))
 
     def bill(self, usage: Usage | None) -> None:
         """Set the usage of the open response, or of the last one, unless it has one."""
@@ -140,10 +140,10 @@ class Items:
         """Complete the open response."""
         if self._parts:
             message = Message("assistant", tuple(self._parts))
-            self.done.append(Recorded(message, self._line, self._time, self._usage))
+            self.done.append(RecordedMessage(message, self._line, self._time, self._usage))
         self._parts, self._line, self._time, self._usage = [], 0, None, None
 
-    def split(self, turns: int) -> tuple[list[Recorded], list[Recorded]]:
+    def split(self, turns: int) -> tuple[list[RecordedMessage], list[RecordedMessage]]:
         """Split the finished messages at the beginning of the person's last `turns` turns."""
         starts = [
             place
@@ -161,7 +161,7 @@ class Items:
         extra = Extra(FORMAT, '{"role":"developer"}') if role == "developer" else None
         message = Message("user" if role == "user" else "system", _content_of(item), extra=extra)
         origin: Origin | None = "plugin" if role == "user" and message.text.startswith(_CONTEXT) else None
-        self.done.append(Recorded(message, line, time, origin=origin))
+        self.done.append(RecordedMessage(message, line, time, origin=origin))
 
 
 def _content_of(item: dict[str, Any]) -> tuple[Content, ...]:

@@ -17,7 +17,7 @@ from ...core.stamps import Origin, Stop, Usage
 from ...formats.stops import stop_named
 from .recording import (
     Reader,
-    Recorded,
+    RecordedMessage,
     Recording,
     billed,
     compact,
@@ -102,8 +102,8 @@ def _read(source: Source) -> Recording:
     info = fields_of(document.get("info"))
     reverted_at = fields_of(info.get("revert")).get("messageID")
     counted: Counter[str] = Counter()
-    kept: list[Recorded] = []
-    rewound: list[Recorded] = []
+    kept: list[RecordedMessage] = []
+    rewound: list[RecordedMessage] = []
     models: list[str] = []
     target = kept
     for place, value in enumerate(items_of(document.get("messages")), 1):
@@ -129,7 +129,7 @@ def _read(source: Source) -> Recording:
 READER = Reader("opencode", _recognises, _read)
 
 
-def _user(entry: _Entry, counted: Counter[str]) -> list[Recorded]:
+def _user(entry: _Entry, counted: Counter[str]) -> list[RecordedMessage]:
     parts: list[Part] = []
     parts_with_content = entry.content_parts(counted)
     for part in parts_with_content:
@@ -141,13 +141,13 @@ def _user(entry: _Entry, counted: Counter[str]) -> list[Recorded]:
     return [_recorded(entry, Message("user", tuple(parts)), origin=origin)] if parts else []
 
 
-def _assistant(entry: _Entry, counted: Counter[str]) -> list[Recorded]:
+def _assistant(entry: _Entry, counted: Counter[str]) -> list[RecordedMessage]:
     """Read one message for each model call, each followed by its results."""
     summary = entry.info.summary is True
     counted["native compactions"] += summary
-    done: list[Recorded] = []
+    done: list[RecordedMessage] = []
     parts: list[Part] = []
-    results: list[Recorded] = []
+    results: list[RecordedMessage] = []
     usage: Usage | None = None
     stop: Stop | None = None
 
@@ -197,8 +197,10 @@ def _usage(tokens: object) -> Usage | None:
     )
 
 
-def _recorded(entry: _Entry, message: Message, usage: Usage | None = None, origin: Origin | None = None) -> Recorded:
-    return Recorded(message, 0, milliseconds(entry.info.time.created), usage, entry.info.id, origin)
+def _recorded(
+    entry: _Entry, message: Message, usage: Usage | None = None, origin: Origin | None = None
+) -> RecordedMessage:
+    return RecordedMessage(message, 0, milliseconds(entry.info.time.created), usage, entry.info.id, origin)
 
 
 def _reasoning(part: _Part) -> Reasoning:
@@ -206,7 +208,7 @@ def _reasoning(part: _Part) -> Reasoning:
     return Reasoning(part.text, format="opencode", extra=extra)
 
 
-def _result(entry: _Entry, part: _Part, state: _State) -> list[Recorded]:
+def _result(entry: _Entry, part: _Part, state: _State) -> list[RecordedMessage]:
     """Return the result of a call; an empty list if the call never ended."""
     result_state: State = "ok"
     match state.status:
@@ -222,7 +224,7 @@ def _result(entry: _Entry, part: _Part, state: _State) -> list[Recorded]:
     ]
     content: tuple[Content, ...] = (Text(text), *nested)
     message = Message("tool", (ToolResult(part.callID, content, result_state, part.tool),))
-    return [Recorded(message, 0, milliseconds(state.time.end), id=entry.info.id)]
+    return [RecordedMessage(message, 0, milliseconds(state.time.end), id=entry.info.id)]
 
 
 def _text(value: object) -> str:

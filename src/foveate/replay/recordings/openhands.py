@@ -18,7 +18,7 @@ from ...errors import BadTranscript
 from ...formats.stops import stop_named
 from .recording import (
     Reader,
-    Recorded,
+    RecordedMessage,
     Recording,
     billed,
     call_of,
@@ -106,7 +106,7 @@ class _Stream:
 
     def __init__(self) -> None:
         self.line = 0
-        self.messages: list[Recorded] = []
+        self.messages: list[RecordedMessage] = []
         self.models: list[str] = []
         self.tools: tuple[Any, ...] = ()
         self.counted: Counter[str] = Counter()
@@ -170,7 +170,7 @@ class _Stream:
     def _append(self, event: _Event, message: Message, *, from_program: bool = False) -> None:
         name = "" if event.id is None else str(event.id)
         time = milliseconds(event.timestamp)
-        self.messages.append(Recorded(message, self.line, time, None, name, "plugin" if from_program else None))
+        self.messages.append(RecordedMessage(message, self.line, time, None, name, "plugin" if from_program else None))
 
 
 _SILENT = (None, "recall", "change_agent_state", "null", "condensation", "condensation_request")

@@ -17,7 +17,7 @@ from ...core.stamps import Origin, Usage
 from ...formats.stops import stop_named
 from .recording import (
     Reader,
-    Recorded,
+    RecordedMessage,
     Recording,
     billed,
     call_of,
@@ -103,7 +103,7 @@ def _read(source: Source) -> Recording:
 
 
 def _thread(source: Source, name: str, nodes: list[Node], counted: Counter[str]) -> Recording:
-    messages: list[Recorded] = []
+    messages: list[RecordedMessage] = []
     models: list[str] = []
     for node in nodes:
         line: _Line = node.line
@@ -122,7 +122,7 @@ def _thread(source: Source, name: str, nodes: list[Node], counted: Counter[str])
             )
             stop = stop_named(line.body.stop_reason) if line.body and message.role == "assistant" else None
             time = milliseconds(line.timestamp)
-            messages.append(Recorded(message, node.number, time, usage, line.id, origin, stop))
+            messages.append(RecordedMessage(message, node.number, time, usage, line.id, origin, stop))
     return Recording(
         source.path, READER.name, tuple(messages), reply_model(models), (), name, notes_about(messages, counted)
     )

@@ -22,7 +22,7 @@ from .source import Sample, Source
 __all__ = [
     "KINDS",
     "Reader",
-    "Recorded",
+    "RecordedMessage",
     "Recording",
     "billed",
     "call_of",
@@ -58,7 +58,7 @@ in place of the history. Made-up ids belong to formats that record calls without
 """
 
 
-class Recorded(Struct, frozen=True):
+class RecordedMessage(Struct, frozen=True):
     """One recorded message."""
 
     message: Message
@@ -82,7 +82,7 @@ class Recording(Struct, frozen=True):
     path: str
     format: str
     """The reader's name (see `READERS`)."""
-    messages: tuple[Recorded, ...]
+    messages: tuple[RecordedMessage, ...]
     """System prompts, if recorded, are messages of the role `system`."""
     model: str = ""
     """The model of most replies."""
@@ -114,7 +114,7 @@ class Reader(Struct, frozen=True):
     """Returns the recording in a source. The source decides whether damage stops the reading."""
 
 
-def notes_about(messages: Iterable[Recorded], counted: Mapping[str, int]) -> dict[str, int]:
+def notes_about(messages: Iterable[RecordedMessage], counted: Mapping[str, int]) -> dict[str, int]:
     """Return the notes of a recording: the counts of its messages plus `counted`, the reader's counts."""
     tally = Counter(counted)
     waiting: Counter[str] = Counter()

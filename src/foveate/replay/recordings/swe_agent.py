@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct, convert
 
 from ...core.messages import Message, Text, ToolCall, ToolResult
-from .recording import Reader, Recorded, Recording, compact, fields_of, items_of, notes_about
+from .recording import Reader, RecordedMessage, Recording, compact, fields_of, items_of, notes_about
 from .source import Sample, Source
 
 __all__ = ["READER"]
@@ -60,7 +60,7 @@ def _read(source: Source) -> Recording:
 READER = Reader("swe_agent", _recognises, _read)
 
 
-def _from_history(source: Source, history: list[dict[str, Any]]) -> Iterator[Recorded]:
+def _from_history(source: Source, history: list[dict[str, Any]]) -> Iterator[RecordedMessage]:
     from ...formats.openai import OpenAIChat
 
     wire = OpenAIChat()
@@ -73,10 +73,10 @@ def _from_history(source: Source, history: list[dict[str, Any]]) -> Iterator[Rec
             if entry.role == "tool":
                 message["tool_call_id"] = (entry.tool_call_ids or [""])[0]
             for parsed in wire.parse(message):
-                yield Recorded(parsed, 0)
+                yield RecordedMessage(parsed, 0)
 
 
-def _from_trajectory(source: Source, steps: list[Any]) -> Iterator[Recorded]:
+def _from_trajectory(source: Source, steps: list[Any]) -> Iterator[RecordedMessage]:
     for place, value in enumerate(steps, 1):
         with source.guard(0, f"step {place} of the trajectory"):
             step = convert(value, _Step)
@@ -85,9 +85,9 @@ def _from_trajectory(source: Source, steps: list[Any]) -> Iterator[Recorded]:
             text = (Text(text_value.strip()),) if text_value.strip() else ()
             call = (ToolCall(f"step-{place}", "shell", compact({"command": action})),) if action else ()
             if text or call:
-                yield Recorded(Message("assistant", (*text, *call)), 0, id=str(place))
+                yield RecordedMessage(Message("assistant", (*text, *call)), 0, id=str(place))
             if call:
                 answer = ToolResult(f"step-{place}", (Text(step.observation or ""),), name="shell")
-                yield Recorded(Message("tool", (answer,)), 0, id=str(place))
+                yield RecordedMessage(Message("tool", (answer,)), 0, id=str(place))
             elif step.observation:
-                yield Recorded(Message("user", (Text(step.observation),)), 0, id=str(place), origin="plugin")
+                yield RecordedMessage(Message("user", (Text(step.observation),)), 0, id=str(place), origin="plugin")

@@ -1,4 +1,4 @@
-// The boxes that follow the pointer. Without this script the report says the same, only less at once.
+// Shows boxes that follow the pointer. Without this script the report only lacks these boxes.
 (() => {
   const tip = document.body.appendChild(Object.assign(document.createElement("div"), { id: "tip" }));
   const number = (value) => String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, "\u202f");
