@@ -12,7 +12,7 @@ from foveate.core.messages import Text
 from foveate.core.receipts import Receipt, receipt_of
 from foveate.core.stamps import Stamp
 from foveate.errors import UnknownHandle
-from foveate.policies.placeholders import handle
+from foveate.policies.placeholders import handle_of
 from foveate.testing import answer, call, say, user
 
 from .story import Story
@@ -53,8 +53,8 @@ def test_what_is_no_handle_is_refused_and_says_how_one_looks(text):
 
 def test_the_handle_in_a_placeholder_names_the_part_it_stands_for():
     entry = Story(user("a"), say("b")).projection.entries()[1]
-    assert [handle(entry), handle(entry, (0,)), handle(entry, (0, 2))] == ["m2", "m2.1", "m2.1.3"]
-    assert parse_handle(handle(entry, (0, 2))) == Handle(2, 2, (0, 2))
+    assert [handle_of(entry), handle_of(entry, (0,)), handle_of(entry, (0, 2))] == ["m2", "m2.1", "m2.1.3"]
+    assert parse_handle(handle_of(entry, (0, 2))) == Handle(2, 2, (0, 2))
 
 
 # ------------------------------------------------------------------------------------------------- events and receipts

@@ -25,7 +25,7 @@ from foveate.errors import BadSetting, DoesNotFit
 from foveate.policies import load_policies
 from foveate.policies.checkpoints import BACKGROUND, PLAIN, checkpoint, checkpoint_edit
 from foveate.policies.recaps import recap_batches
-from foveate.policies.span_selection import Numbering
+from foveate.policies.span_selection import MessageNumbers
 from foveate.policies.tool_result_filter import filter_tool_results
 from foveate.replay.recordings import read_recording
 from foveate.testing import answer, call, calls, chat, say, system, user
@@ -613,7 +613,7 @@ def test_a_checkpoint_by_hand_must_cover_something_and_parts_no_call_from_its_re
     assert checkpoint_edit(chat.view, 1, "S").span == checkpoint_edit(chat.view, 0, "S").span
     assert checkpoint_edit(chat.view, 99, "S").span == Span(chat.history(1, 1)[0].id, chat.history(3, 3)[0].id)
     for nothing in (-1, -5):
-        with pytest.raises(BadSetting, match="nothing up to message number"):
+        with pytest.raises(BadSetting, match="No message up to number"):
             checkpoint_edit(chat.view, nothing, "S")
     chat.edit(checkpoint_edit(chat.view, 99, "S", template=PLAIN))
     assert texts(chat.prepare()) == ["[Conversation summary up to turn 2]: S", "then"]
@@ -634,7 +634,7 @@ def test_summaries_that_overlap_count_what_they_cover_once():
     ids = chat.append([user(f"question {n}") for n in range(20)])
     chat.edit(Summarize(Span(ids[0], ids[9]), "The first ten."))
     chat.edit(Summarize(Span(ids[4], ids[14]), "From the fifth on."))
-    assert Numbering(chat.view).unsummarised == 5
+    assert MessageNumbers(chat.view).unsummarized == 5
     assert checkpoint_edit(chat.view, 16, "All.").span == Span(ids[0], ids[16])
 
 
@@ -784,5 +784,5 @@ def test_recorded_agents_go_on_within_forty_messages_and_lose_none(name, transcr
 def test_a_checkpoint_by_hand_needs_a_summary_and_a_template_that_shows_it(summary: str, template: str):
     one = opened()
     one.append(chat(user("One."), say("Two."), user("Three.")))
-    with pytest.raises(BadSetting, match="A checkpoint needs a summary"):
+    with pytest.raises(BadSetting, match="Pass a summary that is not blank"):
         checkpoint_edit(one.prepare(), 1, summary, template=template)

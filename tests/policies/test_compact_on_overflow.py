@@ -30,7 +30,7 @@ from foveate.errors import BadSetting, CompactionFailed
 from foveate.formats.openai import OpenAIChat
 from foveate.open import grouped
 from foveate.policies import compact_on_overflow, load_policies
-from foveate.policies.summary_input import summary_input
+from foveate.policies.summary_input import build_summary_input
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.summarizers import first_characters
@@ -439,18 +439,18 @@ def test_an_image_is_told_by_name_where_there_is_no_room_and_reasoning_is_never_
     story = Story(
         user("Look.", Media("image/png", "base64", "AAAA", "cat.png")), thought("Hm.", say("A cat.")), user("So?")
     )
-    whole, _ = summary_input(story.projection.entries(), 10_000)
+    whole, _ = build_summary_input(story.projection.entries(), 10_000)
     assert [len(message.parts) for message in whole] == [2, 1, 1]
-    small, size = summary_input(story.projection.entries(), 100)
+    small, size = build_summary_input(story.projection.entries(), 100)
     assert small[0].parts[1] == Text("[Attached image/png: cat.png]")
     assert size <= 100
-    assert summary_input(story.projection.entries(), 5) == ((), 0)
+    assert build_summary_input(story.projection.entries(), 5) == ((), 0)
 
 
 def test_f20_what_stands_for_steps_is_named_so_and_is_not_the_users():
     story = Story(user("Go."), say("One."), say("Two."), user("So?"))
     story.edit(Summarize(Span(story.id(2), story.id(3)), "[Steps in short.]", "fold"))
-    messages, _ = summary_input(story.projection.entries(), 10_000)
+    messages, _ = build_summary_input(story.projection.entries(), 10_000)
     assert [(message.role, message.name) for message in messages] == [("user", ""), ("user", "summary"), ("user", "")]
 
 

@@ -14,7 +14,7 @@ from foveate.core.edits import Pin, Restore, Target
 from foveate.core.messages import Media
 from foveate.errors import BadSetting
 from foveate.policies import dedupe, filter_tool_results, supersede
-from foveate.policies.duplicates import LONGEST, likeness, only_in
+from foveate.policies.duplicates import COMPARED_MAX, missing_pieces, similarity_marks
 from foveate.testing import answer, call, text_of, user
 
 LISTING = "".join(f"src/part_{n}/main.py   {n * 37 % 900} bytes\n" for n in range(40))
@@ -107,16 +107,17 @@ def test_a_text_that_lost_a_line_is_found_and_nothing_is_lost(lines: list[str], 
     one = answer("a", "\n".join(lines))
     gone = data.draw(st.integers(0, len(lines) - 1))
     other = answer("b", "\n".join(lines[:gone] + lines[gone + 1 :]))
-    assert likeness(one)[0] == likeness(answer("c", one.text))[0]
-    assert set(only_in(one, other)) <= {piece.strip() for piece in lines[gone].split("\n")} | {lines[gone].strip()}
-    assert only_in(other, one) == ()
+    assert similarity_marks(one)[0] == similarity_marks(answer("c", one.text))[0]
+    pieces = {piece.strip() for piece in lines[gone].split("\n")}
+    assert set(missing_pieces(one, other)) <= pieces | {lines[gone].strip()}
+    assert missing_pieces(other, one) == ()
 
 
 def test_hostile_texts_take_bounded_time():
     size = 3_000_000
     texts = ["a" * size, "a,b;" * (size // 4), "\n" * size, "x\n" * (size // 2), "[" * size]
     began = time.process_time()
-    for text in [*texts, *(text[:LONGEST] for text in texts)]:
-        likeness(answer("a", text))
+    for text in [*texts, *(text[:COMPARED_MAX] for text in texts)]:
+        similarity_marks(answer("a", text))
         made(text, text + "b")
     assert time.process_time() - began < 15

@@ -250,9 +250,9 @@ def test_the_default_placeholder_names_the_handle_that_brings_the_result_back():
 
 def test_settings_that_make_no_sense_are_refused():
     for options in ({"keep": -1}, {"keep": 1, "batch": 0}, {"keep": 1, "batch": -3}):
-        with pytest.raises(BadSetting, match="keep >= 0 and batch >= 1"):
+        with pytest.raises(BadSetting, match="Set keep to 0 or more, and batch to 1 or more"):
             filter_tool_results(**options)
-    with pytest.raises(BadSetting, match="max_multimodal >= 0"):
+    with pytest.raises(BadSetting, match="max_multimodal of filter_tool_results is"):
         filter_tool_results(keep=0, max_multimodal=-1)
     for name in ("keep-last-0", "keep-last-", "keep-last--1", "keep-last-01", "keep-last-2x", "Keep-last-2", ""):
         with pytest.raises(BadSetting, match="keep-last-N"):

@@ -16,7 +16,7 @@ from foveate.core.rules import check
 from foveate.errors import BadSetting
 from foveate.policies.deferral import when_it_pays
 from foveate.policies.digests import shrink_to_digest
-from foveate.policies.folds import fold, steps_in_short, told_in
+from foveate.policies.folds import fold, fold_steps, names_of
 from foveate.testing import answer, call, calls, say, text_of, user
 from foveate.testing.strategies import histories
 
@@ -153,9 +153,9 @@ def entries_of(*said: Message):
 
 def test_a_name_is_told_once_and_what_was_told_before_is_not_told_again():
     listing = "\n".join(f"src/part_{n}.py" for n in range(200))
-    short = steps_in_short(entries_of(call("a", "ls"), answer("a", listing), call("b", "ls"), answer("b", listing)))
-    again = steps_in_short(entries_of(call("a", "ls"), answer("a", listing)), told=told_in(listing))
-    kept = told_in(short)
+    short = fold_steps(entries_of(call("a", "ls"), answer("a", listing), call("b", "ls"), answer("b", listing)))
+    again = fold_steps(entries_of(call("a", "ls"), answer("a", listing)), named=names_of(listing))
+    kept = names_of(short)
     assert len(kept) > 20
     assert all(short.count(f"{name}\n") <= 2 for name in kept)  # Once, and in the line that says what a result is.
     assert len(again) < 200
@@ -167,13 +167,13 @@ def test_short_texts_and_results_are_told_whole_and_failures_are_marked():
         answer("a", "ok"),
         answer("b", "no", state="error"),
     ]
-    assert steps_in_short(entries_of(*said)) == ("m1 I look.\n  tool()\n  → m2 ok\n  tool()\n  → m3 failed no")
+    assert fold_steps(entries_of(*said)) == ("m1 I look.\n  tool()\n  → m2 ok\n  tool()\n  → m3 failed no")
 
 
 def test_what_the_model_said_keeps_how_it_begins():
     long = "The parser fails on empty input. " + "It then goes on as if nothing were wrong. " * 40
-    assert steps_in_short(entries_of(say(long))).startswith("m1 ")
-    assert "The parser fails on empty input." in steps_in_short(entries_of(say(long)))
+    assert fold_steps(entries_of(say(long))).startswith("m1 ")
+    assert "The parser fails on empty input." in fold_steps(entries_of(say(long)))
 
 
 @pytest.mark.parametrize("arguments", ["[1, 2]", "not JSON", '{"a": ' * 3_000, '{"text": "\\ud800 lone"}', ""])
@@ -181,7 +181,7 @@ def test_whatever_arguments_are_they_are_told(arguments):
     from foveate.core.messages import ToolCall
 
     said = Message("assistant", (ToolCall("a", "tool", arguments),))
-    assert steps_in_short(entries_of(said, answer("a"))).startswith("m1 tool(")
+    assert fold_steps(entries_of(said, answer("a"))).startswith("m1 tool(")
 
 
 # -------------------------------------------------------------------------------------------------------- with others

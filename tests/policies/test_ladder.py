@@ -24,14 +24,14 @@ from foveate.policies import FLOOR
 from foveate.policies.floor import (
     clear_newest,
     clear_older_results,
-    cut_giants,
     cut_newest,
     cut_older_texts,
+    digest_giants,
+    digest_older_results,
     hide_oldest,
     omit_media,
-    shrink_older_results,
 )
-from foveate.policies.placeholders import CLEARED, cut, cut_arguments, placeholder, shrink_arguments
+from foveate.policies.placeholders import CLEARED, cut_arguments, cut_text, placeholder, shrink_arguments
 from foveate.testing import answer, call, calls, chat, say, system, text_of, thought, user
 from foveate.testing.strategies import histories
 
@@ -129,7 +129,7 @@ def test_what_alone_fills_half_of_the_budget_becomes_a_digest_of_that_size():
     story = worker(3)
     log = "".join(f"12:00:{n % 60:02} INFO step {n} is done\n" for n in range(2_000)) + "ERROR at step_77 in a/b.py\n"
     story.say(call("big"), answer("big", log))
-    shown = climbed(story, cut_giants, tokens(3_000))  # what a window of 4,000 is to come down to
+    shown = climbed(story, digest_giants, tokens(3_000))  # what a window of 4,000 is to come down to
     assert shown[-1] == digest(log, 2_000, "m10").text
     assert 'expand("m10")' in shown[-1]
     assert "step_77" in shown[-1]
@@ -138,14 +138,14 @@ def test_what_alone_fills_half_of_the_budget_becomes_a_digest_of_that_size():
 
 def test_a_giant_in_bytes_is_cut_though_it_is_small_in_tokens():
     story = Story(user("go"), call("a"), answer("a", "\x00" * 3_000))
-    shown = climbed(story, cut_giants, size(6_000))[2]
+    shown = climbed(story, digest_giants, size(6_000))[2]
     assert shown == digest("\x00" * 3_000, 1_000, "m3").text
     assert len(shown) <= 1_000
 
 
 def test_a_request_is_no_giant_and_neither_is_what_makes_calls():
     story = Story(user("x" * 40_000), assistant("y" * 40_000, ToolCall("a", "t")), answer("a"))
-    assert list(cut_giants(story.view(tokens(4_000)))) == []
+    assert list(digest_giants(story.view(tokens(4_000)))) == []
 
 
 # --------------------------------------------------------------------------------------------- 3. shrink older results
@@ -154,7 +154,7 @@ def test_a_request_is_no_giant_and_neither_is_what_makes_calls():
 def test_older_results_become_digests_oldest_first_until_enough_is_freed():
     story = worker(6)
     over = story.view().tokens - 600
-    shown = climbed(story, shrink_older_results, tokens(over))
+    shown = climbed(story, digest_older_results, tokens(over))
     changed = {entry.position: entry for entry in story.projection.entries() if entry.shrunk}
     assert sorted(changed) == [4, 6]
     short = [digest(text_of(400, n), room_for(1_600), f"m{2 * n + 4}").text for n in (0, 1)]
@@ -165,8 +165,8 @@ def test_older_results_become_digests_oldest_first_until_enough_is_freed():
 
 def test_what_is_a_digest_already_becomes_a_placeholder_when_that_is_not_enough():
     story = worker(6)
-    climbed(story, shrink_older_results, tokens(10))
-    assert list(shrink_older_results(story.view(tokens(10)))) == []
+    climbed(story, digest_older_results, tokens(10))
+    assert list(digest_older_results(story.view(tokens(10)))) == []
     climbed(story, clear_older_results, tokens(10))
     cleared = [entry.message.text for entry in story.projection.entries() if entry.shrunk]
     assert cleared == [placeholder(CLEARED, entry) for entry in story.projection.entries() if entry.shrunk]
@@ -176,7 +176,7 @@ def test_short_results_pins_and_what_was_just_expanded_are_no_digests():
     story = Story(user("go"), call("a"), answer("a", "x " * 400), call("b"), answer("b", text_of(2_000)))
     story.say(call("c"), answer("c", text_of(2_000)), call("d"), answer("d", "ok"))
     story.edit(Pin(Target(story.id(5))), Restore((Target(story.id(7)),)))
-    assert list(shrink_older_results(story.view(tokens(10)))) == []
+    assert list(digest_older_results(story.view(tokens(10)))) == []
 
 
 # ---------------------------------------------------------------------------------------------- 4. clear older results
@@ -443,7 +443,7 @@ def test_the_floor_fits_whatever_can_be_fitted_and_the_error_is_true(history, pr
 
 
 def test_cut_text_says_how_much_is_missing_and_how_to_see_it():
-    assert cut("abcdef", 2, "m3") == 'ab\n[cut: 2 of 6 characters; expand("m3") shows all]'
+    assert cut_text("abcdef", 2, "m3") == 'ab\n[cut: 2 of 6 characters; expand("m3") shows all]'
 
 
 @pytest.mark.parametrize("arguments", ['{"a":', "[1,2]", "nonsense", '{"a":' + "[" * 5_000, ""])

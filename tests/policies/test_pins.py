@@ -105,12 +105,12 @@ def test_what_was_unpinned_by_hand_is_pinned_again_as_long_as_it_is_the_newest()
 
 @pytest.mark.parametrize("tools", [[], "todo_write", [""], ()])
 def test_tools_are_named_in_a_list(tools):
-    with pytest.raises(BadSetting, match="names of tools"):
+    with pytest.raises(BadSetting, match="list of tool names"):
         pin_newest(tools)
 
 
 def test_none_to_keep_is_refused():
-    with pytest.raises(BadSetting, match="keep >= 1"):
+    with pytest.raises(BadSetting, match="keep of pin_newest is 0"):
         pin_newest(["a"], keep=0)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from foveate.core.messages import Media, Message, Text, ToolResult
 from foveate.policies import filter_tool_results, prune_tool_outputs
-from foveate.policies.placeholders import CLEARED, FIELDS, OMITTED, about, placeholder
+from foveate.policies.placeholders import CLEARED, FIELDS, OMITTED, describe_fields, placeholder
 from foveate.testing import answer, call, say, user
 
 USERS = json.dumps({"users": [{"id": n, "name": f"user {n}"} for n in range(400)]}, indent=1)
@@ -23,7 +23,7 @@ def entry_of(message: Message):
 
 
 def test_a_placeholder_tells_kind_size_number_of_things_one_line_and_the_handle():
-    told = about(answer("a", USERS))
+    told = describe_fields(answer("a", USERS))
     assert told["{kind}"] == "json"
     assert told["{size}"] == f"{len(USERS):,} characters"
     shown = placeholder(CLEARED, entry_of(answer("a", USERS)))
@@ -44,7 +44,7 @@ def test_a_template_without_fields_is_used_to_the_letter():
 
 def test_the_fields_can_be_had_one_by_one():
     entry = entry_of(answer("a", "\n".join(f"line {n}" for n in range(300))))
-    told = about(entry.source)
+    told = describe_fields(entry.source)
     assert placeholder("{kind}|{size}|{items}|{handle}|{turns}", entry) == (
         f"{told['{kind}']}|{told['{size}']}|{told['{items}']}|m3|{{turns}}"
     )
@@ -64,7 +64,7 @@ def test_what_is_quoted_of_a_result_cannot_pass_for_a_handle_or_end_the_placehol
 
 @given(st.text(max_size=200))
 def test_no_line_breaks_a_placeholder(line: str):
-    told = about(answer("a", line * 40))
+    told = describe_fields(answer("a", line * 40))
     assert len(told["{gist}"]) <= 80
     assert told["{gist}"].isprintable()
     assert not set(told["{gist}"]) & set('"[]{}\n')
@@ -75,7 +75,7 @@ def test_media_are_told_by_their_type_and_size():
     picture = Media("image/png", "base64", "A" * 4_000)
     shot = Message("tool", (ToolResult("a", (Text("done"), picture)),))
     assert placeholder("{about}", entry_of(shot), (0, 1)) == "image/png, 4,000 characters, 1 file; "
-    linked = about(Message("user", (Media("", "url", "https://x"),)))
+    linked = describe_fields(Message("user", (Media("", "url", "https://x"),)))
     assert [linked[field] for field in ("{about}", "{kind}", "{size}", "{items}")] == ["", "media", "url", "1 file"]
 
 

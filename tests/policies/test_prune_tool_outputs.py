@@ -347,5 +347,5 @@ def test_what_is_protected_may_be_a_share_of_the_usable_tokens():
     "shares", [{"protect": 1.0}, {"protect_reads": 2.5}, {"protect": float("nan")}, {"protect": -0.1}]
 )
 def test_a_share_of_one_or_more_is_refused(shares: dict):
-    with pytest.raises(BadSetting, match="prune_tool_outputs needs"):
+    with pytest.raises(BadSetting, match="of prune_tool_outputs is"):
         prune_tool_outputs(**shares)

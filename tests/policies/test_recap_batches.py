@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from foveate import Conversation, Message, Options, Policy, Text, assistant, open_conversation, user
-from foveate.core.edits import Hide, Replace, Span, Summarize, Target, Task
+from foveate.core.edits import Hide, Replace, Span, Summarize, Target
 from foveate.core.legalize import NO_ANSWER
 from foveate.core.messages import Reasoning
 from foveate.core.rules import check
 from foveate.core.view import View
 from foveate.errors import BadInput, BadSetting
 from foveate.policies import filter_tool_results, load_policies, recap_batches, recap_settings
-from foveate.policies.recaps import RecapSettings, ratio_line
+from foveate.policies.recaps import RecapSettings, format_ratio
 from foveate.testing import answer, call, chat, say, system
 from foveate.testing.bodies import check_body
 from foveate.testing.strategies import histories
@@ -150,16 +150,16 @@ def test_4_4_14_a_batch_of_one_shrinks_one():
 
 def test_4_4_15_numbers_that_are_too_small_are_refused_and_the_old_name_is_taken():
     for wrong in ({"batch_size": 0}, {"min_preserved_assistant_messages": -1}, {"batch_size": True}):
-        with pytest.raises(ValueError, match="0 or more and batch_size of 1 or more"):
+        with pytest.raises(ValueError, match="to 0 or more, and batch_size to 1 or more"):
             recap_batches(**wrong)
     with pytest.raises(BadSetting, match="recap_prefix"):
         recap_batches(recap_prefix=" ")
-    with pytest.raises(BadSetting, match=r"\{recap\} in template"):
+    with pytest.raises(BadSetting, match=r"must contain \{recap\}"):
         recap_batches(note="[gone]")
     with pytest.warns(DeprecationWarning, match="is now called min_preserved_assistant_messages"):
         policy = recap_batches(min_preserved_pairs=2, batch_size=1)
     assert shown(opened(policy, pairs(4)).prepare()) == split("a1 a2 U3 A3 U4 A4")
-    with pytest.warns(DeprecationWarning, match="is now"), pytest.raises(ValueError, match="not -1 and 4"):
+    with pytest.warns(DeprecationWarning, match="is now"), pytest.raises(ValueError, match="are -1 and 4"):
         recap_batches(min_preserved_pairs=-1)
 
 
@@ -226,7 +226,7 @@ def test_4_4_19_the_ratio_is_logged_where_something_shrank(caplog):
         before = sum(len(entry.message.text) for entry in talk.view)
         now = sum(len(entry.message.text) for entry in talk.prepare())
     assert caplog.messages == [f"LLM Context: {before} -> {now} chars ({now / before:.2%})"]
-    assert ratio_line(0, 0) == "LLM Context: 0 -> 0 chars (100.00%)"
+    assert format_ratio(0, 0) == "LLM Context: 0 -> 0 chars (100.00%)"
 
 
 # ----------------------------------------------------------------------------------------------- options, neighbours
@@ -447,6 +447,11 @@ def settled(talk: Conversation) -> list[tuple[object, ...]]:
     return content(view)
 
 
+def count_recap_edits(talk: Conversation) -> int:
+    """Edits of the policy; a conversation also records that a call was interrupted."""
+    return sum(edit.policy == "recap" for record in talk.records() for edit in record.edits)
+
+
 def content(view: View) -> list[tuple[object, ...]]:
     """What is shown, however a format packs it into messages. A late answer names its tool only if it is known."""
     return [(entry.id, entry.kind, entry.kind == "note" or entry.message) for entry in view]
@@ -465,11 +470,11 @@ def test_planning_before_every_call_comes_to_the_same_as_planning_once_at_the_en
     for message in said:
         once.append(message)
         if message.role == "assistant":
-            number = edits_of(always)
+            number = count_recap_edits(always)
             now = settled(always)
             now_due = (sum(entry.message.role == "assistant" for entry in plain.view) - keep) // batch
             if now_due == due:
-                assert edits_of(always) == number
+                assert count_recap_edits(always) == number
                 assert now[: len(last)] == last
             last, due = now, now_due
         always.append(message)
@@ -478,11 +483,6 @@ def test_planning_before_every_call_comes_to_the_same_as_planning_once_at_the_en
     assert [row.message for row in always.history()] == [row.message for row in once.history()]
     for record in (*always.records(), *once.records()):
         assert record.tokens_after <= record.tokens_before + (OPENER if format == "anthropic" else 0)
-
-
-def edits_of(chat: Conversation) -> int:
-    """Count the edits, without the notes that a prompt showed an open call."""
-    return sum(not isinstance(edit, Task) for record in chat.records() for edit in record.edits)
 
 
 def test_a_plan_is_made_of_the_edits_one_would_write_by_hand():

@@ -377,7 +377,7 @@ def test_each_setting_of_a_plugin_alone(said: PluginRetention, first: list[str],
 
 
 def test_a_negative_time_is_refused():
-    with pytest.raises(BadSetting, match="'p', not -1"):
+    with pytest.raises(BadSetting, match="save of plugin 'p' is -1"):
         retain_blocks(plugins={"p": PluginRetention(save=-1)})
 
 

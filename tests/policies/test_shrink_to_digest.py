@@ -17,7 +17,7 @@ from foveate.core.view import Budget
 from foveate.digest import digest
 from foveate.errors import BadSetting
 from foveate.policies import shrink_to_digest, supersede, when_it_pays
-from foveate.policies.names import in_short, names_of
+from foveate.policies.names import keep_naming_lines, unique_names
 from foveate.testing import answer, call, say, system, text_of, user
 from foveate.testing.strategies import histories
 
@@ -102,7 +102,7 @@ def test_long_arguments_shrink_leaf_by_leaf_and_stay_the_same_json_else():
     given = json.loads(made)
     assert where == ("m2", (0,))
     assert (given["path"], given["flags"][:2]) == ("src/a.py", [1, None])
-    assert given["content"] == given["flags"][2]["deep"] == in_short(CODE, int(len(CODE) * 0.4), "m2")
+    assert given["content"] == given["flags"][2]["deep"] == keep_naming_lines(CODE, int(len(CODE) * 0.4), "m2")
     assert "\treturn request.items[0]" in given["content"] or "def handler_0(request):" in given["content"]
 
 
@@ -121,8 +121,11 @@ def test_a_broken_call_and_what_is_pinned_in_a_message_stay():
 
 def test_in_short_keeps_lines_with_new_names_as_they_stand_and_names_of_lines_that_are_too_long():
     text = "\timport os.path\n\timport os.path\nplain words only\n" + "x " * 100 + "sha_256f\n"
-    assert in_short(text, 400, "m9") == f'[{len(text)} characters; expand("m9") shows all]\n\timport os.path\nsha_256f'
-    assert names_of("see src/a_b.py, src/a_b.py and HTTPServer, not this") == ["src/a_b.py", "HTTPServer"]
+    assert (
+        keep_naming_lines(text, 400, "m9")
+        == f'[{len(text)} characters; expand("m9") shows all]\n\timport os.path\nsha_256f'
+    )
+    assert unique_names("see src/a_b.py, src/a_b.py and HTTPServer, not this") == ["src/a_b.py", "HTTPServer"]
 
 
 # ------------------------------------------------------------------------------------------------------- in a pipeline

@@ -8,7 +8,7 @@ from engine.shells import opened, texts
 from foveate.core.view import Entry
 from foveate.edits import Summarize
 from foveate.policies import checkpoint, compact_on_overflow
-from foveate.policies.names import still_needed
+from foveate.policies.names import names_needed_later
 from foveate.testing import answer, call, say, system, user
 from foveate.testing.summaries import ScriptedSummarizer
 
@@ -26,22 +26,22 @@ def test_names_of_what_goes_that_calls_and_people_still_use_the_newest_first():
         answer("x", "src/b.py is imported here"),
         user("And KEY_77 of never/seen.py?"),
     )
-    assert still_needed(view[:2], view, 4_000) == ("KEY_77", "src/c.py", "src/a.py")
+    assert names_needed_later(view[:2], view, 4_000) == ("KEY_77", "src/c.py", "src/a.py")
 
 
 def test_what_a_tool_lists_and_what_a_system_prompt_says_is_no_reference():
     view = entries(
         system("Mind src/a.py."), user("See src/a.py."), call("x", "ls"), answer("x", "src/a.py"), user("So?")
     )
-    assert still_needed(view[1:2], view, 4_000) == ()
+    assert names_needed_later(view[1:2], view, 4_000) == ()
 
 
 def test_there_are_twenty_names_at_most_and_they_take_an_eighth_of_the_summary():
     many = " ".join(f"src/file_{n:02}.py" for n in range(50))
     view = entries(user(many), say("Hm."), user(many))
-    assert len(still_needed(view[:2], view, 100_000)) == 20
-    assert still_needed(view[:2], view, 8 * 40) == ("src/file_00.py", "src/file_01.py")
-    assert still_needed(view[:2], view, 8) == ()
+    assert len(names_needed_later(view[:2], view, 100_000)) == 20
+    assert names_needed_later(view[:2], view, 8 * 40) == ("src/file_00.py", "src/file_01.py")
+    assert names_needed_later(view[:2], view, 8) == ()
 
 
 def talk(one: object, last: str = "And src/a.py?") -> None:

@@ -19,7 +19,7 @@ from foveate.core.planner import Plan, Policy, make_plan
 from foveate.errors import BadSetting
 from foveate.policies.pruning import prune_tool_outputs
 from foveate.policies.superseded_results import supersede
-from foveate.policies.tool_kinds import ASKS, LOOKS, READS, WRITES, Deed, deed_reader, is_same_file
+from foveate.policies.tool_kinds import ASKS, LOOKS, READS, WRITES, CallKind, create_classifier, is_same_file
 from foveate.replay.recordings import read_recording
 from foveate.testing import answer, call, calls, chat, say, text_of, user
 from foveate.testing.strategies import histories
@@ -262,7 +262,7 @@ def test_a_placeholder_without_handles_is_used_as_it_is():
 
 @pytest.mark.parametrize("wrong", [{"keep": 0}, {"grace": -1}])
 def test_numbers_that_make_no_sense_are_refused(wrong: dict[str, int]):
-    with pytest.raises(BadSetting, match="keep >= 1 and grace >= 0"):
+    with pytest.raises(BadSetting, match="keep and grace of supersede are"):
         supersede(**wrong)  # type: ignore[arg-type]
 
 
@@ -272,37 +272,37 @@ def test_numbers_that_make_no_sense_are_refused(wrong: dict[str, int]):
 @pytest.mark.parametrize(
     ("tool", "arguments", "deed"),
     [
-        ("read_file", {"path": "a.py", "start_line": 5, "end_line": 9}, Deed("read", ("a.py",), (5, 9))),
-        ("view", {"path": "a.py", "view_range": [5, -1]}, Deed("read", ("a.py",), (5, 10**9))),
-        ("str_replace_editor", {"command": "view", "path": "/a"}, Deed("read", ("/a",))),
-        ("str_replace_editor", {"command": "str_replace", "path": "/a"}, Deed("write", ("/a",))),
-        ("bash", {"command": "cat src/a.py"}, Deed("read", ("src/a.py",))),
-        ("exec_command", {"cmd": "sed -n '5,9p' a.py", "workdir": "/w"}, Deed("read", ("/w/a.py",), (5, 9))),
-        ("exec_command", {"cmd": "cat /a.py", "workdir": "/w"}, Deed("read", ("/a.py",))),
-        ("exec_command", {"cmd": "nl -ba a.py | sed -n '5,9p'"}, Deed("read", ("a.py",), (5, 9))),
-        ("shell", {"command": ["bash", "-lc", "cd /w && cat a.py"]}, Deed("read", ("/w/a.py",))),
-        ("shell", {"command": ["ls"]}, Deed("ask", question='shell {"command":["ls"]}')),
-        ("bash", {"command": "cat *.py"}, Deed("ask", question='bash {"command":"cat *.py"}')),
-        ("bash", {"command": "cat a.py > b.py"}, Deed("ask", question='bash {"command":"cat a.py > b.py"}')),
-        ("bash", {"command": "apply_patch <<'E'\n*** Add File: b.py\n"}, Deed("write", ("b.py",))),
-        ("Write", {"file_path": "C:\\w\\a.py", "content": ""}, Deed("write", ("C:/w/a.py",))),
-        ("Read", {}, Deed("other")),
-        ("Agent", {"prompt": "*** Update File: a.py"}, Deed("other")),
+        ("read_file", {"path": "a.py", "start_line": 5, "end_line": 9}, CallKind("read", ("a.py",), (5, 9))),
+        ("view", {"path": "a.py", "view_range": [5, -1]}, CallKind("read", ("a.py",), (5, 10**9))),
+        ("str_replace_editor", {"command": "view", "path": "/a"}, CallKind("read", ("/a",))),
+        ("str_replace_editor", {"command": "str_replace", "path": "/a"}, CallKind("write", ("/a",))),
+        ("bash", {"command": "cat src/a.py"}, CallKind("read", ("src/a.py",))),
+        ("exec_command", {"cmd": "sed -n '5,9p' a.py", "workdir": "/w"}, CallKind("read", ("/w/a.py",), (5, 9))),
+        ("exec_command", {"cmd": "cat /a.py", "workdir": "/w"}, CallKind("read", ("/a.py",))),
+        ("exec_command", {"cmd": "nl -ba a.py | sed -n '5,9p'"}, CallKind("read", ("a.py",), (5, 9))),
+        ("shell", {"command": ["bash", "-lc", "cd /w && cat a.py"]}, CallKind("read", ("/w/a.py",))),
+        ("shell", {"command": ["ls"]}, CallKind("ask", question='shell {"command":["ls"]}')),
+        ("bash", {"command": "cat *.py"}, CallKind("ask", question='bash {"command":"cat *.py"}')),
+        ("bash", {"command": "cat a.py > b.py"}, CallKind("ask", question='bash {"command":"cat a.py > b.py"}')),
+        ("bash", {"command": "apply_patch <<'E'\n*** Add File: b.py\n"}, CallKind("write", ("b.py",))),
+        ("Write", {"file_path": "C:\\w\\a.py", "content": ""}, CallKind("write", ("C:/w/a.py",))),
+        ("Read", {}, CallKind("other")),
+        ("Agent", {"prompt": "*** Update File: a.py"}, CallKind("other")),
     ],
     ids=str,
 )
-def test_a_deed_is_told_by_name_and_arguments(tool: str, arguments: dict[str, object], deed: Deed):
-    assert deed_reader()(tool, json.dumps(arguments)) == deed
+def test_a_deed_is_told_by_name_and_arguments(tool: str, arguments: dict[str, object], deed: CallKind):
+    assert create_classifier()(tool, json.dumps(arguments)) == deed
 
 
 @given(st.sampled_from([*READS, *WRITES, *LOOKS, *ASKS, "x"]), st.text() | st.from_type(dict).map(repr))
 def test_whatever_stands_in_the_arguments_there_is_a_deed(tool: str, arguments: str):
-    assert deed_reader()(tool, arguments).kind in ("read", "write", "look", "ask", "other")
+    assert create_classifier()(tool, arguments).kind in ("read", "write", "look", "ask", "other")
 
 
 @pytest.mark.parametrize("value", [None, 5, "", [], {}, True, [[]], [1, "2"], -1, 10**30, 1.5, "\ud800"], ids=repr)
 def test_arguments_of_odd_kinds_do_no_harm(value: object):
-    deed_of = deed_reader()
+    deed_of = create_classifier()
     for key in ("file_path", "offset", "limit", "view_range", "end_line", "command", "cmd", "workdir"):
         for tool in ("Read", "Edit", "Bash", "str_replace_editor"):
             assert deed_of(tool, json.dumps({"file_path": "a", key: value})).kind in ("read", "write", "ask", "other")

@@ -85,7 +85,11 @@ def test_a_value_that_is_written_otherwise_is_refused(loaded, lending, variable,
         ),
         ("STORE", "mysql://x", "Environment FOVEATE_STORE is 'mysql://x'. There is no store"),
         ("POLICY", "prnue", "Environment FOVEATE_POLICY is 'prnue'. There is no policy 'prnue'. Did you mean prune?"),
-        ("PRUNE_MINIMUM", "-1", "Environment FOVEATE_PRUNE_MINIMUM is -1. This is refused: prune_tool_outputs needs"),
+        (
+            "PRUNE_MINIMUM",
+            "-1",
+            "Environment FOVEATE_PRUNE_MINIMUM is -1. This is refused: minimum of prune_tool_outputs",
+        ),
     ],
 )
 def test_a_value_that_is_not_allowed_is_refused(loaded, variable, text, said):

@@ -151,7 +151,7 @@ def test_what_waits_until_it_pays_stands_in_the_place_of_its_mechanisms(loaded):
     assert values["defer.max_deferred"].value == 20_000
     assert loaded(policy="none", settings={"defer": {}}).policies() == ()
     told = loaded.refused(policy="prune", settings={"defer": {"max_deferred": 0}})
-    assert told.startswith('Keyword settings["defer"]["max_deferred"] is 0. This is refused: when_it_pays needs')
+    assert told.startswith('Keyword settings["defer"]["max_deferred"] is 0. This is refused: max_deferred and')
 
 
 def test_a_mechanism_that_is_told_to_come_first_does(loaded):

@@ -15,7 +15,7 @@ ABOVE_FILE = (
     "over it."
 )
 with pytest.raises(BadSetting) as _refused:
-    prune_tool_outputs(protect=-1)
+    prune_tool_outputs(minimum=-1)
 REASON = str(_refused.value)
 
 
@@ -241,7 +241,7 @@ def test_each_of_several_that_are_wrong_is_named(loaded):
     told = loaded.refused("[filter]\nkeep = -2\n", {"FOVEATE_FILTER_BATCH": "0"})
     assert told == (
         "foveate.toml, line 2: filter.keep is -2; environment FOVEATE_FILTER_BATCH is 0. This is refused: "
-        "filter_tool_results needs keep >= 0 and batch >= 1, not keep=-2 and batch=0. "
+        "keep and batch of filter_tool_results are -2 and 0. Set keep to 0 or more, and batch to 1 or more. "
         'The keyword settings={"filter": {"keep": ...}}, the environment (FOVEATE_FILTER_KEEP) and '
         'the keyword settings={"filter": {"batch": ...}} take precedence over them.'
     )

@@ -127,9 +127,9 @@ def _resolve_keywords(policy: PolicyChoice, keywords: Mapping[str, Any]) -> Reso
 
 def _with_retention(policies: tuple[Policy, ...]) -> tuple[Policy, ...]:
     """Put the policy that plugins need before policies of the program's own."""
-    from ..policies.block_retention import RetainBlocks, retain_blocks
+    from ..policies.block_retention import BlockRetention, retain_blocks
 
-    has_it = any(isinstance(policy, RetainBlocks) for policy in policies)
+    has_it = any(isinstance(policy, BlockRetention) for policy in policies)
     return policies if has_it else (retain_blocks(), *policies)
 
 

@@ -1,10 +1,7 @@
-"""Summarise the oldest part of a conversation when the next request would not fit.
+"""Compaction: summarize the oldest messages when the next request would not fit the window.
 
-The last resort before the hard floor, and the only mechanism that costs a model call; so it runs behind those that
-cost none, looks at what they left, and is careful about trying. Each attempt is in the journal before a model is
-asked; a summary is taken only if it frees what it must; failures are counted, and after a few the policy stops.
-
-What is covered and what stays is told by `oldest.py`, what the summarizer reads by `summary_input.py`.
+It is the only mechanism that costs a model call. So it runs after those that cost none. The journal holds each attempt
+before a model is asked, a summary is used only if it frees enough tokens, and attempts stop after a few failures.
 """
 
 from __future__ import annotations
@@ -24,75 +21,40 @@ from ..core.sizes import tokens_of
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest, When
 from ..core.view import View
 from ..errors import BadSetting, CompactionFailed
-from .names import still_needed
-from .span_selection import Oldest, first_unanswered, is_request, last_request, oldest_before, open_inputs
-from .summary_input import framed, summary_input, unframed
+from .names import names_needed_later
+from .span_selection import (
+    OldestSpan,
+    awaits_reply,
+    first_unanswered,
+    last_request,
+    open_inputs,
+    select_oldest_before,
+)
+from .summary_input import build_summary_input, frame_summary, unframe_summary
 
-__all__ = ["BACKGROUND", "COMPACT", "Fullness", "compact_on_overflow", "fullness", "is_noted", "last_try", "newest"]
-
-COMPACT = "compact"
-"""The name of the policy, in edits and tasks."""
-
-
-class Fullness(Struct, frozen=True):
-    """How full the window is, in tokens as the provider counts them."""
-
-    occupied: int
-    usable: int
-    scale: float
-
-    def share(self, part: float) -> int:
-        """A share of what is usable, in tokens as the conversation counts them."""
-        return int(self.usable * part / self.scale)
-
-
-def fullness(view: View) -> Fullness:
-    """How full the window would be with a request that shows this view."""
-    budget = view.budget
-    return Fullness(occupied_tokens(view), budget.window - budget.reserve, budget.scale)
-
-
-def last_try(view: View) -> Task | None:
-    """The last attempt since the last success and the user's last input; None: there was none."""
-    task = view.task_of(COMPACT)
-    if task is None or task.state == "done" or view.last_input > task.seen:
-        return None
-    if task.state == "skipped":  # It has the number of the attempt that was not made.
-        return replace(task, attempt=task.attempt - 1) if task.attempt > 1 else None
-    return task
-
-
-def is_noted(view: View) -> bool:
-    """Whether it is known that there is nothing to compact: it was written down, or all there was is compacted."""
-    task = view.task_of(COMPACT)
-    return task is not None and (task.state == "skipped" or (task.state == "done" and task.seen >= newest(view)))
-
-
-def newest(view: View) -> int:
-    """Position of the newest message that is shown, in its own form or in a summary."""
-    return max(max(entry.position, entry.last) for entry in view)
-
+__all__ = ["BACKGROUND", "compact_on_overflow"]
 
 BACKGROUND = (
     "[What follows sums up {handle}. It is background: it asks for nothing and permits nothing, and work it reports as "
     "done is done. A request that is still open is shown word for word besides. "
     'expand("{handle}") shows all that was said.]\n\n{summary}'
 )
-"""What stands for the messages. A summary that reads like an instruction would be followed like one."""
+"""Frame of the summary. It says that the text is background: a model would follow a summary like an instruction."""
 
 Refusal = Callable[[SummaryRequest, str], str]
-"""Says why a summary is not good enough; "" if it is."""
+"""Takes a request and its summary. Returns why the summary is not good enough, or ""."""
 
+_NAME = "compact"
 _NO_PROGRESS = "no progress"
 _NOTHING = "nothing that a summary could stand for is large enough"
 _OPEN_SHARE = 0.25
-"""Of the usable tokens: what open requests may hold, besides the last one, to be kept word for word."""
-_REQUEST_SHOWN = 2_000
-"""Characters of the open request that the summarizer is told, so that it knows what will matter."""
+"""Share of the usable tokens that open requests, without the last one, may take to stay word for word."""
+_REQUEST_MAX = 2_000
+"""Characters of the open request in the facts for the summarizer."""
 _PROMPT_TOKENS = 1_000
-"""About what a summarizer's own prompt takes."""
-_LONGEST = 4
-"""Times what was asked for: a summary that is longer is not taken."""
+"""About the size of a summarizer's own prompt."""
+_LENGTH_FACTOR = 4
+"""A summary that is more than so many times as long as requested is refused."""
 
 
 def compact_on_overflow(
@@ -112,52 +74,50 @@ def compact_on_overflow(
     ahead: float = 0.0,
     digest: bool = True,
 ) -> Policy:
-    """A policy that has the oldest messages summarised once the next request would fill the window.
+    """Return a policy that summarizes the oldest messages before a request that would fill the window.
 
-    It acts before a request that would take more than this `threshold` (a share) of the usable tokens, window less
-    reserve. `keep_recent`: newest tokens that stay word for word, as a number (int) or a share of those at which it
-    acts (float); whole units stay, and what the model has not answered yet stays in any case. `summary_tokens`: length
-    that is asked for. A summary is refused that makes the view less than `min_progress` (a share) smaller, that is
-    longer than what it stands for or than four times what was asked for, or of which `refuses(request, text)` gives a
-    reason.
+    When: `threshold` is a share of the usable tokens (window less reserve); the policy acts above it. `ahead` is a
+    share of the threshold at which the summary is requested already, to be written in the background (0.0: never). A
+    failure ahead counts as an attempt, and the last attempt is never made ahead.
 
-    `max_attempts` in a row may fail, two of them for lack of progress; further ones wait for the user's next input.
-    Then, and at each failure, `strict=True` raises CompactionFailed from `prepare` and `prompt`. With False a digest,
-    which needs no model, takes the summary's place, and the summarizer is asked again when the window is full again;
-    with `digest=False`, or where the digest does not do either, the hard floor makes the view fit, and the next
-    attempts are one and two calls apart, then four, and so on.
+    Size: `keep_recent` newest tokens stay word for word, as a number (int) or as a share of the threshold (float). Only
+    whole units are covered, and messages that the model has not answered always stay. `summary_tokens` is the requested
+    length. `input_max` is the maximum number of tokens for the summarizer to read (default: the conversation's window).
 
-    `order`: where a preset has it run, behind the mechanisms that ask no model and may make a summary needless, or
-    before them. A program that hands in its policies says so by their order.
+    Text: `framing` must contain `{summary}` and may contain `{handle}`. `prompt` names the summarizer's prompt.
 
-    `framing` must hold `{summary}` and may hold `{handle}`; `"{summary}"` shows the bare text. `prompt`: name of the
-    summarizer's prompt. `input_max`: most tokens that the summarizer may be given to read (default: what fits into the
-    conversation's own window). A conversation with this policy needs a `summarizer`; with `optional=True` the policy
-    steps aside where there is none, and the hard floor acts.
+    Failure: a summary is refused if the view shrinks by less than the share `min_progress`, if it is longer than its
+    messages or than four times the requested length, or if `refuses(request, text)` returns a reason. After
+    `max_attempts` failures in a row, or two without progress, the policy waits for the user's next input.
+    `strict=True`: each failure raises CompactionFailed from `prepare` and `prompt`. Otherwise a digest, which needs no
+    model, replaces the summary. With `digest=False`, or if the digest is refused too, the hard floor acts, and the next
+    attempts are made one, two, four calls later.
 
-    `ahead`: share of the threshold at which the summary is asked for already, to be written in the background while the
-    conversation goes on; 0.0: never. It leaves so much less as it was that `keep_recent` fits once it is taken, at the
-    threshold. What fails ahead counts as an attempt, and the last attempt is never made ahead. Raises BadSetting for
-    numbers that make no sense.
+    Together: `order` is the place of the policy in a preset, after or before the mechanisms that need no model. The
+    conversation needs a `summarizer`; with `optional=True` the policy is left out if there is none. Raises BadSetting
+    for values out of range.
     """
     if not 0 < threshold <= 1 or not 0 <= min_progress < 1:
         raise BadSetting(
-            "compact_on_overflow needs 0 < threshold <= 1 and 0 <= min_progress < 1, not "
-            f"threshold={threshold} and min_progress={min_progress}."
+            f"threshold and min_progress of compact_on_overflow are {threshold} and {min_progress}. Set threshold "
+            "above 0 and to at most 1, and min_progress to 0 or more and below 1."
         )
     if not 0 <= ahead < 1:
-        raise BadSetting(f"compact_on_overflow needs 0 <= ahead < 1 (a share of the threshold), not {ahead}.")
+        raise BadSetting(f"ahead of compact_on_overflow is {ahead}. Set it to a share of the threshold: 0 to below 1.")
     if keep_recent < 0 or (isinstance(keep_recent, float) and keep_recent >= 1):
         raise BadSetting(
-            "compact_on_overflow needs a keep_recent of 0 or more tokens (a whole number), or a share below 1.0, not "
-            f"{keep_recent}."
+            f"keep_recent of compact_on_overflow is {keep_recent}. Set a number of tokens (0 or more), or a share (a "
+            "decimal below 1.0)."
         )
     if min(summary_tokens, max_attempts, 1 if input_max is None else input_max) < 1:
-        raise BadSetting("compact_on_overflow needs summary_tokens, max_attempts and input_max of 1 or more.")
+        raise BadSetting(
+            f"summary_tokens, max_attempts and input_max of compact_on_overflow are {summary_tokens}, {max_attempts} "
+            f"and {input_max}. Set each to 1 or more."
+        )
     if order not in ("prune_first", "compact_first"):
-        raise BadSetting(f"compact_on_overflow knows order='prune_first' and 'compact_first', not {order!r}.")
+        raise BadSetting(f"order of compact_on_overflow is {order!r}. Set it to 'prune_first' or 'compact_first'.")
     if framing.count("{summary}") != 1:
-        raise BadSetting(f"The framing says once where the {{summary}} stands; {framing!r:.80} does not.")
+        raise BadSetting(f"framing of compact_on_overflow is {framing!r:.80}. It must contain {{summary}} once.")
     return _Compact(
         threshold,
         keep_recent,
@@ -177,7 +137,7 @@ def compact_on_overflow(
 
 
 class _Compact(Struct, frozen=True):
-    """The policy; see `compact_on_overflow`."""
+    """The policy of `compact_on_overflow`."""
 
     threshold: float
     keep_recent: int | float
@@ -188,7 +148,7 @@ class _Compact(Struct, frozen=True):
     optional: bool
     """Read when a conversation is opened: without a summarizer the policy is left out."""
     runs_first: bool
-    """Read when the policies of a preset are put in order."""
+    """Read when the policies of a preset are ordered."""
     framing: str
     prompt: str
     input_max: int | None
@@ -196,160 +156,206 @@ class _Compact(Struct, frozen=True):
     ahead: float
     digest: bool
     focus: str = ""
-    """What a summary that was asked for by hand is to dwell on."""
-    is_asked_for: bool = False
-    """Whether it was asked for by hand: then it is due, however full the window is."""
+    """The topic on which a summary that the user requested concentrates."""
+    is_requested: bool = False
+    """Whether the user requested the summary: then it is due at any size of the view."""
 
     before_calls_only: ClassVar[bool] = True
-    """Read by the engine: behind a reply nothing is sent yet, and the answered request would still look open."""
+    """Read by the engine. After a reply nothing is sent yet, and the answered request would still look open."""
 
     @property
     def needs_summarizer(self) -> bool:
-        """Read when a conversation is opened: without one, nothing would ever be compacted."""
+        """Read when a conversation is opened: without a summarizer the policy could never act."""
         return not self.optional
 
     def by_hand(self, focus: str) -> Policy:
-        """The same policy, due now, for a summary that was asked for. Read by the engine."""
-        return replace(self, focus=focus, is_asked_for=True)
+        """Return the same policy for a summary that the user requested now. Called by the engine."""
+        return replace(self, focus=focus, is_requested=True)
 
     def __call__(self, view: View) -> Iterator[Edit | NeedsSummary]:
-        size = fullness(view)
-        if self.is_asked_for:
-            filled = replace(
-                size, usable=min(size.usable, size.occupied)
-            )  # What is recent is a share of what is there.
-            found = oldest_before(view, self._cut(view, filled, 0), also=open_inputs(view, filled.share(_OPEN_SHARE)))
-            if found and (question := self._question(view, found, None, size, "now")):
-                yield question
+        window = _measure_window(view)
+        if self.is_requested:
+            # A share of `keep_recent` is then a share of the occupied tokens.
+            occupied = replace(window, usable=min(window.usable, window.occupied))
+            kept = open_inputs(view, occupied.share(_OPEN_SHARE))
+            span = select_oldest_before(view, self._first_recent(view, occupied, 0), keep=kept)
+            if span and (request := self._request(view, span, None, window, "now")):
+                yield request
             return
-        trigger = size.usable * self.threshold
-        is_due = size.occupied > trigger
-        is_near = bool(self.ahead) and size.occupied > trigger * self.ahead and COMPACT not in view.preparing
-        if not (is_due or is_near) or not is_request(view):
+        trigger = window.usable * self.threshold
+        is_due = window.occupied > trigger
+        is_near = bool(self.ahead) and window.occupied > trigger * self.ahead and _NAME not in view.preparing
+        if not (is_due or is_near) or not awaits_reply(view):
             return
-        last = last_try(view)
-        if last and (self._is_final(last) or not (is_due or self._may_fail(last))):
+        last = _last_attempt(view)
+        if last and (self._is_final(last) or not (is_due or self._may_fail_ahead(last))):
             if self.strict and is_due:
-                raise self._failure(last, size)
+                raise self._failure(last, window)
             return
         waits = last and last.state == "failed" and view.turn < last.turn + (1 << (last.attempt - 1))
         if waits and not (self.strict and is_due):
             return
-        coming = 0 if is_due else int((trigger - size.occupied) / size.scale)
-        found = oldest_before(view, self._cut(view, size, coming), also=open_inputs(view, size.share(_OPEN_SHARE)))
+        coming = 0 if is_due else int((trigger - window.occupied) / window.scale)
+        kept = open_inputs(view, window.share(_OPEN_SHARE))
+        span = select_oldest_before(view, self._first_recent(view, window, coming), keep=kept)
         when: When = "ahead" if not is_due else "soon" if self.ahead else "now"
-        question = self._question(view, found, last, size, when) if found else None
-        if question:
-            yield question
-        elif is_due and not is_noted(view):
+        request = self._request(view, span, last, window, when) if span else None
+        if request:
+            yield request
+        elif is_due and not _is_known_futile(view):
             attempt = last.attempt + 1 if last else 1
-            yield Task(COMPACT, "skipped", attempt, view.turn, None, _NOTHING, newest(view))
+            yield Task(_NAME, "skipped", attempt, view.turn, None, _NOTHING, _newest_position(view))
 
-    def _may_fail(self, last: Task) -> bool:
-        """Whether an attempt may be made that is not due yet: one is left for when it is."""
+    def _may_fail_ahead(self, last: Task) -> bool:
+        """Return whether an attempt ahead is allowed: one attempt is left for when it is due."""
         return last.attempt + 1 < self.max_attempts and not last.reason.startswith(_NO_PROGRESS)
 
     def _is_final(self, task: Task) -> bool:
-        """Whether this attempt failed and no other is made after it."""
+        """Return whether no attempt follows this failed one."""
         return task.attempt >= self.max_attempts or (task.attempt > 1 and task.reason.startswith(_NO_PROGRESS))
 
-    def _failure(self, task: Task, size: Fullness, *, news: bool = False) -> CompactionFailed:
-        why = task.reason or "it was interrupted"
+    def _failure(self, task: Task, window: _Window, *, is_new: bool = False) -> CompactionFailed:
+        reason = task.reason or "it was interrupted"
         final = self._is_final(task)
-        known = task if news else None
-        return CompactionFailed(why, task.attempt, size.occupied, size.usable, is_final=final, task=known)
+        new_task = task if is_new else None
+        return CompactionFailed(reason, task.attempt, window.occupied, window.usable, is_final=final, task=new_task)
 
-    def _cut(self, view: View, size: Fullness, coming: int) -> int:
-        """Index of the first entry that stays because it is recent, once so many more tokens have come."""
+    def _first_recent(self, view: View, window: _Window, coming: int) -> int:
+        """Return the index of the first entry that stays as recent after `coming` more tokens."""
         entries, keep = view.entries, self.keep_recent
-        wanted = (size.share(keep * self.threshold) if isinstance(keep, float) else keep) - coming
-        cut = first_unanswered(entries)
-        filled = sum(entry.tokens for entry in entries[cut:])
-        for point in reversed([point for point in cut_points(view) if point < cut]):
-            filled += sum(entry.tokens for entry in entries[point:cut])
+        wanted = (window.share(keep * self.threshold) if isinstance(keep, float) else keep) - coming
+        first = first_unanswered(entries)
+        filled = sum(entry.tokens for entry in entries[first:])
+        for point in reversed([point for point in cut_points(view) if point < first]):
+            filled += sum(entry.tokens for entry in entries[point:first])
             if filled > wanted:
                 break
-            cut = point
-        return cut
+            first = point
+        return first
 
-    def _question(
-        self, view: View, found: Oldest, last: Task | None, size: Fullness, when: When
+    def _request(
+        self, view: View, span: OldestSpan, last: Task | None, window: _Window, when: When
     ) -> NeedsSummary | None:
-        """What to ask; None where too little would come of it."""
-        gone, source = sum(entry.tokens for entry in found.gone), sum(tokens_of(entry.message) for entry in found.gone)
+        """Return the request for the summary of `span`; None if the summary could not free enough."""
+        covered = sum(entry.tokens for entry in span.covered)
+        source = sum(tokens_of(entry.message) for entry in span.covered)
         target = min(4 * self.summary_tokens, 4 * source // 3)
-        previous = "\n\n".join(unframed(entry.message.text, self.framing) for entry in found.earlier)
-        room = self._room(size, last, len(previous))
-        messages, asked = summary_input(found.said, room, level=last.attempt if last else 0)
-        carried = sum(entry.tokens for entry in found.earlier)  # What earlier ones tell is told again.
-        expected = min(gone - gone * target // (4 * source), gone - min(carried, self.summary_tokens))
+        previous = "\n\n".join(unframe_summary(entry.message.text, self.framing) for entry in span.earlier_summaries)
+        room = self._input_room(window, last, len(previous))
+        messages, asked = build_summary_input(span.to_read, room, level=last.attempt if last else 0)
+        carried = sum(entry.tokens for entry in span.earlier_summaries)  # The new summary repeats the earlier ones.
+        expected = min(covered - covered * target // (4 * source), covered - min(carried, self.summary_tokens))
         if not messages or expected < self.min_progress * view.tokens:
             return None
         attempt = last.attempt + 1 if last else 1
-        task = Task(COMPACT, "pending", attempt, view.turn, found.span, "", newest(view), asked)
-        facts = {"handle": found.handle, "request": last_request(view)[:_REQUEST_SHOWN]}
-        is_bare = self.framing == "{summary}"  # Then nothing is wanted beside what was written.
-        required = () if is_bare else still_needed(found.gone, view.entries, target)
+        task = Task(_NAME, "pending", attempt, view.turn, span.span, "", _newest_position(view), asked)
+        facts = {"handle": span.handle, "request": last_request(view)[:_REQUEST_MAX]}
+        is_bare = self.framing == "{summary}"  # A bare text shows only the summarizer's words, without added names.
+        required = () if is_bare else names_needed_later(span.covered, view.entries, target)
         request = SummaryRequest(
-            COMPACT, messages, target, previous, self.prompt, facts, task, required=required, focus=self.focus
+            _NAME, messages, target, previous, self.prompt, facts, task, required=required, focus=self.focus
         )
-        reason = self._reason(size, when)
+        reason = self._reason(window, when)
 
-        def made(answer: Answer, refused: tuple[str, ...] = ()) -> Iterator[Edit | NeedsSummary]:
-            text = framed(self.framing, found.handle, answer.text.strip())
-            failed = replace(task, state="failed", reason=answer.error or self._fault_of(request, text, found, view))
+        def use(answer: Answer, refused: tuple[str, ...] = ()) -> Iterator[Edit | NeedsSummary]:
+            text = frame_summary(self.framing, span.handle, answer.text.strip())
+            failed = replace(task, state="failed", reason=answer.error or self._find_fault(request, text, span, view))
             if not failed.reason:
-                why = (*refused, *answer.refused)
-                yield Summarize(found.span, text, COMPACT, reason, keep=found.kept, by=answer.by, refused=why)
+                refusals = (*refused, *answer.refused)
+                yield Summarize(span.span, text, _NAME, reason, keep=span.kept, by=answer.by, refused=refusals)
                 yield replace(task, state="done")
             elif self.digest and not self.strict and not refused and when != "ahead":
-                others = answer.refused
-                if not (answer.error and others):  # Else they say why there is no text.
-                    others = (*others, f"{answer.by or 'summarizer'}: {failed.reason.removeprefix('the summarizer ')}")
+                refusals = answer.refused
+                if not (answer.error and refusals):  # Otherwise the refusals already say why there is no text.
+                    reason_only = failed.reason.removeprefix("the summarizer ")
+                    refusals = (*refusals, f"{answer.by or 'summarizer'}: {reason_only}")
                 by_code = replace(request, task=None, by_code=True)
-                yield NeedsSummary(by_code, lambda digest: made_instead(digest, failed, others))
+                yield NeedsSummary(by_code, lambda digest: use_digest(digest, failed, refusals))
             elif self.strict:
-                raise self._failure(failed, size, news=True)
+                raise self._failure(failed, window, is_new=True)
             else:
                 yield failed
 
-        def made_instead(digest: Answer, failed: Task, others: tuple[str, ...]) -> Iterator[Edit | NeedsSummary]:
-            """The same of a digest; where that does not do either, it is the summarizer's failure that counts."""
-            for edit in made(digest, others):
+        def use_digest(digest: Answer, failed: Task, refusals: tuple[str, ...]) -> Iterator[Edit | NeedsSummary]:
+            """Use a digest. If the digest is refused too, the journal gets the summarizer's failure."""
+            for edit in use(digest, refusals):
                 yield failed if isinstance(edit, Task) and edit.state == "failed" else edit
 
-        return NeedsSummary(request, made, when)
+        return NeedsSummary(request, use, when)
 
-    def _reason(self, size: Fullness, when: When) -> str:
-        if self.is_asked_for:
+    def _reason(self, window: _Window, when: When) -> str:
+        if self.is_requested:
             return "it was asked for" + (f": {self.focus}" if self.focus else "")
-        reason = f"the next request would take {size.occupied:,} of {size.usable:,} usable tokens"
+        reason = f"the next request would take {window.occupied:,} of {window.usable:,} usable tokens"
         return reason + (", when it was asked for" if when == "ahead" else "")
 
-    def _room(self, size: Fullness, last: Task | None, besides: int) -> int:
-        """Tokens that the summarizer may be given to read. `besides`: characters that it reads else.
+    def _input_room(self, window: _Window, last: Task | None, previous: int) -> int:
+        """Return the tokens that the summarizer may read. `previous`: characters of the summary that it also reads.
 
-        What it writes has its place in the reserve, like every answer.
+        Its answer fits the reserve, like every answer.
         """
-        room = max(size.share(0.5), size.share(1.0) - besides // 3 - _PROMPT_TOKENS)
+        room = max(window.share(0.5), window.share(1.0) - previous // 3 - _PROMPT_TOKENS)
         if self.input_max is not None:
             room = min(room, self.input_max)
-        if last and last.asked:  # What failed may have been too much: never more again, and soon less.
+        if last and last.asked:  # The failed input may have been too long: send no more, and half after two failures.
             room = min(room, last.asked if last.attempt == 1 else last.asked // 2)
         return room
 
-    def _fault_of(self, request: SummaryRequest, text: str, found: Oldest, view: View) -> str:
-        """Why a summary is not taken, in its frame; "" if it is."""
-        summary = unframed(text, self.framing)
+    def _find_fault(self, request: SummaryRequest, text: str, span: OldestSpan, view: View) -> str:
+        """Return why a framed summary is refused; "" if it is used."""
+        summary = unframe_summary(text, self.framing)
         if not summary:
             return "the summary is empty"
-        before = sum(tokens_of(entry.message) for entry in found.gone)
-        after = tokens_of(Message("user", (Text(text),)))  # By the same rule, whatever the conversation counts with.
+        before = sum(tokens_of(entry.message) for entry in span.covered)
+        after = tokens_of(Message("user", (Text(text),)))  # Both by one rule, independent of the counter in use.
         if after >= before:
             return f"{_NO_PROGRESS}: the summary is not shorter than what it stands for"
-        freed = sum(entry.tokens for entry in found.gone) * (before - after) // before
+        freed = sum(entry.tokens for entry in span.covered) * (before - after) // before
         if freed < self.min_progress * view.tokens:
             return f"{_NO_PROGRESS}: the view would be {freed / view.tokens:.0%} smaller, not {self.min_progress:.0%}"
-        if len(summary) > _LONGEST * request.target:  # Each summary carries on the last: unbounded, they would grow.
+        if len(summary) > _LENGTH_FACTOR * request.target:  # Each summary carries the last one on, and would grow.
             return f"the summary has {len(summary):,} characters, and {request.target:,} were asked for"
         return self.refuses(request, summary) if self.refuses else ""
+
+
+# ------------------------------------------------------------------------------------------------- the window, attempts
+
+
+class _Window(Struct, frozen=True):
+    """The fill level of the window, in tokens as the provider counts them."""
+
+    occupied: int
+    usable: int
+    scale: float
+
+    def share(self, part: float) -> int:
+        """Return a share of the usable tokens, in tokens as the conversation counts them."""
+        return int(self.usable * part / self.scale)
+
+
+def _measure_window(view: View) -> _Window:
+    budget = view.budget
+    return _Window(occupied_tokens(view), budget.window - budget.reserve, budget.scale)
+
+
+def _last_attempt(view: View) -> Task | None:
+    """Return the last attempt since the last success and the user's last input; None: there was none."""
+    task = view.task_of(_NAME)
+    if task is None or task.state == "done" or view.last_input > task.seen:
+        return None
+    if task.state == "skipped":  # It has the number of the attempt that was not made.
+        return replace(task, attempt=task.attempt - 1) if task.attempt > 1 else None
+    return task
+
+
+def _is_known_futile(view: View) -> bool:
+    """Return whether the journal says that nothing can be compacted, or that everything is compacted."""
+    task = view.task_of(_NAME)
+    return task is not None and (
+        task.state == "skipped" or (task.state == "done" and task.seen >= _newest_position(view))
+    )
+
+
+def _newest_position(view: View) -> int:
+    """Return the position of the newest message that is shown, whole or in a summary."""
+    return max(max(entry.position, entry.last) for entry in view)

@@ -1,10 +1,11 @@
-"""Soft edits that wait until they pay.
+"""Deferral: soft edits that wait until they pay.
 
-The rule is that of somebody who rents skis until the rent has come to the price of a pair: edits wait until what
-they could have saved has come to what making them now costs. That is never far above the best one could have done.
+An edit makes the provider write the rest of the prompt to its cache again. The number of later requests that it makes
+cheaper is unknown. So the rule is the one for renting skis: rent until the rent has reached the price of a pair. Edits
+wait until the tokens that they could have saved cost as much as making the edits now.
 
-Nothing is remembered from call to call but to save time. Since when an edit was due is found by asking the policy what
-it would have wanted at earlier calls, of that part of the view which was there then.
+The policy keeps only caches between calls. To find out since when an edit was due, it asks the deferred policies which
+edits they would have returned at earlier calls, for the part of the view that existed then.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from ..errors import BadSetting
 __all__ = ["MAX_DEFERRED", "when_it_pays"]
 
 MAX_DEFERRED = 0.5
-"""Share of the usable budget that edits which wait may come to."""
+"""Share of the usable tokens that waiting edits may save."""
 
-_LOOKS = 10
-"""How often a policy is asked about earlier calls, at most. What is still open then is a small share of the sum, and is
-taken in the middle.
+_PROBES = 10
+"""Maximum number of earlier calls for which the policies are asked. The remaining uncertainty, a small share of the
+sum, is counted by half.
 """
 
-Key = tuple[str, str | Path]
-"""What an edit changes: two edits with the same key come to the same."""
+EditKey = tuple[str, str | Path]
+"""The part of the view that an edit changes."""
 
 
 def when_it_pays(
@@ -47,38 +48,37 @@ def when_it_pays(
     patience: float = 1.0,
     partly: bool = False,
 ) -> Policy:
-    """This policy, or several as one, with edits that wait until they pay.
+    """Return one policy that makes the edits of these policies when they pay, all at once.
 
-    The edits are made, all at once, when the requests since each became due have wasted on what it would have saved
-    `patience` times as much as making all of them now costs; above 1, it allows for what the model asks for again.
-    `partly`: where that is not so of all of them, those of the newer half are looked at alone, then of the newer
-    quarter, and so on, since what stands near the end costs little to change.
+    Edits pay when the requests since they were due have wasted `patience` times the cost of making all of them now.
+    More than 1.0 allows for content that the model will request again. `partly`: if the edits together do not pay,
+    check only those of the newer half, then of the newer quarter, and so on, since late edits rewrite little.
 
-    They are made at once where that is free (the cache is cold), where the view is over its budget or above
-    `threshold`, a share of the usable tokens (that at which a summary would be made, so that it may become needless),
-    and where they come to more than `max_deferred`: a share of the usable tokens, or tokens if it is above 1. What is
-    no soft edit (pins, restores, tasks, the wish for a summary) never waits.
+    Edits do not wait if the cache is cold, if the view is over its budget or above `threshold` (a share of the usable
+    tokens; use the threshold of compaction, so that summaries may become needless), or if they save more than
+    `max_deferred` (a share of the usable tokens, or tokens if above 1). Pins, restores, tasks and summary requests
+    never wait.
 
-    Several policies look at the same view, and where two of them want the same message, the first has it. `prices`
-    are those of the view unless given. Raises BadSetting for a `max_deferred` of 0 or less, and for a `threshold` that
-    is not above 0 and at most 1, and for a negative `patience`.
+    All policies see the same view. If two of them edit the same message, the first one wins. `prices`: default those of
+    the view. Raises BadSetting for values out of range.
     """
     if not patience >= 0:
-        raise BadSetting(f"when_it_pays needs a patience of 0 or more, not {patience}.")
+        raise BadSetting(f"patience of when_it_pays is {patience}. Set it to 0 or more.")
     if not max_deferred > 0 or not 0 < threshold <= 1:
         raise BadSetting(
-            f"when_it_pays needs a max_deferred above 0 and 0 < threshold <= 1, not {max_deferred} and {threshold}."
+            f"max_deferred and threshold of when_it_pays are {max_deferred} and {threshold}. Set both above 0, and "
+            "threshold to at most 1."
         )
     policies = (policy,) if callable(policy) else tuple(policy)
     return _WhenItPays(policies, prices, max_deferred, threshold, patience, partly)
 
 
 class _WhenItPays:
-    """The policy; see `when_it_pays`."""
+    """The policy of `when_it_pays`."""
 
     __name__ = "when_it_pays"
     before_calls_only = True
-    """Read by the engine: behind a reply nothing is sent yet, so there is nothing to decide."""
+    """Read by the engine. After a reply nothing is sent yet, so there is nothing to decide."""
 
     def __init__(
         self,
@@ -91,139 +91,139 @@ class _WhenItPays:
     ) -> None:
         self._policies, self._prices, self._max_deferred, self._threshold = policies, prices, max_deferred, threshold
         self._patience, self._partly = patience, partly
-        self._past = _Past(policies)
+        self._past = _PastEdits(policies)
 
     def __call__(self, view: View) -> list[Edit | NeedsSummary]:
-        wanted = _wanted(self._policies, view)
-        waiting = _Waiting(view, wanted)
+        edits = _collect_edits(self._policies, view)
+        waiting = _WaitingEdits(view, edits)
         if not waiting.saved or measure_excess(view) or view.tokens > self._threshold * view.budget.usable:
-            return wanted
+            return edits
         prices, bound = self._prices or view.call.prices, self._max_deferred
         if bound <= 1:
             bound *= view.budget.usable
         if is_cold(view, prices) or waiting.total > bound or self._pays(waiting, prices):
-            return wanted
-        newer = waiting.newer() if self._partly else ()
-        paying = next((part.saved for part in newer if self._pays(part, prices)), {})
-        return [edit for edit in wanted if (key := _key(edit)) is None or key in paying]
+            return edits
+        newer_parts = waiting.newer_parts() if self._partly else ()
+        paying = next((part.saved for part in newer_parts if self._pays(part, prices)), {})
+        return [edit for edit in edits if (key := _key(edit)) is None or key in paying]
 
-    def _pays(self, waiting: _Waiting, prices: Prices) -> bool:
-        cost = flush_cost(waiting.rewritten(), prices) * self._patience
-        return _have_wasted(waiting, self._past, cost, prices)
+    def _pays(self, waiting: _WaitingEdits, prices: Prices) -> bool:
+        cost = flush_cost(waiting.rewritten_tokens(), prices) * self._patience
+        return _has_wasted(waiting, self._past, cost, prices)
 
     @property
     def optional(self) -> bool:
-        """Whether all of it steps aside where nobody writes summaries."""
+        """Whether all policies are left out without a summarizer."""
         return all(getattr(policy, "optional", False) for policy in self._policies)
 
     @property
     def needs_summarizer(self) -> bool:
-        """Whether one of these cannot do without summaries."""
+        """Whether one of the policies needs a summarizer."""
         return any(getattr(policy, "needs_summarizer", False) for policy in self._policies)
 
     def __getattr__(self, name: str) -> object:
-        """What a policy says of itself, such as that it needs a summarizer, is true of it inside here too."""
+        """Return the attribute of the first policy that has it, such as `tool_results_keep`."""
         for policy in self.__dict__.get("_policies", ()):
             if hasattr(policy, name):
                 return getattr(policy, name)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
-class _Waiting:
-    """The edits of a view that could wait: what each saves, and where."""
+class _WaitingEdits:
+    """The edits of a view that may wait: the tokens that each saves, and its place."""
 
-    def __init__(self, view: View, wanted: Iterable[Edit | NeedsSummary]) -> None:
+    def __init__(self, view: View, edits: Iterable[Edit | NeedsSummary]) -> None:
         self.view = view
-        self.saved: dict[Key, int] = {}
-        self.since: dict[Key, int] = {}
+        self.saved: dict[EditKey, int] = {}
+        self.since: dict[EditKey, int] = {}
         """The call before the first one at which the edit can have been due."""
-        soft = [(key, edit) for edit in wanted if (key := _key(edit)) is not None]
-        named = {id for _, edit in soft for id in _ends(edit)}
-        places: dict[str, int] = {}
+        soft = [(key, edit) for edit in edits if (key := _key(edit)) is not None]
+        ids = {id for _, edit in soft for id in _end_ids(edit)}
+        indexes: dict[str, int] = {}
         for index, entry in enumerate(view.entries if soft else ()):
-            if entry.id in named:
-                places.setdefault(entry.id, index)
-            if entry.span is not None and entry.span.last in named:
-                places.setdefault(entry.span.last, index)
-        self._places: dict[Key, int] = {}
+            if entry.id in ids:
+                indexes.setdefault(entry.id, index)
+            if entry.span is not None and entry.span.last in ids:
+                indexes.setdefault(entry.span.last, index)
+        self._first_index: dict[EditKey, int] = {}
         for key, edit in soft:
-            ends = [places[id] for id in _ends(edit) if id in places]
+            ends = [indexes[id] for id in _end_ids(edit) if id in indexes]
             if not ends:
                 continue
-            touched = view.entries[min(ends) : max(ends) + 1]
-            self.saved[key] = max(0, _saved(edit, touched))
-            self.since[key] = max(max(entry.stamp.turn, entry.renewed) for entry in touched)
-            self._places[key] = min(ends)
+            entries = view.entries[min(ends) : max(ends) + 1]
+            self.saved[key] = max(0, _saved_tokens(edit, entries))
+            self.since[key] = max(max(entry.stamp.turn, entry.renewed) for entry in entries)
+            self._first_index[key] = min(ends)
 
     @property
     def total(self) -> int:
         return sum(self.saved.values())
 
-    def newer(self) -> Iterator[_Waiting]:
-        """The newer half of those that save something, then of what is left, and so on."""
-        keys = sorted([key for key, tokens in self.saved.items() if tokens], key=self._places.__getitem__)
+    def newer_parts(self) -> Iterator[_WaitingEdits]:
+        """Yield the newer half of the edits that save tokens, then the newer half of these, and so on."""
+        keys = sorted([key for key, tokens in self.saved.items() if tokens], key=self._first_index.__getitem__)
         while keys := keys[(len(keys) + 1) // 2 :]:
-            part = _Waiting(self.view, ())
+            part = _WaitingEdits(self.view, ())
             for key in keys:
                 part.saved[key], part.since[key] = self.saved[key], self.since[key]
-                part._places[key] = self._places[key]
+                part._first_index[key] = self._first_index[key]
             yield part
 
-    def rewritten(self) -> int:
-        """Tokens that would be written again: behind the first edit, less what goes, less what is new in any case."""
+    def rewritten_tokens(self) -> int:
+        """Return the tokens after the first edit that the cache already holds and that stay in the view."""
         last = self.view.turn - 1
-        first = min(self._places.values(), default=len(self.view.entries))
+        first = min(self._first_index.values(), default=len(self.view.entries))
         behind = sum([entry.tokens for entry in self.view.entries[first:] if entry.stamp.turn < last])
         return behind - self.total
 
-    def at_most(self) -> int:
-        """Tokens read in vain, had each edit been due as soon as what it changes was there."""
+    def wasted_at_most(self) -> int:
+        """Return the tokens that were read in vain if each edit was due as soon as its entries existed."""
         return sum([tokens * (self.view.turn - self.since[key]) for key, tokens in self.saved.items()])
 
-    def due(self, past: _Past, turn: int) -> int:
-        """Tokens that those of these edits save which were due at an earlier call already, and could be."""
-        due = past.wanted(self.view, turn)
+    def due_tokens(self, past: _PastEdits, turn: int) -> int:
+        """Return the tokens that those of these edits save that were already due at an earlier call."""
+        due = past.keys_at(self.view, turn)
         return sum([tokens for key, tokens in self.saved.items() if key in due and self.since[key] < turn])
 
 
-class _Past:
-    """What policies would have wanted at earlier calls. What was worked out for one plan serves the next ones too."""
+class _PastEdits:
+    """The edits that policies would have returned at earlier calls. Results serve the next plans too."""
 
     def __init__(self, policies: Sequence[Policy]) -> None:
         self._policies = policies
-        self._known: dict[int, tuple[tuple[Entry, ...], frozenset[Key]]] = {}
+        self._known: dict[int, tuple[tuple[Entry, ...], frozenset[EditKey]]] = {}
 
-    def wanted(self, view: View, turn: int) -> frozenset[Key]:
-        """What they would have changed at the call `turn`, of what is in the view now and was there then."""
-        then = tuple([entry for entry in view.entries if entry.stamp.turn < turn])
+    def keys_at(self, view: View, turn: int) -> frozenset[EditKey]:
+        """Return the keys of the edits at the call `turn`, for the present entries that existed then."""
+        entries = tuple([entry for entry in view.entries if entry.stamp.turn < turn])
         known = self._known.get(turn)
-        if known is None or known[0] != then:  # Compared by identity: what is shown has not changed since.
-            wanted = _wanted(self._policies, replace(view, entries=then, turn=turn, _sizes=None))
-            known = then, frozenset(key for edit in wanted if (key := _key(edit)) is not None)
-            if len(self._known) >= 2 * _LOOKS:
+        if known is None or known[0] != entries:  # Entries compare by identity: equal means that nothing changed.
+            edits = _collect_edits(self._policies, replace(view, entries=entries, turn=turn, _sizes=None))
+            known = entries, frozenset(key for edit in edits if (key := _key(edit)) is not None)
+            if len(self._known) >= 2 * _PROBES:
                 self._known.clear()
             self._known[turn] = known
         return known[1]
 
 
 def _between(before: int, behind: int) -> int:
-    """A call between two: the one whose number is the roundest, so that the next plans ask about the same ones."""
+    """Return the call between two others with the roundest number, so that later plans probe the same calls."""
     step = 1 << (behind - before).bit_length()
     while (middle := behind - 1 - (behind - 1) % step) <= before:
         step >>= 1
     return middle
 
 
-def _have_wasted(waiting: _Waiting, past: _Past, cost: float, prices: Prices) -> bool:
-    """Whether the tokens that were read in vain have cost as much as this.
+def _has_wasted(waiting: _WaitingEdits, past: _PastEdits, cost: float, prices: Prices) -> bool:
+    """Return whether the tokens that were read in vain have cost at least `cost`.
 
-    What is due only grows from call to call. So between two calls that are known, the sum is known within bounds, and
-    the policy is asked about a call in the middle only where, and while, the bounds leave the answer open.
+    The due tokens only grow from call to call. So two known calls bound the sum of the calls between them. The policies
+    are asked about a call in the middle only while the bounds leave the answer open.
     """
-    if saving(waiting.at_most(), prices) < cost:
+    if saving(waiting.wasted_at_most(), prices) < cost:
         return False
     first, last = min(waiting.since.values()), waiting.view.turn
-    known = waiting.total  # tokens at the calls that are known
+    known = waiting.total  # Tokens at the known calls.
     gaps: list[tuple[int, int, int, int, int]] = []  # (-spread, call before, due there, call behind, due there)
     least = most = 0
 
@@ -236,7 +236,7 @@ def _have_wasted(waiting: _Waiting, past: _Past, cost: float, prices: Prices) ->
             heappush(gaps, (-calls * (due_behind - due_before), before, due_before, behind, due_behind))
 
     open_gap(first, 0, last, waiting.total)
-    for _ in range(_LOOKS):
+    for _ in range(_PROBES):
         if saving(known + least, prices) >= cost or saving(known + most, prices) < cost or not gaps:
             break
         _, before, due_before, behind, due_behind = heappop(gaps)
@@ -244,39 +244,42 @@ def _have_wasted(waiting: _Waiting, past: _Past, cost: float, prices: Prices) ->
         least -= calls * due_before
         most -= calls * due_behind
         middle = _between(before, behind)
-        due = min(max(waiting.due(past, middle), due_before), due_behind)
+        due = min(max(waiting.due_tokens(past, middle), due_before), due_behind)
         known += due
         open_gap(before, due_before, middle, due)
         open_gap(middle, due, behind, due_behind)
     return saving(known * 2 + least + most, prices) >= cost * 2
 
 
-def _wanted(policies: Sequence[Policy], view: View) -> list[Edit | NeedsSummary]:
-    """What all policies want; of several that want the same message, what the first wants."""
+# --------------------------------------------------------------------------------------------------------------- edits
+
+
+def _collect_edits(policies: Sequence[Policy], view: View) -> list[Edit | NeedsSummary]:
+    """Return the edits of all policies. If several edit the same message, only the first policy's edit is kept."""
     if len(policies) == 1:
         return list(policies[0](view))
-    wanted: list[Edit | NeedsSummary] = []
+    edits: list[Edit | NeedsSummary] = []
     taken: set[str] = set()
     for policy in policies:
         new = [edit for edit in policy(view) if (key := _key(edit)) is None or key[0] not in taken]
         for edit in new:
             if _key(edit) is not None:
-                taken |= _covered(edit, view)
-        wanted += new
-    return wanted
+                taken |= _edited_ids(edit, view)
+        edits += new
+    return edits
 
 
-def _covered(edit: Edit | NeedsSummary, view: View) -> set[str]:
-    """The messages that an edit is about."""
-    ends = _ends(edit)
+def _edited_ids(edit: Edit | NeedsSummary, view: View) -> set[str]:
+    """Return the ids of the messages that an edit changes."""
+    ends = _end_ids(edit)
     if len(ends) < 2:
         return set(ends)
-    places = [index for index, entry in enumerate(view.entries) if entry.id in ends]
-    return {entry.id for entry in view.entries[places[0] : places[-1] + 1]} if places else set(ends)
+    indexes = [index for index, entry in enumerate(view.entries) if entry.id in ends]
+    return {entry.id for entry in view.entries[indexes[0] : indexes[-1] + 1]} if indexes else set(ends)
 
 
-def _key(edit: Edit | NeedsSummary) -> Key | None:
-    """What a soft edit changes; None for what never waits."""
+def _key(edit: Edit | NeedsSummary) -> EditKey | None:
+    """Return the key of a soft edit; None for an edit that never waits."""
     match edit:
         case Replace(target=Target(message, path)) | Hide(target=Target(message, path)):
             return message, path
@@ -286,7 +289,8 @@ def _key(edit: Edit | NeedsSummary) -> Key | None:
             return None
 
 
-def _ends(edit: Edit | NeedsSummary) -> tuple[str, ...]:
+def _end_ids(edit: Edit | NeedsSummary) -> tuple[str, ...]:
+    """Return the id of the edited message, or those of the first and the last message of a span."""
     match edit:
         case Replace(target=Target(message)) | Hide(target=Target(message)):
             return (message,)
@@ -296,34 +300,34 @@ def _ends(edit: Edit | NeedsSummary) -> tuple[str, ...]:
             return ()
 
 
-def _saved(edit: Edit | NeedsSummary, touched: Sequence[Entry]) -> int:
-    """About how many tokens an edit takes off these entries."""
-    before = sum([entry.tokens for entry in touched])
+def _saved_tokens(edit: Edit | NeedsSummary, entries: Sequence[Entry]) -> int:
+    """Return an estimate of the tokens that an edit removes from these entries."""
+    before = sum([entry.tokens for entry in entries])
     match edit:
         case Replace(target=Target(_, ()), content=content):
-            return before - _size(content)
+            return before - _tokens(content)
         case Replace(target=Target(_, path), content=content):
-            return _size(_part(touched[0], path)) - _size(content)
+            return _tokens(_part(entries[0], path)) - _tokens(content)
         case Hide(target=Target(_, (_, *_) as path)):
-            return _size(_part(touched[0], tuple(path))) - MESSAGE_TOKENS
+            return _tokens(_part(entries[0], tuple(path))) - MESSAGE_TOKENS
         case Summarize(text=text, keep=keep):
-            kept = sum([entry.tokens for entry in touched if entry.id in keep])
+            kept = sum([entry.tokens for entry in entries if entry.id in keep])
             return before - kept - MESSAGE_TOKENS - (len(text) + 3) // 4
         case _:
             return before
 
 
-def _size(parts: Sequence[Part]) -> int:
+def _tokens(parts: Sequence[Part]) -> int:
     return tokens_of(Message("user", tuple(parts)))
 
 
 def _part(entry: Entry, path: Path) -> tuple[Part, ...]:
-    """The part of what was appended that a path leads to, if it does."""
+    """Return the appended part at a path, if it exists."""
     parts: Sequence[Part] = entry.source.parts if entry.source else ()
-    found: tuple[Part, ...] = ()
+    part: tuple[Part, ...] = ()
     for index in path:
         if not 0 <= index < len(parts):
             return ()
-        found = (parts[index],)
-        parts = found[0].content if isinstance(found[0], ToolResult) else ()
-    return found
+        part = (parts[index],)
+        parts = part[0].content if isinstance(part[0], ToolResult) else ()
+    return part

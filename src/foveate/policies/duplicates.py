@@ -1,8 +1,7 @@
-"""The older of two results with the same content becomes a pointer to the newer, and says in what it differs.
+"""Duplicates: replace a result that a newer one repeats by a pointer to the newer one.
 
-Whatever the tools were: a file shown by two commands, a page fetched twice, a test run again with one line changed.
-What is nearly the same counts as long as all that only the older one holds can be told in the pointer itself, so that
-nothing is lost from the view. `likeness.py` tells what is like what.
+The tools do not matter: a file shown by two commands, a page fetched twice, a test run again with one line changed. A
+similar result also counts, if the pointer can hold everything that only the older one contains.
 """
 
 from __future__ import annotations
@@ -17,124 +16,127 @@ from ..core.messages import Message
 from ..core.planner import Policy
 from ..core.view import Entry, View
 from ..errors import BadSetting
-from .placeholders import is_whole, outgrows, replacement
+from .placeholders import is_longer, is_whole, replacement
 from .placeholders import placeholder as fill
 
-__all__ = ["LEAST", "LONGEST", "MOST_TOLD", "SAME", "dedupe", "likeness", "only_in"]
-
-LONGEST = 400_000
-"""Characters above which a text is nearly like no other."""
-
-_SEEDS = (0, 0x9E3779B9, 0x85EBCA6B)
-_WIDE = 300
-"""A longer line is cut into pieces behind commas and the like."""
-_CUTS = re.compile(r"(?<=[,;.}\])])")
-_FEWEST = 4
-"""A text of fewer pieces is nearly like no other: too little is left to tell by."""
-
-
-@cached(4_096)
-def likeness(message: Message) -> tuple[int, ...]:
-    """Numbers that stand for the text of a message: the same text has the same ones, nearly the same text shares some.
-
-    The first one stands for the text as a whole.
-    """
-    text = message.text
-    exact = crc32(text.encode("utf-8", "surrogatepass")) << 32 | len(text)
-    pieces = _pieces(text) if len(text) <= LONGEST else frozenset[str]()
-    if len(pieces) < _FEWEST:
-        return (exact,)
-    hashes = [crc32(piece.encode("utf-8", "surrogatepass")) for piece in pieces]
-    least = [min([(one ^ seed) * 0x9E3779B1 & 0xFFFFFFFF for one in hashes]) for seed in _SEEDS]
-    return (exact, *(-(number << 2 | index) - 1 for index, number in enumerate(least)))
-
-
-@cached(512)
-def only_in(message: Message, other: Message) -> tuple[str, ...]:
-    """The pieces of one message's text that the other's has not, in their order, each once."""
-    missing = _pieces(message.text) - _pieces(other.text)
-    return tuple(piece for piece in _in_order(message.text) if piece in missing) if missing else ()
-
-
-def _pieces(text: str) -> frozenset[str]:
-    return frozenset(_in_order(text))
-
-
-def _in_order(text: str) -> list[str]:
-    found: dict[str, None] = {}
-    for line in text.split("\n"):
-        for piece in _CUTS.split(line) if len(line) > _WIDE else (line,):
-            if shown := piece.strip():
-                found[shown] = None
-    return list(found)
-
+__all__ = ["COMPARED_MAX", "LEAST", "MOST_TOLD", "SAME", "dedupe", "missing_pieces", "similarity_marks"]
 
 LEAST = 400
 """Characters of the shortest result that is compared."""
 MOST_TOLD = 300
-"""Characters up to which what differs is told."""
+"""Characters of the differences that a pointer may hold."""
 SAME = '[Same as {by}{differs}: {about}expand("{handle}")]'
-"""For the older one. `{by}` is the handle of the newer, `{differs}` tells what only the older one holds."""
+"""Template for the older result. `{by}` is the handle of the newer one, `{differs}` the content that only this one has.
+"""
+
+COMPARED_MAX = 400_000
+"""Characters. A longer text is similar to no other, only equal."""
 
 _NAME = "dedupe"
-_SHARE = 0.1
-"""What differs may be no more than this share of the older one."""
+_DIFFERENCE_SHARE = 0.1
+"""Share of the older result that the differences may take."""
+_SEEDS = (0, 0x9E3779B9, 0x85EBCA6B)
+_LINE_MAX = 300
+"""Characters. A longer line is split into pieces after commas and the like."""
+_SPLIT = re.compile(r"(?<=[,;.}\])])")
+_PIECES_MIN = 4
+"""A text of fewer pieces is similar to no other."""
 
 
 def dedupe(*, least: int = LEAST, most_told: int = MOST_TOLD, placeholder: str = SAME) -> Policy:
-    """A policy that replaces results which a newer one repeats.
+    """Return a policy that replaces results which a newer result repeats.
 
-    `least`: characters of the shortest result that is looked at. `most_told`: characters, and a tenth of the result,
-    that the lines which only the older one holds may come to (0: only what is the same counts). `placeholder`: what
-    stands for it; `{by}`, `{differs}` and what the placeholders of others may name. Only what a tool finished counts,
-    on both sides, and the newer one must be shown whole. What others have shrunk, what is pinned and what was expanded
-    for the coming call is left alone. Raises BadSetting for negative numbers.
+    `least`: characters of the shortest result that is compared. `most_told`: maximum number of characters, and at most
+    a tenth of the result, of the lines that only the older one has (0: only equal results count). `placeholder`:
+    template with `{by}`, `{differs}` and the fields of other placeholders.
+
+    Both results must be finished and the newer one shown whole. Results that another policy shrank, pinned results and
+    results that were expanded for the coming call stay. Raises BadSetting for negative numbers.
     """
-    if min(least, most_told) < 0:
-        raise BadSetting(f"dedupe needs least and most_told of 0 or more, not {least} and {most_told}.")
+    for name, value in (("least", least), ("most_told", most_told)):
+        if value < 0:
+            raise BadSetting(f"{name} of dedupe is {value}. Set it to 0 or more.")
 
     def policy(view: View) -> Iterator[Edit]:
         newest: dict[int, Entry] = {}
-        made: list[Edit] = []
+        edits: list[Edit] = []
         for entry in reversed(view.entries):
-            if not _counts(entry, least):
+            if not _is_compared(entry, least):
                 continue
-            assert entry.source is not None, "what counts was appended"
-            marks = likeness(entry.source)
-            by = next((newest[mark] for mark in marks if mark in newest), None)
-            if by is not None and not entry.is_pinned() and entry.renewed < view.turn:
-                told = _differs(entry, by, most_told)
-                if told is not None:
-                    text = fill(placeholder.replace("{by}", by.handle), entry).replace("{differs}", told)
-                    if outgrows(entry, text):
-                        why = "said again" if not told else "nearly the same was said again"
-                        made.append(replacement(entry, text, _NAME, why))
+            assert entry.source is not None, "compared results were appended"
+            marks = similarity_marks(entry.source)
+            newer = next((newest[mark] for mark in marks if mark in newest), None)
+            if newer is not None and not entry.is_pinned() and entry.renewed < view.turn:
+                difference = _difference(entry, newer, most_told)
+                if difference is not None:
+                    text = fill(placeholder.replace("{by}", newer.handle), entry).replace("{differs}", difference)
+                    if is_longer(entry, text):
+                        reason = "said again" if not difference else "nearly the same was said again"
+                        edits.append(replacement(entry, text, _NAME, reason))
                         continue
             for mark in marks:
                 newest.setdefault(mark, entry)
-        yield from reversed(made)
+        yield from reversed(edits)
 
     return policy
 
 
-def _counts(entry: Entry, least: int) -> bool:
+def _is_compared(entry: Entry, least: int) -> bool:
     result = entry.result
     if not entry.is_result or result is None or result.state == "interrupted" or entry.tokens * 4 < least:
         return False
     return is_whole(entry) and entry.kind == "message" and not any(entry.message.media()) and len(result.text) >= least
 
 
-def _differs(older: Entry, newer: Entry, most: int) -> str | None:
-    """What only the older one holds, as the placeholder tells it; None where that is too much, or not all of it."""
-    one, other = older.source, newer.source
-    if one is None or other is None:
+def _difference(older: Entry, newer: Entry, most: int) -> str | None:
+    """Return the content that only the older result has, for its pointer; None if the pointer cannot hold it."""
+    old, new = older.source, newer.source
+    if old is None or new is None:
         return None
-    if one.text == other.text:
+    if old.text == new.text:
         return ""
-    if max(len(one.text), len(other.text)) > LONGEST:
+    if max(len(old.text), len(new.text)) > COMPARED_MAX:
         return None
-    lines = only_in(one, other)
-    told = " / ".join(line.replace("[", "(").replace("]", ")").replace('"', "'") for line in lines)
-    if not lines:
+    pieces = missing_pieces(old, new)
+    shown = " / ".join(piece.replace("[", "(").replace("]", ")").replace('"', "'") for piece in pieces)
+    if not pieces:
         return " but for order and repetitions"
-    return f" but for: {told}" if len(told) <= min(most, len(one.text) * _SHARE) else None
+    return f" but for: {shown}" if len(shown) <= min(most, len(old.text) * _DIFFERENCE_SHARE) else None
+
+
+# ---------------------------------------------------------------------------------------------------------- similarity
+
+
+@cached(4_096)
+def similarity_marks(message: Message) -> tuple[int, ...]:
+    """Return numbers for the text of a message: similar texts share at least one, and equal texts share all.
+
+    The first number stands for the whole text, the others are minimum hashes of its pieces (lines, or parts of long
+    lines). Two texts that share nine tenths of their pieces almost always share a minimum. The caller then compares the
+    pieces. Takes time proportional to the length.
+    """
+    text = message.text
+    whole = crc32(text.encode("utf-8", "surrogatepass")) << 32 | len(text)
+    pieces = frozenset(_pieces(text)) if len(text) <= COMPARED_MAX else frozenset[str]()
+    if len(pieces) < _PIECES_MIN:
+        return (whole,)
+    hashes = [crc32(piece.encode("utf-8", "surrogatepass")) for piece in pieces]
+    minimums = [min([(value ^ seed) * 0x9E3779B1 & 0xFFFFFFFF for value in hashes]) for seed in _SEEDS]
+    return (whole, *(-(number << 2 | index) - 1 for index, number in enumerate(minimums)))
+
+
+@cached(512)
+def missing_pieces(message: Message, other: Message) -> tuple[str, ...]:
+    """Return the pieces of a message's text that the other text does not have, in order, each once."""
+    pieces = _pieces(message.text)
+    missing = frozenset(pieces) - frozenset(_pieces(other.text))
+    return tuple(piece for piece in pieces if piece in missing) if missing else ()
+
+
+def _pieces(text: str) -> list[str]:
+    pieces: dict[str, None] = {}
+    for line in text.split("\n"):
+        for piece in _SPLIT.split(line) if len(line) > _LINE_MAX else (line,):
+            if stripped := piece.strip():
+                pieces[stripped] = None
+    return list(pieces)

@@ -1,9 +1,9 @@
-"""Results expire: so many model calls after it came, a result is removed, or shrunk to its beginning or a summary.
+"""Expiry: remove or compact results after a number of model calls.
 
-How long each stays, and what becomes of it then, is its lease: said of the message when it is appended, of its tool, of
-its action, or of all (`leases.py`). A lease begins with the call that the result belongs to, and anew when the result
-is expanded; once in each lease it is compacted (`expired.py`). Knows nothing of stores and models: a summary is asked
-for, and what is done without one is decided by the policy itself.
+The lease of a result says for how many calls it stays and what happens then: removal, its beginning or a summary. A
+lease is set for the message, its tool, its action or all results (`leases.py`). It begins with the call that the result
+belongs to, and again when the result is expanded. In each lease a result is compacted once. Without a summary, the
+beginning of the text is used.
 """
 
 from __future__ import annotations
@@ -25,227 +25,26 @@ from ..core.stamps import Lease
 from ..core.summaries import Answer, NeedsSummary, SummaryRequest
 from ..core.view import Entry, View
 from ..errors import BadSetting
-from .leases import SYSTEM_PROMPT, check_lease, expires, merged
-from .placeholders import outgrows, placeholder
+from .leases import SYSTEM_PROMPT, check_lease, expires, merge_leases
+from .placeholders import is_longer, placeholder
 
-__all__ = [
-    "ANNOTATION",
-    "BARE_ANNOTATION",
-    "BARE_PREAMBLE",
-    "BARE_STUB",
-    "PREAMBLE",
-    "STUB",
-    "Due",
-    "Form",
-    "Step",
-    "expire_results",
-    "step",
-]
+__all__ = ["ANNOTATION", "BARE_ANNOTATION", "BARE_PREAMBLE", "BARE_STUB", "PREAMBLE", "STUB", "expire_results"]
+
+ANNOTATION = '...\n\n[Compacted: the first {kept} of {length} characters; expand("{handle}") shows all]'
+"""Template for the note after the beginning of a compacted text."""
+PREAMBLE = '[Summary of {length} characters; expand("{handle}") shows all]\n\n'
+"""Template for the note before a summary."""
+BARE_ANNOTATION = "...\n\n[Compacted: the first {kept} of {length} characters]"
+BARE_PREAMBLE = "[Summary of {length} characters]\n\n"
+"""The same two if the model may not expand the original."""
+STUB = '[result expired after {turns} turns: {about}expand("{handle}")]'
+"""Template for a removed tool result: its call needs an answer."""
+BARE_STUB = "[result expired after {turns} turns]"
+"""The same if the model may not expand the original."""
 
 _NAME = "expire"
 _FIRST_CHARS, _SUMMARY = "First N Chars", "AI Summary"
 _MEDIA_SIZE = 4 * IMAGE_TOKENS
-
-
-class Due(NamedTuple):
-    """An entry whose lease has ended."""
-
-    entry: Entry
-    lease: Lease
-    age: int
-    """Model calls since the lease began."""
-
-    @property
-    def is_expandable(self) -> bool:
-        """Whether the model may have the original back."""
-        return self.lease.preserve_original is not False
-
-    @property
-    def length(self) -> int:
-        """Characters that are to be kept, or that a summary is to have."""
-        return self.lease.compact_length or 0
-
-    def filled(self, template: str, length: int) -> str:
-        """What is said beside a text that had so many characters."""
-        said = placeholder(template, self.entry).replace("{kept}", str(self.length))
-        return said.replace("{length}", str(length))
-
-
-class Form(Struct, frozen=True):
-    """The texts that stand for what expired, as `expire_results` describes them. Raises BadSetting for other values."""
-
-    annotation: str
-    preamble: str
-    bare_annotation: str
-    bare_preamble: str
-    stub: str
-    bare_stub: str
-
-    def __post_init__(self) -> None:
-        for field in self.__struct_fields__:
-            if not isinstance(getattr(self, field), str):
-                raise BadSetting(f"{field} is {getattr(self, field)!r:.80}; allowed: a text.")
-
-    def cut(self, due: Due, text: str) -> str:
-        """The beginning of a text, or the text itself where that is no longer."""
-        if len(text) <= due.length:
-            return text
-        template = self.annotation if due.is_expandable else self.bare_annotation
-        short = text[: due.length] + due.filled(template, len(text))
-        return short if len(short) < len(text) else text
-
-    def head(self, due: Due, length: int) -> str:
-        """What stands before a summary of so many characters."""
-        return due.filled(self.preamble if due.is_expandable else self.bare_preamble, length)
-
-
-class Step(NamedTuple):
-    """What becomes of one entry."""
-
-    made: Replace | Hide | NeedsSummary
-    saved: int
-    """Tokens, as a quarter of the characters; where a summary is asked for, those that it should save."""
-    removes: bool = False
-    """Whether nothing of the content is shown any more."""
-
-
-def step(due: Due, form: Form, answered: Callable[[Step | None], object]) -> Step | None:
-    """The edit, or the question, that the end of a lease leads to; None where nothing would be gained.
-
-    `answered` is told what a question led to, once that is known.
-    """
-    if due.lease.expiration_mode == "remove":
-        return _removed(due, form)
-    content = _content(due.entry)
-    if due.lease.compact_mode != "summary":
-        return _shortened(due, content, form)
-    if due.lease.compact_prompt_id is None:
-        return _shortened(due, content, form, "no prompt of a name that was given")
-    length = len(_text(content))
-    room = length - due.length - len(form.head(due, length))
-    if room <= 0:  # Not even a summary of the length that is wanted would be shorter.
-        return _shortened(due, content, form)
-
-    def then(answer: Answer) -> Iterator[Edit]:
-        made = _summarized(due, content, answer, form)
-        answered(made)
-        if made and not isinstance(made.made, NeedsSummary):
-            yield made.made
-
-    return Step(NeedsSummary(_request(due, length), then), room // 4)
-
-
-def _removed(due: Due, form: Form) -> Step | None:
-    reason = EXPIRED.format(turns=due.age, limit=due.lease.expiration_turns)
-    if due.entry.result is None:
-        return Step(Hide(Target(due.entry.id), _NAME, reason), due.entry.tokens, removes=True)
-    # The limit, not the age: what is shown must not depend on when the plan was made.
-    template = form.stub if due.is_expandable else form.bare_stub
-    stub = placeholder(template, due.entry).replace("{turns}", str(due.lease.expiration_turns))
-    if not outgrows(due.entry, stub):
-        return None
-    told = (Text(stub),)
-    return Step(_replaced(due, told, reason), _tokens(_content(due.entry)) - _tokens(told), removes=True)
-
-
-def _shortened(due: Due, content: Sequence[Content], form: Form, why: str = "") -> Step | None:
-    """The beginning of every text. Recorded even where all of it is short: that it was looked at is the mark."""
-    return _compacted(due, content, [_cut(part, due, form) for part in content], _FIRST_CHARS, why)
-
-
-def _summarized(due: Due, content: Sequence[Content], answer: Answer, form: Form) -> Step | None:
-    if not answer.text:
-        return _shortened(due, content, form, answer.error or "the summary is empty")
-    told = [Text(form.head(due, len(_text(content))) + answer.text)]
-    if _size(told) >= _size(content):
-        return _compacted(due, content, [_plain(part) for part in content], _SUMMARY, "the summary is no shorter")
-    return _compacted(due, content, told, _SUMMARY)
-
-
-def _compacted(due: Due, old: Sequence[Content], new: Sequence[Text | Media], way: str, why: str = "") -> Step | None:
-    if _size(new) >= _size(old) and any(isinstance(part, Opaque) for part in old):
-        return None  # A block that only its provider knows cannot be shown again as it is.
-    saved = _tokens(old) - _tokens(new)
-    reason = f"Compacted using {way} (saved {saved} tokens){f': {why}' if why else ''}"
-    return Step(_replaced(due, tuple(new), reason), saved)
-
-
-def _replaced(due: Due, content: tuple[Text | Media, ...], reason: str) -> Replace:
-    return Replace(Target(due.entry.id), content, _NAME, reason, expandable=due.is_expandable)
-
-
-def _request(due: Due, length: int) -> SummaryRequest:
-    facts = {
-        "originalLength": length,
-        "targetLength": due.length,
-        "messageType": due.lease.message_type or "unknown",
-        "turnAdded": due.entry.stamp.turn,
-    }
-    prompt = due.lease.compact_prompt_id or ""
-    return SummaryRequest(_NAME, (due.entry.message,), due.length, prompt=prompt, facts=facts)
-
-
-# ------------------------------------------------------------------------------------------------------------- content
-
-
-def _content(entry: Entry) -> tuple[Content, ...]:
-    """What is shown of a message, or of its tool result, without thoughts."""
-    result = entry.message.result
-    parts = result.content if result else entry.message.parts[1 if entry.kind == "note" else 0 :]
-    return tuple(part for part in parts if isinstance(part, Text | Media | Opaque))
-
-
-def _cut(part: Content, due: Due, form: Form) -> Text | Media:
-    match part:
-        case Text(text=text):
-            short = form.cut(due, text)
-            return part if short == text else Text(short)
-        case Media(mime=mime):
-            how = f': expand("{due.entry.handle}")' if due.is_expandable else ""
-            return Text(f"[{mime or 'media'} omitted{how}]")
-        case Opaque():
-            return _plain(part)
-
-
-def _plain(part: Content) -> Text | Media:
-    return Text(f"[{part.kind} omitted]") if isinstance(part, Opaque) else part
-
-
-def _text(content: Sequence[Content]) -> str:
-    return "\n".join(part.text for part in content if isinstance(part, Text))
-
-
-def _size(content: Sequence[Content]) -> int:
-    """The room that content takes, in characters."""
-
-    def room(part: Content) -> int:
-        match part:
-            case Text(text=text):
-                return len(text)
-            case Opaque(body=body):
-                return len(body)
-            case Media():
-                return _MEDIA_SIZE
-
-    return sum(map(room, content))
-
-
-def _tokens(content: Sequence[Content]) -> int:
-    return tokens_of(Message("tool", (ToolResult("", tuple(content)),)))
-
-
-ANNOTATION = '...\n\n[Compacted: the first {kept} of {length} characters; expand("{handle}") shows all]'
-"""Follows the beginning of a compacted text."""
-PREAMBLE = '[Summary of {length} characters; expand("{handle}") shows all]\n\n'
-"""Stands before a summary."""
-BARE_ANNOTATION = "...\n\n[Compacted: the first {kept} of {length} characters]"
-BARE_PREAMBLE = "[Summary of {length} characters]\n\n"
-"""The same two where the model may not have the original back."""
-STUB = '[result expired after {turns} turns: {about}expand("{handle}")]'
-"""Stands in the place of a tool result that is to be removed: its call needs an answer."""
-BARE_STUB = "[result expired after {turns} turns]"
-"""The same where the model may not have the original back: nothing is told of it."""
-
 _NO_LEASES: Mapping[str, Lease] = {}
 _log = logging.getLogger("foveate")
 
@@ -267,51 +66,79 @@ def expire_results(
     stable_prefix: bool = False,
     min_gain: int = 0,
 ) -> Policy:
-    """A policy that removes or compacts results whose lease has ended.
+    """Return a policy that removes or compacts results whose lease has ended.
 
-    The levels, the highest first: `override` (for all results of a run, such as a test), the lease with which a message
-    was appended, `tools` (by `agent_action_id`, or by the name of the tool), `actions` (by `action_id`, or by the name
-    of the tool), `default`. `effective_lease` tells what they come to; without any of them nothing expires. Other
-    messages than results expire only by a lease of their own. System prompts, the last user input, pinned messages,
-    messages of the assistant that hold calls, and what other policies have shrunk never do.
+    Levels, the highest first: `override` (all results), the lease of the appended message, `tools` (by
+    `agent_action_id` or the name of the tool), `actions` (by `action_id` or the name of the tool), `default`.
+    `effective_lease` shows how they merge; without any of them nothing expires. Messages that are not results expire
+    only by their own lease. These never expire: system prompts, the last user input, pinned messages, messages of the
+    assistant with calls, and messages that other policies shrank.
 
-    `prompts`: names of the prompts for summaries that there are (default: every one that is named); `system_prompt`:
-    the one for leases that name none. Where a summary cannot be had, the beginning of the text is kept instead.
+    `prompts`: names of the existing prompts for summaries (default: all names exist). `system_prompt`: the prompt for
+    leases that name none.
 
-    `annotation` follows the beginning of a text, `preamble` stands before a summary: `{kept}` and `{length}` are
-    characters, `{handle}` is what `expand` takes. `bare_annotation` and `bare_preamble` take their places where
-    `preserve_original` is off. `stub` stands for a removed tool result: `{turns}` is its limit, and what
-    placeholders may name works too; `bare_stub` where `preserve_original` is off.
-    What would not get shorter is left as it is.
+    Templates: `annotation` follows the beginning of a text, `preamble` precedes a summary; their fields are `{kept}`
+    and `{length}` in characters, and `{handle}` for `expand`. `stub` replaces a removed tool result; its fields are
+    `{turns}`, the limit, and those of other placeholders. The `bare_` templates are used if `preserve_original` is
+    off. Content that would not get shorter stays.
 
-    `stable_prefix`: spare what stands before the first result, for the sake of the provider's cache. `min_gain`: wait
-    until all that is due frees at least so many tokens (a quarter of the characters). Raises BadSetting for values that
-    are not allowed; warns where `expiration_turns` is 0, since no model call ever sees such a result.
+    `stable_prefix`: leave everything before the first result alone, for the provider's cache. `min_gain`: wait until
+    all due edits together save this many tokens (a quarter of the characters). Raises BadSetting for values that are
+    not allowed. Warns if `expiration_turns` is 0, since no model call sees such a result.
     """
     levels = _Levels(tools, actions, default, override, prompts, system_prompt)
-    form = Form(annotation, preamble, bare_annotation, bare_preamble, stub, bare_stub)
+    templates = _Templates(annotation, preamble, bare_annotation, bare_preamble, stub, bare_stub)
     if type(min_gain) is not int or min_gain < 0:
         raise BadSetting(f"min_gain is {min_gain!r:.80}; allowed: tokens, a whole number of 0 or more.")
     if unseen := levels.unseen:
-        told = f"{', '.join(unseen)}: expiration_turns is 0, so these results expire before any model call sees them"
-        warnings.warn(told, stacklevel=2)
+        warnings.warn(
+            f"{', '.join(unseen)}: expiration_turns is 0, so these results expire before any model call sees them",
+            stacklevel=2,
+        )
 
     def policy(view: View) -> Sequence[Edit | NeedsSummary]:
         tally = _Tally(view)
-        entries = view.entries[_stable(view) if stable_prefix else 0 :]
-        ended = [one for entry in entries if not _is_shrunk(entry) and (one := levels.due(entry, view.turn))]
-        due = [one for one in ended if _may_expire(one.entry, view)]
-        steps = [made for one in due if (made := step(one, form, tally.answered))]
-        if sum(made.saved for made in steps) < min_gain:
+        entries = view.entries[_count_stable(view) if stable_prefix else 0 :]
+        ended = [due for entry in entries if not _is_shrunk(entry) and (due := levels.find_due(entry, view.turn))]
+        allowed = [due for due in ended if _may_expire(due.entry, view)]
+        steps = [step for due in allowed if (step := _expire(due, templates, tally.add_answer))]
+        if sum(step.saved for step in steps) < min_gain:
             return ()
-        tally.planned(steps)
-        return [made.made for made in steps]
+        tally.add_steps(steps)
+        return [step.edit for step in steps]
 
     return policy
 
 
+# ------------------------------------------------------------------------------------------------------ which are due
+
+
+class _Due(NamedTuple):
+    """An entry whose lease has ended."""
+
+    entry: Entry
+    lease: Lease
+    age: int
+    """Model calls since the lease began."""
+
+    @property
+    def is_expandable(self) -> bool:
+        """Whether the model may expand the original."""
+        return self.lease.preserve_original is not False
+
+    @property
+    def length(self) -> int:
+        """Characters that are kept, or that a summary should have."""
+        return self.lease.compact_length or 0
+
+    def fill(self, template: str, length: int) -> str:
+        """Return the note for a text of `length` characters."""
+        text = placeholder(template, self.entry).replace("{kept}", str(self.length))
+        return text.replace("{length}", str(length))
+
+
 class _Levels:
-    """What is said of leases, on all levels. Raises BadSetting for what is not allowed."""
+    """The leases of all levels. Raises BadSetting for values that are not allowed."""
 
     def __init__(
         self,
@@ -322,7 +149,7 @@ class _Levels:
         prompts: Collection[str] | None,
         system_prompt: str,
     ) -> None:
-        self._tools, self._actions = _checked("tools", tools), _checked("actions", actions)
+        self._tools, self._actions = _check_leases("tools", tools), _check_leases("actions", actions)
         self._default = None if default is None else check_lease("default", default)
         self._override = None if override is None else check_lease("override", override)
         if prompts is not None and (isinstance(prompts, str) or not all(isinstance(name, str) for name in prompts)):
@@ -331,21 +158,21 @@ class _Levels:
             raise BadSetting(f"system_prompt is {system_prompt!r:.80}; allowed: the name of a prompt.")
         self._prompts = None if prompts is None else frozenset(prompts)
         self._system_prompt = system_prompt
-        self._lease_of = lru_cache(4096)(self._merged)  # The same few leases are asked for at every call.
+        self._lease_of = lru_cache(4096)(self._merge)  # Every call needs the same few leases.
 
     @property
     def unseen(self) -> list[str]:
-        """The levels by which results expire before a model call has seen them."""
-        named = {"override": self._override, "default": self._default}
-        for level, leases in (("tools", self._tools), ("actions", self._actions)):
-            named |= {f"{level}[{name!r}]": lease for name, lease in leases.items()}
-        said = {name: lease for name, lease in named.items() if lease and lease.expiration_turns == 0}
+        """The levels whose results expire before a model call sees them."""
+        leases = {"override": self._override, "default": self._default}
+        for level, by_name in (("tools", self._tools), ("actions", self._actions)):
+            leases |= {f"{level}[{name!r}]": lease for name, lease in by_name.items()}
+        at_once = {name: lease for name, lease in leases.items() if lease and lease.expiration_turns == 0}
         return [
-            name for name, lease in said.items() if lease.expiration_mode != "none" and not lease.disable_expiration
+            name for name, lease in at_once.items() if lease.expiration_mode != "none" and not lease.disable_expiration
         ]
 
-    def due(self, entry: Entry, turn: int) -> Due | None:
-        """The entry with its lease, if that has ended before this model call."""
+    def find_due(self, entry: Entry, turn: int) -> _Due | None:
+        """Return the entry with its lease if the lease has ended before this model call."""
         age = turn - max(entry.stamp.turn, entry.renewed)
         is_result = _is_result(entry)
         if age < 1 or not (is_result or entry.stamp.lease):
@@ -353,32 +180,31 @@ class _Levels:
         lease = self._lease_of(entry.stamp.lease, entry.tool, is_result)
         if not expires(lease) or lease.message_type == "system" or age <= (lease.expiration_turns or 0):
             return None
-        return Due(entry, lease, age)
+        return _Due(entry, lease, age)
 
-    def _merged(self, own: Lease | None, tool: str, is_result: bool) -> Lease:
-        said: list[Lease | None] = [self._override, own]
+    def _merge(self, own: Lease | None, tool: str, is_result: bool) -> Lease:
+        levels: list[Lease | None] = [self._override, own]
         if is_result:
             binding, action = (own.agent_action_id, own.action_id) if own else ("", "")
-            said += [self._tools.get(binding), self._tools.get(tool)]
-            said += [self._actions.get(action), self._actions.get(tool), self._default]
+            levels += [self._tools.get(binding), self._tools.get(tool)]
+            levels += [self._actions.get(action), self._actions.get(tool), self._default]
         elif self._override and not self._override.disable_expiration:
-            said = [own]  # What is said of the results of a run is not said of anything else.
-        return merged([level for level in said if level], self._prompts, self._system_prompt)
+            levels = [own]  # The override of a run applies to results only.
+        return merge_leases([level for level in levels if level], self._prompts, self._system_prompt)
 
 
-def _checked(level: str, leases: Mapping[str, Lease]) -> dict[str, Lease]:
+def _check_leases(level: str, leases: Mapping[str, Lease]) -> dict[str, Lease]:
     if not isinstance(leases, Mapping):
         raise BadSetting(f"{level} is {leases!r:.80}; allowed: names, each with a Lease.")
     return {name: check_lease(f"{level}[{name!r}]", lease) for name, lease in leases.items()}
 
 
 def _is_result(entry: Entry) -> bool:
-    """Whether a tool, an action or another agent said this, in whatever role."""
+    """Return whether a tool, an action or another agent wrote this, in any role."""
     return entry.is_result or entry.stamp.origin == "tool"
 
 
 def _may_expire(entry: Entry, view: View) -> bool:
-    """Whether this policy may touch an entry."""
     source = entry.source
     if source is None or source.role == "system" or source.calls or entry.is_pinned():
         return False
@@ -386,14 +212,14 @@ def _may_expire(entry: Entry, view: View) -> bool:
 
 
 def _is_shrunk(entry: Entry) -> bool:
-    """Whether the content as a whole was replaced already; an image in it may have been."""
+    """Return whether an edit replaced the whole content; edits may have replaced images in it."""
     if not entry.shrunk or entry.source is None:
         return False
     return () in entry.shrunk or (len(entry.source.parts) == 1 and (0,) in entry.shrunk)
 
 
-def _stable(view: View) -> int:
-    """How many entries stand before the first result, or before the first place where something was hidden."""
+def _count_stable(view: View) -> int:
+    """Return the number of entries before the first result, or before the first gap."""
     following = 1
     for index, entry in enumerate(view.entries):
         if entry.kind != "stand-in":
@@ -403,35 +229,204 @@ def _stable(view: View) -> int:
     return len(view.entries)
 
 
+# ------------------------------------------------------------------------------------------------- what becomes of them
+
+
+class _Templates(Struct, frozen=True):
+    """The texts that replace expired content. Raises BadSetting for other values."""
+
+    annotation: str
+    preamble: str
+    bare_annotation: str
+    bare_preamble: str
+    stub: str
+    bare_stub: str
+
+    def __post_init__(self) -> None:
+        for field in self.__struct_fields__:
+            if not isinstance(getattr(self, field), str):
+                raise BadSetting(f"{field} is {getattr(self, field)!r:.80}; allowed: a text.")
+
+    def cut(self, due: _Due, text: str) -> str:
+        """Return the beginning of a text with the annotation, or the text itself if that is not shorter."""
+        if len(text) <= due.length:
+            return text
+        template = self.annotation if due.is_expandable else self.bare_annotation
+        short = text[: due.length] + due.fill(template, len(text))
+        return short if len(short) < len(text) else text
+
+    def fill_preamble(self, due: _Due, length: int) -> str:
+        """Return the note before a summary of a text of `length` characters."""
+        return due.fill(self.preamble if due.is_expandable else self.bare_preamble, length)
+
+
+class _Step(NamedTuple):
+    """The edit or request for one entry."""
+
+    edit: Replace | Hide | NeedsSummary
+    saved: int
+    """Tokens, as a quarter of the characters. For a request: the tokens that the summary should save."""
+    removes: bool = False
+    """Whether the view shows none of the content any more."""
+
+
+def _expire(due: _Due, templates: _Templates, on_answer: Callable[[_Step | None], object]) -> _Step | None:
+    """Return the step for an entry; None if it would save nothing.
+
+    `on_answer` is called with the step that a request led to, when it is answered.
+    """
+    if due.lease.expiration_mode == "remove":
+        return _remove(due, templates)
+    content = _content(due.entry)
+    if due.lease.compact_mode != "summary":
+        return _cut_content(due, content, templates)
+    if due.lease.compact_prompt_id is None:
+        return _cut_content(due, content, templates, "no prompt of a name that was given")
+    length = len(_text(content))
+    room = length - due.length - len(templates.fill_preamble(due, length))
+    if room <= 0:  # Not even a summary of the wanted length would be shorter.
+        return _cut_content(due, content, templates)
+
+    def use(answer: Answer) -> Iterator[Edit]:
+        step = _use_summary(due, content, answer, templates)
+        on_answer(step)
+        if step and not isinstance(step.edit, NeedsSummary):
+            yield step.edit
+
+    return _Step(NeedsSummary(_summary_request(due, length), use), room // 4)
+
+
+def _remove(due: _Due, templates: _Templates) -> _Step | None:
+    reason = EXPIRED.format(turns=due.age, limit=due.lease.expiration_turns)
+    if due.entry.result is None:
+        return _Step(Hide(Target(due.entry.id), _NAME, reason), due.entry.tokens, removes=True)
+    # The limit, not the age: the view must not depend on the call at which the plan was made.
+    template = templates.stub if due.is_expandable else templates.bare_stub
+    stub = placeholder(template, due.entry).replace("{turns}", str(due.lease.expiration_turns))
+    if not is_longer(due.entry, stub):
+        return None
+    content = (Text(stub),)
+    return _Step(_replace(due, content, reason), _tokens(_content(due.entry)) - _tokens(content), removes=True)
+
+
+def _cut_content(due: _Due, content: Sequence[Content], templates: _Templates, why: str = "") -> _Step | None:
+    """Cut every text to its beginning. The edit is recorded even if all texts are short: it marks the lease as used."""
+    return _compact(due, content, [_cut_part(part, due, templates) for part in content], _FIRST_CHARS, why)
+
+
+def _use_summary(due: _Due, content: Sequence[Content], answer: Answer, templates: _Templates) -> _Step | None:
+    if not answer.text:
+        return _cut_content(due, content, templates, answer.error or "the summary is empty")
+    summary = [Text(templates.fill_preamble(due, len(_text(content))) + answer.text)]
+    if _size(summary) >= _size(content):
+        return _compact(due, content, [_showable(part) for part in content], _SUMMARY, "the summary is no shorter")
+    return _compact(due, content, summary, _SUMMARY)
+
+
+def _compact(due: _Due, old: Sequence[Content], new: Sequence[Text | Media], way: str, why: str = "") -> _Step | None:
+    if _size(new) >= _size(old) and any(isinstance(part, Opaque) for part in old):
+        return None  # The edit could not show a block that only its provider knows.
+    saved = _tokens(old) - _tokens(new)
+    reason = f"Compacted using {way} (saved {saved} tokens){f': {why}' if why else ''}"
+    return _Step(_replace(due, tuple(new), reason), saved)
+
+
+def _replace(due: _Due, content: tuple[Text | Media, ...], reason: str) -> Replace:
+    return Replace(Target(due.entry.id), content, _NAME, reason, expandable=due.is_expandable)
+
+
+def _summary_request(due: _Due, length: int) -> SummaryRequest:
+    facts = {
+        "originalLength": length,
+        "targetLength": due.length,
+        "messageType": due.lease.message_type or "unknown",
+        "turnAdded": due.entry.stamp.turn,
+    }
+    prompt = due.lease.compact_prompt_id or ""
+    return SummaryRequest(_NAME, (due.entry.message,), due.length, prompt=prompt, facts=facts)
+
+
+# ------------------------------------------------------------------------------------------------------------- content
+
+
+def _content(entry: Entry) -> tuple[Content, ...]:
+    """Return the content that the view shows of a message, or of its tool result, without reasoning."""
+    result = entry.message.result
+    parts = result.content if result else entry.message.parts[1 if entry.kind == "note" else 0 :]
+    return tuple(part for part in parts if isinstance(part, Text | Media | Opaque))
+
+
+def _cut_part(part: Content, due: _Due, templates: _Templates) -> Text | Media:
+    match part:
+        case Text(text=text):
+            short = templates.cut(due, text)
+            return part if short == text else Text(short)
+        case Media(mime=mime):
+            handle = f': expand("{due.entry.handle}")' if due.is_expandable else ""
+            return Text(f"[{mime or 'media'} omitted{handle}]")
+        case Opaque():
+            return _showable(part)
+
+
+def _showable(part: Content) -> Text | Media:
+    return Text(f"[{part.kind} omitted]") if isinstance(part, Opaque) else part
+
+
+def _text(content: Sequence[Content]) -> str:
+    return "\n".join(part.text for part in content if isinstance(part, Text))
+
+
+def _size(content: Sequence[Content]) -> int:
+    """Return the size of content in characters."""
+
+    def size_of(part: Content) -> int:
+        match part:
+            case Text(text=text):
+                return len(text)
+            case Opaque(body=body):
+                return len(body)
+            case Media():
+                return _MEDIA_SIZE
+
+    return sum(map(size_of, content))
+
+
+def _tokens(content: Sequence[Content]) -> int:
+    return tokens_of(Message("tool", (ToolResult("", tuple(content)),)))
+
+
+# ----------------------------------------------------------------------------------------------------------- log lines
+
+
 class _Tally:
-    """What one plan does, told to the log in one line once all of it is known."""
+    """Counts the steps of one plan, and logs one line when all summaries of it are answered."""
 
     def __init__(self, view: View) -> None:
         self._turn, self._is_trial = view.turn, view.is_trial
-        self._compacted = self._removed = self._saved = self._asked = 0
+        self._compacted = self._removed = self._saved = self._requested = 0
 
-    def planned(self, steps: Sequence[Step]) -> None:
-        """These are the steps; what a model is asked for will be known later."""
-        for made in steps:
-            if isinstance(made.made, NeedsSummary):
-                self._asked += 1
+    def add_steps(self, steps: Sequence[_Step]) -> None:
+        """Count the steps of the plan. Requests are counted when they are answered."""
+        for step in steps:
+            if isinstance(step.edit, NeedsSummary):
+                self._requested += 1
             else:
-                self._count(made)
-        self._tell()
+                self._count(step)
+        self._log_when_complete()
 
-    def answered(self, made: Step | None) -> None:
-        """A model was asked, and this is what came of it, if anything."""
-        self._asked -= 1
-        if made:
-            self._count(made)
-        self._tell()
+    def add_answer(self, step: _Step | None) -> None:
+        """Count the step that a request led to, if any."""
+        self._requested -= 1
+        if step:
+            self._count(step)
+        self._log_when_complete()
 
-    def _count(self, made: Step) -> None:
-        self._removed += made.removes
-        self._compacted += not made.removes
-        self._saved += 0 if made.removes else made.saved
+    def _count(self, step: _Step) -> None:
+        self._removed += step.removes
+        self._compacted += not step.removes
+        self._saved += 0 if step.removes else step.saved
 
-    def _tell(self) -> None:
-        if not self._is_trial and not self._asked and (self._compacted or self._removed):
-            done = f"{self._compacted} compacted (saved ~{self._saved} tokens), {self._removed} removed"
-            _log.info("[Turn %d] Message pruning: %s", self._turn, done)
+    def _log_when_complete(self) -> None:
+        if not self._is_trial and not self._requested and (self._compacted or self._removed):
+            counts = f"{self._compacted} compacted (saved ~{self._saved} tokens), {self._removed} removed"
+            _log.info("[Turn %d] Message pruning: %s", self._turn, counts)

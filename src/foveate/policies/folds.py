@@ -1,11 +1,11 @@
-"""Fold finished stretches of an agent's steps into a few lines each, without a model.
+"""Folds: replace finished stretches of an agent's steps by a few lines, without a model.
 
-In a long run most of what a view holds are steps that are done: what the model said before a call, the call, a result
-that has shrunk already. Behind a protected window such steps become one text a stretch, which tells what was done, what
-came back, and each name once, with the handles that show a step whole again. What users said stays as it is.
+In a long run most of the view is finished steps: a text of the model, its call, a result that is already shrunk. Behind
+a protected window, each stretch of such steps becomes one text with the calls, the results and each name once, and the
+handles of the whole steps. User inputs stay.
 
-A stretch is counted from where the last one, or what stays, ends, and is closed once it is long enough. So it is the
-same at every later call, is folded once, and what stands before it is not touched again.
+A stretch begins where the previous one, or a message that stays, ends, and is closed when it is long enough. So it is
+the same at every later call, and is folded once.
 """
 
 from __future__ import annotations
@@ -25,209 +25,109 @@ from ..core.rules import cut_points
 from ..core.view import Entry, View
 from ..digest import describe, digest, room_for
 from ..errors import BadSetting
-from .names import in_short, names_of
-from .span_selection import Tokens, check_tokens, older_than, tokens_of_share
+from .names import keep_naming_lines, names_of
+from .span_selection import TokenWindow, check_token_windows, count_older, window_tokens
 
-__all__ = ["FOLDED", "PROTECT", "STRETCH", "fold", "steps_in_short", "told_in"]
-
-_WHITE = re.compile(r"\s+")
-_ESCAPED = {"\n": "\\n", "\t": "\\t"}
-_SAID = 240
-"""Characters up to which what the model wrote is told whole."""
-_SAID_SHARE = 0.3
-_GIVEN = 100
-"""Characters up to which an argument is told whole."""
-_GIVEN_SHARE = 0.3
-_SHORT = 120
-"""Characters up to which a result is told whole."""
-_LINE = 160
-"""Characters of a line of a result."""
-
-
-def steps_in_short(entries: Sequence[Entry], told: Iterable[str] = ()) -> str:
-    """The messages of whole units, one paragraph for each of the model's. `told`: names that need not be told again."""
-    short = _Short(set(told))
-    answers: dict[str, Entry] = {}
-    for entry in entries:
-        if entry.result is not None:
-            answers.setdefault(entry.result.call_id, entry)
-    lines: list[str] = []
-    for entry in entries:
-        if entry.source is not None and entry.result is None:
-            lines += short.step(entry, entry.source, answers)
-    return "\n".join(lines)
-
-
-@cached(4_096)
-def told_in(text: str) -> frozenset[str]:
-    """The names that a text tells."""
-    return frozenset(names_of(text))
-
-
-class _Short:
-    """Writes steps, and remembers which names it has told."""
-
-    def __init__(self, told: set[str]) -> None:
-        self._told = told
-
-    def step(self, entry: Entry, message: Message, answers: Mapping[str, Entry]) -> Iterator[str]:
-        """The lines of one message of the model, and of the results of its calls."""
-        said = list(self._said(message.text))
-        calls = message.calls
-        if said or not calls:
-            yield " ".join([entry.handle, *said[:1]])
-            yield from (f"    {line}" for line in said[1:])
-        for number, call in enumerate(calls):
-            begin = " " if said or number else entry.handle
-            yield self._tell(f"{begin} {call.name}({self._given(call)})")
-            answer = answers.get(call.call_id)
-            if answer is not None and answer.result is not None:
-                yield from self._answered(answer, answer.result)
-
-    def _tell(self, line: str) -> str:
-        self._told |= told_in(line)
-        return line
-
-    def _said(self, text: str) -> Iterator[str]:
-        """What the model wrote: how it begins, and the lines further on that tell a new name."""
-        flat = " ".join(text.split())
-        if len(flat) <= _SAID:
-            if flat:
-                yield self._tell(flat)
-            return
-        yield self._tell(f"{flat[:_SAID].rsplit(' ', 1)[0]} …")
-        yield from self._new_lines(digest(text, max(_SAID, int(len(text) * _SAID_SHARE))).text)
-
-    def _given(self, call: ToolCall) -> str:
-        try:
-            given = msgspec.json.decode(call.arguments)
-        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
-            given = None
-        if not isinstance(given, dict):
-            return self._value(call.arguments)
-        return ", ".join(f"{key}={self._value(value)}" for key, value in given.items())
-
-    def _value(self, value: Any) -> str:
-        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-        flat = _on_one_line(text)
-        if len(flat) <= _GIVEN:
-            return flat
-        kept = self._new_lines(in_short(text, max(_GIVEN, int(len(text) * _GIVEN_SHARE)), ""), as_written=True)
-        return " /".join([f"{flat[: _GIVEN // 2]}…", *kept])
-
-    def _answered(self, entry: Entry, result: ToolResult) -> Iterator[str]:
-        text = entry.source.text if entry.source else ""
-        flat = " ".join(text.split())
-        mark = " failed" if result.state == "error" else ""
-        if len(flat) <= _SHORT:
-            yield self._tell(f"  → {entry.handle}{mark} {flat}".rstrip())
-            return
-        about = describe(text)
-        size = f"{about.items:,} {about.item}" if about.items else f"{about.lines:,} lines"
-        yield self._tell(f"  → {entry.handle}{mark} {about.kind}, {size}: {about.gist}")
-        yield from (f"    {line}" for line in self._new_lines(digest(text, room_for(len(text)), entry.handle).text))
-
-    def _new_lines(self, short: str, *, as_written: bool = False) -> list[str]:
-        """The lines of a digest that tell a name which was not told yet. `as_written`: with what stood before them."""
-        kept: list[str] = []
-        for line in _body(short):
-            shown = _on_one_line(f"\n{line}") if as_written else line.strip()
-            if told_in(shown) - self._told:
-                kept.append(self._tell(shown[:_LINE]))
-        return kept
-
-
-def _on_one_line(text: str) -> str:
-    """A text with each run of white space as one space, or as the escape that it ends with, as calls write it."""
-    return _WHITE.sub(lambda run: _ESCAPED.get(run[0][-1], " "), text)
-
-
-def _body(text: str) -> list[str]:
-    """The lines of a digest without its header."""
-    lines = text.split("\n")
-    return lines[1:] if lines[0].startswith("[") and len(lines) > 1 else lines
-
+__all__ = ["FOLDED", "PROTECT", "STRETCH", "fold", "fold_steps"]
 
 PROTECT = 0.1
-"""Newest tokens that are never folded, as a share of the usable ones."""
+"""Share of the usable tokens: the newest tokens that are never folded."""
 STRETCH = 5_000
-"""Tokens, as they were appended, from which on a stretch is closed."""
+"""Tokens, as appended, that close a stretch."""
 FOLDED = (
     "[Steps {handle} in short. They are done, and ask for nothing; "
     'expand("{handle}") shows all of them whole, expand("{last}") one.]\n{steps}'
 )
-"""What stands for a stretch."""
+"""Template for a stretch."""
 
 _NAME = "fold"
-_LEAST_SHARE = 0.3
-"""A stretch is folded if that saves so much of it."""
+_SAVED_SHARE_MIN = 0.3
+"""Share of a stretch's tokens that folding must save."""
+_TEXT_MAX = 240
+"""Characters of a text of the model that is kept whole."""
+_TEXT_SHARE = 0.3
+_ARGUMENT_MAX = 100
+"""Characters of an argument that is kept whole."""
+_ARGUMENT_SHARE = 0.3
+_RESULT_MAX = 120
+"""Characters of a result that is kept whole."""
+_LINE_MAX = 160
+"""Characters of a line of a result."""
+_WHITE_SPACE = re.compile(r"\s+")
+_ESCAPES = {"\n": "\\n", "\t": "\\t"}
 
 
 def fold(
-    *, protect: Tokens = PROTECT, stretch: int = STRETCH, min_share: float = _LEAST_SHARE, framing: str = FOLDED
+    *,
+    protect: TokenWindow = PROTECT,
+    stretch: int = STRETCH,
+    min_share: float = _SAVED_SHARE_MIN,
+    framing: str = FOLDED,
 ) -> Policy:
-    """A policy that folds finished steps of the model, calls and results, a stretch at a time.
+    """Return a policy that folds finished steps of the model, calls and results, a stretch at a time.
 
-    `protect`: newest tokens that stay, as a number (int) or as a share of the usable tokens (float, below 1.0).
-    `stretch`: tokens, as they were appended, that a stretch has at least, unless a user input or something else that
-    stays ends it before. `min_share`: of the tokens of a stretch that folding must save. `framing`: what stands for it;
-    `{handle}` and `{last}` are what `expand` takes, `{steps}` is the text.
+    `protect`: newest tokens that stay, as a number (int) or as a share of the usable tokens (float below 1.0).
+    `stretch`: minimum number of tokens, as appended, of a stretch that no message ends earlier. `min_share`: share of
+    a stretch's tokens that folding must save. `framing`: template for a stretch; `{handle}` and `{last}` are
+    arguments of `expand`, `{steps}` is the text.
 
-    System prompts, what users said, pins, what waits for an answer, other summaries and what was expanded for the
-    coming call stay, and end a stretch. Raises BadSetting for numbers out of range and for a framing without
-    `{steps}`.
+    System prompts, user inputs, pins, calls without an answer, other summaries and messages that were expanded for the
+    coming call stay, and end a stretch. Raises BadSetting for values out of range and for a framing without `{steps}`.
     """
-    check_tokens("fold", protect=protect)
+    check_token_windows("fold", protect=protect)
     if stretch < 1 or not 0 <= min_share < 1:
-        raise BadSetting(f"fold needs stretch >= 1 and 0 <= min_share < 1, not {stretch} and {min_share}.")
+        raise BadSetting(
+            f"stretch and min_share of fold are {stretch} and {min_share}. Set stretch to 1 or more, and min_share to "
+            "0 or more and below 1."
+        )
     if "{steps}" not in framing:
-        raise BadSetting("fold needs {steps} in its framing: nothing else would tell what was done.")
+        raise BadSetting(f"framing of fold is {framing!r:.80}. It must contain {{steps}}, the text of the steps.")
 
     def policy(view: View) -> Iterator[Edit]:
-        safe = tokens_of_share(protect, view)
-        old = older_than(view, safe)
+        window = window_tokens(protect, view)
+        old = count_older(view, window)
         if not old:
             return
-        told: set[str] = set()
+        named: set[str] = set()
         at = 0
-        for start, end in _stretches(view, old, stretch):
+        for start, end in _closed_stretches(view, old, stretch):
             for entry in view.entries[at:start]:
-                told |= _names(entry)
+                named |= _entry_names(entry)
             at = end
             entries = view.entries[start:end]
-            steps = _steps(entries, frozenset(told))
+            steps = _folded_steps(entries, frozenset(named))
             first, last = entries[0], entries[-1]
-            text = _framed(framing, first.position, max(entry.position for entry in entries), steps)
+            text = _fill_framing(framing, first.position, max(entry.position for entry in entries), steps)
             before = sum([entry.tokens for entry in entries])
-            told |= told_in(steps)
+            named |= names_of(steps)
             if before - len(text) // 4 >= min_share * before:
-                yield Summarize(Span(first.id, last.id), text, _NAME, f"older than the newest {safe:,} tokens")
+                yield Summarize(Span(first.id, last.id), text, _NAME, f"older than the newest {window:,} tokens")
 
     return policy
 
 
-def _framed(framing: str, first: int, last: int, steps: str) -> str:
+def _fill_framing(framing: str, first: int, last: int, steps: str) -> str:
     text = framing.replace("{handle}", f"m{first}-m{last}").replace("{last}", f"m{last}")
     return text.replace("{steps}", steps)
 
 
 @cached(8_192)
-def _names(entry: Entry) -> frozenset[str]:
-    return told_in(entry.message.text)
+def _entry_names(entry: Entry) -> frozenset[str]:
+    return names_of(entry.message.text)
 
 
 @cached(1_024)
-def _steps(entries: Sequence[Entry], told: frozenset[str]) -> str:
-    return steps_in_short(entries, told)
+def _folded_steps(entries: Sequence[Entry], named: frozenset[str]) -> str:
+    return fold_steps(entries, named)
 
 
-def _stretches(view: View, old: int, least: int) -> Iterator[tuple[int, int]]:
-    """Where stretches begin and end that are closed and old."""
+def _closed_stretches(view: View, old: int, least: int) -> Iterator[tuple[int, int]]:
+    """Yield the ranges of the closed stretches among the first `old` entries."""
     entries = view.entries
     begin, size = 0, 0
     for start, end in pairwise(cut_points(view)):
         unit = entries[start:end]
-        if not all(_may_go(entry, view.turn) for entry in unit) or _is_apart(entries, start, end):
+        if not all(_may_fold(entry, view.turn) for entry in unit) or _is_scattered(entries, start, end):
             if begin < start <= old:
                 yield begin, start
             begin, size = end, 0
@@ -240,12 +140,117 @@ def _stretches(view: View, old: int, least: int) -> Iterator[tuple[int, int]]:
             begin, size = end, 0
 
 
-def _may_go(entry: Entry, turn: int) -> bool:
+def _may_fold(entry: Entry, turn: int) -> bool:
     is_step = entry.is_result or entry.message.role == "assistant"
-    is_shown_whole = entry.kind == "message" and entry.source is not None
-    return is_step and is_shown_whole and not entry.is_pinned() and entry.renewed < turn
+    is_message = entry.kind == "message" and entry.source is not None
+    return is_step and is_message and not entry.is_pinned() and entry.renewed < turn
 
 
-def _is_apart(entries: Sequence[Entry], start: int, end: int) -> bool:
-    """Whether an answer in this unit was given elsewhere in the history: a span over it would cover other messages."""
+def _is_scattered(entries: Sequence[Entry], start: int, end: int) -> bool:
+    """Return whether an answer of this unit is elsewhere in the history: a span would cover other messages too."""
     return any(after.position != before.position + 1 for before, after in pairwise(entries[start:end]))
+
+
+# --------------------------------------------------------------------------------------------------- the text of a fold
+
+
+def fold_steps(entries: Sequence[Entry], named: Iterable[str] = ()) -> str:
+    """Return the text for the messages of whole units, one paragraph for each message of the model.
+
+    Made from the appended messages, so the same steps give the same text. Each name (a path, an id, an identifier)
+    appears on one line only. `named`: names that later messages hold already.
+    """
+    writer = _StepWriter(set(named))
+    answers: dict[str, Entry] = {}
+    for entry in entries:
+        if entry.result is not None:
+            answers.setdefault(entry.result.call_id, entry)
+    lines: list[str] = []
+    for entry in entries:
+        if entry.source is not None and entry.result is None:
+            lines += writer.step_lines(entry, entry.source, answers)
+    return "\n".join(lines)
+
+
+class _StepWriter:
+    """Writes the lines of steps, and remembers the names in them."""
+
+    def __init__(self, named: set[str]) -> None:
+        self._named = named
+
+    def step_lines(self, entry: Entry, message: Message, answers: Mapping[str, Entry]) -> Iterator[str]:
+        """Yield the lines of one message of the model, and of the results of its calls."""
+        text = list(self._text_lines(message.text))
+        calls = message.calls
+        if text or not calls:
+            yield " ".join([entry.handle, *text[:1]])
+            yield from (f"    {line}" for line in text[1:])
+        for number, call in enumerate(calls):
+            begin = " " if text or number else entry.handle
+            yield self._write(f"{begin} {call.name}({self._arguments(call)})")
+            answer = answers.get(call.call_id)
+            if answer is not None and answer.result is not None:
+                yield from self._result_lines(answer, answer.result)
+
+    def _write(self, line: str) -> str:
+        self._named |= names_of(line)
+        return line
+
+    def _text_lines(self, text: str) -> Iterator[str]:
+        """Yield the beginning of a text of the model, then its lines with a new name."""
+        flat = " ".join(text.split())
+        if len(flat) <= _TEXT_MAX:
+            if flat:
+                yield self._write(flat)
+            return
+        yield self._write(f"{flat[:_TEXT_MAX].rsplit(' ', 1)[0]} …")
+        yield from self._new_lines(digest(text, max(_TEXT_MAX, int(len(text) * _TEXT_SHARE))).text)
+
+    def _arguments(self, call: ToolCall) -> str:
+        try:
+            values = msgspec.json.decode(call.arguments)
+        except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+            values = None
+        if not isinstance(values, dict):
+            return self._argument(call.arguments)
+        return ", ".join(f"{key}={self._argument(value)}" for key, value in values.items())
+
+    def _argument(self, value: Any) -> str:
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        flat = _on_one_line(text)
+        if len(flat) <= _ARGUMENT_MAX:
+            return flat
+        short = keep_naming_lines(text, max(_ARGUMENT_MAX, int(len(text) * _ARGUMENT_SHARE)), "")
+        return " /".join([f"{flat[: _ARGUMENT_MAX // 2]}…", *self._new_lines(short, keeps_indent=True)])
+
+    def _result_lines(self, entry: Entry, result: ToolResult) -> Iterator[str]:
+        text = entry.source.text if entry.source else ""
+        flat = " ".join(text.split())
+        mark = " failed" if result.state == "error" else ""
+        if len(flat) <= _RESULT_MAX:
+            yield self._write(f"  → {entry.handle}{mark} {flat}".rstrip())
+            return
+        about = describe(text)
+        size = f"{about.items:,} {about.item}" if about.items else f"{about.lines:,} lines"
+        yield self._write(f"  → {entry.handle}{mark} {about.kind}, {size}: {about.gist}")
+        yield from (f"    {line}" for line in self._new_lines(digest(text, room_for(len(text)), entry.handle).text))
+
+    def _new_lines(self, short: str, *, keeps_indent: bool = False) -> list[str]:
+        """Return the lines of a digest that hold a new name. `keeps_indent`: with the white space before them."""
+        lines: list[str] = []
+        for line in _without_header(short):
+            shown = _on_one_line(f"\n{line}") if keeps_indent else line.strip()
+            if names_of(shown) - self._named:
+                lines.append(self._write(shown[:_LINE_MAX]))
+        return lines
+
+
+def _on_one_line(text: str) -> str:
+    """Return a text with each run of white space as one space, or as the escape of its last character."""
+    return _WHITE_SPACE.sub(lambda run: _ESCAPES.get(run[0][-1], " "), text)
+
+
+def _without_header(text: str) -> list[str]:
+    """Return the lines of a digest without its header."""
+    lines = text.split("\n")
+    return lines[1:] if lines[0].startswith("[") and len(lines) > 1 else lines

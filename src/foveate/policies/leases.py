@@ -1,8 +1,4 @@
-"""Leases: on several levels it may be said how long a result stays whole; here they come to one.
-
-A level says what it wants to say and leaves the rest to those below it. Knows nothing of views and edits: what a lease
-leads to is `expire_results.py`.
-"""
+"""Leases: merge the settings of several levels into the lease of one result."""
 
 from __future__ import annotations
 
@@ -15,7 +11,7 @@ from ..core.catalog import LENGTH, SYSTEM_PROMPT
 from ..core.stamps import Lease
 from ..errors import BadSetting
 
-__all__ = ["LENGTH", "SYSTEM_PROMPT", "check_lease", "effective_lease", "expires", "merged", "most_aggressive"]
+__all__ = ["LENGTH", "SYSTEM_PROMPT", "check_lease", "effective_lease", "expires", "merge_leases", "most_aggressive"]
 
 _MODES = ("none", "remove", "compact")
 _COMPACT_MODES = ("first_chars", "summary")
@@ -25,33 +21,33 @@ _IDENTITY = ("message_type", "action_id", "agent_action_id")
 def effective_lease(
     *levels: Lease | None, prompts: Collection[str] | None = None, system_prompt: str = SYSTEM_PROMPT
 ) -> Lease:
-    """The one lease that these levels come to, the highest first.
+    """Return the lease that these levels give together, the highest level first.
 
-    Field by field the first level that says something counts, and `disable_expiration` on any level beats all else.
-    Then defaults are filled in (compact without more: the first 500 characters; originals may be had back), and fields
-    that no longer apply are dropped. What never expires comes out with the mode `none`.
+    For each field, the first level that sets it wins; `disable_expiration` on any level overrides everything. Unset
+    fields get their defaults (500 characters; originals can be expanded), and fields without effect are cleared. A
+    lease that never expires has the mode `none`.
 
-    A summary's prompt is looked for from the highest level to the lowest, and at last the `system_prompt` is taken.
-    `prompts`: names of the prompts that there are (None: all that are named); a name that is not among them is passed
-    over, and None comes out where no level names one that is. Raises BadSetting for values that are not allowed.
+    The prompt of a summary is the first one on these levels that exists, or else `system_prompt`. `prompts`: names of
+    the existing prompts (None: all names exist). If none exists, the field is None. Raises BadSetting for values that
+    are not allowed.
     """
-    said = [check_lease(f"level {n}", level) for n, level in enumerate(levels, 1) if level is not None]
-    return merged(said, prompts, system_prompt)
+    checked = [check_lease(f"level {n}", level) for n, level in enumerate(levels, 1) if level is not None]
+    return merge_leases(checked, prompts, system_prompt)
 
 
 def most_aggressive(leases: Iterable[Lease]) -> Lease:
-    """One lease for one message that holds the results of several actions, each with an effective lease of its own.
+    """Return one lease for a message that holds the results of several actions, given their effective leases.
 
-    Of those that expire: the fewest turns; removed rather than compacted; compacted to the smallest length, in the way
-    and with the prompt of the one that says so (the first, where several do); expandable only if all are. What never
-    expires has no say, so one short-lived action may take a lasting result with it: one message for each result avoids
-    that. Where nothing expires, neither does the message.
+    Among the leases that expire: the fewest turns; removal before compaction; the smallest length, with the mode and
+    the prompt of the first lease that has it; expandable only if all are. Leases that never expire do not count, so a
+    short lease of one action also applies to a lasting result: append one message for each result to avoid that. If
+    no lease expires, the message does not expire.
     """
-    lasting = [_plain([check_lease(f"lease {n}", lease)]) for n, lease in enumerate(leases, 1)]
-    expiring = [lease for lease in lasting if expires(lease)]
+    plain = [_merge_fields([check_lease(f"lease {n}", lease)]) for n, lease in enumerate(leases, 1)]
+    expiring = [lease for lease in plain if expires(lease)]
     if not expiring:
-        return lasting[0] if lasting else Lease(expiration_mode="none")
-    strictest = min(expiring, key=lambda lease: lease.compact_length or 0)  # What is removed keeps nothing.
+        return plain[0] if plain else Lease(expiration_mode="none")
+    strictest = min(expiring, key=lambda lease: lease.compact_length or 0)  # Removal keeps no characters.
     return replace(
         strictest,
         expiration_turns=min(lease.expiration_turns or 0 for lease in expiring),
@@ -60,12 +56,12 @@ def most_aggressive(leases: Iterable[Lease]) -> Lease:
 
 
 def expires(lease: Lease) -> bool:
-    """Whether anything with this effective lease ever expires."""
+    """Return whether messages with this effective lease ever expire."""
     return lease.expiration_mode != "none"
 
 
 def check_lease(level: str, lease: object) -> Lease:
-    """The lease, if all that it says is allowed. Raises BadSetting, naming the level, the field and what is allowed."""
+    """Return the lease if its values are allowed. Raises BadSetting with the level, the field and the rule."""
     if not isinstance(lease, Lease):
         raise BadSetting(f"{level} is {lease!r:.80}; allowed: a Lease.")
     for field, (is_allowed, allowed) in _ALLOWED.items():
@@ -75,25 +71,22 @@ def check_lease(level: str, lease: object) -> Lease:
     return lease
 
 
-def merged(levels: Sequence[Lease], prompts: Collection[str] | None, system_prompt: str) -> Lease:
-    """`effective_lease` of levels that have been checked."""
-    lease = _plain(levels)
+def merge_leases(levels: Sequence[Lease], prompts: Collection[str] | None, system_prompt: str) -> Lease:
+    """Return the `effective_lease` of levels that are already checked."""
+    lease = _merge_fields(levels)
     if lease.compact_mode != "summary":
         return lease
-    named = [*(level.compact_prompt_id for level in levels), system_prompt]
-    found = (name for name in named if name and (prompts is None or name in prompts))
-    return replace(lease, compact_prompt_id=next(found, None))
+    names = [*(level.compact_prompt_id for level in levels), system_prompt]
+    existing = (name for name in names if name and (prompts is None or name in prompts))
+    return replace(lease, compact_prompt_id=next(existing, None))
 
 
-# ------------------------------------------------------------------------------------------------------------- helpers
-
-
-def _plain(levels: Sequence[Lease]) -> Lease:
-    """What levels come to, with the first prompt that is named, whether there is one of that name or not."""
+def _merge_fields(levels: Sequence[Lease]) -> Lease:
+    """Return the merged lease with the first prompt that a level names, whether it exists or not."""
 
     def first(field: str, default: Any = None) -> Any:
-        said = (getattr(level, field) for level in levels)
-        return next((value for value in said if value is not None), default)
+        values = (getattr(level, field) for level in levels)
+        return next((value for value in values if value is not None), default)
 
     names = {field: next((name for level in levels if (name := getattr(level, field))), "") for field in _IDENTITY}
     never = Lease(expiration_mode="none", disable_expiration=any(level.disable_expiration for level in levels))
@@ -101,16 +94,19 @@ def _plain(levels: Sequence[Lease]) -> Lease:
     turns, mode = first("expiration_turns"), first("expiration_mode", "none")
     if never.disable_expiration or turns is None or mode == "none":
         return never
-    kept = first("preserve_original", True)
-    lease = replace(never, expiration_turns=turns, expiration_mode=mode, preserve_original=kept)
+    preserve = first("preserve_original", True)
+    lease = replace(never, expiration_turns=turns, expiration_mode=mode, preserve_original=preserve)
     if mode == "remove":
         return lease
-    way, length = first("compact_mode", "first_chars"), first("compact_length", LENGTH)
-    prompt = first("compact_prompt_id") if way == "summary" else None
-    return replace(lease, compact_mode=way, compact_length=length, compact_prompt_id=prompt)
+    compact_mode, length = first("compact_mode", "first_chars"), first("compact_length", LENGTH)
+    prompt = first("compact_prompt_id") if compact_mode == "summary" else None
+    return replace(lease, compact_mode=compact_mode, compact_length=length, compact_prompt_id=prompt)
 
 
-def _whole(least: int) -> Callable[[Any], bool]:
+# ------------------------------------------------------------------------------------------------------ allowed values
+
+
+def _whole_number(least: int) -> Callable[[Any], bool]:
     return lambda value: value is None or (type(value) is int and value >= least)
 
 
@@ -123,10 +119,10 @@ def _is_text(value: object) -> bool:
 
 
 _ALLOWED: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "expiration_turns": (_whole(0), "a whole number of 0 or more, or None"),
+    "expiration_turns": (_whole_number(0), "a whole number of 0 or more, or None"),
     "expiration_mode": (_one_of(_MODES), f"one of {', '.join(_MODES)}, or None"),
     "compact_mode": (_one_of(_COMPACT_MODES), f"one of {', '.join(_COMPACT_MODES)}, or None"),
-    "compact_length": (_whole(1), "a whole number of 1 or more, or None"),
+    "compact_length": (_whole_number(1), "a whole number of 1 or more, or None"),
     "compact_prompt_id": (lambda value: value is None or _is_text(value), "the name of a prompt, or None"),
     "disable_expiration": (lambda value: isinstance(value, bool), "True or False"),
     "preserve_original": (lambda value: value is None or isinstance(value, bool), "True, False or None"),

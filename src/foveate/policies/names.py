@@ -1,8 +1,4 @@
-"""Names in what is to be summarised that later messages still speak of: a summary must hold them letter by letter.
-
-Only what stays in the view is looked at, and only its newest part counts much: a name in the open request matters more
-than one that was mentioned long ago. Knows nothing of who writes the summary.
-"""
+"""Names in texts (paths, ids, identifiers), and selections that depend on them."""
 
 from __future__ import annotations
 
@@ -14,113 +10,117 @@ from ..core.messages import Message
 from ..core.view import Entry, View
 from ..digest import names_in
 
-__all__ = ["UsedLately", "in_short", "names_of", "still_needed"]
+__all__ = ["RecentlyUsed", "keep_naming_lines", "names_needed_later", "names_of", "unique_names"]
 
-_WIDE = 160
-"""Characters up to which a line is kept as it is; of a longer one, the names are."""
-_NAMES = 400
+_LINE_MAX = 160
+"""Characters. A longer line is replaced by its names."""
+_LINE_NAMES_MAX = 400
 """Characters of the names of one such line."""
-_LONGEST = 200_000
-"""Characters of a text that are looked at: what comes behind is in no short form of it anyway."""
+_TEXT_MAX = 200_000
+"""Characters of a text that are read."""
+_NEEDED_MAX = 20
+"""Names."""
+_NEEDED_SHARE = 8
+"""The names take at most one part in so many of the length of a summary."""
 
 
-def in_short(text: str, room: int, name: str, *, begins: int = 0) -> str:
-    """At most about `room` characters: a note that names the handle, then lines with new names, in their order.
-
-    `begins`: characters that are told of how the text begins, before the note; what is only code needs none.
-    """
-    begin = " ".join(text[:begins].split()).rsplit(" ", 1)[0] + " …" if begins else ""
-    kept = [f'{begin} [{len(text):,} characters; expand("{name}") shows all]'.lstrip()]
-    room -= len(kept[0])
-    told = set(names_of(begin))
-    for line in text[:_LONGEST].split("\n"):
-        new = [found for found in names_of(line) if found not in told]
-        if not new:
-            continue
-        shown = line.rstrip()
-        if len(shown) > _WIDE:
-            shown = " ".join(new)[:_NAMES]
-        if len(shown) < room:
-            kept.append(shown)
-            told.update(new)
-            room -= len(shown) + 1
-    return "\n".join(kept)
-
-
-def names_of(text: str) -> list[str]:
-    """Paths, ids, identifiers: what somebody could refer to, each once, in order."""
+def unique_names(text: str) -> list[str]:
+    """Return the paths, ids and identifiers of a text, each once, in order."""
     return list(dict.fromkeys(names_in(text)))
 
 
-class UsedLately:
-    """The names that the model used in the newest `turns` turns of a view; worked out when somebody asks."""
+@cached(8_192)
+def names_of(text: str) -> frozenset[str]:
+    """Return the names of a text as a set."""
+    return frozenset(unique_names(text))
+
+
+def keep_naming_lines(text: str, room: int, handle: str, *, beginning: int = 0) -> str:
+    """Return a note with the handle, and the lines of `text` that hold a new name: about `room` characters at most.
+
+    For texts that the model wrote: code, patches, long answers. Indentation is kept, so that later quotes match.
+    `beginning`: number of characters from the beginning of the text to show before the note.
+    """
+    begin = " ".join(text[:beginning].split()).rsplit(" ", 1)[0] + " …" if beginning else ""
+    lines = [f'{begin} [{len(text):,} characters; expand("{handle}") shows all]'.lstrip()]
+    room -= len(lines[0])
+    seen = set(unique_names(begin))
+    for line in text[:_TEXT_MAX].split("\n"):
+        new = [name for name in unique_names(line) if name not in seen]
+        if not new:
+            continue
+        shown = line.rstrip()
+        if len(shown) > _LINE_MAX:
+            shown = " ".join(new)[:_LINE_NAMES_MAX]
+        if len(shown) < room:
+            lines.append(shown)
+            seen.update(new)
+            room -= len(shown) + 1
+    return "\n".join(lines)
+
+
+class RecentlyUsed:
+    """The results of a view with a name that the model used in its newest `turns` turns. Computed on first use.
+
+    A name counts if only one result of the view holds it: a name that several results hold does not select one.
+    """
 
     def __init__(self, view: View, turns: int) -> None:
         self._view, self._turns = view, turns
         self._results: frozenset[str] | None = None
 
     def __contains__(self, entry: object) -> bool:
-        """Whether the result that this entry shows was used lately."""
+        """Return whether the model used a name of the result that this entry shows."""
         if not self._turns or not isinstance(entry, Entry):
             return False
         if self._results is None:
-            self._results = self._found()
+            self._results = self._used_results()
         return entry.id in self._results
 
-    def _found(self) -> frozenset[str]:
+    def _used_results(self) -> frozenset[str]:
         view, names, holders = self._view, set[str](), dict[str, str]()
         for entry in reversed(view.entries):
             if entry.message.role == "assistant" and entry.source is not None:
                 if entry.stamp.turn < view.turn - self._turns:
                     break
-                names.update(*(_names(call.arguments) for call in entry.source.calls), _names(entry.source.text))
+                names.update(*(names_of(call.arguments) for call in entry.source.calls), names_of(entry.source.text))
         for entry in view.entries:
             if entry.is_result and entry.source is not None:
-                for name in _names(entry.source.text) & names:
+                for name in names_of(entry.source.text) & names:
                     holders[name] = "" if name in holders else entry.id
         return frozenset(id for id in holders.values() if id)
 
 
-@cached(2_048)
-def _names(text: str) -> frozenset[str]:
-    return frozenset(names_of(text))
+def names_needed_later(covered: Sequence[Entry], entries: Sequence[Entry], target: int) -> tuple[str, ...]:
+    """Return the names that a summary of `covered` must contain, the most used first.
 
-
-_MOST = 20
-"""Names, at most."""
-_SHARE = 8
-"""One part in so many of a summary's length that the names may take together."""
-
-
-def still_needed(gone: Sequence[Entry], entries: Sequence[Entry], target: int) -> tuple[str, ...]:
-    """What a summary of `gone` must name, the most wanted first, as far as it is spoken of in the other `entries`.
-
-    What tools answered does not count: the names in a listing refer to nothing. `target`: characters of the summary.
+    These are names of covered messages that other `entries` use, results aside; newer entries count more. `target`:
+    length of the summary in characters.
     """
-    ids = {entry.id for entry in gone if entry.source is not None}
-    stays = [entry for entry in entries if entry.id not in ids and entry.source is not None and not entry.is_result]
-    wanted: defaultdict[str, float] = defaultdict(float)
-    for i, entry in enumerate(stays):
+    ids = {entry.id for entry in covered if entry.source is not None}
+    others = [entry for entry in entries if entry.id not in ids and entry.source is not None and not entry.is_result]
+    weights: defaultdict[str, float] = defaultdict(float)
+    for i, entry in enumerate(others):
         if entry.message.role != "system":
-            for name in _named(entry.message):
-                wanted[name] += (i + 1) / len(stays)
-    there = _in(gone, wanted)
+            for name in _message_names(entry.message):
+                weights[name] += (i + 1) / len(others)
+    covered_names = _names_among(covered, weights)
     chosen: list[str] = []
-    left = target // _SHARE
-    for name, _ in sorted(wanted.items(), key=lambda pair: (-pair[1], pair[0])):
-        if len(chosen) < _MOST and name in there and len(name) + 2 <= left:
+    left = target // _NEEDED_SHARE
+    for name, _ in sorted(weights.items(), key=lambda pair: (-pair[1], pair[0])):
+        if len(chosen) < _NEEDED_MAX and name in covered_names and len(name) + 2 <= left:
             chosen.append(name)
             left -= len(name) + 2
     return tuple(chosen)
 
 
-def _in(gone: Sequence[Entry], wanted: Collection[str]) -> set[str]:
-    there: set[str] = set()
-    for entry in gone:
+def _names_among(entries: Sequence[Entry], wanted: Collection[str]) -> set[str]:
+    names: set[str] = set()
+    for entry in entries:
         if wanted:
-            there.update(name for name in _named(entry.message) if name in wanted)
-    return there
+            names.update(name for name in _message_names(entry.message) if name in wanted)
+    return names
 
 
-def _named(message: Message) -> list[str]:
-    return names_of("\n".join([message.text, *(call.arguments for call in message.calls)]))
+def _message_names(message: Message) -> list[str]:
+    return unique_names("\n".join([message.text, *(call.arguments for call in message.calls)]))

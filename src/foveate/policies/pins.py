@@ -1,8 +1,8 @@
-"""Pins by the name of a tool: the newest todo list or plan stays as it was said, whatever else is shrunk.
+"""Pins by tool name: keep the newest todo list or plan word for word.
 
-An agent writes its list again and again; only the newest is in force, and that must survive every mechanism. So the
-newest result of each named tool is pinned together with the call behind it, where the list often stands, and what
-this policy had pinned before is unpinned. Pins made by hand are left alone.
+An agent writes its list again and again, and only the newest is in force. The policy pins the newest result of each
+named tool together with its call, which often holds the list, and unpins the earlier ones. It does not change pins made
+by hand.
 """
 
 from __future__ import annotations
@@ -22,55 +22,55 @@ _NAME = "pins"
 
 
 def pin_newest(tools: Collection[str], keep: int = 1) -> Policy:
-    """A policy that pins the newest `keep` results of each of these tools, and the calls that they answer.
+    """Return a policy that pins the newest `keep` results of each of these tools, and their calls.
 
-    Results that are errors or were interrupted do not count: what was in force before them still is. Results that are
-    shrunk already are pinned as they are shown, so name this policy before those that shrink. Raises BadSetting where
-    no tool is named, or for `keep` below 1.
+    Errors and interrupted results do not count: the result before them is still in force. A result that is shrunk
+    already is pinned in its short form, so put this policy before those that shrink. Raises BadSetting if no tool is
+    named, and for `keep` below 1.
     """
     if isinstance(tools, str) or not tools or not all(tools):
-        raise BadSetting(f"pin_newest needs the names of tools, such as ['todo_write'], not {tools!r:.80}.")
+        raise BadSetting(f"tools of pin_newest is {tools!r:.80}. Pass a list of tool names, such as ['todo_write'].")
     if keep < 1:
-        raise BadSetting(f"pin_newest needs keep >= 1, not {keep}.")
-    return pin_newest_as(tools, keep, _NAME)
+        raise BadSetting(f"keep of pin_newest is {keep}. Set it to 1 or more.")
+    return pin_newest_as(_NAME, tools, keep)
 
 
-def pin_newest_as(tools: Collection[str], keep: int, name: str) -> Policy:
-    """The same under a name of its own in the journal, so that it leaves the pins of others to them."""
-    named = frozenset(tools)
+def pin_newest_as(name: str, tools: Collection[str], keep: int) -> Policy:
+    """Return the same policy with this name in the journal. It does not change pins of policies with other names."""
+    names = frozenset(tools)
 
     def policy(view: View) -> Iterator[Edit]:
-        wanted = _newest(view, named, keep)
+        wanted = _newest_parts(view, names, keep)
         ids = {entry.id for entry, _ in wanted}
         for entry in view.entries:
-            paths = {path for one, path in wanted if one is entry} if entry.id in ids else set()
+            paths = {path for pinned, path in wanted if pinned is entry} if entry.id in ids else set()
             own = {pin.path for pin in entry.pins if pin.policy == name}
             for path in sorted(own - paths):
                 yield Unpin(Target(entry.id, path), name, "no longer the newest of its tool")
-                for pin in entry.pins:  # What is pinned inside of it by somebody else was unpinned too.
+                for pin in entry.pins:  # Unpinning also removed the pins of others on parts inside this one.
                     if pin.policy != name and pin.path[: len(path)] == path:
                         yield Pin(Target(entry.id, pin.path), pin.policy, "still pinned")
             for path in sorted(paths - own):
-                # A pin replaces one at the same place; one made by hand must stay the hand's.
+                # A pin replaces another one at the same place, and a pin made by hand must stay.
                 if not any(pin.path == path[: len(pin.path)] for pin in entry.pins):
                     yield Pin(Target(entry.id, path), name, "the newest of its tool")
 
     return policy
 
 
-def _newest(view: View, tools: Collection[str], keep: int) -> list[tuple[Entry, Path]]:
-    """What is to be pinned: results, and the calls that they answer, each with its place."""
-    found: list[tuple[Entry, Path]] = []
+def _newest_parts(view: View, tools: Collection[str], keep: int) -> list[tuple[Entry, Path]]:
+    """Return the results to pin and their calls, each with its path."""
+    parts: list[tuple[Entry, Path]] = []
     counts: dict[str, int] = defaultdict(int)
-    waiting: set[str] = set()
+    open_calls: set[str] = set()
     for entry in reversed(view.entries):
         result = entry.result
         if entry.is_result and result and result.state == "ok" and entry.tool in tools and counts[entry.tool] < keep:
             counts[entry.tool] += 1
-            found.append((entry, ()))
-            waiting.add(result.call_id)
+            parts.append((entry, ()))
+            open_calls.add(result.call_id)
         for index, part in enumerate(entry.source.parts if entry.source else ()):
-            if isinstance(part, ToolCall) and part.call_id in waiting:
-                waiting.discard(part.call_id)
-                found.append((entry, (index,)))
-    return found
+            if isinstance(part, ToolCall) and part.call_id in open_calls:
+                open_calls.discard(part.call_id)
+                parts.append((entry, (index,)))
+    return parts

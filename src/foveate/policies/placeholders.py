@@ -1,7 +1,7 @@
-"""The texts that stand for what was shrunk, and the handles in them.
+"""Placeholders: the texts that replace shrunk content, with the handles for `expand`.
 
-A handle is short and never moves: `m12` is the twelfth message of the conversation, `m12.1` its first part,
-`m12.1.2` the second part inside that. `expand` takes it as it stands in the text.
+A handle is short and never changes: `m12` is the twelfth message of the conversation, `m12.1` its first part,
+`m12.1.2` the second part inside `m12.1`.
 """
 
 from __future__ import annotations
@@ -21,115 +21,78 @@ __all__ = [
     "CLEARED",
     "FIELDS",
     "OMITTED",
-    "about",
-    "cut",
     "cut_arguments",
-    "handle",
+    "cut_text",
+    "describe_fields",
+    "handle_of",
+    "is_longer",
     "is_whole",
-    "outgrows",
     "placeholder",
     "replacement",
     "shrink_arguments",
 ]
 
-FIELDS = ("{about}", "{kind}", "{size}", "{items}", "{gist}")
-"""Names that may stand in the template of a placeholder, beside `{handle}`."""
-
-_GIST = 80
-"""Characters of the line, at most."""
-_LEAST = 800
-"""Of what has fewer characters, `{about}` tells nothing: the placeholder would be a good part of it."""
-_OUTER = str.maketrans('"[]{}', "'()()")
-
-
-@cached(4_096)
-def about(message: Message, path: Path = ()) -> dict[str, str]:
-    """The texts for `FIELDS`, of a message or of one of its parts. The same object each time: only to be read."""
-    parts = _parts(message, path)
-    text = "\n".join(part.text for part in parts if isinstance(part, Text))
-    media = [part for part in parts if isinstance(part, Media)]
-    if not text.strip() and media:
-        size = f"{sum(len(one.data) for one in media):,} characters" if media[0].source == "base64" else media[0].source
-        fields = (media[0].mime or "media", size, _counted(len(media), "files"), _plain(media[0].name))
-        return _filled(*fields, is_long=sum(len(one.data) for one in media) >= _LEAST)
-    told = describe(text)
-    items = _counted(told.items, told.item) if told.items else _counted(told.lines, "lines")
-    return _filled(
-        told.kind, _counted(told.characters, "characters"), items, _plain(told.gist), is_long=len(text) >= _LEAST
-    )
-
-
-def _filled(kind: str, size: str, items: str, gist: str, *, is_long: bool) -> dict[str, str]:
-    whole = f"{kind}, {size}, {items}" + (f': "{gist}"; ' if gist else "; ")
-    return dict(zip(FIELDS, (whole if is_long else "", kind, size, items, gist), strict=True))
-
-
-def _parts(message: Message, path: Path) -> tuple[Part, ...]:
-    """What stands at a path, the content of a result in its place."""
-    found: tuple[Part, ...] = message.parts
-    for index in path:
-        found = found[index : index + 1]
-        if found and isinstance(found[0], ToolResult):
-            found = found[0].content
-    return tuple(nested for part in found for nested in (part.content if isinstance(part, ToolResult) else (part,)))
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun[:-1] if number == 1 and noun.endswith('s') else noun}"
-
-
-def _plain(line: str) -> str:
-    """A line that can stand in quotes inside a placeholder."""
-    shown = "".join([character if character.isprintable() else " " for character in line[: 4 * _GIST]])
-    flat = " ".join(shown.translate(_OUTER).split())
-    return flat if len(flat) <= _GIST else f"{flat[: _GIST - 1].rstrip()}…"
-
-
 OMITTED = '[Omitted: {about}expand("{handle}")]'
-"""For a filtered tool result. A template without fields is used as it is, such as the plain `[Omitted]`."""
+"""Template for a filtered tool result."""
 
 CLEARED = '[Old tool result content cleared: {about}expand("{handle}")]'
-"""For a pruned tool output."""
+"""Template for a pruned tool output."""
+
+FIELDS = ("{about}", "{kind}", "{size}", "{items}", "{gist}")
+"""Fields of a template, in addition to `{handle}`."""
 
 _FIELD = re.compile("|".join(map(re.escape, ("{handle}", *FIELDS))))
+_GIST_MAX = 80
+"""Characters."""
+_DESCRIBED_MIN = 800
+"""Characters. `{about}` is empty for shorter originals, where the placeholder would be a good part of the size."""
+_QUOTES_AND_BRACKETS = str.maketrans('"[]{}', "'()()")
 
 
-def handle(entry: Entry, path: Path = ()) -> str:
-    """The handle of an entry's message, or of one of its parts; where it is the copy of an original, that one's."""
-    copied = entry.stamp.expanded
-    if copied and copied.form == "whole" and entry.source is not None:
-        return copied.handle
+@cached(4_096)  # Policies fill the same placeholders at every call.
+def placeholder(template: str, entry: Entry, path: Path = ()) -> str:
+    """Return the placeholder for an entry, or for the part of it at `path`.
+
+    Fields of `template`: `{handle}`, the argument of `expand`; `{kind}`, `{size}`, `{items}` and `{gist}`, which
+    describe the original, such as `json`, `12,304 characters`, `41 rows` and one line of at most 80 characters;
+    `{about}`, all four and a semicolon, or nothing for a short original. Other text is kept as it is.
+    """
+
+    def field_text(field: re.Match[str]) -> str:
+        if field[0] == "{handle}":
+            return handle_of(entry, path)
+        return "" if entry.source is None else describe_fields(entry.source, path)[field[0]]
+
+    return _FIELD.sub(field_text, template)
+
+
+def replacement(entry: Entry, text: str, policy: str, reason: str, path: Path = ()) -> Replace:
+    """Return the edit that shows `text` in place of the content of a message, or of the part at `path`.
+
+    `policy` and `reason` are stored in the journal.
+    """
+    return Replace(Target(entry.id, path), (Text(text),), policy, reason)
+
+
+def handle_of(entry: Entry, path: Path = ()) -> str:
+    """Return the handle of an entry's message, or of the part at `path`. A copy has the handle of its original."""
+    expanded = entry.stamp.expanded
+    if expanded and expanded.form == "whole" and entry.source is not None:
+        return expanded.handle
     return ".".join([entry.handle, *(str(index + 1) for index in path)])
 
 
-@cached(4_096)  # By the entry itself: mechanisms fill the same placeholders at every call.
-def placeholder(template: str, entry: Entry, path: Path = ()) -> str:
-    """The placeholder for this entry or part.
-
-    Its fields: `{handle}`, what `expand` takes; `{kind}`, `{size}`, `{items}` and `{gist}`, what it was, as in `json`,
-    `12,304 characters`, `41 rows` and one line of at most 80 characters; `{about}`, all four and a semicolon, or
-    nothing where the original is short itself. All else stands as it is.
-    """
-
-    def field(found: re.Match[str]) -> str:
-        if found[0] == "{handle}":
-            return handle(entry, path)
-        return "" if entry.source is None else about(entry.source, path)[found[0]]
-
-    return _FIELD.sub(field, template)
-
-
 def is_whole(entry: Entry) -> bool:
-    """Whether the content of a result was not replaced yet; an image in it may have been."""
+    """Return whether no edit replaced the content of a result; edits may have replaced images in it."""
     return (0,) not in entry.shrunk
 
 
-def outgrows(entry: Entry, text: str) -> bool:
-    """Whether what is shown of a result takes more room than `text` would in its place."""
+def is_longer(entry: Entry, text: str) -> bool:
+    """Return whether the content that an entry shows takes more characters than `text`."""
     result = entry.message.result
-    shown = result.content if result else entry.message.parts[1:]  # A note begins with what it is about.
+    parts = result.content if result else entry.message.parts[1:]  # The first part of a note names the call.
     length = 0
-    for part in shown:
+    for part in parts:
         match part:
             case Text():
                 length += len(part.text)
@@ -140,28 +103,72 @@ def outgrows(entry: Entry, text: str) -> bool:
     return length > len(text)
 
 
-def replacement(entry: Entry, text: str, policy: str, reason: str, path: Path = ()) -> Replace:
-    """Show `text` in place of the message's content, or of one part of it."""
-    return Replace(Target(entry.id, path), (Text(text),), policy, reason)
+@cached(4_096)
+def describe_fields(message: Message, path: Path = ()) -> dict[str, str]:
+    """Return the text of each of `FIELDS` for a message or the part at `path`. Callers must not change the dict.
+
+    The gist cannot end the placeholder, break its line or name a handle.
+    """
+    parts = _content_at(message, path)
+    text = "\n".join(part.text for part in parts if isinstance(part, Text))
+    media = [part for part in parts if isinstance(part, Media)]
+    if not text.strip() and media:
+        first, length = media[0], sum(len(part.data) for part in media)
+        size = f"{length:,} characters" if first.source == "base64" else first.source
+        values = (first.mime or "media", size, _counted(len(media), "files"), _harmless(first.name))
+        return _fields(*values, is_long=length >= _DESCRIBED_MIN)
+    about = describe(text)
+    size = _counted(about.characters, "characters")
+    items = _counted(about.items, about.item) if about.items else _counted(about.lines, "lines")
+    return _fields(about.kind, size, items, _harmless(about.gist), is_long=len(text) >= _DESCRIBED_MIN)
 
 
-def cut(text: str, keep: int, name: str) -> str:
-    """The first `keep` characters, and a note that says what is missing and how to see it."""
-    return f'{text[:keep]}\n[cut: {keep:,} of {len(text):,} characters; expand("{name}") shows all]'
+def _fields(kind: str, size: str, items: str, gist: str, *, is_long: bool) -> dict[str, str]:
+    about = f"{kind}, {size}, {items}" + (f': "{gist}"; ' if gist else "; ")
+    return dict(zip(FIELDS, (about if is_long else "", kind, size, items, gist), strict=True))
 
 
-def shrink_arguments(arguments: str, keep: int, name: str, *, shorten: Callable[[str], str] | None = None) -> str:
-    """The same JSON object with every string longer than `keep` cut, leaf by leaf: it stays valid JSON.
+def _content_at(message: Message, path: Path) -> tuple[Part, ...]:
+    """Return the parts at a path. The content of a result replaces the result."""
+    parts: tuple[Part, ...] = message.parts
+    for index in path:
+        parts = parts[index : index + 1]
+        if parts and isinstance(parts[0], ToolResult):
+            parts = parts[0].content
+    return tuple(nested for part in parts for nested in (part.content if isinstance(part, ToolResult) else (part,)))
 
-    `shorten`: what is made of such a string instead, such as a digest that names the handle itself. Arguments that are
-    no JSON object, or nested too deeply to be walked through, are cut as a whole; those without a long string stay as
-    they are, byte for byte.
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun[:-1] if number == 1 and noun.endswith('s') else noun}"
+
+
+def _harmless(line: str) -> str:
+    """Return a line that can stand in quotes inside a placeholder."""
+    printable = "".join([character if character.isprintable() else " " for character in line[: 4 * _GIST_MAX]])
+    flat = " ".join(printable.translate(_QUOTES_AND_BRACKETS).split())
+    return flat if len(flat) <= _GIST_MAX else f"{flat[: _GIST_MAX - 1].rstrip()}…"
+
+
+# --------------------------------------------------------------------------------------------------------- cut texts
+
+
+def cut_text(text: str, keep: int, handle: str) -> str:
+    """Return the first `keep` characters and a note with the handle of the rest."""
+    return f'{text[:keep]}\n[cut: {keep:,} of {len(text):,} characters; expand("{handle}") shows all]'
+
+
+def shrink_arguments(arguments: str, keep: int, handle: str, *, shorten: Callable[[str], str] | None = None) -> str:
+    """Return the JSON object of a call with each string longer than `keep` characters cut.
+
+    `shorten`: returns the short form of a string, with the handle in it (default: its first characters and a note).
+    Arguments without a long string are returned byte for byte. Arguments that are not a JSON object, or are nested too
+    deeply, are cut as a whole.
     """
 
     def shrink(value: Any) -> Any:
         match value:
             case str() if len(value) > keep:
-                return shorten(value) if shorten else _shortened(value, keep, name)
+                return shorten(value) if shorten else _cut_string(value, keep, handle)
             case dict():
                 return {key: shrink(nested) for key, nested in value.items()}
             case list():
@@ -170,22 +177,22 @@ def shrink_arguments(arguments: str, keep: int, name: str, *, shorten: Callable[
                 return value
 
     try:
-        given = json.loads(arguments)
-        small = shrink(given)
-        if isinstance(given, dict):
-            return arguments if small == given else _json(small)
-        return cut_arguments(arguments, keep, name)
+        value = json.loads(arguments)
+        small = shrink(value)
+        if isinstance(value, dict):
+            return arguments if small == value else _json(small)
+        return cut_arguments(arguments, keep, handle)
     except (ValueError, RecursionError):
-        return cut_arguments(arguments, keep, name)
+        return cut_arguments(arguments, keep, handle)
 
 
-def cut_arguments(arguments: str, keep: int, name: str) -> str:
-    """A JSON object that holds the first `keep` characters of these arguments."""
-    return _json({"cut_arguments": _shortened(arguments, keep, name)})
+def cut_arguments(arguments: str, keep: int, handle: str) -> str:
+    """Return a JSON object that holds the first `keep` characters of these arguments."""
+    return _json({"cut_arguments": _cut_string(arguments, keep, handle)})
 
 
-def _shortened(text: str, keep: int, name: str) -> str:
-    return f'{text[:keep]} [cut: {keep:,} of {len(text):,} characters; expand("{name}") shows all]'
+def _cut_string(text: str, keep: int, handle: str) -> str:
+    return f'{text[:keep]} [cut: {keep:,} of {len(text):,} characters; expand("{handle}") shows all]'
 
 
 def _json(value: object) -> str:

@@ -1,8 +1,8 @@
-"""Clear old tool outputs behind a protected window, in batches that are worth a rewritten prefix.
+"""Pruning: clear old tool outputs behind a protected window, many at once.
 
-Looking back from the newest message, the first `protect` tokens are safe, and so is the message in which they end.
-Of what is older, finished tool outputs are cleared, but only if that frees more than `minimum` tokens. Both limits
-keep the prefix stable: nothing is cleared while the frontier creeps, much is cleared at once.
+From the newest message back, the first `protect` tokens are protected, with the message in which they end. Older
+finished outputs are cleared, but only if that frees more than `minimum` tokens. So edits are rare, and most
+calls leave the cached prefix valid.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from ..core.planner import Policy
 from ..core.sizes import MESSAGE_TOKENS
 from ..core.view import Entry, View
 from ..errors import BadSetting
-from .placeholders import CLEARED, is_whole, outgrows, replacement
+from .placeholders import CLEARED, is_longer, is_whole, replacement
 from .placeholders import placeholder as fill
-from .span_selection import older_than, tokens_of_share
-from .tool_kinds import deed_reader, results_with_deeds
+from .span_selection import check_token_windows, count_older, window_tokens
+from .tool_kinds import classify_results, create_classifier
 
 __all__ = ["MINIMUM", "PART_MAX", "PROTECT", "prune_tool_outputs"]
 
 PROTECT = 40_000
 """Newest tokens that are never pruned."""
 MINIMUM = 20_000
-"""Pruning happens only if it frees more than this many tokens."""
+"""Tokens. The policy acts only if it frees more."""
 PART_MAX = 50_000
-"""No part counts for more tokens than this, against wild estimates of huge outputs."""
+"""Tokens that one message counts for at most, since estimates of huge outputs may be far too high."""
 
 
 def prune_tool_outputs(
@@ -41,43 +41,45 @@ def prune_tool_outputs(
     protect_reads: int | float | None = None,
     placeholder: str = CLEARED,
 ) -> Policy:
-    """A policy that clears old tool outputs.
+    """Return a policy that clears old tool outputs.
 
-    `protect`: newest tokens that are safe, as a number (int) or as a share of the usable tokens (float, below 1.0), so
-    that one setting suits every window. `protect_counts`: what fills the protected window, everything or tool outputs
-    alone. `protect_current_turn`: spare all that came after the last user input; off by default, since in long agent
-    runs that is everything. `protect_reads`: the same as `protect` for results that show a file, where that is more: an
-    edit needs the lines that it replaces. What shows a file is told by the tool's name and arguments (`deeds.READS`).
-    Outputs of `protected_tools`, unfinished ones and those that were expanded for the coming call are spared.
-    Raises BadSetting for negative numbers, and for shares of 1.0 or more.
+    `protect`: newest tokens that are protected, as a number (int) or as a share of the usable tokens (float below 1.0),
+    so that one setting fits every window. `minimum`: tokens that clearing must free. `part_max`: maximum number of
+    tokens that one message counts for. `protect_counts`: messages that fill the protected window, all or only tool
+    outputs. `protect_current_turn`: protect everything after the last user input; off by default, since in a long run
+    this is the whole run. `protect_reads`: the same as `protect` for results that show a file, if it is more, since an
+    edit needs the lines that it replaces; `tool_kinds.READS` lists the tools. `placeholder`: template for a cleared
+    output.
+
+    Outputs of `protected_tools`, unfinished outputs and outputs that were expanded for the coming call stay. Raises
+    BadSetting for values out of range.
     """
-    if min(protect, minimum, part_max, protect_reads or 0) < 0:
-        raise BadSetting("prune_tool_outputs needs protect, protect_reads, minimum and part_max of 0 or more.")
-    if any(isinstance(share, float) and not share < 1 for share in (protect, protect_reads)):
-        raise BadSetting(
-            "prune_tool_outputs needs protect and protect_reads as tokens (whole numbers) or as shares of the usable "
-            f"ones below 1.0, not {protect} and {protect_reads}."
-        )
+    check_token_windows("prune_tool_outputs", protect=protect, protect_reads=protect_reads)
+    for name, value in (("minimum", minimum), ("part_max", part_max)):
+        if value < 0:
+            raise BadSetting(f"{name} of prune_tool_outputs is {value}. Set it to 0 or more.")
     if isinstance(protected_tools, str):
-        raise BadSetting(f"protected_tools is a list of names, such as [{protected_tools!r}], not a text.")
-    spared, deed_of = frozenset(protected_tools), deed_reader()
+        raise BadSetting(
+            f"protected_tools is the text {protected_tools!r}. Pass a list of names, such as [{protected_tools!r}]."
+        )
+    spared, classifier = frozenset(protected_tools), create_classifier()
 
     def policy(view: View) -> Iterator[Edit]:
-        everything = protect_counts == "all"
-        safe = tokens_of_share(protect, view)
-        old = list(view.entries[: older_than(view, safe, part_max=part_max, everything=everything)])
+        results_only = protect_counts != "all"
+        window = window_tokens(protect, view)
+        old = list(view.entries[: count_older(view, window, part_max=part_max, results_only=results_only)])
         if protect_current_turn:
             old = [entry for entry in old if entry.position < view.last_input]
         if protect_reads is not None and old:
-            window = tokens_of_share(protect_reads, view)
-            oldest = older_than(view, window, part_max=part_max, everything=everything)
-            reads = {entry.id for entry, _, deed in results_with_deeds(view, deed_of) if deed.kind == "read"}
+            reads_window = window_tokens(protect_reads, view)
+            oldest = count_older(view, reads_window, part_max=part_max, results_only=results_only)
+            reads = {entry.id for entry, _, call in classify_results(view, classifier) if call.kind == "read"}
             old = [*old[:oldest], *(entry for entry in old[oldest:] if entry.id not in reads)]
         whole = [entry for entry in old if entry.is_result and is_whole(entry)]
         due = [entry for entry in whole if _is_prunable(entry, spared, view.turn) and _shrinks(entry, placeholder)]
         if sum(min(entry.tokens, part_max) for entry in due) > minimum:
             for entry in due:
-                reason = f"older than the newest {safe:,} tokens"
+                reason = f"older than the newest {window:,} tokens"
                 yield replacement(entry, fill(placeholder, entry), "prune", reason)
 
     return policy
@@ -90,6 +92,6 @@ def _is_prunable(entry: Entry, spared: frozenset[str], turn: int) -> bool:
 
 
 def _shrinks(entry: Entry, placeholder: str) -> bool:
-    # Characters, not tokens: far above what the placeholder can come to, so most need not be looked at closely.
+    # A quick check first: an entry with more tokens than the template has characters is longer than the placeholder.
     is_long = entry.tokens > len(placeholder) + MESSAGE_TOKENS and entry.kind == "message"
-    return is_long or outgrows(entry, fill(placeholder, entry))
+    return is_long or is_longer(entry, fill(placeholder, entry))

@@ -1,12 +1,12 @@
-"""Show old turns of the assistant as their recap line, a batch at a time, and hide what the user had said before.
+"""Recaps: show old turns of the assistant as their recap line, a batch at a time.
 
-For agents that are told to begin each answer with a line such as `recap - wrote the parser`. The oldest turns are
-shrunk as soon as `batch_size` of them are due beside those that stay whole, and nothing is touched between two batches:
-what the provider has cached stays valid, and the newest turns stay as they were said.
+For agents whose prompt asks them to begin each answer with a line such as `recap - wrote the parser`. When `batch_size`
+turns are due, in addition to those that stay whole, the policy shrinks them and hides the user inputs before them.
+Between two batches nothing changes, so the cached prefix stays valid.
 
-What is due follows from the history alone (what other summaries cover aside), never from when a plan was made: planning
-before every call comes to the same view as planning once at the end. So each batch is looked at from its *trigger*, the
-reply that made it due.
+The due turns follow from the history alone (except for turns that other summaries cover), not from when a plan is made.
+Planning before every call gives the same view as planning once at the end. So the policy looks at each batch from its
+trigger, the reply that made it due.
 """
 
 from __future__ import annotations
@@ -34,70 +34,24 @@ __all__ = [
     "PRESERVED",
     "VARIABLES",
     "RecapSettings",
-    "ratio_line",
+    "format_ratio",
     "recap_batches",
     "recap_settings",
 ]
-
-_ENABLED = "LLM_COMPACTION_ENABLED"
-_PRESERVED = "LLM_COMPACTION_MIN_PRESERVED_ASSISTANT_MESSAGES"
-_BATCH = "LLM_COMPACTION_BATCH_SIZE"
-VARIABLES = {"enabled": _ENABLED, "min_preserved_assistant_messages": _PRESERVED, "batch_size": _BATCH}
-"""The variable that sets each argument of `recap_batches`."""
-_ANSWERS = {**dict.fromkeys(["1", "true", "yes", "on"], True), **dict.fromkeys(["0", "false", "no", "off"], False)}
-
-
-class RecapSettings(TypedDict):
-    """Arguments of `recap_batches`."""
-
-    enabled: bool
-    min_preserved_assistant_messages: int
-    batch_size: int
-
-
-def recap_settings(environ: Mapping[str, str]) -> RecapSettings:
-    """What an environment such as `os.environ` says: `recap_batches(**recap_settings(os.environ))`.
-
-    `LLM_COMPACTION_ENABLED` is 1, true, yes or on (the default), or 0, false, no or off, in any case;
-    `LLM_COMPACTION_MIN_PRESERVED_ASSISTANT_MESSAGES` a number of 0 or more (3); `LLM_COMPACTION_BATCH_SIZE` one of 1 or
-    more (4). A blank value counts as none. Raises BadSetting, naming variable and value, for others.
-    """
-    return RecapSettings(
-        enabled=_switch(environ, _ENABLED),
-        min_preserved_assistant_messages=_number(environ, _PRESERVED, PRESERVED, 0),
-        batch_size=_number(environ, _BATCH, BATCH, 1),
-    )
-
-
-def _switch(environ: Mapping[str, str], name: str) -> bool:
-    value = environ.get(name, "").strip().lower() or "true"
-    if value not in _ANSWERS:
-        raise BadSetting(f"{name} is {environ[name]!r}; set it to one of {', '.join(_ANSWERS)}.")
-    return _ANSWERS[value]
-
-
-def _number(environ: Mapping[str, str], name: str, default: int, least: int) -> int:
-    value = environ.get(name, "").strip()
-    if not value:
-        return default
-    if not re.fullmatch(r"\+?[0-9]{1,9}", value) or int(value) < least:
-        raise BadSetting(f"{name} is {environ[name]!r}; set it to a whole number of {least} or more.")
-    return int(value)
-
 
 PRESERVED = 3
 """Newest turns of the assistant that are never shrunk."""
 BATCH = 4
 """Turns that are shrunk at once."""
 PREFIX = "recap -"
-"""What a recap line begins with."""
+"""Beginning of a recap line."""
 LINE = "{recap}"
-"""What stands for a turn without calls."""
+"""Template for a turn without calls."""
 NOTE = '[Earlier: {recap}; expand("{handle}")]'
-"""What stands for a turn with calls. A user's note cannot be taken for a request if it is marked as what it is."""
+"""Template for a turn with calls. It becomes a note of role user, and this form cannot be taken for a request."""
 
 _NAME = "recap"
-_WHY = "an old turn, as its recap"
+_REASON = "an old turn, as its recap"
 _log = logging.getLogger("foveate")
 
 
@@ -114,20 +68,20 @@ def recap_batches(
     enabled: bool = True,
     min_preserved_pairs: int | None = None,
 ) -> Policy:
-    """A policy that shrinks old turns of the assistant, in batches, to their recap line.
+    """Return a policy that shrinks old turns of the assistant, in batches, to their recap line.
 
     Of n turns, the oldest `batch_size * ((n - min_preserved_assistant_messages) // batch_size)` are due. Each is shown
-    as its first line that begins with `recap_prefix` (white space around it aside); one without such a line stays as
-    it is. User inputs before the newest recap are hidden, except the one that was being answered (and the first of all,
-    with `keep_first_user`: it often holds the task); with `hide_users=False` all of them stay.
+    as its first line that begins with `recap_prefix`, without white space around it. A turn without such a line stays.
+    User inputs before the newest recap are hidden, except the one that the trigger answers, and with `keep_first_user`
+    the first of all, which often holds the task. `hide_users=False` keeps all of them.
 
-    A turn with tool calls goes whole, calls and results, and becomes a note of role user; one that has a call without
-    an answer stays whole. `as_note` makes notes of the other turns too. `template` is what stands for a turn without
-    calls, `note` for one with calls: `{recap}` is the recap line, `{handle}` what `expand` takes. What would not get
-    shorter is left alone, and so are pinned messages, what others have shrunk, and what was expanded for the coming
-    call. `min_preserved_pairs` is a deprecated name of `min_preserved_assistant_messages`.
+    A turn with tool calls is replaced with its results, by a note of role user. It stays if a call has no answer.
+    `as_note` turns other turns into notes too. `template`: for a turn without calls. `note`: for a turn with calls.
+    Their fields are `{recap}`, the recap line, and `{handle}` for `expand`. Content that would not get shorter, pinned
+    messages, messages that other policies shrank and messages that were expanded for the coming call stay.
+    `min_preserved_pairs` is a deprecated name of `min_preserved_assistant_messages`.
 
-    Raises BadSetting for numbers that are too small, and for texts that would leave nothing of a turn.
+    Raises BadSetting for values out of range, and for templates without `{recap}`.
     """
     if min_preserved_pairs is not None:
         warnings.warn(
@@ -137,126 +91,130 @@ def recap_batches(
     keep, batch = min_preserved_assistant_messages, batch_size
     if not _is_number(keep, 0) or not _is_number(batch, 1):
         raise BadSetting(
-            "recap_batches needs min_preserved_assistant_messages of 0 or more and batch_size of 1 or more, "
-            f"not {keep!r} and {batch!r}."
+            f"min_preserved_assistant_messages and batch_size of recap_batches are {keep!r} and {batch!r}. Set the "
+            "first to 0 or more, and batch_size to 1 or more."
         )
     if not recap_prefix.strip():
-        raise BadSetting("recap_batches needs a recap_prefix: a blank one would take any line for a recap.")
+        raise BadSetting("recap_prefix of recap_batches is blank, and would match every line. Set it to some text.")
     if "{recap}" not in template or "{recap}" not in note:
-        raise BadSetting("recap_batches needs {recap} in template and in note: nothing else would be left of a turn.")
-    form = _Form(recap_prefix.lstrip(), template, note, as_note)
+        raise BadSetting(
+            f"template and note of recap_batches are {template!r:.40} and {note!r:.40}. Each must contain {{recap}}, "
+            "the recap line."
+        )
+    form = _RecapForm(recap_prefix.lstrip(), template, note, as_note)
 
     def policy(view: View) -> Sequence[Edit]:
-        turns = _turns(view) if enabled else []
-        covered = _covered(view, turns)
+        turns = _assistant_turns(view) if enabled else []
+        covered = _count_covered(view, turns)
         due = (covered + len(turns) - keep) // batch * batch - covered
         if due < 1:
             return ()
         batches = _Batches(view, turns[:due], turns[due + keep - 1], form)
-        hidden = list(batches.inputs_due(keep_first_user)) if hide_users else []
-        taken = sorted([*hidden, *batches.shrunk({step.position for step in hidden})], key=lambda step: step.position)
-        if taken and not view.is_trial:
+        hidden = list(batches.hide_inputs(keep_first_user)) if hide_users else []
+        steps = [*hidden, *batches.shrink_turns({step.position for step in hidden})]
+        steps.sort(key=lambda step: step.position)
+        if steps and not view.is_trial:
             before = sum(_size(entry.message) for entry in view.entries)
-            _log.info(ratio_line(before, before - sum(step.saved for step in taken)))
-        return tuple(step.edit for step in taken)
+            _log.info(format_ratio(before, before - sum(step.saved for step in steps)))
+        return tuple(step.edit for step in steps)
 
     return policy
 
 
-def ratio_line(before: int, after: int) -> str:
-    """What compaction came to, for a log: both sizes in characters, and the second as a share of the first.
+def format_ratio(before: int, after: int) -> str:
+    """Return the log line for the sizes of a context before and after, in characters.
 
-    >>> ratio_line(2000, 500)
+    >>> format_ratio(2000, 500)
     'LLM Context: 2000 -> 500 chars (25.00%)'
     """
     return f"LLM Context: {before} -> {after} chars ({after / before if before else 1.0:.2%})"
 
 
 class _Step(NamedTuple):
-    """An edit, where in the history it is made, and the characters that it saves."""
+    """An edit, its position in the history, and the characters that it saves."""
 
     position: int
     edit: Edit
     saved: int
 
 
-class _Form(Struct, frozen=True):
-    """How recaps are found and shown."""
+class _RecapForm(Struct, frozen=True):
+    """The form of recap lines in messages, and the templates for showing them."""
 
     prefix: str
     template: str
     note: str
     as_note: bool
 
-    def line_of(self, message: Message) -> str:
-        """The first recap line, stripped; "" where there is none."""
-        if self.prefix not in message.text:  # Most texts have none, and need not be taken apart at every plan.
+    def find_line(self, message: Message) -> str:
+        """Return the first recap line, stripped; "" if there is none."""
+        if self.prefix not in message.text:  # A quick check: most texts have none.
             return ""
         lines = (line.strip() for line in message.text.split("\n"))
         return next((line for line in lines if line.startswith(self.prefix)), "")
 
 
-def _turns(view: View) -> list[Entry]:
-    """What the assistant said, oldest first; a recap counts as what it stands for."""
+def _assistant_turns(view: View) -> list[Entry]:
+    """Return the turns of the assistant, oldest first. A recap counts as its turn."""
     turns: dict[str, Entry] = {}
     for entry in view.entries:
         if _is_recap(entry) if entry.source is None else entry.source.role == "assistant":
-            turns.setdefault(entry.id, entry)  # A recap stands before what was brought back of its own turn.
+            turns.setdefault(entry.id, entry)  # The recap comes before the messages of its turn that were expanded.
     return list(turns.values())
 
 
-def _covered(view: View, turns: Sequence[Entry]) -> int:
-    """How many turns other summaries stand for: with them gone from the count, batches would begin elsewhere."""
+def _count_covered(view: View, turns: Sequence[Entry]) -> int:
+    """Return the number of turns that other summaries cover. They count, so that batches begin at the same turns."""
     last = max((entry.last for entry in view.entries if entry.kind == "summary" and not _is_recap(entry)), default=0)
     after = next((i for i, turn in enumerate(turns) if turn.span is None and turn.position > last), None)
     return max(0, turns[after].stamp.turn - 1 - after) if last and after is not None else 0
 
 
 class _Batches:
-    """The turns of a view that are due, the oldest first, and what can be done about them."""
+    """The due turns of a view, oldest first, and the edits for them."""
 
-    def __init__(self, view: View, due: Sequence[Entry], trigger: Entry, form: _Form) -> None:
+    def __init__(self, view: View, due: Sequence[Entry], trigger: Entry, form: _RecapForm) -> None:
         self._view, self._due, self._trigger, self._form = view, due, trigger, form
         sources = ((turn.id, turn.source) for turn in due if turn.source is not None)
-        self._brought_back = [entry for entry in view.entries if entry.renewed]
-        self._lines = {id: line for id, source in sources if (line := form.line_of(source))}
+        self._expanded = [entry for entry in view.entries if entry.renewed]
+        self._lines = {id: line for id, source in sources if (line := form.find_line(source))}
 
-    def inputs_due(self, keep_first: bool) -> Iterator[_Step]:
-        """Hide user inputs before the newest recap, but for the last one before the trigger: it was being answered."""
+    def hide_inputs(self, keep_first: bool) -> Iterator[_Step]:
+        """Hide user inputs before the newest recap, except the last one before the trigger, which this answers."""
         newest = next((turn.position for turn in reversed(self._due) if self._has_recap(turn)), 0)
         inputs = [entry for entry in self._view.entries if entry.is_input and entry.position < self._trigger.position]
         for entry in inputs[int(keep_first) : -1]:
-            if entry.position < newest and entry.message.role == "user" and _is_free(entry, self._view):
+            if entry.position < newest and entry.message.role == "user" and _may_shrink(entry, self._view):
                 edit = Hide(Target(entry.id), _NAME, "the turns that followed are shown as recaps")
                 yield _Step(entry.position, edit, _size(entry.message))
 
-    def shrunk(self, hidden: Container[int]) -> Iterator[_Step]:
-        """Make recaps of turns. `hidden`: positions of the inputs that are hidden in the same plan."""
+    def shrink_turns(self, hidden: Container[int]) -> Iterator[_Step]:
+        """Replace turns by recaps. `hidden`: positions of the inputs that the same plan hides."""
         for turn in self._due:
             line = self._lines.get(turn.id, "")
             if turn.span is not None:
-                yield from self._covered_again(turn)
-            elif not line or not _is_free(turn, self._view):
+                yield from self._cover_again(turn)
+            elif not line or not _may_shrink(turn, self._view):
                 continue
             elif turn.message.calls:
-                answers = self._answers(turn, hidden)
-                yield from _note([turn, *answers], line, self._form.note) if answers else ()
+                answers = self._find_answers(turn, hidden)
+                yield from _write_note([turn, *answers], line, self._form.note) if answers else ()
             elif self._form.as_note:
-                yield from _note([turn], line, self._form.template)
+                yield from _write_note([turn], line, self._form.template)
             else:
-                yield from _recap(turn, line, self._form.template)
+                yield from _write_recap(turn, line, self._form.template)
 
     def _has_recap(self, turn: Entry) -> bool:
-        """Whether the turn shows its recap, or may."""
+        """Return whether the view shows the turn as its recap, or may do so."""
         if turn.span is not None:
             return True
         line = self._lines.get(turn.id, "")
-        shows_it = bool(turn.shrunk) and turn.message.text == _filled(self._form.template, line, turn.handle)
-        return bool(line) and (shows_it or _is_free(turn, self._view))
+        is_shown = bool(turn.shrunk) and turn.message.text == _fill(self._form.template, line, turn.handle)
+        return bool(line) and (is_shown or _may_shrink(turn, self._view))
 
-    def _answers(self, turn: Entry, hidden: Container[int]) -> list[Entry]:
-        """The answers to all calls of a turn; none where not all of the turn can go, or somebody else spoke inside."""
-        if turn is self._trigger:  # Nobody has read them yet.
+    def _find_answers(self, turn: Entry, hidden: Container[int]) -> list[Entry]:
+        """Return the answers to all calls of a turn; none if a part of it must stay, or if it holds other messages."""
+        if turn is self._trigger:  # The model has not read these answers.
             return []
         answers: list[Entry] = []
         others: list[Entry] = []
@@ -267,40 +225,40 @@ class _Batches:
         last = max((answer.position for answer in answers), default=0)
         if any(entry.position < last and entry.position not in hidden for entry in others):
             return []
-        return answers if all(one.kind == "message" and _may_go(one, self._view) for one in answers) else []
+        may_go = all(answer.kind == "message" and _may_go(answer, self._view) for answer in answers)
+        return answers if may_go else []
 
-    def _covered_again(self, recap: Entry) -> Iterator[_Step]:
-        """Put a recap back in the place of what was expanded from behind it, once that has been seen."""
-        back = [entry for entry in self._brought_back if recap.position <= entry.position <= recap.last]
-        if back and recap.span and all(_may_go(entry, self._view) for entry in back):
-            edit = Summarize(recap.span, recap.message.text, _NAME, _WHY)
-            yield _Step(recap.position, edit, sum(_size(entry.message) for entry in back))
+    def _cover_again(self, recap: Entry) -> Iterator[_Step]:
+        """Replace messages that were expanded behind a recap by the recap, after the call that showed them."""
+        expanded = [entry for entry in self._expanded if recap.position <= entry.position <= recap.last]
+        if expanded and recap.span and all(_may_go(entry, self._view) for entry in expanded):
+            edit = Summarize(recap.span, recap.message.text, _NAME, _REASON)
+            yield _Step(recap.position, edit, sum(_size(entry.message) for entry in expanded))
 
 
-def _recap(turn: Entry, line: str, template: str) -> Iterator[_Step]:
-    """What the assistant said, cut to its recap."""
-    text = _filled(template, line, turn.handle)
+def _write_recap(turn: Entry, line: str, template: str) -> Iterator[_Step]:
+    """Cut a turn to its recap."""
+    text = _fill(template, line, turn.handle)
     saved = _size(turn.message) - len(text)
     if saved > 0 or (saved == 0 and len(turn.message.parts) > 1):
-        yield _Step(turn.position, replacement(turn, text, _NAME, _WHY), saved)
+        yield _Step(turn.position, replacement(turn, text, _NAME, _REASON), saved)
 
 
-def _note(unit: Sequence[Entry], line: str, template: str) -> Iterator[_Step]:
-    """One note in the place of an assistant's message and the answers to its calls."""
+def _write_note(unit: Sequence[Entry], line: str, template: str) -> Iterator[_Step]:
+    """Replace a message of the assistant, and the answers to its calls, by one note."""
     first, last = unit[0], max(unit, key=lambda entry: entry.position)
     handle = first.handle if first is last else f"{first.handle}-{last.handle}"
-    text = _filled(template, line, handle)
+    text = _fill(template, line, handle)
     saved = sum(_size(entry.message) for entry in unit) - len(text)
     if saved >= 0:
-        yield _Step(first.position, Summarize(Span(first.id, last.id), text, _NAME, _WHY), saved)
+        yield _Step(first.position, Summarize(Span(first.id, last.id), text, _NAME, _REASON), saved)
 
 
 def _is_recap(entry: Entry) -> bool:
     return entry.kind == "summary" and entry.stamp.source == _NAME
 
 
-def _is_free(entry: Entry, view: View) -> bool:
-    """Whether the entry may be shrunk: others have not, nobody pinned it, nobody asked to see it whole."""
+def _may_shrink(entry: Entry, view: View) -> bool:
     return not entry.shrunk and _may_go(entry, view)
 
 
@@ -309,13 +267,61 @@ def _may_go(entry: Entry, view: View) -> bool:
 
 
 def _size(message: Message) -> int:
-    """Characters of text and of calls."""
+    """Return the characters of text and calls."""
     return len(message.text) + sum(len(call.name) + len(call.arguments) for call in message.calls)
 
 
-def _filled(template: str, line: str, handle: str) -> str:
+def _fill(template: str, line: str, handle: str) -> str:
     return template.replace("{handle}", handle).replace("{recap}", line)
 
 
 def _is_number(value: object, least: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+# --------------------------------------------------------------------------------------------- environment variables
+
+_ENABLED = "LLM_COMPACTION_ENABLED"
+_PRESERVED = "LLM_COMPACTION_MIN_PRESERVED_ASSISTANT_MESSAGES"
+_BATCH_SIZE = "LLM_COMPACTION_BATCH_SIZE"
+VARIABLES = {"enabled": _ENABLED, "min_preserved_assistant_messages": _PRESERVED, "batch_size": _BATCH_SIZE}
+"""The environment variable for each argument of `recap_batches`."""
+_SWITCHES = {**dict.fromkeys(["1", "true", "yes", "on"], True), **dict.fromkeys(["0", "false", "no", "off"], False)}
+
+
+class RecapSettings(TypedDict):
+    """Arguments of `recap_batches`."""
+
+    enabled: bool
+    min_preserved_assistant_messages: int
+    batch_size: int
+
+
+def recap_settings(environ: Mapping[str, str]) -> RecapSettings:
+    """Return the arguments in an environment: `recap_batches(**recap_settings(os.environ))`.
+
+    `LLM_COMPACTION_ENABLED`: 1, true, yes or on (default), or 0, false, no or off, in any case.
+    `LLM_COMPACTION_MIN_PRESERVED_ASSISTANT_MESSAGES`: 0 or more (default 3). `LLM_COMPACTION_BATCH_SIZE`: 1 or more
+    (default 4). A blank value counts as unset. Raises BadSetting with the variable and its value for others.
+    """
+    return RecapSettings(
+        enabled=_read_switch(environ, _ENABLED),
+        min_preserved_assistant_messages=_read_number(environ, _PRESERVED, PRESERVED, 0),
+        batch_size=_read_number(environ, _BATCH_SIZE, BATCH, 1),
+    )
+
+
+def _read_switch(environ: Mapping[str, str], name: str) -> bool:
+    value = environ.get(name, "").strip().lower() or "true"
+    if value not in _SWITCHES:
+        raise BadSetting(f"{name} is {environ[name]!r}; set it to one of {', '.join(_SWITCHES)}.")
+    return _SWITCHES[value]
+
+
+def _read_number(environ: Mapping[str, str], name: str, default: int, least: int) -> int:
+    value = environ.get(name, "").strip()
+    if not value:
+        return default
+    if not re.fullmatch(r"\+?[0-9]{1,9}", value) or int(value) < least:
+        raise BadSetting(f"{name} is {environ[name]!r}; set it to a whole number of {least} or more.")
+    return int(value)

@@ -1,8 +1,4 @@
-"""What a summary of the oldest part of a view would cover, what of it stays, and how messages are numbered for this.
-
-Knows nothing of when that is due or what the summary says. What stays is whole: a call and its results stay or go
-together, so that no model reads of a call that its answer "is not shown".
-"""
+"""Selection of messages: protected windows, unanswered messages, and the span that a summary covers."""
 
 from __future__ import annotations
 
@@ -20,70 +16,72 @@ from ..core.view import Entry, View
 from ..errors import BadSetting
 
 __all__ = [
-    "Numbering",
-    "Oldest",
-    "Tokens",
-    "check_tokens",
+    "MessageNumbers",
+    "OldestSpan",
+    "TokenWindow",
+    "awaits_reply",
+    "check_token_windows",
+    "count_older",
     "first_unanswered",
-    "is_earlier",
-    "is_request",
+    "is_carried_summary",
     "last_request",
-    "older_than",
-    "oldest",
-    "oldest_before",
     "open_inputs",
-    "tokens_of_share",
+    "select_oldest",
+    "select_oldest_before",
+    "window_tokens",
 ]
 
-Tokens = int | float
-"""A number of tokens (int), or a share of the usable ones (float, below 1.0)."""
+# ---------------------------------------------------------------------------------------------------- protected windows
+
+TokenWindow = int | float
+"""A number of tokens (int), or a share of the usable tokens (float below 1.0), so that one setting fits all models."""
 
 
-def check_tokens(mechanism: str, **named: Tokens | None) -> None:
-    """Raises BadSetting for a window that is negative, or a share of 1.0 or more; None is no window."""
-    for name, value in named.items():
+def check_token_windows(mechanism: str, **windows: TokenWindow | None) -> None:
+    """Raise BadSetting for a negative window and for a share of 1.0 or more. None is no window."""
+    for name, value in windows.items():
         if value is not None and (value < 0 or (isinstance(value, float) and not value < 1)):
             raise BadSetting(
-                f"{mechanism} needs {name} as tokens (a whole number of 0 or more) or as a share of the usable ones, "
-                f"below 1.0, not {value}."
+                f"{name} of {mechanism} is {value}. Set a number of tokens (0 or more), or a share of the usable "
+                "tokens (a decimal below 1.0)."
             )
 
 
-def tokens_of_share(protect: Tokens, view: View) -> int:
-    """The window in tokens, by the counter of the conversation."""
+def window_tokens(protect: TokenWindow, view: View) -> int:
+    """Return a window in tokens, by the counter of the conversation."""
     return max(0, int(view.budget.usable * protect)) if isinstance(protect, float) else protect
 
 
-def older_than(view: View, protect: int, *, part_max: float = inf, everything: bool = True) -> int:
-    """How many entries stand before the newest `protect` tokens; the one in which these end is among them.
+def count_older(view: View, protect: int, *, part_max: float = inf, results_only: bool = False) -> int:
+    """Return the number of entries before the newest `protect` tokens. The entry in which these begin is not counted.
 
-    `part_max`: no message counts for more tokens than this. `everything`: whether other messages than tool results
-    count too.
+    `part_max`: maximum number of tokens that one message counts for. `results_only`: only tool results fill the window.
     """
-    filled = _filled(view.entries, part_max, everything)
+    filled = _filled_tokens(view.entries, part_max, results_only)
     return max(0, len(view.entries) - bisect_left(filled, protect))
 
 
-@cached(8)  # Several mechanisms, and several windows of each, look at one view.
-def _filled(entries: tuple[Entry, ...], part_max: float, everything: bool) -> list[float]:
-    """Tokens of no entry, of the newest, of the newest two, and so on."""
+@cached(8)  # Several policies, each with several windows, look at one view.
+def _filled_tokens(entries: tuple[Entry, ...], part_max: float, results_only: bool) -> list[float]:
+    """Return the tokens of no entry, of the newest, of the newest two, and so on."""
     tokens = [
-        min(entry.tokens, part_max) if entry.kind != "summary" and (everything or entry.is_result) else 0
+        min(entry.tokens, part_max) if entry.kind != "summary" and (entry.is_result or not results_only) else 0
         for entry in reversed(entries)
     ]
     return list(accumulate(tokens, initial=0))
 
 
-def is_request(view: View) -> bool:
-    """Whether the model has something to answer. Behind its own answer nothing is due: what that answered would be the
-    last input still, and stay as if it were open.
-    """
+# -------------------------------------------------------------------------------------------------- unanswered messages
+
+
+def awaits_reply(view: View) -> bool:
+    """Return whether the newest message is one that the model has to answer."""
     last = next((entry for entry in reversed(view.entries) if entry.kind != "stand-in"), None)
     return last is not None and last.message.role != "assistant"
 
 
 def first_unanswered(entries: Sequence[Entry]) -> int:
-    """Index at which that begins which the model has not answered: inputs, or the results of its newest calls."""
+    """Return the index of the first entry that the model has not answered: new inputs, or its newest calls."""
     last = next((i for i in reversed(range(len(entries))) if entries[i].message.role in ("assistant", "tool")), -1)
     if any(entry.is_input for entry in entries[last + 1 :]):
         return last + 1
@@ -93,9 +91,9 @@ def first_unanswered(entries: Sequence[Entry]) -> int:
 
 
 def open_inputs(view: View, room: int) -> list[str]:
-    """Ids of what the user asked for since the model last ended a turn, the newest first: it stays as it was said.
+    """Return the ids of the user inputs since the model last ended a turn, newest first.
 
-    `room`: tokens that all but the last input may take together.
+    `room`: maximum number of tokens of all these inputs together, the last one not counted.
     """
     ids: list[str] = []
     for entry in reversed(view.entries):
@@ -111,160 +109,164 @@ def open_inputs(view: View, room: int) -> list[str]:
 
 
 def last_request(view: View) -> str:
-    """The user's last input."""
+    """Return the text of the last user input."""
     return next((entry.message.text for entry in reversed(view.entries) if entry.is_input), "")
 
 
+# ------------------------------------------------------------------------------------------------------ the oldest span
+
 _FLOOR = "floor"
-"""The floor's note says what is hidden and how to see it, but not what was said there: nothing may swallow it."""
-_STEPS = ("recap", "fold")
-"""What these policies write stands in the place of steps, and is summarised like them."""
+"""The floor's note says which messages are hidden, but not their content. So no summary may cover the note."""
+_STEP_POLICIES = ("recap", "fold")
+"""Summaries by these policies replace steps, and a new summary reads them like steps."""
 
 
-class Oldest(Struct, frozen=True):
+class OldestSpan(Struct, frozen=True):
     """The oldest part of a view, as one summary could cover it."""
 
-    gone: tuple[Entry, ...]
-    """What the summary takes the place of, oldest first."""
+    covered: tuple[Entry, ...]
+    """Entries that the summary replaces, oldest first."""
     kept: tuple[str, ...]
-    """Ids of the messages in the span that stay, but for system prompts."""
+    """Ids of the messages inside the span that stay, without system prompts."""
     span: Span
     first: int
-    """Position of the first message that goes."""
+    """Position of the first covered message."""
     last: int
 
     @property
-    def earlier(self) -> tuple[Entry, ...]:
-        """Summaries among what goes, whose texts the new one carries on."""
-        return tuple(entry for entry in self.gone if is_earlier(entry))
+    def earlier_summaries(self) -> tuple[Entry, ...]:
+        """The covered summaries. The new summary carries their texts on."""
+        return tuple(entry for entry in self.covered if is_carried_summary(entry))
 
     @property
-    def said(self) -> tuple[Entry, ...]:
-        """All else that goes, as the model sees it."""
-        return tuple(entry for entry in self.gone if not is_earlier(entry))
+    def to_read(self) -> tuple[Entry, ...]:
+        """All other covered entries, as the model sees them."""
+        return tuple(entry for entry in self.covered if not is_carried_summary(entry))
 
     @property
     def handle(self) -> str:
         return f"m{self.first}-m{self.last}" if self.first < self.last else f"m{self.first}"
 
 
-def is_earlier(entry: Entry) -> bool:
-    """Whether this is an account of what was said before: a checkpoint, a compaction, or one made by hand."""
-    return entry.kind == "summary" and entry.stamp.source not in (_FLOOR, *_STEPS)
+def is_carried_summary(entry: Entry) -> bool:
+    """Return whether the entry is a checkpoint, a compaction or a summary made by hand."""
+    return entry.kind == "summary" and entry.stamp.source not in (_FLOOR, *_STEP_POLICIES)
 
 
-def oldest(view: View, until: int) -> Oldest | None:
-    """The part that ends with the message at position `until`, or where the unit begins that this would part.
+def select_oldest(view: View, until: int) -> OldestSpan | None:
+    """Return the span that ends with the message at position `until`, or before a unit that this would split.
 
-    None where nothing would go but summaries. What stays: system prompts, pins, the last user input, calls that still
-    wait for an answer, what was expanded for the coming call, each with the unit it belongs to; and the floor's note.
+    These stay: system prompts, pins, the last user input, calls without an answer, content that was expanded for the
+    coming call (each with its unit), and the floor's note. Returns None if the span would cover only summaries.
     """
     entries = view.entries
-    reached = next((i for i, entry in enumerate(entries) if max(entry.position, entry.last) > until), len(entries))
-    return oldest_before(view, reached)
+    index = next((i for i, entry in enumerate(entries) if max(entry.position, entry.last) > until), len(entries))
+    return select_oldest_before(view, index)
 
 
-def oldest_before(view: View, index: int, *, also: Collection[str] = ()) -> Oldest | None:
-    """The part before this index of the view. `also`: ids of more messages that stay."""
+def select_oldest_before(view: View, index: int, *, keep: Collection[str] = ()) -> OldestSpan | None:
+    """Return the same for all entries before `index`. `keep`: ids of more messages that stay."""
     entries = view.entries
     points = [point for point in cut_points(view) if point <= index]
-    stays = _Stays(view)
-    gone: list[Entry] = []
+    exceptions = _Exceptions(view)
+    covered: list[Entry] = []
     for start, end in pairwise(points):
         unit = entries[start:end]
-        said = {entry.id for entry in unit if entry.source is not None}  # A summary has the id of its first message.
-        if said.isdisjoint(also) and not any(map(stays.is_there, unit)):
-            gone += [entry for entry in unit if entry.position]
-    if all(is_earlier(entry) for entry in gone):
+        ids = {entry.id for entry in unit if entry.source is not None}  # A summary has the id of its first message.
+        if ids.isdisjoint(keep) and not any(map(exceptions.include, unit)):
+            covered += [entry for entry in unit if entry.position]
+    if all(is_carried_summary(entry) for entry in covered):
         return None
-    first, last = min(gone, key=lambda entry: entry.position), max(gone, key=lambda entry: entry.last)
-    inside = {entry.id for entry in gone if entry.source is not None}
+    first, last = min(covered, key=lambda entry: entry.position), max(covered, key=lambda entry: entry.last)
+    covered_ids = {entry.id for entry in covered if entry.source is not None}
     kept = tuple(
         entry.id
         for entry in entries
         if entry.source is not None
         and first.position <= entry.position <= last.last
         and entry.message.role != "system"
-        and entry.id not in inside
+        and entry.id not in covered_ids
     )
     span = Span(first.id, last.span.last if last.span else last.id)
-    return Oldest(tuple(gone), kept, span, first.position, last.last)
+    return OldestSpan(tuple(covered), kept, span, first.position, last.last)
 
 
-class _Stays:
-    """What no summary covers in this view."""
+class _Exceptions:
+    """The entries of a view that no summary covers."""
 
     def __init__(self, view: View) -> None:
         self._turn, self._last_input = view.turn, view.last_input
         self._answered_late = {entry.result.call_id for entry in view if entry.kind == "note" and entry.result}
-        # What is shown of a run that the floor hid stays with the note: a span over both would swallow that.
-        self._hidden = max((entry.last for entry in view if _is_floors(entry)), default=0)
+        # Messages that are shown inside a span that the floor hid stay: a summary over both would cover its note.
+        self._hidden_until = max((entry.last for entry in view if _is_by_floor(entry)), default=0)
 
-    def is_there(self, entry: Entry) -> bool:
-        is_input = entry.source is not None and entry.position == self._last_input
-        is_kept = entry.is_pinned() or is_input or entry.renewed >= self._turn
-        is_hidden = _is_floors(entry) or 0 < entry.position <= self._hidden
-        return is_kept or is_hidden or entry.message.role == "system" or self._waits(entry)
+    def include(self, entry: Entry) -> bool:
+        is_last_input = entry.source is not None and entry.position == self._last_input
+        is_kept = entry.is_pinned() or is_last_input or entry.renewed >= self._turn
+        is_hidden = _is_by_floor(entry) or 0 < entry.position <= self._hidden_until
+        return is_kept or is_hidden or entry.message.role == "system" or self._is_open_call(entry)
 
-    def _waits(self, entry: Entry) -> bool:
+    def _is_open_call(self, entry: Entry) -> bool:
         result = entry.message.result
         return entry.kind == "stand-in" and result is not None and result.call_id not in self._answered_late
 
 
-def _is_floors(entry: Entry) -> bool:
+def _is_by_floor(entry: Entry) -> bool:
     return entry.kind == "summary" and entry.stamp.source == _FLOOR
 
 
-class Numbering:
-    """The messages of a view's history that are no system prompts, counted from 0, and which of them are summarised.
+class MessageNumbers:
+    """Numbers of the messages of a view's history, from 0 and without system prompts, and which are summarized.
 
-    What the floor has hidden counts as summarised: no summary will take its place.
+    A message that the floor hid counts as summarized, since no summary will cover it.
     """
 
     def __init__(self, view: View) -> None:
         self._systems = [entry.position for entry in view if entry.message.role == "system"]
-        covers = [entry for entry in view if entry.kind == "summary" and entry.stamp.source not in _STEPS]
-        self._runs = _merged(sorted((entry.position, entry.last) for entry in covers))
+        summaries = [entry for entry in view if entry.kind == "summary" and entry.stamp.source not in _STEP_POLICIES]
+        self._ranges = _merged(sorted((entry.position, entry.last) for entry in summaries))
         self._tip = max((max(entry.position, entry.last) for entry in view), default=0)
 
     @property
-    def unsummarised(self) -> int:
-        """How many are not covered by a summary."""
-        return self.unsummarised_after(0)
+    def unsummarized(self) -> int:
+        """The number of messages that no summary covers."""
+        return self.unsummarized_after(0)
 
     def number(self, position: int) -> int:
-        """The number of the message at this position; for a system prompt that of the next one."""
+        """Return the number of the message at this position. A system prompt has the number of the next message."""
         return position - 1 - bisect_left(self._systems, position)
 
     def position(self, number: int) -> int:
-        """Where the message with this number stands, if there is one."""
+        """Return the position of the message with this number, whether it exists or not."""
         position = number + 1
         for system in self._systems:
             position += system <= position
         return position
 
-    def after(self, position: int) -> int:
-        """How many come after this position."""
+    def count_after(self, position: int) -> int:
+        """Return the number of messages after this position."""
         return self._tip - position - (len(self._systems) - bisect_right(self._systems, position))
 
-    def unsummarised_after(self, position: int) -> int:
-        """How many that are not covered by a summary come after this position."""
-        return self.after(position) - sum(
-            self.after(max(first - 1, position)) - self.after(last) for first, last in self._runs if last > position
+    def unsummarized_after(self, position: int) -> int:
+        """Return the number of messages after this position that no summary covers."""
+        return self.count_after(position) - sum(
+            self.count_after(max(first - 1, position)) - self.count_after(last)
+            for first, last in self._ranges
+            if last > position
         )
 
-    def leaving(self, count: int) -> int:
-        """The last position after which at least `count` unsummarised ones are left."""
+    def position_leaving(self, count: int) -> int:
+        """Return the last position that has at least `count` unsummarized messages after it."""
         low, high = 0, self._tip
-        while low < high:  # What is left only falls with the position.
+        while low < high:  # A binary search: the count only falls with the position.
             middle = (low + high + 1) // 2
-            low, high = (middle, high) if self.unsummarised_after(middle) >= count else (low, middle - 1)
+            low, high = (middle, high) if self.unsummarized_after(middle) >= count else (low, middle - 1)
         return low
 
 
-def _merged(runs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merged(ranges: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     merged: list[tuple[int, int]] = []
-    for first, last in runs:
+    for first, last in ranges:
         if merged and first <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
         else:

@@ -1,7 +1,7 @@
-"""What a summarizer is given to read, small enough for its window, and the frame that a summary is shown in.
+"""Input of a summarizer that fits its window, and the frame in which a summary is shown.
 
-The messages stay legal on their own: units are left out whole. Reasoning is left out, since only the conversation it
-was thought in may show it. Knows nothing of when a summary is due or whether it is good.
+The messages are legal on their own, since whole units are left out. Reasoning is left out: only its own conversation
+may show it.
 """
 
 from __future__ import annotations
@@ -17,106 +17,106 @@ from ..core.messages import Content, Media, Message, Part, Reasoning, Text, Tool
 from ..core.rules import cut_points
 from ..core.sizes import tokens_of
 from ..core.view import Entry
-from .placeholders import cut, shrink_arguments
+from .placeholders import cut_text, shrink_arguments
 
-__all__ = ["framed", "summary_input", "unframed"]
+__all__ = ["build_summary_input", "frame_summary", "unframe_summary"]
 
-_STEPS = (
-    (0, False),  # as it is
+_CUTS = (
+    (0, False),  # No cut.
     *((keep, False) for keep in (32_000, 16_000, 8_000, 4_000, 2_000)),
     *((keep, True) for keep in (8_000, 4_000, 2_000, 1_000, 500)),
 )
-"""Characters that are kept of long results, and whether also of other texts; tried one after the other."""
-_BEGIN = (0, 5, 8)
-"""The first step that is tried, at each level."""
+"""Characters that are kept of long results, and whether this applies to other texts too. Tried in this order."""
+_FIRST_CUTS = (0, 5, 8)
+"""Index of the first cut to try, by level."""
 _LEFT_OUT = "[{count} earlier messages left out]"
 
 
-def summary_input(entries: Sequence[Entry], room: int, *, level: int = 0) -> tuple[tuple[Message, ...], int]:
-    """The messages to read, and their size in tokens as the conversation counts them: at most `room`.
+def build_summary_input(entries: Sequence[Entry], room: int, *, level: int = 0) -> tuple[tuple[Message, ...], int]:
+    """Return the messages for a summarizer, and their size in tokens of the conversation's counter: at most `room`.
 
-    If they are too much, media are told by name and long results cut, no more than needed, then texts and arguments; at
-    last the oldest units are left out behind a note. `level`: how hard to begin with, 0 to 2, for a further attempt.
-    Nothing at all if nothing fits.
+    If needed, media become their names and long results are cut, then other texts and arguments; finally the oldest
+    units are left out, with a note. `level`: 0 to 2, the first cut to try; higher for a further attempt. Returns no
+    messages if not even the newest unit fits.
     """
-    whole = sum(tokens_of(entry.message) for entry in entries)
-    scale = sum(entry.tokens for entry in entries) / max(1, whole)
+    tokens = sum(tokens_of(entry.message) for entry in entries)
+    scale = sum(entry.tokens for entry in entries) / max(1, tokens)
     messages: list[Message] = []
-    for keep, everything in _STEPS[_BEGIN[min(level, len(_BEGIN) - 1)] :]:
-        messages = [_cut(entry, keep, everything) for entry in entries]
+    for keep, cuts_all in _CUTS[_FIRST_CUTS[min(level, len(_FIRST_CUTS) - 1)] :]:
+        messages = [_cut_message(entry, keep, cuts_all) for entry in entries]
         size = scale * sum(map(tokens_of, messages))
         if size <= room:
             return tuple(message for message in messages if message.parts), int(size)
-    return _newest(messages, cut_points(entries), room, scale)
+    return _newest_units(messages, cut_points(entries), room, scale)
 
 
-def framed(framing: str, handle: str, summary: str) -> str:
-    """The text that stands for what the handle names."""
+def frame_summary(framing: str, handle: str, summary: str) -> str:
+    """Return the text that stands for the messages of `handle`."""
     return framing.replace("{handle}", handle).replace("{summary}", summary)
 
 
-def unframed(text: str, framing: str) -> str:
-    """The summary in a framed text; another text as it is."""
-    found = _pattern(framing).fullmatch(text)
-    return found["summary"] if found else text
+def unframe_summary(text: str, framing: str) -> str:
+    """Return the summary in a framed text. Returns any other text unchanged."""
+    match = _frame_pattern(framing).fullmatch(text)
+    return match["summary"] if match else text
 
 
 @cache
-def _pattern(framing: str) -> re.Pattern[str]:
-    pieces = {"{summary}": "(?P<summary>.*)", "{handle}": r"m\d+(?:-m\d+)?", "{turn}": r"\d+"}
-    written = re.split(r"(\{summary\}|\{handle\}|\{turn\})", framing)
-    return re.compile("".join(pieces.get(piece, re.escape(piece)) for piece in written), re.DOTALL)
+def _frame_pattern(framing: str) -> re.Pattern[str]:
+    fields = {"{summary}": "(?P<summary>.*)", "{handle}": r"m\d+(?:-m\d+)?", "{turn}": r"\d+"}
+    pieces = re.split(r"(\{summary\}|\{handle\}|\{turn\})", framing)
+    return re.compile("".join(fields.get(piece, re.escape(piece)) for piece in pieces), re.DOTALL)
 
 
-def _newest(
+def _newest_units(
     messages: Sequence[Message], points: Sequence[int], room: int, scale: float
 ) -> tuple[tuple[Message, ...], int]:
-    """The newest units that fit, behind a note that tells how much is missing."""
+    """Return the newest units that fit, after a note with the number of missing messages."""
     sizes = [0.0, *accumulate(scale * tokens_of(message) for message in messages)]
-    note = user(_LEFT_OUT.format(count=len(messages)))
-    cost = scale * tokens_of(note)
+    note_size = scale * tokens_of(user(_LEFT_OUT.format(count=len(messages))))
     for point in points:
-        size = sizes[-1] - sizes[point] + cost
+        size = sizes[-1] - sizes[point] + note_size
         if size <= room and point < len(messages):
-            told = replace(user(_LEFT_OUT.format(count=point)), name="derived")
-            return (told, *(message for message in messages[point:] if message.parts)), int(size)
+            note = replace(user(_LEFT_OUT.format(count=point)), name="derived")
+            return (note, *(message for message in messages[point:] if message.parts)), int(size)
     return (), 0
 
 
-def _cut(entry: Entry, keep: int, everything: bool) -> Message:
+def _cut_message(entry: Entry, keep: int, cuts_all: bool) -> Message:
     parts: list[Part] = [part for part in entry.message.parts if not isinstance(part, Reasoning)]
     if keep:
-        parts = [_part(part, keep, everything or entry.is_result, entry.handle) for part in parts]
+        parts = [_cut_part(part, keep, cuts_all or entry.is_result, entry.handle) for part in parts]
     return replace(entry.message, parts=tuple(parts), name=_speaker(entry))
 
 
 def _speaker(entry: Entry) -> str:
-    """What the user did not type is named after where it came from, or a summarizer would take it for the user's."""
+    """Return the name of a message. Text that the user did not write gets the name of its origin."""
     if entry.message.role != "user" or entry.is_input:
         return entry.message.name
     if entry.kind == "summary":
         return "summary"
-    return (
-        "tool" if entry.kind == "note" else entry.stamp.origin if entry.stamp.origin != "user" else entry.message.name
-    )
+    if entry.kind == "note":
+        return "tool"
+    return entry.stamp.origin if entry.stamp.origin != "user" else entry.message.name
 
 
-def _part(part: Part, keep: int, cuts: bool, handle: str) -> Part:
+def _cut_part(part: Part, keep: int, cuts_texts: bool, handle: str) -> Part:
     match part:
-        case ToolCall() if cuts and len(part.arguments) > keep:
+        case ToolCall() if cuts_texts and len(part.arguments) > keep:
             return replace(part, arguments=shrink_arguments(part.arguments, keep, handle))
         case ToolResult():
-            return replace(part, content=tuple(_content(one, keep, cuts, handle) for one in part.content))
+            content = tuple(_cut_content(nested, keep, cuts_texts, handle) for nested in part.content)
+            return replace(part, content=content)
         case Text() | Media():
-            return _content(part, keep, cuts, handle)
+            return _cut_content(part, keep, cuts_texts, handle)
         case _:
             return part
 
 
-def _content(part: Content, keep: int, cuts: bool, handle: str) -> Content:
+def _cut_content(part: Content, keep: int, cuts_texts: bool, handle: str) -> Content:
     match part:
-        case Text() if cuts and len(part.text) > keep:
-            return replace(part, text=cut(part.text, keep, handle))
+        case Text() if cuts_texts and len(part.text) > keep:
+            return replace(part, text=cut_text(part.text, keep, handle))
         case Media():
             return Text(f"[Attached {part.mime or 'image'}{f': {part.name}' if part.name else ''}]")
         case _:

@@ -1,8 +1,7 @@
-"""Results that a later event made worthless become placeholders that name what replaced them.
+"""Superseded results: replace results that a later event made worthless.
 
-A file that was read again, a read of a file that was changed since, a command, a listing or a search that was run
-again, a page or a screenshot that a newer one replaced. What each call did is told by `deeds.py`; this file follows
-the results of a view in their order and finds those that nobody needs any more.
+These are a file that was read again, a read of a file that was changed since, a command, listing or search that was run
+again, and a page or screenshot that a newer one replaced.
 """
 
 from __future__ import annotations
@@ -15,23 +14,33 @@ from ..core.edits import Edit
 from ..core.planner import Policy
 from ..core.view import Entry, View
 from ..errors import BadSetting
-from .placeholders import is_whole, outgrows, replacement
+from .placeholders import is_longer, is_whole, replacement
 from .placeholders import placeholder as fill
-from .tool_kinds import ASKS, LOOKS, READS, WRITES, Deed, deed_reader, is_absolute, is_same_file, results_with_deeds
+from .tool_kinds import (
+    ASKS,
+    LOOKS,
+    READS,
+    WRITES,
+    CallKind,
+    classify_results,
+    create_classifier,
+    is_absolute,
+    is_same_file,
+)
 
 __all__ = ["GRACE", "SUPERSEDED", "supersede"]
 
 GRACE = 10
-"""Turns for which a read stays after its file was changed."""
+"""Turns that a read stays after its file was changed."""
 
 SUPERSEDED = '[Superseded by {by}: {about}expand("{handle}")]'
-"""For a superseded result. `{by}` is the handle of what replaced it."""
+"""Template for a superseded result. `{by}` is the handle of the message that replaced it."""
 
 _NAME = "supersede"
-_COMPARED = 64
-"""Of so many reads of one file before its last change the lines are compared with those of a new one; older ones go."""
-_LEAST_SHARE = 4
-"""What is less than a quarter of what it would replace says something else: `unchanged`, `clicked`, `no such page`."""
+_COMPARED_MAX = 64
+"""Reads of one file before its last change whose lines are compared with a new read. A new read replaces older ones."""
+_SIZE_RATIO = 4
+"""A result of less than a quarter of the older one's size does not replace it: `unchanged`, `clicked`, `not found`."""
 
 
 def supersede(
@@ -44,108 +53,109 @@ def supersede(
     grace: int | None = GRACE,
     placeholder: str = SUPERSEDED,
 ) -> Policy:
-    """A policy that replaces results which a later one made worthless.
+    """Return a policy that replaces results which a later result made worthless.
 
-    `reads`: tools that show a file. A read is superseded when the same lines of the file are read again, and once the
-    file was changed by one of `writes`, when any of these lines are, or `grace` turns after the last change (an edit
-    needs the lines that it replaces, and the next one often those beside them); None: only when they are read again.
-    `asks`: commands, listings, searches, superseded when the same is asked again. `looks`: tools that show a page or
-    a screen; of those with an image and of those without, the newest `keep` stay. `placeholder` may name
-    `{by}`, the handle of what replaced it, and what the placeholders of others may.
+    `reads`: tools that show a file. A read is superseded when the same lines are read again. After one of `writes`
+    changed the file, a read is superseded when any of its lines are read again, or `grace` turns after the last change
+    (None: never for that), since an edit needs the lines that it replaces. `asks`: commands, listings and searches,
+    superseded by the same call. `looks`: tools that show a page or a screen; the newest `keep` with an image stay, and
+    the newest `keep` without. `placeholder`: template with `{by}` and the fields of other placeholders.
 
-    Only what a tool finished counts, on both sides. What others have shrunk, what is pinned and what was expanded for
-    the coming call is left alone. Raises BadSetting for a `keep` below 1 and a negative `grace`.
+    Both results must be finished. Results that another policy shrank, pinned results and results that were expanded for
+    the coming call stay. Raises BadSetting for values out of range.
     """
     if keep < 1 or (grace is not None and grace < 0):
-        raise BadSetting(f"supersede needs keep >= 1 and grace >= 0, not keep={keep!r} and grace={grace!r}.")
-    deed_of = deed_reader(reads, writes, looks, asks)
+        raise BadSetting(
+            f"keep and grace of supersede are {keep!r} and {grace!r}. Set keep to 1 or more, and grace to 0 or more."
+        )
+    classifier = create_classifier(reads, writes, looks, asks)
 
     def policy(view: View) -> Iterator[Edit]:
-        found = _Found(keep)
-        for entry, result, deed in results_with_deeds(view, deed_of):
-            if deed.kind != "other":
-                found.take(entry, deed, failed=result.state == "error")
+        tracker = _Tracker(keep)
+        for entry, result, call in classify_results(view, classifier):
+            if call.kind != "other":
+                tracker.add(entry, call, is_error=result.state == "error")
         if grace is not None:
-            found.outdate(view.turn - grace)
-        for old, by, why in sorted(found.superseded, key=lambda one: one.old.position):
+            tracker.outdate_reads(view.turn - grace)
+        for old, newer, reason in sorted(tracker.superseded, key=lambda item: item.old.position):
             if is_whole(old) and not old.is_pinned() and old.renewed < view.turn:
-                text = fill(placeholder.replace("{by}", by.handle), old)
-                if outgrows(old, text):
-                    yield replacement(old, text, _NAME, why)
+                text = fill(placeholder.replace("{by}", newer.handle), old)
+                if is_longer(old, text):
+                    yield replacement(old, text, _NAME, reason)
 
     return policy
 
 
 class _Superseded(NamedTuple):
     old: Entry
-    by: Entry
-    why: str
+    newer: Entry
+    reason: str
 
 
 class _File:
-    """What is shown of one file: as it is now, and as it was before its last change."""
+    """The reads of one file: those since its last change, and those before."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.current: dict[tuple[int, int], Entry] = {}
-        self.before: list[tuple[Entry, tuple[int, int]]] = []
+        self.before_change: list[tuple[Entry, tuple[int, int]]] = []
         self.change: Entry | None = None
 
 
-class _Found:
-    """What was superseded among results that are taken in one after the other, oldest first."""
+class _Tracker:
+    """Finds the superseded ones among results that are added in order, oldest first."""
 
     def __init__(self, keep: int) -> None:
         self.superseded: list[_Superseded] = []
         self._keep = keep
         self._files: dict[str, _File] = {}
-        self._namesakes: dict[tuple[str, bool], list[_File]] = {}  # by last name, and whether the path is absolute
+        self._namesakes: dict[tuple[str, bool], list[_File]] = {}  # By file name, and whether the path is absolute.
         self._answers: dict[str, Entry] = {}
-        self._looks: dict[bool, list[Entry]] = {}  # with an image, and without
+        self._looks: dict[bool, list[Entry]] = {}  # With an image, and without.
 
-    def take(self, entry: Entry, deed: Deed, *, failed: bool) -> None:
-        match deed.kind:
+    def add(self, entry: Entry, call: CallKind, *, is_error: bool) -> None:
+        match call.kind:
             case "ask":
-                if (older := self._answers.get(deed.question)) is not None:
-                    self._add(older, entry, "asked again")
-                self._answers[deed.question] = entry
-            case "read" if not failed:
-                self._read(entry, deed.files[0], deed.lines)
-            case "write" if not failed:
-                for path in deed.files:
-                    self._change(entry, path)
-            case "look" if not failed:
-                self._look(entry)
+                if (older := self._answers.get(call.question)) is not None:
+                    self._mark(older, entry, "asked again")
+                self._answers[call.question] = entry
+            case "read" if not is_error:
+                self._add_read(entry, call.files[0], call.lines)
+            case "write" if not is_error:
+                for path in call.files:
+                    self._add_change(entry, path)
+            case "look" if not is_error:
+                self._add_look(entry)
             case _:
                 pass
 
-    def outdate(self, turn: int) -> None:
-        """Give up reads of files that were changed last in this turn or before it."""
+    def outdate_reads(self, turn: int) -> None:
+        """Mark reads of files whose last change was in this turn or earlier."""
         for file in self._files.values():
             if file.change is not None and file.change.stamp.turn <= turn:
-                for old, _ in file.before:
-                    self._add(old, file.change, "the file was changed")
+                for old, _ in file.before_change:
+                    self._mark(old, file.change, "the file was changed")
 
-    def _read(self, entry: Entry, path: str, lines: tuple[int, int]) -> None:
+    def _add_read(self, entry: Entry, path: str, lines: tuple[int, int]) -> None:
         file = self._files.get(path)
         if file is None:
             file = self._files[path] = _File(path)
             self._namesakes.setdefault((basename(path), is_absolute(path)), []).append(file)
-        oldest = len(file.before) - _COMPARED
-        before, file.before = file.before, []
+        first_compared = len(file.before_change) - _COMPARED_MAX
+        before, file.before_change = file.before_change, []
         for index, (old, shown) in enumerate(before):
-            if index < oldest or (shown[0] <= lines[1] and lines[0] <= shown[1]):
-                self._add(old, entry, "read again after a change")
+            if index < first_compared or (shown[0] <= lines[1] and lines[0] <= shown[1]):
+                self._mark(old, entry, "read again after a change")
             else:
-                file.before.append((old, shown))
+                file.before_change.append((old, shown))
         older = file.current.get(lines)
         if older is None or _replaces(entry, older):
             file.current[lines] = entry
             if older is not None:
-                self._add(older, entry, "read again")
+                self._mark(older, entry, "read again")
 
-    def _change(self, entry: Entry, path: str) -> None:
-        """A patch may name the file from another folder than the read did: rather one read too many is given up."""
+    def _add_change(self, entry: Entry, path: str) -> None:
+        """Record a change. A patch may name the file from another folder than the read, so similar paths count too."""
         known, name = self._files.get(path), basename(path)
         changed = [] if known is None else [known]
         namesakes = self._namesakes.get((name, False), [])
@@ -153,22 +163,22 @@ class _Found:
             changed, namesakes = [], [*namesakes, *self._namesakes.get((name, True), [])]
         changed += [file for file in namesakes if is_same_file(file.path, path)]
         for file in changed:
-            file.before += [(read, lines) for lines, read in file.current.items()]
+            file.before_change += [(read, lines) for lines, read in file.current.items()]
             file.current = {}
             file.change = entry
 
-    def _look(self, entry: Entry) -> None:
+    def _add_look(self, entry: Entry) -> None:
         looks = self._looks.setdefault(entry.source is not None and any(entry.source.media()), [])
         if looks and not _replaces(entry, looks[-1]):
             return
         looks.append(entry)
         if len(looks) > self._keep:
-            self._add(looks.pop(0), entry, "looked again")
+            self._mark(looks.pop(0), entry, "looked again")
 
-    def _add(self, old: Entry, by: Entry, why: str) -> None:
-        self.superseded.append(_Superseded(old, by, why))
+    def _mark(self, old: Entry, newer: Entry, reason: str) -> None:
+        self.superseded.append(_Superseded(old, newer, reason))
 
 
 def _replaces(newer: Entry, older: Entry) -> bool:
-    """Whether one is enough to stand for the other. As they were given: what is shown now may be less of either."""
-    return newer.stamp.tokens * _LEAST_SHARE >= older.stamp.tokens
+    """Return whether a result is large enough to stand for an older one. Compares the appended sizes."""
+    return newer.stamp.tokens * _SIZE_RATIO >= older.stamp.tokens

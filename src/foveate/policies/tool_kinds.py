@@ -1,7 +1,7 @@
-"""What a call did, as far as its name and its arguments tell: it read a file, changed files, looked, asked, or else.
+"""Kinds of tools: the effect of a call, read from its tool name and arguments.
 
-Knows the tools of common coding and browser agents, and nothing of policies. What it does not recognise is `other`:
-no result is taken for a copy of another on a guess.
+The tools of common coding and browser agents are known. A call of an unknown tool has the kind `other`: no policy
+guesses that its result repeats another one.
 """
 
 from __future__ import annotations
@@ -23,18 +23,20 @@ __all__ = [
     "LOOKS",
     "READS",
     "WRITES",
-    "Deed",
-    "deed_reader",
+    "CallClassifier",
+    "CallKind",
+    "ClassifiedResult",
+    "classify_results",
+    "create_classifier",
     "is_absolute",
     "is_same_file",
-    "results_with_deeds",
 ]
 
 READS = (
     "cat", "file_read", "get_file_contents", "notebookread", "open", "open_file", "read", "read_file",
     "read_text_file", "str_replace_based_edit_tool", "str_replace_editor", "text_editor", "view", "view_file",
 )  # fmt: skip
-"""Tools that show a file or a part of it. One that is also among `WRITES` reads if its `command` is `view`."""
+"""Tools that show a file or a part of it. A tool that is also in `WRITES` reads if its `command` is `view`."""
 
 WRITES = (
     "append", "apply_patch", "create", "create_file", "delete_file", "edit", "edit_block", "edit_file", "file_write",
@@ -49,187 +51,196 @@ LOOKS = (
     "browser_snapshot", "browser_take_screenshot", "browser_type", "browser_wait_for", "computer", "get_page_text",
     "goto", "navigate", "read_page", "screenshot", "scroll_down", "scroll_up", "take_screenshot", "take_snapshot",
 )  # fmt: skip
-"""Tools that show what a page or a screen looks like now."""
+"""Tools that show the present state of a page or a screen."""
 
 ASKS = (
     "bash", "exec_command", "execute_bash", "find", "find_by_name", "glob", "grep", "list", "list_dir",
     "list_directory", "list_files", "ls", "powershell", "run_command", "run_terminal_cmd", "search_files", "shell",
 )  # fmt: skip
-"""Tools whose earlier answer is out of date once the same was asked again: commands, listings, searches."""
+"""Commands, listings and searches: the same call later makes the earlier result out of date."""
 
-_FILE = ("file_path", "filePath", "path", "filename", "file", "target_file", "notebook_path")
-_COMMAND = ("command", "cmd")
-_FOLDER = ("workdir", "cwd")
-_FIRST = ("offset", "start_line", "line_number")
-_ASIDE = frozenset(("description", "explanation", "justification", "max_output_tokens", "timeout", "yield_time_ms"))
-"""Arguments that say why or how long, not what."""
+_FILE_ARGUMENTS = ("file_path", "filePath", "path", "filename", "file", "target_file", "notebook_path")
+_COMMAND_ARGUMENTS = ("command", "cmd")
+_FOLDER_ARGUMENTS = ("workdir", "cwd")
+_FIRST_LINE_ARGUMENTS = ("offset", "start_line", "line_number")
+_IGNORED_ARGUMENTS = frozenset(
+    ("description", "explanation", "justification", "max_output_tokens", "timeout", "yield_time_ms")
+)
+"""Arguments that give a reason or a limit. Two calls that differ only in these ask the same."""
 
-_PATCHED = re.compile(r"\*\*\* (?:Update|Add|Delete) File: ([^\n\\\"]+)")
-_SHOWN = re.compile(
+_PATCHED_FILE = re.compile(r"\*\*\* (?:Update|Add|Delete) File: ([^\n\\\"]+)")
+_SHOW_COMMAND = re.compile(
     r"(?:cd (?P<folder>[\w./~-]+) && )?"
     r"(?:(?:cat(?: -n)?|nl -ba) (?P<file>[\w./~@+-]+)(?: \| sed -n '(?P<from>\d{1,9}),(?P<to>\d{1,9})p')?"
     r"|sed -n '(?P<first>\d{1,9}),(?P<last>\d{1,9})p' (?P<part>[\w./~@+-]+))"
 )
-_LONGEST_SHOWN = 500
-_END = 10**9
-"""The last line of a file, whatever its number."""
+_SHOW_COMMAND_MAX = 500
+"""Characters."""
+_LAST_LINE = 10**9
+"""Stands for the last line of a file of unknown length."""
 
 
-class Deed(Struct, frozen=True, gc=False):
-    """What one call did."""
+class CallKind(Struct, frozen=True, gc=False):
+    """The effect of one call."""
 
     kind: Literal["read", "write", "look", "ask", "other"]
     files: tuple[str, ...] = ()
-    """What it read or changed, as far as it said."""
-    lines: tuple[int, int] = (1, _END)
-    """Of a read: the first and the last line that it asked for."""
+    """Files that the call reads or changes, as far as its arguments name them."""
+    lines: tuple[int, int] = (1, _LAST_LINE)
+    """For `read`: the first and the last line that the call asks for."""
     question: str = ""
-    """Of an ask: the same text is the same question."""
+    """For `ask`: equal texts are equal questions."""
 
 
-DeedReader = Callable[[str, str], Deed]
-"""Takes a tool's name and the arguments of a call, as JSON text."""
+CallClassifier = Callable[[str, str], CallKind]
+"""Takes the name of a tool and the arguments of a call, as JSON text."""
 
-ResultWithDeed = tuple[Entry, ToolResult, Deed]
+ClassifiedResult = tuple[Entry, ToolResult, CallKind]
 
-_OTHER = Deed("other")
-_LOOK = Deed("look")
+_OTHER = CallKind("other")
+_LOOK = CallKind("look")
 
 
-def deed_reader(
+def create_classifier(
     reads: Collection[str] = READS,
     writes: Collection[str] = WRITES,
     looks: Collection[str] = LOOKS,
     asks: Collection[str] = ASKS,
-) -> DeedReader:
-    """What tells the deed of a call, given the names of tools by what they do.
+) -> CallClassifier:
+    """Return the function that classifies calls by these names of tools.
 
-    Names count without regard to case and to what stands before a `__`: `mcp__files__read_file` is `read_file`.
-    Calls it has been asked about before cost next to nothing.
+    Names are compared without case and without any text before `__`: `mcp__files__read_file` is `read_file`. The
+    function caches its answers.
     """
-    return _reader(*(frozenset(map(_plain, names)) for names in (reads, writes, looks, asks)))
+    return _classifier(*(frozenset(map(_plain_name, names)) for names in (reads, writes, looks, asks)))
 
 
 @cached(64)
-def _reader(
-    reading: frozenset[str], writing: frozenset[str], looking: frozenset[str], asking: frozenset[str]
-) -> DeedReader:
+def _classifier(
+    reads: frozenset[str], writes: frozenset[str], looks: frozenset[str], asks: frozenset[str]
+) -> CallClassifier:
     @cached(1 << 14)
-    def deed_of(name: str, arguments: str) -> Deed:
-        tool = _plain(name)
-        if tool in looking:
+    def classify(name: str, arguments: str) -> CallKind:
+        tool = _plain_name(name)
+        if tool in looks:
             return _LOOK
-        if tool in writing or tool in asking:
-            if patched := _PATCHED.findall(arguments):
-                return Deed("write", tuple(_path(file) for file in patched))
-        elif tool not in reading:
+        if tool in writes or tool in asks:
+            if files := _PATCHED_FILE.findall(arguments):
+                return CallKind("write", tuple(map(_normal_path, files)))
+        elif tool not in reads:
             return _OTHER
-        given = _decoded(arguments)
-        folder, file = _text(given, _FOLDER), _text(given, _FILE)
-        if tool in asking:
-            return _shown_by(given, folder) or Deed("ask", question=_question(tool, given))
+        values = _decoded(arguments)
+        folder, file = _first_text(values, _FOLDER_ARGUMENTS), _first_text(values, _FILE_ARGUMENTS)
+        if tool in asks:
+            return _shell_read(values, folder) or CallKind("ask", question=_question(tool, values))
         if not file:
             return _OTHER
-        if tool in writing and (tool not in reading or given.get("command") not in ("view", None)):
-            return Deed("write", (_path(file, folder),))
-        return Deed("read", (_path(file, folder),), _lines(given))
+        if tool in writes and (tool not in reads or values.get("command") not in ("view", None)):
+            return CallKind("write", (_normal_path(file, folder),))
+        return CallKind("read", (_normal_path(file, folder),), _line_range(values))
 
-    return deed_of
-
-
-def results_with_deeds(view: View, deed_of: DeedReader) -> tuple[ResultWithDeed, ...]:
-    """Every result in the view, but for interrupted ones, as it was given, with what its call did; oldest first."""
-    return _results(view.entries, deed_of)
+    return classify
 
 
-@cached(4)  # Several mechanisms ask this of one view.
-def _results(entries: tuple[Entry, ...], deed_of: DeedReader) -> tuple[ResultWithDeed, ...]:
-    called: dict[str, Deed] = {}
-    found: list[ResultWithDeed] = []
+def classify_results(view: View, classifier: CallClassifier) -> tuple[ClassifiedResult, ...]:
+    """Return each finished result of a view as it was appended, with the kind of its call, oldest first.
+
+    Interrupted results are left out.
+    """
+    return _classified(view.entries, classifier)
+
+
+@cached(4)  # Several policies classify the results of one view.
+def _classified(entries: tuple[Entry, ...], classifier: CallClassifier) -> tuple[ClassifiedResult, ...]:
+    kinds: dict[str, CallKind] = {}
+    results: list[ClassifiedResult] = []
     for entry in entries:
-        match _told(entry, deed_of):
+        match _result_or_calls(entry, classifier):
             case ToolResult() as result:
-                if (deed := called.get(result.call_id)) is not None:
-                    found.append((entry, result, deed))
-            case deeds:
-                called.update(deeds)
-    return tuple(found)
+                if (kind := kinds.get(result.call_id)) is not None:
+                    results.append((entry, result, kind))
+            case calls:
+                kinds.update(calls)
+    return tuple(results)
 
 
 @cached(1 << 14)
-def _told(entry: Entry, deed_of: DeedReader) -> ToolResult | tuple[tuple[str, Deed], ...]:
-    """The finished result of an entry, or the deeds of its calls, each by the call's id."""
+def _result_or_calls(entry: Entry, classifier: CallClassifier) -> ToolResult | tuple[tuple[str, CallKind], ...]:
+    """Return the finished result of an entry, or the ids of its calls with their kinds."""
     source = entry.source
     if source is None:
         return ()
-    if source.role == "assistant":  # As they were appended: the arguments that are shown may have been cut.
-        return tuple((call.call_id, deed_of(call.name, call.arguments)) for call in source.calls)
+    if source.role == "assistant":  # The source, since the arguments in the view may be cut.
+        return tuple((call.call_id, classifier(call.name, call.arguments)) for call in source.calls)
     result = source.result if entry.is_result else None
     return result if result is not None and result.state != "interrupted" else ()
 
 
 def is_absolute(path: str) -> bool:
-    """Whether a path names a file wherever the tool runs."""
+    """Return whether a path names the same file in every working folder."""
     return path.startswith(("/", "~")) or path[1:2] == ":"
 
 
-def is_same_file(one: str, other: str) -> bool:
-    """Whether two paths may name one file, where either may be relative to a folder that nobody told."""
-    return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
+def is_same_file(path: str, other: str) -> bool:
+    """Return whether two paths may name one file. Relative paths may start from any folder."""
+    return path == other or path.endswith(f"/{other}") or other.endswith(f"/{path}")
 
 
-def _plain(tool: str) -> str:
+# ------------------------------------------------------------------------------------------------------- arguments
+
+
+def _plain_name(tool: str) -> str:
     return tool.rsplit("__", 1)[-1].lower()
 
 
 def _decoded(arguments: str) -> Mapping[str, Any]:
     try:
-        given = msgspec.json.decode(arguments)
+        values = msgspec.json.decode(arguments)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
         return {}
-    return given if isinstance(given, dict) else {}
+    return values if isinstance(values, dict) else {}
 
 
-def _text(given: Mapping[str, Any], keys: Collection[str]) -> str:
-    """The first of these arguments that says something."""
-    return next((value for key in keys if isinstance(value := given.get(key), str) and value.strip()), "")
+def _first_text(values: Mapping[str, Any], keys: Collection[str]) -> str:
+    """Return the first of these arguments that is a text and not blank."""
+    return next((value for key in keys if isinstance(value := values.get(key), str) and value.strip()), "")
 
 
-def _path(file: str, folder: str = "") -> str:
+def _normal_path(file: str, folder: str = "") -> str:
     file = file.strip().replace("\\", "/")
     return normpath(f"{folder}/{file}" if folder and not is_absolute(file) else file)
 
 
-def _lines(given: Mapping[str, Any]) -> tuple[int, int]:
-    match given.get("view_range"):
+def _line_range(values: Mapping[str, Any]) -> tuple[int, int]:
+    match values.get("view_range"):
         case [int(first), int(last)]:
-            return first, last if last > 0 else _END
+            return first, last if last > 0 else _LAST_LINE
         case _:
             pass
-    first = next((value for key in _FIRST if isinstance(value := given.get(key), int)), 1)
-    match given:
+    first = next((value for key in _FIRST_LINE_ARGUMENTS if isinstance(value := values.get(key), int)), 1)
+    match values:
         case {"limit": int(limit)}:
             return first, first + limit - 1
         case {"end_line": int(last)}:
             return first, last
         case _:
-            return first, _END
+            return first, _LAST_LINE
 
 
-def _question(tool: str, given: Mapping[str, Any]) -> str:
-    asked = {key: value for key, value in sorted(given.items()) if key not in _ASIDE}
+def _question(tool: str, values: Mapping[str, Any]) -> str:
+    asked = {key: value for key, value in sorted(values.items()) if key not in _IGNORED_ARGUMENTS}
     return f"{tool} {msgspec.json.encode(asked).decode()}"
 
 
-def _shown_by(given: Mapping[str, Any], folder: str) -> Deed | None:
-    """The read of a shell command that does nothing but show a file or a part of it."""
-    command = next((given[key] for key in _COMMAND if key in given), "")
+def _shell_read(values: Mapping[str, Any], folder: str) -> CallKind | None:
+    """Return the read of a shell command that only shows a file or a part of it; None for other commands."""
+    command = next((values[key] for key in _COMMAND_ARGUMENTS if key in values), "")
     if isinstance(command, list) and command:
         command = command[-1]  # ["bash", "-lc", "cat x.py"]
-    if not isinstance(command, str) or len(command) > _LONGEST_SHOWN:
+    if not isinstance(command, str) or len(command) > _SHOW_COMMAND_MAX:
         return None
-    if (shown := _SHOWN.fullmatch(command.strip())) is None:
+    if (match := _SHOW_COMMAND.fullmatch(command.strip())) is None:
         return None
-    file = _path(shown["file"] or shown["part"], shown["folder"] or folder)
-    first, last = shown["from"] or shown["first"], shown["to"] or shown["last"]
-    return Deed("read", (file,), (int(first), int(last)) if first else (1, _END))
+    file = _normal_path(match["file"] or match["part"], match["folder"] or folder)
+    first, last = match["from"] or match["first"], match["to"] or match["last"]
+    return CallKind("read", (file,), (int(first), int(last)) if first else (1, _LAST_LINE))

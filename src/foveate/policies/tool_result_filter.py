@@ -1,8 +1,7 @@
-"""Keep the newest tool results whole and show a placeholder for the others; and images likewise.
+"""A filter for tool results: keep the newest ones whole, and do the same for media.
 
-Assistant messages, calls and ids stay as they are, and no message is removed. The frontier moves with every new
-result, so on a warm cache this rewrites some of the prefix each time; `batch` lets it move only every so many
-results.
+Messages, calls and ids stay; only content is replaced. Each new result moves the boundary, which rewrites part of the
+cached prefix; with `batch` the boundary moves only after so many results.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from ..core.messages import Media, Text, ToolResult
 from ..core.planner import Policy
 from ..core.view import Entry, View
 from ..errors import BadSetting
-from .placeholders import OMITTED, is_whole, outgrows, placeholder, replacement
+from .placeholders import OMITTED, is_longer, is_whole, placeholder, replacement
 
 __all__ = ["IMAGE_OMITTED", "filter_tool_results"]
 
 IMAGE_OMITTED = '[Image omitted: {about}expand("{handle}")]'
-"""For an image, a document or a sound. A template without `{handle}` stands only where nothing else is left."""
+"""Template for an image, a document or a sound. Without `{handle}` it is used only if no other content is left."""
 
 
 def filter_tool_results(
@@ -32,85 +31,87 @@ def filter_tool_results(
     max_multimodal: int | None = None,
     media_placeholder: str = IMAGE_OMITTED,
 ) -> Policy:
-    """A policy that keeps the newest `keep` tool results whole (0: all of them).
+    """Return a policy that keeps the newest `keep` tool results whole (0: all).
 
-    `batch`: results are replaced only once at least so many are due (default 1: at once). A result that is no
-    longer than its placeholder stays, and so does one that was expanded for the coming call. `max_multimodal`: of the
-    messages that show images, documents or sounds, the newest so many keep them, the others lose them and keep their
-    text (0: none keeps them; None: all do). With `{handle}` in it, `media_placeholder` stands for each of them; else it
-    stands alone where a message or a result has nothing else to show. Raises BadSetting for negative numbers.
+    `batch`: replace results only when at least so many are due. `placeholder`: template for a replaced result. A result
+    that is no longer than its placeholder stays, and so does one that was expanded for the coming call.
+    `max_multimodal`: number of newest messages that keep their images, documents and sounds (0: none; None: all); the
+    others keep their text. `media_placeholder`: template for each of these media if it contains `{handle}`; else it is
+    used only if a message or a result has no other content. Raises BadSetting for negative numbers.
     """
     if keep < 0 or batch < 1:
-        raise BadSetting(f"filter_tool_results needs keep >= 0 and batch >= 1, not keep={keep} and batch={batch}.")
+        raise BadSetting(
+            f"keep and batch of filter_tool_results are {keep} and {batch}. Set keep to 0 or more, and batch to 1 or "
+            "more."
+        )
     if max_multimodal is not None and max_multimodal < 0:
-        raise BadSetting(f"filter_tool_results needs max_multimodal >= 0, not {max_multimodal}; None keeps all.")
+        raise BadSetting(
+            f"max_multimodal of filter_tool_results is {max_multimodal}. Set it to 0 or more; None keeps all."
+        )
     return _Filter(keep, batch, placeholder, max_multimodal, media_placeholder)
 
 
 class _Filter(Struct, frozen=True):
-    """The policy; see `filter_tool_results`."""
+    """The policy of `filter_tool_results`."""
 
     tool_results_keep: int
-    """Read when a conversation is opened: another policy must not want another number."""
+    """Read when a conversation is opened: no other policy may keep another number."""
     batch: int
-    placeholder: str
+    template: str
     max_multimodal: int | None
-    media_placeholder: str
+    media_template: str
 
     def __call__(self, view: View) -> Iterator[Edit]:
-        shortened = list(self._results(view))
-        yield from shortened
+        replaced = list(self._replace_results(view))
+        yield from replaced
         if self.max_multimodal is not None:
-            gone = {edit.target.message for edit in shortened}
-            yield from self._media(view, self.max_multimodal, gone)
+            yield from self._remove_media(view, self.max_multimodal, {edit.target.message for edit in replaced})
 
-    def _results(self, view: View) -> Iterator[Replace]:
+    def _replace_results(self, view: View) -> Iterator[Replace]:
         keep = self.tool_results_keep
         results = [entry for entry in view.entries if entry.is_result]
         old = results[: len(results) - keep] if keep and len(results) > keep else []
         due = [entry for entry in old if is_whole(entry) and not entry.is_pinned() and entry.renewed < view.turn]
-        texts = {entry.handle: placeholder(self.placeholder, entry) for entry in due}
-        due = [entry for entry in due if outgrows(entry, texts[entry.handle])]
+        texts = {entry.handle: placeholder(self.template, entry) for entry in due}
+        due = [entry for entry in due if is_longer(entry, texts[entry.handle])]
         if len(due) >= self.batch:
             for entry in due:
                 reason = f"older than the newest {keep} results"
                 yield replacement(entry, texts[entry.handle], f"keep-last-{keep}", reason)
 
-    def _media(self, view: View, keep: int, gone: set[str]) -> Iterator[Edit]:
-        bearing = [entry for entry in view.entries if entry.id not in gone and any(entry.message.media())]
+    def _remove_media(self, view: View, keep: int, replaced: set[str]) -> Iterator[Edit]:
+        with_media = [entry for entry in view.entries if entry.id not in replaced and any(entry.message.media())]
         last_input = view.last_input
-        for entry in bearing[: max(0, len(bearing) - keep)]:
-            is_free = entry.position != last_input and entry.message.role != "system" and entry.renewed < view.turn
-            if is_free:
-                yield from self._without_media(entry, keep)
+        for entry in with_media[: max(0, len(with_media) - keep)]:
+            if entry.position != last_input and entry.message.role != "system" and entry.renewed < view.turn:
+                yield from self._remove_media_of(entry, keep)
 
-    def _without_media(self, entry: Entry, keep: int) -> Iterator[Edit]:
+    def _remove_media_of(self, entry: Entry, keep: int) -> Iterator[Edit]:
         name, reason = f"media-last-{keep}", f"older than the newest {keep} messages with media"
-        paths = [path for path in _media_shown(entry) if not entry.is_pinned(path)]
-        if "{handle}" in self.media_placeholder:
+        paths = [path for path in _shown_media(entry) if not entry.is_pinned(path)]
+        if "{handle}" in self.media_template:
             for path in paths:
-                yield replacement(entry, placeholder(self.media_placeholder, entry, path), name, reason, path)
+                yield replacement(entry, placeholder(self.media_template, entry, path), name, reason, path)
             return
-        says_something = any(_is_left(entry, paths))
+        has_other_content = _has_content_besides(entry, paths)
         for index, path in enumerate(paths):
-            if index or says_something:
+            if index or has_other_content:
                 yield Hide(Target(entry.id, path), name, reason)
             else:
-                yield replacement(entry, self.media_placeholder, name, reason, path)
+                yield replacement(entry, self.media_template, name, reason, path)
 
 
-def _media_shown(entry: Entry) -> Iterator[Path]:
-    """Paths of media, in the message as appended, that are still shown."""
+def _shown_media(entry: Entry) -> Iterator[Path]:
+    """Yield the paths, in the appended message, of media that are still shown."""
     for path, part in _parts(entry):
         if isinstance(part, Media) and not any(path[: len(shrunk)] == shrunk for shrunk in entry.shrunk):
             yield path
 
 
-def _is_left(entry: Entry, without: list[Path]) -> Iterator[bool]:
-    """For each part but these: whether it says something."""
-    for path, part in _parts(entry):
-        if path not in without:
-            yield not isinstance(part, Text) or bool(part.text.strip())
+def _has_content_besides(entry: Entry, paths: list[Path]) -> bool:
+    """Return whether a part that is not at one of these paths is more than blank text."""
+    others = [part for path, part in _parts(entry) if path not in paths]
+    return any(not isinstance(part, Text) or bool(part.text.strip()) for part in others)
 
 
 def _parts(entry: Entry) -> Iterator[tuple[Path, object]]:

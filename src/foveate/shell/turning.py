@@ -101,9 +101,9 @@ class Turning(Reading):
         return (yield from self._add(messages, after, about))
 
     def _warn_without_retention(self) -> None:
-        from ..policies.block_retention import RetainBlocks  # Few conversations have such messages.
+        from ..policies.block_retention import BlockRetention  # Few conversations have such messages.
 
-        if not any(isinstance(policy, RetainBlocks) for policy in self._engine.policies):
+        if not any(isinstance(policy, BlockRetention) for policy in self._engine.policies):
             _log.warning(
                 "%s: kept= is recorded, but no policy here acts on it: choose the preset `retain`, say [retain] in a "
                 "file of settings, or name retain_blocks() among the policies.",

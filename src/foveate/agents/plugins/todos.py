@@ -42,7 +42,7 @@ class TodoList:
 
     def __init__(self, *, tool_name: str = "update_todos") -> None:
         self.tools = (tool(_update, name=tool_name, is_repeatable=True, together=False),)
-        self.policies = (pin_newest_as([tool_name], 1, self.name),)
+        self.policies = (pin_newest_as(self.name, [tool_name], 1),)
         self._tool_name = tool_name
 
     def __call__(self, content: tuple[Part, ...], /) -> None:
