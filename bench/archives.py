@@ -11,6 +11,8 @@ from itertools import islice
 from pathlib import Path
 from time import perf_counter
 
+from foveate.ports import append
+
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from corpus import messages
@@ -78,6 +80,6 @@ def fill(store: Database, count: int) -> None:
     for number in range(10):
         head = store.open("", f"bench {number}")
         while head.position < count // 10:
-            head = store.append(head, chain(list(islice(said, EDITED)), head))
+            head = append(store, head, chain(list(islice(said, EDITED)), head))
             head = store.commit(head, *record_after(head, Hide(Target(head.tip), reason="to have an edit")))
         store.fork(head, f"fork {number}", head.position // 2, 0)

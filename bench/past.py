@@ -15,6 +15,8 @@ from contextlib import closing
 from itertools import islice
 from pathlib import Path
 
+from foveate.ports import append
+
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from corpus import cut, messages
@@ -29,7 +31,7 @@ from foveate.counters import EstimatingCounter
 from foveate.edits import Edit, Replace, Span, Summarize, Target
 from foveate.engine.state import row_of
 from foveate.formats import get_format
-from foveate.ports import Appended, Database, Head
+from foveate.ports import Database, Head, StoredMessage
 from foveate.testing.rows import chain
 
 LIVE = 1_000
@@ -48,14 +50,14 @@ def build(stores: Sequence[Database], name: str, size: int) -> None:
     format = get_format("openai")
     shown = Projection(profile_for(format.name, ""), EstimatingCounter())
     first = ""
-    recent: list[Appended] = []
+    recent: list[StoredMessage] = []
     past, live = messages(), messages()  # What is shown is the same at each size: only what lies behind it differs.
     while heads[0].position < size:
         count = min(_RECORD, size - heads[0].position)
         is_past = heads[0].position < size - LIVE
         said = [cut(message, _TEXT) for message in islice(past, count)] if is_past else list(islice(live, count))
         rows = chain(said, heads[0])
-        heads = [store.append(head, rows) for store, head in zip(stores, heads, strict=True)]
+        heads = [append(store, head, rows) for store, head in zip(stores, heads, strict=True)]
         for row in rows:
             shown.append(row_of(row))
         first = first or rows[0].id
@@ -71,7 +73,7 @@ def build(stores: Sequence[Database], name: str, size: int) -> None:
         store.save_snapshot(head, shot.position, shot.number, shot.encode())
 
 
-def _record(head: Head, first: str, recent: Sequence[Appended]) -> Record:
+def _record(head: Head, first: str, recent: Sequence[StoredMessage]) -> Record:
     """One record: older results are told in short, and what lies behind the live window is summed up."""
     hidden = recent[len(recent) - LIVE - 1]
     results = [row for row in recent[-LIVE:] if row.stamp.origin == "tool"][: _EDITS - 1]

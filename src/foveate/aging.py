@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from .core.retention import Age, Ages, read_ages
 from .errors import ConflictError
 from .open import Options, open_conversation
-from .ports import IMPORTING, Clock, Database, Store
+from .ports import IMPORTING, Clock, Database
 
 if TYPE_CHECKING:
     from .engine.aging import Aged
@@ -22,7 +22,7 @@ __all__ = ["age_conversation", "age_database", "age_tenant"]
 
 
 def age_conversation(
-    store: Store,
+    store: Database,
     name: str,
     ages: Ages,
     *,
@@ -49,7 +49,7 @@ def age_conversation(
 
 
 def age_tenant(
-    store: Store,
+    store: Database,
     ages: Ages,
     tenant: str = "",
     *,
@@ -103,7 +103,7 @@ def age_database(
         raise late
 
 
-def _may_be_over(store: Store, tenant: str, name: str, ages: tuple[Age, ...], now: int) -> bool:
+def _may_be_over(store: Database, tenant: str, name: str, ages: tuple[Age, ...], now: int) -> bool:
     """Whether anything can be over its age: the oldest message is the first one to be, by every rule."""
     head = store.open(tenant, name, create=False)
     oldest, newest = store.stamps(head, 1, 1), store.stamps(head, head.position, head.position)

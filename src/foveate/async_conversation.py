@@ -13,7 +13,7 @@ from .core.events import Event
 from .core.messages import Message, ToolCall, ToolResult
 from .core.planner import Plan
 from .core.receipts import Receipt
-from .core.runs import AgentRun, AgentRunStep, Claim
+from .core.runs import AgentRun, AgentRunStep, LockHolder
 from .core.stamps import Lease, Origin, PartRetention, Usage
 from .core.totals import Totals
 from .core.view import View
@@ -24,7 +24,7 @@ from .expansion.excerpts import Excerpt
 from .expansion.hits import Hit
 from .expansion.placing import Where
 from .plugins import Plugin
-from .ports import Cost, Erased, Finding
+from .ports import Cost, Erasure, Finding
 from .shell import NOT_EXPANDING, Fix, HistoryEntry, RepairReport, Shell
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ class AsyncConversation(Shell):
         """See `Conversation.keep_step`."""
         await self._do(self._keep_step(step, owner))
 
-    async def claim(self, owner: str, instead_of: Claim | None = None) -> Claim:
+    async def claim(self, owner: str, instead_of: LockHolder | None = None) -> LockHolder:
         """See `Conversation.claim`."""
         return await self._do(self._claim(owner, instead_of))
 
@@ -287,7 +287,7 @@ class AsyncConversation(Shell):
         """See `Conversation.verify`."""
         return await self._do(self._verify())
 
-    async def erase(self, handle: str | int, *, reason: str = "", who: str = "") -> Erased:
+    async def erase(self, handle: str | int, *, reason: str = "", who: str = "") -> Erasure:
         """See `Conversation.erase`."""
         return await self._do(self._erase(handle, reason, who))
 
@@ -295,7 +295,7 @@ class AsyncConversation(Shell):
         """See `Conversation.age`."""
         return await self._do(self._age(ages, reason, who, dry_run))
 
-    async def erasures(self) -> list[Erased]:
+    async def erasures(self) -> list[Erasure]:
         """See `Conversation.erasures`."""
         return await self._do(self._erasures())
 

@@ -11,7 +11,7 @@ from .core.events import Event
 from .core.messages import Message, ToolCall, ToolResult
 from .core.planner import Plan
 from .core.receipts import Receipt
-from .core.runs import AgentRun, AgentRunStep, Claim
+from .core.runs import AgentRun, AgentRunStep, LockHolder
 from .core.stamps import Lease, Origin, PartRetention, Usage
 from .core.totals import Totals
 from .core.view import View
@@ -22,7 +22,7 @@ from .expansion.excerpts import Excerpt
 from .expansion.hits import Hit
 from .expansion.placing import Where
 from .plugins import Plugin
-from .ports import Cost, Erased, Finding
+from .ports import Cost, Erasure, Finding
 from .shell import NOT_EXPANDING, Fix, HistoryEntry, RepairReport, Shell
 
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ class Conversation(Shell):
         """Keep a step of a run, for good, instead of what was kept under its number. `owner`: as for runs."""
         self._do(self._keep_step(step, owner))
 
-    def claim(self, owner: str, instead_of: Claim | None = None) -> Claim:
+    def claim(self, owner: str, instead_of: LockHolder | None = None) -> LockHolder:
         """Claim this conversation for one who is at work in it, and return whose claim there is now (`Store.claim`).
 
         Agents do so by themselves. It binds those who name an owner when they write, and nobody else.
@@ -338,7 +338,7 @@ class Conversation(Shell):
         """Re-hash everything that is stored of this conversation and report what is wrong, and where."""
         return self._do(self._verify())
 
-    def erase(self, handle: str | int, *, reason: str = "", who: str = "") -> Erased:
+    def erase(self, handle: str | int, *, reason: str = "", who: str = "") -> Erasure:
         """Erase what the messages behind a handle say, for good, with all that was made of it in every fork that shares
         it: placeholders, summaries, copies that were asked for, snapshots, words in the index, steps of agents' runs.
 
@@ -363,7 +363,7 @@ class Conversation(Shell):
         """
         return self._do(self._age(ages, reason, who, dry_run))
 
-    def erasures(self) -> list[Erased]:
+    def erasures(self) -> list[Erasure]:
         """What was erased in this conversation and its forks, in order."""
         return self._do(self._erasures())
 

@@ -16,7 +16,7 @@ from .core.stamps import Stamp, Usage
 from .core.totals import Tally
 from .core.view import View
 from .expansion.originals import decoded
-from .ports import Appended, Fact, Watch
+from .ports import Fact, StoredMessage, Watch
 
 __all__ = ["Watching"]
 
@@ -65,7 +65,7 @@ class Watching:
         self._tally.resume_at(view.tokens + saved, position)
         self._has_gap = False
 
-    def appended(self, rows: Iterable[Appended]) -> None:
+    def appended(self, rows: Iterable[StoredMessage]) -> None:
         """Messages were added."""
 
         def tell(watch: Watch) -> None:

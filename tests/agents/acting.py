@@ -11,7 +11,7 @@ from foveate import AsyncChatAgent, ChatAgent
 from foveate.agents.acts import Act, perform, perform_async
 from foveate.agents.events import AgentEvent
 from foveate.testing import ScriptedModel
-from foveate.testing.faults import FailingStore
+from foveate.testing.faults import failing_store
 
 T = TypeVar("T")
 
@@ -92,4 +92,4 @@ class Dying:
 def dying(store: Any, n: int, *, after: bool) -> tuple[Any, Dying]:
     """A store that dies with its n-th operation."""
     countdown: Any = Dying(n, after=after)
-    return FailingStore(store, countdown), countdown
+    return failing_store(store, countdown), countdown

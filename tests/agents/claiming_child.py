@@ -21,9 +21,9 @@ from foveate import ChatAgent, open_store, tool
 from foveate.agents.pulse import Pulse
 from foveate.core.messages import Message
 from foveate.errors import ConversationBusy
-from foveate.ports import Store
+from foveate.ports import Database
 from foveate.testing import ScriptedModel, call, calls
-from foveate.testing.faults import FailingStore
+from foveate.testing.faults import failing_store
 
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ def nothing() -> None:
 
 
 def agent(
-    store: Store,
+    store: Database,
     folder: Path,
     dies: Callable[[], None] = nothing,
     thinks: Callable[[], None] = nothing,
@@ -139,7 +139,7 @@ def main(url: str, folder: Path, kind: str, *how: str) -> None:
             case ("still", "model", n):
                 options = {"thinks": nth(int(n), stand_still)}
             case ("store", n, when):
-                store = FailingStore(opened, Killing(int(n), after=when == "after"))  # type: ignore[arg-type]
+                store = failing_store(opened, Killing(int(n), after=when == "after"))  # type: ignore[arg-type]
         with agent(store, folder, **options) as one:
             if kind == "still":  # Else it might stand still in the middle of a sign of life, with the row held.
                 one._talker._hold._pulse = Pulse(every=1e6)

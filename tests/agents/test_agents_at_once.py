@@ -23,7 +23,7 @@ from foveate import AsyncChatAgent, ChatAgent, ConflictError, StoreError, open_s
 from foveate.agents import claims
 from foveate.agents.owners import ended, new_owner
 from foveate.errors import ConversationBusy
-from foveate.ports import Store
+from foveate.ports import Database
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel, call, calls
 
@@ -35,7 +35,7 @@ SRC = HERE.parent.parent / "src"
 ONCE = Counter({"send x": 1, "send y": 1, "send z": 1})
 
 
-def begun(store: Store, folder: Path) -> None:
+def begun(store: Database, folder: Path) -> None:
     """A conversation whose agent died when the model had called for three things, and none was begun."""
     with agent(store, folder) as one:
         left = one.stream("Go.")
@@ -51,7 +51,7 @@ def lines(path: Path) -> Counter[str]:
     return Counter(path.read_text("utf-8").splitlines() if path.exists() else ())
 
 
-def check_whole(store: Store, folder: Path, *, is_quiet: bool) -> None:
+def check_whole(store: Database, folder: Path, *, is_quiet: bool) -> None:
     """It came to its end, and did nothing twice. `is_quiet`: nobody died, so nothing was even asked twice."""
     done, asked = lines(folder / "done"), lines(folder / "asked")
     with agent(store, folder) as last:
@@ -191,7 +191,7 @@ def test_an_agent_says_nothing_where_another_is_at_work(tmp_path: Path):
         assert [row.message.text for row in two.conversation.history() if row.message.role == "user"] == ["Go.", "And?"]
 
 
-def taken_over(store: Store, folder: Path, when: str, **late: Any) -> tuple[object, list[str]]:
+def taken_over(store: Database, folder: Path, when: str, **late: Any) -> tuple[object, list[str]]:
     """An agent that stands still at an event of this kind for so long that another one takes its work over; then it
     wakes. What it comes to, and what the other one's results say.
     """

@@ -20,7 +20,7 @@ from foveate.agents.acts import Do, Pause, perform, perform_async
 from foveate.agents.claims import Hold
 from foveate.agents.owners import ended, known_of, new_owner
 from foveate.agents.pulse import Pulse, pulse_of
-from foveate.core.runs import Claim
+from foveate.core.runs import LockHolder
 from foveate.errors import BadSetting, ConversationBusy
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel
@@ -139,7 +139,7 @@ def test_a_sign_of_life_in_the_last_moment_counts():
     hold, is_late = world.hold(waits=25), False
     real = world.chat.claim
 
-    def claim(owner: str, instead_of: Claim | None = None) -> Claim:
+    def claim(owner: str, instead_of: LockHolder | None = None) -> LockHolder:
         nonlocal is_late
         if instead_of is not None and not is_late:
             is_late = True
@@ -158,7 +158,7 @@ def test_a_database_that_stands_still_makes_nobody_dead():
     world, looks = World(), 0
     real = world.chat.claim
 
-    def claim(owner: str, instead_of: Claim | None = None) -> Claim:
+    def claim(owner: str, instead_of: LockHolder | None = None) -> LockHolder:
         nonlocal looks
         looks += owner != ELSEWHERE
         if looks == 2:
@@ -397,7 +397,7 @@ def test_an_agent_gives_signs_of_life_while_its_model_thinks():
     def think(_: Any) -> str:
         before = chat.claim("other")
         pulse.beat()
-        seen.append(chat.claim("other") == Claim(before.owner, before.beats + 1))
+        seen.append(chat.claim("other") == LockHolder(before.owner, before.heartbeats + 1))
         return "Hello."
 
     with ChatAgent(ScriptedModel(think), conversation=chat) as agent:

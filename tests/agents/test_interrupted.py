@@ -16,7 +16,7 @@ from foveate.agents.events import ToolAnswered, ToolCalled
 from foveate.agents.limits import Limits
 from foveate.stores.memory import MemoryStore
 from foveate.testing import ScriptedModel, call, calls
-from foveate.testing.faults import Countdown, FailingStore
+from foveate.testing.faults import Countdown, FailingStore, failing_store
 
 from .acting import agent, dying, plain, requests, steps, told
 
@@ -153,7 +153,7 @@ def test_a_store_that_fails_once_does_not_keep_the_same_agent_from_going_on(afte
     n, failed = 1, True
     while failed:
         world, countdown = World(), Countdown(after=after)
-        store = FailingStore(MemoryStore(), countdown)
+        store = failing_store(MemoryStore(), countdown)
         with ChatAgent(ScriptedModel(asks), tools=world.tools(), store=store, **plain()) as one:
             countdown.start(n)
             try:
@@ -323,7 +323,7 @@ def test_what_others_of_a_batch_came_to_is_kept_though_one_could_not_be():
         def script(request: dict[str, Any]) -> Any:
             return "Done." if results_in(request) else calls(call("c1", "a"), call("c2", "b"), call("c3", "c"))
 
-        store = FailingStore(MemoryStore(), countdown)
+        store = failing_store(MemoryStore(), countdown)
         with ChatAgent(ScriptedModel(script), tools=tools, store=store, **plain()) as one:
             countdown.start(n)
             try:
@@ -390,7 +390,7 @@ class Cancelling:
 def test_a_send_that_is_cancelled_anywhere_is_taken_up_and_does_nothing_twice():
     async def play(n: int) -> bool:
         world, cancelling = World(), Cancelling(n)
-        store: Any = FailingStore(MemoryStore(), cast(Any, cancelling))
+        store: Any = failing_store(MemoryStore(), cast(Any, cancelling))
         options = plain(tools=world.tools(), store=store)
         async with AsyncChatAgent(ScriptedModel(asks, asynchronous=True), **options) as one:
             await one.open()
@@ -465,7 +465,7 @@ def test_whatever_could_not_be_written_down_is_told_when_the_agent_goes_on(after
     n, failed = 1, True
     while failed:
         world, countdown = World(), Countdown(after=after)
-        store = FailingStore(MemoryStore(), countdown)
+        store = failing_store(MemoryStore(), countdown)
         with ChatAgent(ScriptedModel(asks), tools=world.tools(), store=store, **plain()) as one:
             countdown.start(n)
             with suppress(StoreError):

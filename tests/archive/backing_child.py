@@ -14,6 +14,7 @@ from threading import Thread
 from foveate.archive import backup, export_archive
 from foveate.core.messages import user
 from foveate.errors import FoveateError
+from foveate.ports import append
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain
 
@@ -25,7 +26,7 @@ def write(file: str, name: str) -> None:
         head = store.open("acme", name)
         print("ready", flush=True)
         while asked.is_alive():
-            head = store.append(head, chain([user(f"{name} {head.position} " * 20)], head))
+            head = append(store, head, chain([user(f"{name} {head.position} " * 20)], head))
     print(head.position, flush=True)
 
 

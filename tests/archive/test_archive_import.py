@@ -22,7 +22,7 @@ from foveate.core.messages import user
 from foveate.core.runs import AgentRun, AgentRunStep
 from foveate.core.stamps import Stamp
 from foveate.errors import BadSetting, BadTranscript, Damaged, MissingExtra, NoSuchConversation, StoreError
-from foveate.ports import Appended, Head
+from foveate.ports import Changes, Head, StoredMessage, append
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain, erased, record_after
@@ -170,7 +170,7 @@ def test_it_can_become_another_tenants(store: MemoryStore, path: Path) -> None:
 
 def test_what_went_on_meanwhile_stays(store: MemoryStore, path: Path) -> None:
     head = store.open(TENANT, "begun")
-    head = store.append(head, chain([user("later")], head))
+    head = append(store, head, chain([user("later")], head))
     head = store.commit(head, *record_after(head))
     before = contents(store)
     assert import_archive(store, path).messages == 0
@@ -180,7 +180,7 @@ def test_what_went_on_meanwhile_stays(store: MemoryStore, path: Path) -> None:
 def test_another_past_under_the_same_name_is_refused_and_nothing_is_written(path: Path) -> None:
     store = MemoryStore()
     head = store.open(TENANT, "begun")
-    store.append(head, chain([user("something else")], head))
+    append(store, head, chain([user("something else")], head))
     before = contents(store)
     with pytest.raises(BadSetting, match="'begun' already, and its past is another one: message 1 is not the same"):
         import_archive(store, path)
@@ -191,7 +191,7 @@ def test_another_past_of_edits_is_refused(store: MemoryStore, path: Path, tmp_pa
     other = MemoryStore()
     head = other.open(TENANT, "begun")
     here = store.open(TENANT, "begun")
-    head = other.append(head, store.messages(here, 1, here.position))
+    head = append(other, head, store.messages(here, 1, here.position))
     other.commit(head, *record_after(head, Hide(Target(head.tip), reason="for another reason")))
     with pytest.raises(BadSetting, match="edit 1 is not the same"):
         import_archive(other, path)
@@ -201,7 +201,7 @@ def test_a_fork_that_ends_before_it_forked_is_another_one(store: MemoryStore, pa
     """What it lacks lies in the lines of another conversation, so it could not be continued."""
     other = MemoryStore()
     head = other.open(TENANT, "fork 5")
-    other.append(head, store.messages(store.open(TENANT, "begun"), 1, 2))
+    append(other, head, store.messages(store.open(TENANT, "begun"), 1, 2))
     before = contents(other)
     with pytest.raises(BadSetting, match=r"'fork 5' already, .* it ends before it leaves the one"):
         import_archive(other, path)
@@ -214,7 +214,7 @@ def test_what_is_there_as_a_conversation_of_its_own_is_continued(store: MemorySt
     other = MemoryStore()
     for name in ("begun", "fork 5"):
         here, head = store.open(TENANT, name), other.open(TENANT, name)
-        other.append(head, store.messages(here, 1, here.position - 1))
+        append(other, head, store.messages(here, 1, here.position - 1))
         if name == "fork 5":
             head = other.open(TENANT, name)
             branch = store.branches(here)[1]
@@ -230,7 +230,7 @@ def test_another_name_is_found_for_it_and_found_again(path: Path) -> None:
     store = MemoryStore()
     for name in ("begun", "begun~imported"):
         head = store.open(TENANT, name)
-        store.append(head, chain([user(f"something else in {name}")], head))
+        append(store, head, chain([user(f"something else in {name}")], head))
     names = {"begun": "begun~imported2", "fork 5": "fork 5~imported2"}
     assert import_archive(store, path, on_conflict="rename") == Imported(2, 2, 12, 3, names)
     assert import_archive(store, path, on_conflict="rename") == Imported(2, 0, 0, 0, names)
@@ -241,9 +241,9 @@ def test_what_was_erased_there_stays_erased(tmp_path: Path) -> None:
     first, second = MemoryStore(), MemoryStore()
     head = first.open(TENANT, "one")
     rows = chain([user("a secret"), user("plain")], head)
-    first.append(head, rows)
+    append(first, head, rows)
     head = second.open(TENANT, "one")
-    second.append(head, [erased(rows[0]), rows[1]])
+    append(second, head, [erased(rows[0]), rows[1]])
     export_archive(first, tmp_path / "a.jsonl", tenant=TENANT)
     import_archive(second, tmp_path / "a.jsonl")
     assert second.messages(second.open(TENANT, "one"), 1, 1) == [erased(rows[0])]
@@ -288,7 +288,7 @@ def test_chains_from_before_there_were_outlines_come_along(tmp_path: Path) -> No
     head = first.open(TENANT, "one")
     stamp = Stamp(1, 2, 3, "user", metadata='{"ticket":7}')
     (row,) = chain([user("said")], head)
-    head = first.append(head, [replace(row, stamp=stamp, seal=ids.seal("", row.id, wire.encode_stamp(stamp)))])
+    head = append(first, head, [replace(row, stamp=stamp, seal=ids.seal("", row.id, wire.encode_stamp(stamp)))])
     record = Record(1, (Hide(Target(head.tip), reason="why"),), 1, 1, head.tip, 1)
     first.commit(head, record, ids.legacy_record_id("", wire.encode_record(record)))
     export_archive(first, tmp_path / "a.jsonl", tenant=TENANT)
@@ -299,18 +299,18 @@ def test_chains_from_before_there_were_outlines_come_along(tmp_path: Path) -> No
 def test_a_large_message_is_written_once(tmp_path: Path) -> None:
     store = MemoryStore()
     head = store.open(TENANT, "one")
-    head = store.append(head, chain([user(LONG)] * 5, head))
+    head = append(store, head, chain([user(LONG)] * 5, head))
     fork = store.fork(head, "two", 2, 0)
-    store.append(fork, chain([user(LONG)] * 5, fork))
+    append(store, fork, chain([user(LONG)] * 5, fork))
     assert export_archive(store, tmp_path / "a.jsonl", tenant=TENANT) == Count(14, 2, 10)
     assert (tmp_path / "a.jsonl").stat().st_size < 2 * len(LONG)
 
 
 def test_an_export_is_one_moment_of_a_tree_that_others_write_to(tmp_path: Path) -> None:
     class Busy(MemoryStore):
-        def messages(self, head: Head, first: int, last: int) -> list[Appended]:
+        def messages(self, head: Head, first: int, last: int) -> list[StoredMessage]:
             for branch in self.branches(head):
-                now = self.append(branch.head, chain([user("meanwhile")], branch.head))
+                now = append(self, branch.head, chain([user("meanwhile")], branch.head))
                 now = self.commit(now, *record_after(now))
                 if len(self.names(TENANT)) < 5:
                     self.fork(now, f"meanwhile {len(self.names(TENANT))}", now.position, now.number)
@@ -332,7 +332,7 @@ def test_little_memory_is_taken_whatever_the_size(tmp_path: Path) -> None:
     with SqliteStore(tmp_path / "a.db", synchronous="normal", search=False) as store:
         head = store.open(TENANT, "one")
         for batch in range(30):
-            head = store.append(head, chain([user(f"{batch} {n} " * 1250) for n in range(100)], head))
+            head = append(store, head, chain([user(f"{batch} {n} " * 1250) for n in range(100)], head))
         tracemalloc.start()
         export_archive(store, tmp_path / "a.jsonl", tenant=TENANT)
         with SqliteStore(tmp_path / "b.db", synchronous="normal", search=False) as other:
@@ -355,7 +355,7 @@ def test_ten_times_as_much_takes_no_more_memory(tmp_path: Path, monkeypatch: pyt
             head = store.open(TENANT, "one")
             for begin in range(0, count, 500):
                 said = [user(f"{begin + n} " * 1000) for n in range(500)]
-                head = store.append(head, chain(said, head))
+                head = append(store, head, chain(said, head))
                 head = store.commit(head, *record_after(head))
             del said
             tracemalloc.start()
@@ -375,7 +375,7 @@ def test_a_large_message_that_was_long_ago_is_told_in_full_again(
     store, other = MemoryStore(), MemoryStore()
     head = store.open(TENANT, "one")
     order = [0, 0, 1, 2, 0, 3, 4, 0, 4, 5, 6, 7, 0, 4]
-    store.append(head, chain([user(f"{n} {LONG}") for n in order], head))
+    append(store, head, chain([user(f"{n} {LONG}") for n in order], head))
     export_archive(store, tmp_path / "a.jsonl", tenant=TENANT)
     lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_bytes().splitlines()]
     assert [line.get("same") for line in lines if line["is"] == "message"] == [
@@ -467,10 +467,11 @@ def test_a_packed_archive_is_the_plain_one_packed(store: MemoryStore, path: Path
 
 def test_somebody_else_who_writes_to_it_meanwhile_is_told(store: MemoryStore, path: Path) -> None:
     class Meddled(MemoryStore):
-        def append(self, head: Head, rows: Any) -> Head:
-            now = super().append(head, rows)
-            more: list[Appended] = chain([user("me too")], now)
-            return super().append(now, more) if head.name.startswith("~importing ") and now.position > 8 else now
+        def extend(self, head: Head, make: Any, *, owner: str = "") -> Changes:
+            changes = super().extend(head, make)
+            if head.name.startswith("~importing ") and changes.head.position > 8:
+                return super().extend(changes.head, lambda tail: chain([user("me too")], tail.head))
+            return changes
 
     with pytest.raises(StoreError):
         import_archive(Meddled(), path)

@@ -18,6 +18,7 @@ from foveate.archive import backup, export_archive, verify_all
 from foveate.archive.files import placed
 from foveate.core.messages import user
 from foveate.errors import BadSetting, Damaged, StoreError
+from foveate.ports import append
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain
 
@@ -34,7 +35,7 @@ def path(tmp_path: Path) -> Path:
 def test_a_backup_holds_what_the_database_holds(path: Path, tmp_path: Path) -> None:
     with SqliteStore(path) as store:
         head = store.open("acme", "begun")
-        store.append(head, chain([user("still in the log")], head))
+        append(store, head, chain([user("still in the log")], head))
         size = backup(path, tmp_path / "copy.db")
         whole = contents(store)
     assert size == (tmp_path / "copy.db").stat().st_size
@@ -61,7 +62,7 @@ def test_a_backup_is_one_moment_while_others_write(path: Path, tmp_path: Path) -
         with SqliteStore(path, synchronous="normal") as store:
             while not stop.is_set():
                 head = store.open("acme", "busy")
-                acknowledged.append(store.append(head, chain([user("on and on " * 99)], head)).position)
+                acknowledged.append(append(store, head, chain([user("on and on " * 99)], head)).position)
 
     writer = Thread(target=write)
     writer.start()
@@ -160,14 +161,14 @@ def test_a_copy_that_is_put_back_is_the_database_again(path: Path, tmp_path: Pat
     backup(path, tmp_path / "copy.db")
     with SqliteStore(path) as store:
         head = store.open("acme", "begun")
-        store.append(head, chain([user("lost with the disk")], head))
+        append(store, head, chain([user("lost with the disk")], head))
     for lost in tmp_path.glob("chat.db*"):
         lost.unlink()
     (tmp_path / "copy.db").rename(path)
     with SqliteStore(path) as store:
         assert contents(store) == before
         head = store.open("acme", "begun")
-        assert store.append(head, chain([user("and on")], head)).position == head.position + 1
+        assert append(store, head, chain([user("and on")], head)).position == head.position + 1
 
 
 def child(*arguments: object) -> subprocess.Popen[str]:

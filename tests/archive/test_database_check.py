@@ -13,16 +13,16 @@ from foveate.core import ids
 from foveate.core.messages import user
 from foveate.core.snapshots import Facts, SlotState, Snapshot
 from foveate.edits import Hide, Replace, Target
-from foveate.ports import Finding, Head, Store
+from foveate.ports import Database, Finding, Head, append
 from foveate.stores.codec import pack
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain, record_after
 
 
-def filled(store: Store, name: str = "one") -> Head:
+def filled(store: Database, name: str = "one") -> Head:
     head = store.open("", name)
-    head = store.append(head, chain([user(f"{name} {n}") for n in range(10)], head))
+    head = append(store, head, chain([user(f"{name} {n}") for n in range(10)], head))
     head = store.commit(head, *record_after(head, Hide(Target(head.tip))))
     store.save_snapshot(head, 10, 1, Snapshot(3, 10, 1, [(1, 10)], [], [], Facts()).encode())
     return head
@@ -76,7 +76,7 @@ def test_what_was_added_since_a_head_is_noted() -> None:
     store = MemoryStore()
     head = filled(store)
     (kept,) = heads_in(head_text(head))
-    now = store.append(head, chain([user("more")] * 2, head))
+    now = append(store, head, chain([user("more")] * 2, head))
     now = store.commit(now, *record_after(now))
     store.erase(now, [(3, 3)])
     (result,) = verify_all(store, heads=[kept])

@@ -14,7 +14,7 @@ from foveate import ConflictError
 from foveate.archive import export_archive, import_archive
 from foveate.core.messages import user
 from foveate.core.runs import AgentRun, AgentRunStep
-from foveate.ports import Database
+from foveate.ports import Database, append
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain
@@ -49,9 +49,9 @@ def furnished(store: Any) -> Any:
     """A conversation with a fork of each half, with runs, and another one before and behind it."""
     for name in ("a before", "middle", "z behind"):
         head = store.open(TENANT, name)
-        head = store.append(head, chain([user(text) for text in ("hello", SECRET, "so long " * 900, "bye")], head))
+        head = append(store, head, chain([user(text) for text in ("hello", SECRET, "so long " * 900, "bye")], head))
         fork = store.fork(head, f"{name}, fork", 3, 0)
-        store.append(fork, chain([user("another end")], fork))
+        append(store, fork, chain([user("another end")], fork))
         store.put_run(head, AgentRun(f"run of {name}", "me", name, task=SECRET))
         store.put_step(head, AgentRunStep(f"run of {name}", 1, "action", output=SECRET))
     return store
@@ -67,7 +67,7 @@ def check_same_everywhere(path: Path) -> bool:
         import_archive(other, path)
         for name in ("middle", "middle, fork"):
             head = other.open(TENANT, name, create=False)
-            gone, left = other.leftovers(head)
+            gone, left = other.find_residue(head)
             assert left == []
             is_told = other.erasures(head) != []
             assert (gone, other.messages(head, 2, 2)[0].body == b"") == (is_told, is_told)
@@ -116,7 +116,7 @@ def test_whenever_something_is_erased_an_archive_says_the_same_of_it_everywhere(
 def test_an_export_that_never_gets_through_says_so_and_leaves_no_file(tmp_path: Path) -> None:
     store = MemoryStore()
     head = store.open(TENANT, "middle")
-    store.append(head, chain([user(f"{n}") for n in range(50)], head))
+    append(store, head, chain([user(f"{n}") for n in range(50)], head))
 
     class Eager(Disturbed):
         """Erases one more message each time that the tree was read."""
@@ -145,7 +145,7 @@ def test_lines_that_are_put_aside_lie_beside_the_archive_and_leave_nothing(
     """A tree of gigabytes needs the room of its archive there, and not that of the system's own folder."""
     store = MemoryStore()
     head = store.open(TENANT, "long")
-    store.append(head, chain([user(f"{n} " * 5000) for n in range(200)], head))
+    append(store, head, chain([user(f"{n} " * 5000) for n in range(200)], head))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     (tmp_path / "here").mkdir()
     export_archive(store, tmp_path / "here" / "a.jsonl", tenant=TENANT)

@@ -24,7 +24,7 @@ from foveate.core.runs import AgentRun, AgentRunStep
 from foveate.core.snapshots import Facts, SlotState, Snapshot
 from foveate.core.stamps import Lease
 from foveate.edits import Replace, Target
-from foveate.ports import Head
+from foveate.ports import Head, append
 from foveate.stores.codec import pack
 from foveate.stores.lineage import root_of
 from foveate.stores.sqlite import SqliteStore
@@ -177,13 +177,13 @@ def filled(path: Path) -> list[Head]:
         heads = []
         for tenant, name in (("acme", "one"), ("acme", "other"), ("zeta", "one")):
             head = store.open(tenant, name)
-            head = store.append(head, chain([user(f"{name} of {tenant}, {n}") for n in range(10)], head))
+            head = append(store, head, chain([user(f"{name} of {tenant}, {n}") for n in range(10)], head))
             for number in range(4 if tenant == "acme" else 0):
                 head = store.commit(head, *record_after(head, Hide(Target(head.tip), reason=f"{name} {number}")))
             heads.append(head)
         one = heads[0]
         fork = store.fork(one, "fork", 6, 2)
-        store.append(fork, chain([user(f"otherwise, {n}") for n in range(4)], fork))
+        append(store, fork, chain([user(f"otherwise, {n}") for n in range(4)], fork))
         store.put_run(one, AgentRun("r", "me", "one", task="look it up"))
         store.put_step(one, AgentRunStep("r", 1, "action", output="it is blue"))
         store.put_prompt("acme", Prompt("short", "{{ text }}"))

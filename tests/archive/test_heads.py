@@ -17,7 +17,7 @@ from foveate.archive import KeptHead, export_archive, head_text, heads_in, impor
 from foveate.core.edits import Hide, Target
 from foveate.core.messages import user
 from foveate.errors import BadSetting
-from foveate.ports import Head
+from foveate.ports import Head, append
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sql import SqlStore
 from foveate.stores.sqlite import SqliteStore
@@ -63,7 +63,7 @@ def run(database: tuple[SqlStore, Run]) -> Run:
 def filled(store: Any, name: str = "one", topic: str = "weather") -> Head:
     """Ten messages and four records."""
     head = store.open("acme", name)
-    head = store.append(head, chain(talk(10, topic), head))
+    head = append(store, head, chain(talk(10, topic), head))
     for number in range(4):
         head = store.commit(head, *record_after(head, Hide(Target(head.tip), reason=f"{topic} {number}")))
     return head
@@ -165,7 +165,7 @@ def test_a_history_that_was_written_anew_needs_a_head_to_be_found(store: SqlStor
     for statement in ROLLED_BACK:
         run(statement)
     now = store.open("acme", "one")
-    now = store.append(now, chain(talk(6, "something else"), now))
+    now = append(store, now, chain(talk(6, "something else"), now))
     assert store.verify(now) == []
     (found,) = verify_head(store, head)
     assert found.problem == "the head given, with message 10 as its tip, is not on this conversation's chain"
@@ -178,7 +178,7 @@ def test_a_file_that_was_put_back_is_found(tmp_path: Path) -> None:
     before = path.read_bytes()
     with SqliteStore(path) as store:
         head = store.open("acme", "one")
-        head = store.append(head, chain(talk(2), head))
+        head = append(store, head, chain(talk(2), head))
     for log in tmp_path.glob("chat.db-*"):
         log.unlink()
     path.write_bytes(before)
@@ -218,7 +218,7 @@ def test_a_conversation_that_is_gone_is_found(store: SqlStore, run: Run) -> None
 
 def test_a_history_that_went_on_runs_through_its_head(store: SqlStore) -> None:
     head = filled(store)
-    now = store.append(head, chain(talk(3), head))
+    now = append(store, head, chain(talk(3), head))
     store.commit(now, *record_after(now))
     assert verify_head(store, head) == []
 
@@ -226,7 +226,7 @@ def test_a_history_that_went_on_runs_through_its_head(store: SqlStore) -> None:
 def test_a_history_that_was_taken_back_by_a_fork_keeps_its_head(store: SqlStore) -> None:
     head = filled(store)
     now = store.repoint(head, 4, 1, "one~1")
-    store.append(now, chain(talk(9, "another course"), now))
+    append(store, now, chain(talk(9, "another course"), now))
     assert verify_head(store, head) == []
 
 
@@ -271,5 +271,5 @@ def test_a_head_of_a_later_version_is_refused() -> None:
 def test_an_empty_conversation_has_a_head_too(store: SqlStore) -> None:
     head = store.open("acme", "empty")
     assert verify_head(store, head) == []
-    store.append(head, chain([user("hello")], head))
+    append(store, head, chain([user("hello")], head))
     assert verify_head(store, head) == []

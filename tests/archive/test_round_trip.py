@@ -17,7 +17,7 @@ from foveate.errors import BadTranscript, FoveateError
 from foveate.ports import Database
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
-from foveate.testing.faults import Countdown, FailingDatabase
+from foveate.testing.faults import Countdown, failing_store
 
 SOME = settings(max_examples=max(10, settings.default.max_examples // 2))  # type: ignore[union-attr]
 
@@ -129,7 +129,7 @@ def test_an_import_that_breaks_off_anywhere_shows_nothing_and_goes_on(made: list
         second = MemoryStore()
         countdown = Countdown(fatal)
         try:
-            imported(FailingDatabase(second, countdown), archive)
+            imported(failing_store(second, countdown), archive)
         except FoveateError:
             assert [name for name in second.names(TENANT) if not name.startswith("~importing ")] in ([], names)
             imported(second, archive)

@@ -18,7 +18,7 @@ from foveate.errors import BadSetting, StoreError
 from foveate.ports import Database
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
-from foveate.testing.faults import Countdown, FailingDatabase, failing_connection
+from foveate.testing.faults import Countdown, failing_connection, failing_store
 
 MADE = [(0, 1, 3), (3, 1, 1), (4, 0, 1), (2, 1, 0), (5, 0, 2), (7, 2, 2), (9, 0, 0), (6, 0, 0), (1, 5, 4)]
 
@@ -47,7 +47,7 @@ def half(path: Path, store: Database) -> Database:
     """The store, with an import in it that failed in the second tree."""
     for fatal in range(10, 200):
         with pytest.raises(StoreError):
-            import_archive(FailingDatabase(store, Countdown(fatal)), path)
+            import_archive(failing_store(store, Countdown(fatal)), path)
         if store.names(TENANT) and list(unfinished(store)):
             return store
     raise AssertionError("it never stopped there")
@@ -129,7 +129,7 @@ def test_what_somebody_gave_a_name_is_not_taken_away(path: Path) -> None:
     (told,) = unfinished(store)
     store.fork(store.open(TENANT, told.names[0]), "mine", 0, 0)
     before = contents(store)
-    with pytest.raises(BadSetting, match="'mine' lies in that tree"):
+    with pytest.raises(BadSetting, match="'mine' is in that tree"):
         drop_unfinished(store)
     assert contents(store) == before
 

@@ -18,7 +18,7 @@ from foveate.core.messages import user
 from foveate.core.snapshots import Snapshot
 from foveate.edits import Hide, Replace, Summarize, Target
 from foveate.errors import Damaged
-from foveate.ports import Finding, Head
+from foveate.ports import Finding, Head, append
 from foveate.stores.codec import pack
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sql import census
@@ -30,7 +30,7 @@ def test_every_conversation_is_told_with_how_much_was_looked_at() -> None:
     store = MemoryStore()
     for tenant, name, count in (("zeta", "one", 2), ("", "one", 3), ("acme", "two", 0)):
         head = store.open(tenant, name)
-        store.append(head, chain([user(str(n)) for n in range(count)], head))
+        append(store, head, chain([user(str(n)) for n in range(count)], head))
     expected = [Verified("", "one", 3), Verified("acme", "two", 0), Verified("zeta", "one", 2)]
     assert sorted(verify_all(store), key=lambda one: one.tenant) == expected
     assert list(verify_all(store, tenant="zeta")) == [Verified("zeta", "one", 2)]
@@ -59,7 +59,7 @@ def test_ten_times_as_many_conversations_take_no_more_memory(tmp_path: Path, mon
         with SqliteStore(tmp_path / f"{count}.db", synchronous="normal", search=False) as store:
             for number in range(count):
                 head = store.open(f"tenant {number % 9}", f"conversation {number}")
-                store.append(head, chain([user("said")], head))
+                append(store, head, chain([user("said")], head))
             tracemalloc.start()
             assert sum(not one.findings for one in verify_all(store)) == count
             peaks.append(tracemalloc.get_traced_memory()[1])

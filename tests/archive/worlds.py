@@ -15,7 +15,7 @@ from foveate.core.messages import Text, user
 from foveate.core.redacted_form import erased_edit, erased_stamp, redacted_stamp
 from foveate.core.runs import AgentRun, AgentRunStep
 from foveate.core.stamps import Expansion, Lease, PartRetention, Retention, Stamp, Stop, Usage
-from foveate.ports import Appended, Database, Head
+from foveate.ports import Database, Head, StoredMessage, append
 from foveate.testing.moves import TEXTS, edit_of, history_of
 from foveate.testing.rows import chain, erased, record_after
 
@@ -44,11 +44,11 @@ def build(store: Database, made: Iterable[tuple[int, int, int]], tenant: str = T
         match kind:
             case 0 | 1:
                 said = history_of([(n % 23, a + n, b + n) for n in range(b % 5 + 1)])
-                store.append(head, chain(said, head))
+                append(store, head, chain(said, head))
             case 2:
-                store.append(head, [erased(row) if n % 2 else row for n, row in enumerate(_long(head, a % 3 + 1))])
+                append(store, head, [erased(row) if n % 2 else row for n, row in enumerate(_long(head, a % 3 + 1))])
             case 3:
-                ids = [row.id for row in store.pick(head, range(1, head.position + 1))] or ["00" * 20]
+                ids = [row.id for row in store.get_many(head, range(1, head.position + 1))] or ["00" * 20]
                 edits = [edit_of(ids, b + n, a % len(ids), b % len(ids), a + n) for n in range(b % 3 + 1)]
                 if a % 3 == 0:
                     edits = [erased_edit(Replace(Target(ids[-1]), (Text(TEXTS[b % len(TEXTS)]),)))]
@@ -73,7 +73,7 @@ def build(store: Database, made: Iterable[tuple[int, int, int]], tenant: str = T
                 store.erase(head, [(first, min(first + b % 3, head.position))], runs=bool(b % 2), reason="made up")
             case _:
                 stamp = replace(STAMPS[b % len(STAMPS)], metadata=f'{{"ticket":{a}}}' if a % 4 else "")
-                store.append(head, _stamped(head, stamp, gone=bool(b % 2)))
+                append(store, head, _stamped(head, stamp, gone=bool(b % 2)))
 
 
 def furnish(store: Database, tenant: str = TENANT) -> None:
@@ -101,11 +101,11 @@ def _edit(store: Database, head: Head, choice: int) -> int:
     return ends[choice % len(ends)]
 
 
-def _long(head: Head, count: int) -> list[Appended]:
+def _long(head: Head, count: int) -> list[StoredMessage]:
     return chain([user(LONG)] * count, head)
 
 
-def _stamped(head: Head, stamp: Stamp, *, gone: bool) -> list[Appended]:
+def _stamped(head: Head, stamp: Stamp, *, gone: bool) -> list[StoredMessage]:
     """A message with these facts, of which what the application noted may have been erased."""
     (row,) = chain([user("noted")], head)
     seal = ids.seal(head.seal, row.id, redacted_stamp(stamp))

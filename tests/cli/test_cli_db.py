@@ -12,6 +12,7 @@ from foveate.core.catalog import Action, Binding, Prompt
 from foveate.core.messages import user
 from foveate.core.runs import AgentRun, AgentRunStep
 from foveate.core.stamps import Usage
+from foveate.ports import append
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain
 
@@ -51,7 +52,7 @@ def chat(here):
     with SqliteStore("chat.db") as store:
         head = store.open("", "support-456")
         rows = chain([user("Where is it?"), user("In Hamburg.")], head)
-        head = store.append(head, rows)
+        head = append(store, head, rows)
         usage = Usage(1200, 800, None, 140)
         done = AgentRun("7f3a", "support", "support-456", "Where is it?", "p/3", "stopped", "turns", "In Hamburg.")
         store.put_run(head, structs.replace(done, turns=2, usage=usage, cost=0.0127, begun=BEGUN, ended=BEGUN + 4200))
@@ -173,7 +174,7 @@ def test_bindings_are_listed_for_an_agent_or_for_all(db, shop):
 @pytest.mark.parametrize(
     ("words", "answer"),
     [
-        ("binding set support Search", "is of an action that there is not. Known: search."),
+        ("binding set support Search", "names an action that does not exist. Known: search."),
         ("binding set support search --mode remove --compact-length 9", "has compact_length, without effect in its"),
         (
             "binding set support search --compact-mode summary",
@@ -190,7 +191,7 @@ def test_bindings_are_listed_for_an_agent_or_for_all(db, shop):
         ("binding drop support other", "support does not have the action 'other'."),
         ("action drop search", "'search' is still bound to support. Drop the bindings first."),
         ("action drop other", "There is no action 'other'."),
-        ("action set search --prompt no", "names the prompt 'no', which there is not. Known: Short."),
+        ("action set search --prompt no", "names the prompt 'no', which does not exist. Known: Short."),
         ("action set search --parameters nowhere.json", "nowhere.json cannot be read: No such file"),
         ("action set search --parameters short.md", "are not JSON"),
         ("prompt set Short", "Name the file with the text, or - for standard input."),

@@ -10,6 +10,7 @@ import pytest
 from foveate.core.edits import Replace, Target
 from foveate.core.messages import Text, user
 from foveate.core.runs import AgentRun
+from foveate.ports import append
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain, record_after
 
@@ -21,12 +22,12 @@ def here(tmp_path, monkeypatch):
     monkeypatch.setenv("FOVEATE_STORE", "sqlite:///chat.db")
     with SqliteStore("chat.db") as store:
         head = store.open("", "one")
-        head = store.append(head, chain([user("a"), user("the kumquat"), user("c")], head))
+        head = append(store, head, chain([user("a"), user("the kumquat"), user("c")], head))
         head = store.commit(head, *record_after(head, Replace(Target(head.tip, (0,)), (Text("the c"),))))
         store.put_run(head, AgentRun("r1", "me", "one", "the kumq…"))
         store.fork(head, "two", 2, 0)
         theirs = store.open("zeta", "theirs")
-        store.append(theirs, chain([user("the kumquat")], theirs))
+        append(store, theirs, chain([user("the kumquat")], theirs))
     return tmp_path
 
 
@@ -113,7 +114,7 @@ def test_what_is_left_of_it_is_told(db):
 def test_the_file_is_smaller_after_a_vacuum(db, here):
     with SqliteStore("chat.db") as store:
         head = store.open("", "big")
-        store.append(head, chain([user(" ".join(str(n * n * k) for n in range(9000))) for k in range(1, 9)], head))
+        append(store, head, chain([user(" ".join(str(n * n * k) for n in range(9000))) for k in range(1, 9)], head))
     before = Path("chat.db").stat().st_size
     db("erase", "big", "--yes")
     db("vacuum")

@@ -11,6 +11,7 @@ import pytest
 from foveate.core.catalog import Prompt
 from foveate.core.messages import user
 from foveate.errors import ConflictError
+from foveate.ports import append
 from foveate.replay.numbers import count
 from foveate.stores.sql.migrate import migrations
 from foveate.stores.sqlite import SqliteStore
@@ -26,7 +27,7 @@ def here(tmp_path, monkeypatch):
     monkeypatch.setenv("FOVEATE_STORE", "sqlite:///chat.db")
     with SqliteStore("chat.db") as store:
         head = store.open("", "one")
-        head = store.append(head, chain([user("a"), user("b"), user("c")], head))
+        head = append(store, head, chain([user("a"), user("b"), user("c")], head))
         head = store.commit(head, *record_after(head))
         store.fork(head, "two", 2, 0)
         store.open("zeta", "theirs")
@@ -71,7 +72,7 @@ def test_a_conflict_is_refused_or_gets_another_name(db, refused, here):
     db("export", "one.jsonl", "one")
     with SqliteStore("new.db") as store:
         head = store.open("", "one")
-        store.append(head, chain([user("z")], head))
+        append(store, head, chain([user("z")], head))
     new = ("--store", "sqlite:///new.db")
     assert refused("import", "one.jsonl", *new) == (
         "There is a conversation 'one' already, and its past is another one: message 1 is not the same. Nothing was "
@@ -174,7 +175,7 @@ def test_what_an_import_left_is_told_and_taken_away(db, here):
     assert db("unfinished") == "There are no unfinished imports.\n"
     with SqliteStore("chat.db") as store:
         head = store.open("zeta", "~importing ab-1")
-        store.append(head, chain([user("a")], head))
+        append(store, head, chain([user("a")], head))
     told = "zeta/~importing ab-1: 1 conversation, 1 message\n"
     assert db("unfinished") == told
     assert db("unfinished", "--tenant", "") == "There are no unfinished imports.\n"
@@ -213,7 +214,7 @@ def test_heads_that_were_kept_prove_the_history(db, refused, here):
     assert db("verify", "--head", "heads.jsonl") == "3 conversations of 2 tenants and 3 heads verified: all is well.\n"
     with SqliteStore("chat.db") as store:
         head = store.open("", "one")
-        store.append(head, chain([user("d")], head))
+        append(store, head, chain([user("d")], head))
     assert db("verify", "--head", one) == (
         "one: 1 message added since the head was taken.\n"
         "3 conversations of 2 tenants and 1 head verified: all is well.\n"
@@ -266,7 +267,7 @@ def test_an_import_that_stops_keeps_what_it_wrote(db, run, here, monkeypatch):
     """Into a new database too, which would else be removed as one that nothing came of."""
     with SqliteStore("chat.db") as store:
         head = store.open("", "zz")
-        store.append(head, chain([user("z")], head))
+        append(store, head, chain([user("z")], head))
     db("export", "all.jsonl")
     monkeypatch.setattr(SqliteStore, "rename", stopping(SqliteStore.rename, at=2))
     code, out, err = run("db", "import", "all.jsonl", "--store", "sqlite:///new.db")

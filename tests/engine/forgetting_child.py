@@ -16,6 +16,7 @@ from typing import Any
 import foveate
 from foveate import Conversation, ToolCall, assistant, tool_result, user
 from foveate.digest import describe
+from foveate.ports import append
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.summarizers import Summary, SummaryRequest, cached
@@ -109,7 +110,7 @@ def erased_by_the_store(path: Path, kind: str) -> tuple[int, list[str]]:
     """Whoever tells the store alone leaves at least no cache of functions behind."""
     with MemoryStore() if kind == "memory" else SqliteStore(path) as store:
         head = store.open("", "one")
-        head = store.append(head, chain([user("something")], head))
+        head = append(store, head, chain([user("something")], head))
         describe(f"def {secret()}(): pass\n" * 20)
         before = len(holding(secret()))
         store.erase(head, [(1, 1)])

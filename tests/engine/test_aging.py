@@ -26,7 +26,7 @@ from foveate.ports import Head
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import agent_run
-from foveate.testing.faults import Countdown, FailingStore
+from foveate.testing.faults import Countdown, failing_store
 from foveate.testing.strategies import edits, histories
 
 from .shells import opened, refusals, texts
@@ -567,7 +567,7 @@ def test_retention_after_any_failure_ends_the_same(after: bool, monkeypatch: pyt
     rules = {"tool results": "2 turns", "assistant messages": "3 turns, even shown", "runs": "1 millisecond"}
     for n in range(1, 200):
         countdown, inner = Countdown(after=after), MemoryStore()
-        chat = summed_up(4, store=FailingStore(inner, countdown))
+        chat = summed_up(4, store=failing_store(inner, countdown))
         chat.keep_run(AgentRun("r1", "me", "c", "peel it", begun=1, ended=2))
         countdown.start(n)
         for _ in range(2):

@@ -14,7 +14,7 @@ from foveate.policies import compact_on_overflow
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import say, text_of, user
-from foveate.testing.faults import Countdown, FailingStore
+from foveate.testing.faults import Countdown, failing_store
 from foveate.testing.summaries import ScriptedSummarizer
 
 from .shells import opened, refusals, texts
@@ -145,7 +145,7 @@ def test_any_failing_store_operation_loses_nothing():
     for n in range(1, 30):
         countdown = Countdown(after=bool(n % 2))
         one = opened(
-            policy=(PLAIN,), store=FailingStore(MemoryStore(), countdown), summarizer=ScriptedSummarizer(["S."])
+            policy=(PLAIN,), store=failing_store(MemoryStore(), countdown), summarizer=ScriptedSummarizer(["S."])
         )
         talk(one)
         countdown.start(n)

@@ -17,7 +17,7 @@ from foveate.core.messages import Reasoning, Text, ToolCall, assistant, system, 
 from foveate.core.rules import check
 from foveate.errors import BadEdit, BadMessage, DoesNotFit, UnknownHandle
 from foveate.policies import shrink_to_digest
-from foveate.ports import Erased
+from foveate.ports import Erasure
 from foveate.stores.memory import MemoryStore
 from foveate.testing import thought
 from foveate.testing.bodies import check_body
@@ -110,7 +110,7 @@ def test_repeated_erasure_changes_nothing() -> None:
     chat = talked()
     chat.erase("m4")
     before = (chat.head, shown(chat.prepare()))
-    assert chat.erase("m4") == Erased(0)
+    assert chat.erase("m4") == Erasure(0)
     assert (chat.head, shown(chat.prepare())) == before
 
 

@@ -18,7 +18,7 @@ from foveate.plugins import AdditionalContent
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import answer, call, calls, say, user
-from foveate.testing.faults import Countdown, FailingStore
+from foveate.testing.faults import Countdown, failing_store
 
 from .expanding import LOG, SHORT, TOOLS
 from .shells import opened, shown, texts, wire
@@ -398,7 +398,7 @@ def test_repeated_append_after_a_reply_skips_the_answers():
 def test_any_failure_keeps_one_reply_and_answers_it_next(where, is_after):
     for n in range(1, 40):
         countdown = Countdown(after=is_after)
-        chat = story(expand_where=where, store=FailingStore(MemoryStore(), countdown))
+        chat = story(expand_where=where, store=failing_store(MemoryStore(), countdown))
         countdown.start(n)
         with suppress(StoreError):
             chat.record(call("x", "expand", handle="m3"))

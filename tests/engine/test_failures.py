@@ -16,7 +16,7 @@ from foveate.policies import prune_tool_outputs
 from foveate.rules import cut_points
 from foveate.stores.memory import MemoryStore
 from foveate.testing import StubAnthropic, agent_run, answer, call, calls, chat, say, text_of
-from foveate.testing.faults import Countdown, FailingStore
+from foveate.testing.faults import Countdown, failing_store
 
 from .shells import opened, refusals, shown, texts, wire
 
@@ -105,7 +105,7 @@ def test_interrupted_plan_leaves_nothing_and_commits_once_on_retry():
     """F04."""
     for n in range(1, 4):
         countdown = Countdown()
-        one = opened(policy="keep-last-1", store=FailingStore(MemoryStore(), countdown))
+        one = opened(policy="keep-last-1", store=failing_store(MemoryStore(), countdown))
         one.append(chat(user("go"), call("a"), answer("a", text_of(50)), call("b"), answer("b", text_of(50))))
         countdown.start(n)
         try:
@@ -263,7 +263,7 @@ def test_summarized_messages_can_be_read_and_restored():
 def test_uncommitted_summary_hides_nothing():
     """F29."""
     countdown = Countdown()
-    one = opened(store=FailingStore(MemoryStore(), countdown))
+    one = opened(store=failing_store(MemoryStore(), countdown))
     ids = one.append(chat(user("go"), say("a"), user("b"), say("c"), user("d")))
     before = shown(one.view)
     for n in range(1, 9):

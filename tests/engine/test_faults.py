@@ -9,7 +9,7 @@ from foveate.policies import prune_tool_outputs
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import agent_run, user
-from foveate.testing.faults import Countdown, FailingStore
+from foveate.testing.faults import Countdown, failing_store
 
 from .shells import opened, refusals, shown
 
@@ -45,7 +45,7 @@ def test_retry_after_any_failure_gives_the_same_conversation(kind, after, tmp_pa
         n += 1
         countdown = Countdown(after=after)
         inner = MemoryStore() if kind != "sqlite" else SqliteStore(tmp_path / f"{n}.db", synchronous="normal")
-        chat = opened(policy=POLICY, store=FailingStore(inner, countdown))
+        chat = opened(policy=POLICY, store=failing_store(inner, countdown))
         countdown.start(n)
         play(chat, refreshes=kind != "memory, not refreshed")
         done = not countdown.is_used_up

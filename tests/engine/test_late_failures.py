@@ -18,7 +18,7 @@ from foveate.errors import Damaged
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import agent_run, answer, call, say, text_of, user
-from foveate.testing.faults import Countdown, FailingStore
+from foveate.testing.faults import Countdown, failing_store
 
 from .shells import opened, shown, texts, wire
 
@@ -128,7 +128,7 @@ def test_retry_after_any_failed_operation_stores_one_copy(monkeypatch, snapshots
         n += 1
         countdown = Countdown()
         inner = SqliteStore(tmp_path / f"{n}.db", synchronous="normal")
-        chat = opened(policy="keep-last-2", store=FailingStore(inner, countdown), on_event=lambda event: None)
+        chat = opened(policy="keep-last-2", store=failing_store(inner, countdown), on_event=lambda event: None)
         countdown.start(n)
         play(chat)
         is_done = not countdown.is_used_up
@@ -200,7 +200,7 @@ def test_opening_a_conversation_with_a_cut_tail_is_refused(is_saved, cut):
             return rows[:-1] if self.is_cut and cut == "messages" else rows
 
         def pick(self, head: Any, positions: Any) -> Any:
-            rows = super().pick(head, positions)
+            rows = super().get_many(head, positions)
             return [row for row in rows if row.position != 5] if self.is_cut and cut == "pick" else rows
 
         def records(self, head: Any, after: int = 0) -> Any:

@@ -10,7 +10,7 @@ from together.mechanisms import MECHANISMS, story, summarizer, told
 
 from foveate import Conversation, Options, Usage, open_conversation
 from foveate.core.edits import Hide, Replace, Summarize, Target
-from foveate.ports import Store
+from foveate.ports import Database
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import say, user
@@ -26,7 +26,7 @@ POLICIES: dict[str, Any] = {
 class World:
     """One store, and whoever opens a conversation in it. The clock ticks at each look, as clocks do."""
 
-    def __init__(self, policy: str, store: Store | None = None) -> None:
+    def __init__(self, policy: str, store: Database | None = None) -> None:
         self.store, self.policy, self.now = store or MemoryStore(), POLICIES[policy], 0
 
     def clock(self) -> int:

@@ -21,7 +21,7 @@ from together.mechanisms import MECHANISMS, summarizer
 from foveate import Conversation, FoveateError, Message, Options, Text, Usage, open_conversation
 from foveate.archive.whole import verify_all
 from foveate.core.edits import Hide, Span, Summarize
-from foveate.ports import Store
+from foveate.ports import Database
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import answer, calls, say
@@ -47,7 +47,7 @@ AGES = ("", ", even short", ", even shown")
 class Live(RuleBasedStateMachine):
     """Every rule is one act of one of two writers."""
 
-    def made_store(self) -> Store:
+    def made_store(self) -> Database:
         return MemoryStore()
 
     def let_go(self) -> None:
@@ -202,7 +202,7 @@ class Live(RuleBasedStateMachine):
 class LiveOnSqlite(Live):
     """The same, where everything is written down."""
 
-    def made_store(self) -> Store:
+    def made_store(self) -> Database:
         self.folder = tempfile.TemporaryDirectory()
         return SqliteStore(Path(self.folder.name) / "chat.db", synchronous="normal")
 

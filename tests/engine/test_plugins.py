@@ -34,7 +34,7 @@ from foveate.shell import turning
 from foveate.stores.memory import MemoryStore
 from foveate.testing import answer, call, calls, say, user
 from foveate.testing.bodies import check_body
-from foveate.testing.faults import Countdown, FailingStore
+from foveate.testing.faults import Countdown, failing_store
 from foveate.testing.strategies import edits, histories
 from foveate.types import Event, Lease, PartRetention
 
@@ -294,7 +294,7 @@ def test_plugin_is_not_asked_about_its_own_appends():
 def test_store_failure_changes_nothing_and_asks_the_plugin_again():
     screen = Screen()
     countdown = Countdown()
-    chat = opened(screen, store=FailingStore(MemoryStore(), countdown))
+    chat = opened(screen, store=failing_store(MemoryStore(), countdown))
     chat.append([user("Go."), call("t1"), answer("t1", "ok")])
     countdown.start(1)
     with pytest.raises(StoreError):

@@ -17,7 +17,7 @@ from foveate import BadInput, Conversation, DoesNotFit, Options, open_conversati
 from foveate.core.edits import Span, Summarize
 from foveate.errors import BadEdit, BadMessage
 from foveate.policies import prune_tool_outputs
-from foveate.ports import Store
+from foveate.ports import Database
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.strategies import edits, histories
@@ -34,8 +34,8 @@ class TwoStores(RuleBasedStateMachine):
         super().__init__()
         self.folder = tempfile.TemporaryDirectory()
         self.file = Path(self.folder.name) / "chat.db"
-        self.crashed: list[Store] = []
-        self.stores: list[Store] = [MemoryStore(), SqliteStore(self.file, synchronous="normal")]
+        self.crashed: list[Database] = []
+        self.stores: list[Database] = [MemoryStore(), SqliteStore(self.file, synchronous="normal")]
         self.names = ["c"]
         self.now = 0
 

@@ -16,7 +16,7 @@ from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.summarizers import Answer, NeedsSummary, SummaryRequest
 from foveate.testing import call, chat, say, user
-from foveate.testing.faults import Countdown, FailingStore
+from foveate.testing.faults import Countdown, failing_store
 from foveate.testing.summaries import ScriptedSummarizer
 
 from .shells import opened, texts
@@ -168,7 +168,7 @@ def test_any_failing_store_operation_is_recovered_by_the_next_call(after: bool):
     for n in range(1, 40):
         countdown = Countdown(after=after)
         one = opened(
-            policy=(sums_up(),), store=FailingStore(MemoryStore(), countdown), summarizer=lambda _: "In short."
+            policy=(sums_up(),), store=failing_store(MemoryStore(), countdown), summarizer=lambda _: "In short."
         )
         one.append(SAID)
         countdown.start(n)

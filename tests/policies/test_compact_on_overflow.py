@@ -35,7 +35,7 @@ from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.summarizers import first_characters
 from foveate.testing import agent_run, answer, call, calls, chat, say, system, text_of, thought, user
-from foveate.testing.faults import Countdown, FailingStore
+from foveate.testing.faults import Countdown, failing_store
 from foveate.testing.strategies import histories
 from foveate.testing.summaries import ScriptedSummarizer
 
@@ -557,7 +557,7 @@ def test_at_every_failing_operation_of_the_store_nothing_is_lost_and_the_next_ca
     for after in (False, True):
         for n in range(1, 60):
             countdown = Countdown(after=after)
-            store = FailingStore(MemoryStore(), countdown)
+            store = failing_store(MemoryStore(), countdown)
             one = opened(policy=(PLAIN,), store=store, summarizer=ScriptedSummarizer(["Short."]), **SMALL)
             said = talk(11, 1_000)
             one.append(said)

@@ -10,6 +10,7 @@ import sys
 
 from foveate.core.messages import user
 from foveate.errors import ConflictError
+from foveate.ports import append
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain, record_after
 
@@ -24,7 +25,7 @@ def main(path: str, name: str, count: int) -> None:
         for turn in range(count):
             said = [user(text(head.position + n, name)) for n in range(1, 2 + turn % 3)]
             try:
-                head = store.append(head, chain(said, head))
+                head = append(store, head, chain(said, head))
             except ConflictError:
                 head = store.open("acme", name)
                 continue

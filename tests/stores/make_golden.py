@@ -14,7 +14,7 @@ from pathlib import Path
 from foveate.core.catalog import Action, Binding, Prompt
 from foveate.core.messages import assistant, user
 from foveate.core.runs import AgentRun, AgentRunStep
-from foveate.ports import Database
+from foveate.ports import Database, append
 from foveate.stores.sql.migrate import migrations
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain, record_after
@@ -27,10 +27,10 @@ BOUND = Binding("me", "look", 3, "compact", "summary", 80, "short")
 def fill(store: Database) -> None:
     """Something of everything, but for the index of words, which is each database's own."""
     head = store.open("acme", "one")
-    head = store.append(head, chain([user("rain?"), assistant("No, wind."), user(LONG)], head))
+    head = append(store, head, chain([user("rain?"), assistant("No, wind."), user(LONG)], head))
     head = store.commit(head, *record_after(head))
     fork = store.fork(head, "two", 2, 0)
-    store.append(fork, chain([user("and here?")], fork))
+    append(store, fork, chain([user("and here?")], fork))
     store.save_snapshot(head, 2, 0, b"a view")
     store.put_run(head, AgentRun("r1", "me", "one", "the task", state="done", result="done", turns=1, begun=1, ended=2))
     step = AgentRunStep("r1", 1, "action", "look", "call_1", "{}", OUTPUT, state="done", turn=1, begun=1, ended=2)

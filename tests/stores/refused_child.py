@@ -14,6 +14,7 @@ from functools import partial
 
 from foveate.core.messages import user
 from foveate.errors import StoreError
+from foveate.ports import append
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain
 
@@ -43,7 +44,7 @@ def use(path: str) -> None:
     with SqliteStore(path, wait=0.2) as store:
         tell("read", lambda: store.messages(store.open("acme", "one", create=False), 1, 9))
         head = store.open("acme", "one", create=False)
-        tell("write", lambda: store.append(head, chain([user("hi")], head)))
+        tell("write", lambda: append(store, head, chain([user("hi")], head)))
         tell("read again", lambda: store.messages(head, 1, 9))
 
 

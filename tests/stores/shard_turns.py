@@ -17,6 +17,7 @@ from foveate.core.messages import assistant, user
 from foveate.edits import Span, Summarize
 from foveate.open import grouped
 from foveate.policies import compact_on_overflow
+from foveate.ports import append
 from foveate.stores.sql import SqlStore
 from foveate.stores.sql.driver import Driver, Row, Session
 from foveate.testing import ScriptedModel, call
@@ -162,7 +163,7 @@ def other_work(store: SqlStore) -> dict[str, Callable[[], object]]:
 
     def forking() -> None:
         fork = store.fork(head, "talk, again", 9, 0)
-        fork = store.append(fork, chain([user("here?")], fork))
+        fork = append(store, fork, chain([user("here?")], fork))
         store.search(fork, "here")
 
     def beside() -> None:
@@ -176,7 +177,7 @@ def other_work(store: SqlStore) -> dict[str, Callable[[], object]]:
         "repoint": lambda: store.repoint(store.open("acme", "task"), 1, 0, "task, before"),
         "rename": lambda: store.rename("acme", {"talk, again": "talk, anew"}),
         "erase": lambda: store.erase(store.open("acme", "talk"), [(2, 3)], runs=True, who="ann", reason="asked to"),
-        "erasures": lambda: (store.erasures(head), store.leftovers(store.open("acme", "talk"))),
+        "erasures": lambda: (store.erasures(head), store.find_residue(store.open("acme", "talk"))),
     }
 
 

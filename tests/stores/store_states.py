@@ -11,7 +11,7 @@ from msgspec import structs
 from foveate.core.catalog import Action, Binding, Prompt
 from foveate.core.messages import user
 from foveate.errors import ConflictError
-from foveate.ports import Database, Head
+from foveate.ports import Database, Head, append
 from foveate.stores.memory import MemoryStore
 from foveate.testing.rows import chain, record_after
 from foveate.testing.run_contract import run_of, step_of
@@ -30,7 +30,7 @@ def state(store: Database, tenant: str = "acme") -> dict[str, Any]:
         findings = store.verify(head)
         assert findings == [], findings
         rows = store.messages(head, 1, head.position)
-        assert store.pick(head, range(1, head.position + 1)) == rows
+        assert store.get_many(head, range(1, head.position + 1)) == rows
         assert store.locate(head, [row.id for row in rows]) == {row.id: row.position for row in rows}
         runs = [(run, store.steps(head, run.id)) for run in store.runs(head)]
         found[name] = (head, rows, store.records(head), store.snapshot(head), runs)
@@ -45,7 +45,7 @@ def scenario() -> list[Step]:
         heads["one"] = store.open("acme", "one")
 
     def appending(store: Database, heads: dict[str, Head]) -> None:
-        heads["one"] = store.append(heads["one"], chain(talk(4, f"at {heads['one'].position}"), heads["one"]))
+        heads["one"] = append(store, heads["one"], chain(talk(4, f"at {heads['one'].position}"), heads["one"]))
 
     def committing(store: Database, heads: dict[str, Head]) -> None:
         heads["one"] = store.commit(heads["one"], *record_after(heads["one"]))
@@ -54,7 +54,7 @@ def scenario() -> list[Step]:
         heads["two"] = store.fork(heads["one"], "two", 3, 1)
 
     def appending_to_the_fork(store: Database, heads: dict[str, Head]) -> None:
-        heads["two"] = store.append(heads["two"], chain([user("own")], heads["two"]))
+        heads["two"] = append(store, heads["two"], chain([user("own")], heads["two"]))
 
     def repointing(store: Database, heads: dict[str, Head]) -> None:
         heads["one"] = store.repoint(heads["one"], 6, 0, "before")
@@ -75,13 +75,13 @@ def scenario() -> list[Step]:
         store.put_step(heads["one"], step_of("r1", 1))
 
     def claiming(store: Database, heads: dict[str, Head]) -> None:
-        assert store.claim(heads["one"], "me").owner == "me"
+        assert store.acquire_lock(heads["one"], "me").owner == "me"
 
     def stepping_at_work(store: Database, heads: dict[str, Head]) -> None:
         store.put_step(heads["one"], step_of("r1", 2), owner="me")
 
     def releasing(store: Database, heads: dict[str, Head]) -> None:
-        store.release(heads["one"], "me")
+        store.release_lock(heads["one"], "me")
 
     def prompting(store: Database, heads: dict[str, Head]) -> None:
         store.put_prompt("acme", Prompt("short", "{{ text }}"))
@@ -102,9 +102,9 @@ def scenario() -> list[Step]:
         store.drop_prompt("acme", "short")
 
     def being_refused(store: Database, heads: dict[str, Head]) -> None:
-        stale = structs.replace(heads["one"], tip="ab" * 20)
+        stale = structs.replace(heads["one"], position=0, tip="", seal="", number=0, record="")
         with pytest.raises(ConflictError):
-            store.append(stale, chain([user("late")], stale))
+            append(store, stale, chain([user("late")], stale))
 
     def extending(store: Database, heads: dict[str, Head]) -> None:
         heads["one"] = store.extend(heads["one"], lambda tail: chain([user("in turn")], tail.head)).head

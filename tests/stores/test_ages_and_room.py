@@ -12,7 +12,7 @@ import pytest
 
 import foveate
 from foveate.core.messages import ToolCall, assistant, tool_result, user
-from foveate.ports import Head
+from foveate.ports import Head, append
 from foveate.stores.sqlite import SqliteStore
 from foveate.stores.sqlite import words as sqlite_words
 from foveate.testing.rows import chain
@@ -92,10 +92,10 @@ def test_a_page_that_an_erasure_freed_is_written_to_before_the_file_grows(tmp_pa
     with SqliteStore(path, search=False) as store:
         head = store.open("", "c")
         texts = list(results(60))
-        head = store.append(head, chain([user(text) for text in texts[:30]], head))
+        head = append(store, head, chain([user(text) for text in texts[:30]], head))
         before = pages(path)
         store.erase(head, [(1, 30)], keep_shown=True)
-        head = store.append(store.open("", "c"), chain([user(text) for text in texts[30:]], head))
+        head = append(store, store.open("", "c"), chain([user(text) for text in texts[30:]], head))
         assert pages(path) < before * 1.1
         store.erase(head, [(31, 60)], keep_shown=True)
         assert pages(path) > before * 0.9
@@ -105,25 +105,25 @@ def test_a_page_that_an_erasure_freed_is_written_to_before_the_file_grows(tmp_pa
 
 def test_others_write_while_it_is_looked_for_what_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is slowed down for a minute here would find the file locked, if it were looked for in the transaction."""
-    from foveate.stores.sql import erasing
+    from foveate.stores.sql import eraser
 
     with SqliteStore(tmp_path / "chat.db") as store, SqliteStore(tmp_path / "chat.db", wait=0.1) as other:
         head = store.open("", "c")
-        head = store.append(head, chain([user(f"message {n}") for n in range(9)], head))
-        look, looked = erasing.reach, []
+        head = append(store, head, chain([user(f"message {n}") for n in range(9)], head))
+        look, looked = eraser.derived_data, []
 
         def reach(*args: Any, **options: Any) -> Any:
             found = look(*args, **options)
             now = other.open("", "c")
-            other.append(now, chain([user("meanwhile")], now))
+            append(other, now, chain([user("meanwhile")], now))
             looked.append(now.position)
             return found
 
-        monkeypatch.setattr(erasing, "reach", reach)
+        monkeypatch.setattr(eraser, "derived_data", reach)
         done = store.erase(head, [(2, 3), (5, 5)])
         now = store.open("", "c")
         assert (done.messages, looked, now.position) == (3, [9], 10)
-        assert (store.verify(now), store.leftovers(now)[0]) == ([], 3)
+        assert (store.verify(now), store.find_residue(now)[0]) == ([], 3)
 
 
 @pytest.mark.parametrize("meanwhile", ["copy", "edit", "fork", "same words", "erasure"])
@@ -134,7 +134,7 @@ def test_what_comes_meanwhile_and_would_have_to_be_reached_is_reached(
     from foveate.core.edits import Replace, Target
     from foveate.core.messages import Text
     from foveate.core.stamps import Expansion
-    from foveate.stores.sql import erasing
+    from foveate.stores.sql import eraser
     from foveate.testing.erase_contract import LONG, WORD, edited, everything, said_at
 
     with SqliteStore(tmp_path / "chat.db") as store, SqliteStore(tmp_path / "chat.db", wait=0.1) as other:
@@ -142,7 +142,7 @@ def test_what_comes_meanwhile_and_would_have_to_be_reached_is_reached(
         for text in (LONG, "another", "a third", "a fourth"):
             head = said_at(store, head, user(text))
         one = store.messages(head, 1, 1)[0]
-        look, looked = erasing.reach, []
+        look, looked = eraser.derived_data, []
 
         def reach(*args: Any, **options: Any) -> Any:
             found = look(*args, **options)
@@ -165,11 +165,11 @@ def test_what_comes_meanwhile_and_would_have_to_be_reached_is_reached(
                     other.erase(now, [(n + 1, n + 1)])
 
         with monkeypatch.context() as patched:
-            patched.setattr(erasing, "reach", reach)
+            patched.setattr(eraser, "derived_data", reach)
             store.erase(head, [(1, 1)])
         assert len(looked) == {"same words": 2, "erasure": 5}.get(meanwhile, 3)  # The other erasure looks too.
         now = store.open("", "c")
-        assert (store.verify(now), store.leftovers(now)[1]) == ([], [])
+        assert (store.verify(now), store.find_residue(now)[1]) == ([], [])
         if meanwhile == "same words":
             assert [bool(row.body) for row in store.messages(now, 1, 6)] == [False, True, True, True, True, True]
         else:
@@ -182,7 +182,7 @@ def test_whoever_waits_to_write_waits_for_a_piece_of_the_index_and_not_for_all_o
     """No write of an erasure holds the file for longer than it takes to mark what goes, or to merge some pages."""
     with SqliteStore(tmp_path / "chat.db") as store:
         head = store.open("", "c")
-        head = store.append(head, chain([user(text) for text in results(120)], head))
+        head = append(store, head, chain([user(text) for text in results(120)], head))
         store.search(head, "import")
         monkeypatch.setattr(sqlite_words, "_SETTLED", 16)
         writes: list[Any] = []
@@ -195,4 +195,4 @@ def test_whoever_waits_to_write_waits_for_a_piece_of_the_index_and_not_for_all_o
         store._driver.write = counted  # type: ignore[method-assign]
         store.erase(head, [(n, n) for n in range(1, 120, 3)])
         assert len(writes) > 3
-        assert store.leftovers(store.open("", "c")) == (40, [])
+        assert store.find_residue(store.open("", "c")) == (40, [])

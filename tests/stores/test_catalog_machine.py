@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from foveate.core.catalog import Action, Binding, Prompt, complete_binding
 from foveate.errors import BadSetting
-from foveate.ports import Catalog
+from foveate.ports import HasCatalog
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 
@@ -48,7 +48,7 @@ class CatalogMachine(RuleBasedStateMachine):
     def opened(self) -> SqliteStore:
         return SqliteStore(Path(self.folder.name) / "chat.db", synchronous="normal")
 
-    def both(self, call: Callable[[Catalog], Any]) -> Any:
+    def both(self, call: Callable[[HasCatalog], Any]) -> Any:
         """What both stores return, or what both say against it, which must be the same."""
         outcomes = []
         for store in (self.memory, self.sqlite):

@@ -15,7 +15,7 @@ from foveate.core.catalog import Prompt
 from foveate.core.messages import user
 from foveate.core.runs import AgentRun, AgentRunStep
 from foveate.errors import Damaged
-from foveate.ports import Head, Stray
+from foveate.ports import Head, Orphan, append
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sql import SqlStore, census
 from foveate.stores.sqlite import SqliteStore
@@ -28,10 +28,10 @@ def filled(store: SqlStore) -> SqlStore:
     """A conversation with a fork and all that may lie in a tree, an erasure too; and one of another tenant."""
     noise = Random(7)
     head = store.open("acme", "one")
-    head = store.append(head, chain([user("".join(noise.choices(ascii_letters, k=9000))) for n in range(6)], head))
+    head = append(store, head, chain([user("".join(noise.choices(ascii_letters, k=9000))) for n in range(6)], head))
     head = store.commit(head, *record_after(head))
     two = store.fork(head, "two", 3, 0)
-    two = store.append(two, chain([user("own words")], two))
+    two = append(store, two, chain([user("own words")], two))
     store.put_run(head, AgentRun("r", "me", "one"))
     store.put_step(head, AgentRunStep("r", 1, "action", output="done"))
     store.erase(two, [(4, 4)])
@@ -63,8 +63,8 @@ def run(tmp_path: Path) -> Callable[[str], object]:
     return run
 
 
-def strays(store: SqlStore | MemoryStore, tenant: str | None = None) -> list[Stray]:
-    return [one for one in store.census(tenant) if isinstance(one, Stray)]
+def strays(store: SqlStore | MemoryStore, tenant: str | None = None) -> list[Orphan]:
+    return [one for one in store.census(tenant) if isinstance(one, Orphan)]
 
 
 def test_of_what_belongs_to_somebody_nothing_is_told(store: SqlStore) -> None:
@@ -88,8 +88,8 @@ DAMAGE = [
         ("DELETE FROM erasure", "tree {}", "its conversations know of 1 erasures, and records are kept of 0"),
         ("UPDATE erasure SET number = 2", "tree {}", "records are kept of 1, the newest number 2"),
         ("UPDATE branch SET erased = 0 WHERE branch = 2", "tree {}", "know of 1 erasures"),
-        ("UPDATE conversation SET name = 'uno' WHERE name = 'one'", "name 'uno'", "not lie where it is looked for"),
-        ("UPDATE conversation SET tenant = 'zeta'", "name 'one'", "not lie where it is looked for"),
+        ("UPDATE conversation SET name = 'uno' WHERE name = 'one'", "name 'uno'", "wrong root"),
+        ("UPDATE conversation SET tenant = 'zeta'", "name 'one'", "wrong root"),
         ("UPDATE conversation SET branch = 2 WHERE name = 'one'", "name 'one'", "that is called 'two'"),
         ("DELETE FROM message WHERE position = 6", "body ", "no message has it"),
         ("UPDATE run SET task = 'ab'", "runs", "Run 'r' of 'tree {}' is damaged"),
@@ -173,8 +173,8 @@ def test_in_memory_it_is_told_too() -> None:
     tree = store.open("zeta", "two").root
     del store._branches["zeta", tree, 1]
     assert strays(store) == [
-        Stray("acme", "name 'one'", f"it leads to branch 1 of tree {head.root}, which is gone"),
-        Stray("zeta", "name 'two'", f"it leads to branch 1 of tree {tree}, which is gone"),
-        Stray("zeta", f"tree {tree}", "there is no such tree"),
+        Orphan("acme", "name 'one'", f"it leads to branch 1 of tree {head.root}, which is gone"),
+        Orphan("zeta", "name 'two'", f"it leads to branch 1 of tree {tree}, which is gone"),
+        Orphan("zeta", f"tree {tree}", "there is no such tree"),
     ]
     assert strays(store, "zeta") == strays(store)[1:]

@@ -8,37 +8,37 @@ from foveate.core.messages import user
 from foveate.core.redacted_form import ERASED
 from foveate.core.runs import AgentRun
 from foveate.errors import NoSuchConversation, StoreError
-from foveate.ports import Store
+from foveate.ports import Database, append
 from foveate.stores import erasing_all
 from foveate.stores.erasing_all import erase_conversation, erase_tenant
 from foveate.stores.memory import MemoryStore
-from foveate.testing.faults import Countdown, FailingStore
+from foveate.testing.faults import Countdown, failing_store
 from foveate.testing.rows import chain
 
 
 @pytest.fixture
-def store(monkeypatch: pytest.MonkeyPatch) -> Store:
+def store(monkeypatch: pytest.MonkeyPatch) -> Database:
     """A conversation of seven messages with a run, a fork that shares four and has two, and one of another tenant."""
     monkeypatch.setattr(erasing_all, "_MESSAGES", 3)
     store = MemoryStore()
     head = store.open("acme", "one")
-    head = store.append(head, chain([user(f"word{n}") for n in range(7)], head))
+    head = append(store, head, chain([user(f"word{n}") for n in range(7)], head))
     store.put_run(head, AgentRun("r", "me", "one", "some task"))
     fork = store.fork(head, "fork", 4, 0)
-    store.append(fork, chain([user("own"), user("words")], fork))
+    append(store, fork, chain([user("own"), user("words")], fork))
     store.open("acme", "empty")
     theirs = store.open("zeta", "theirs")
-    store.append(theirs, chain([user("theirs")], theirs))
+    append(store, theirs, chain([user("theirs")], theirs))
     return store
 
 
-def said(store: Store, name: str, tenant: str = "acme") -> str:
+def said(store: Database, name: str, tenant: str = "acme") -> str:
     """A sign for each message: x where it says something."""
     head = store.open(tenant, name, create=False)
     return "".join("x" if row.body else "-" for row in store.messages(head, 1, head.position))
 
 
-def test_a_conversation_is_erased_in_pieces_and_its_forks_keep_their_own(store: Store) -> None:
+def test_a_conversation_is_erased_in_pieces_and_its_forks_keep_their_own(store: Database) -> None:
     done = erase_conversation(store, "one", tenant="acme", reason="closed", who="ann", clock=lambda: 9)
     assert [(one.number, one.handles, one.messages, one.runs) for one in done] == [
         (1, "m1-m3", 3, 0),
@@ -51,20 +51,20 @@ def test_a_conversation_is_erased_in_pieces_and_its_forks_keep_their_own(store: 
     assert erase_conversation(store, "one", tenant="acme") == []
 
 
-def test_who_is_interrupted_begins_again(store: Store) -> None:
+def test_who_is_interrupted_begins_again(store: Database) -> None:
     for n in range(1, 40):
         countdown = Countdown(n)
         try:
-            erase_conversation(FailingStore(store, countdown), "one", tenant="acme")
+            erase_conversation(failing_store(store, countdown), "one", tenant="acme")
         except StoreError:
             assert store.verify(store.open("acme", "one")) == []
         if said(store, "one") == "-------" and not countdown.is_used_up:
             break
     assert (said(store, "one"), said(store, "fork")) == ("-------", "----xx")
-    assert store.leftovers(store.open("acme", "one")) == (7, [])
+    assert store.find_residue(store.open("acme", "one")) == (7, [])
 
 
-def test_what_is_appended_meanwhile_is_erased_too(store: Store) -> None:
+def test_what_is_appended_meanwhile_is_erased_too(store: Database) -> None:
     class Busy(MemoryStore):
         """Others append while it erases."""
 
@@ -74,7 +74,7 @@ def test_what_is_appended_meanwhile_is_erased_too(store: Store) -> None:
             if self.left:
                 self.left -= 1
                 now = self.open(head.tenant, head.name)
-                self.append(now, chain([user("meanwhile")], now))
+                append(self, now, chain([user("meanwhile")], now))
             return super().erase(head, spans, **options)
 
     busy = Busy()
@@ -83,7 +83,7 @@ def test_what_is_appended_meanwhile_is_erased_too(store: Store) -> None:
     assert said(busy, "one") == "----"
 
 
-def test_all_of_a_tenant(store: Store) -> None:
+def test_all_of_a_tenant(store: Database) -> None:
     done = erase_tenant(store, "acme", clock=lambda: 9)
     assert {name: sum(one.messages for one in some) for name, some in done.items()} == {
         "empty": 0,
@@ -94,7 +94,7 @@ def test_all_of_a_tenant(store: Store) -> None:
     assert erase_tenant(store, "nobody") == {}
 
 
-def test_a_conversation_that_is_not_there(store: Store) -> None:
+def test_a_conversation_that_is_not_there(store: Database) -> None:
     with pytest.raises(NoSuchConversation):
         erase_conversation(store, "nobody", tenant="acme")
     assert "nobody" not in store.names("acme")

@@ -13,7 +13,7 @@ from foveate.core.edits import Replace, Span, Summarize, Target
 from foveate.core.messages import Text, user
 from foveate.core.snapshots import VERSION, Facts, SlotState, Snapshot
 from foveate.errors import BadSetting, ConflictError
-from foveate.ports import Store
+from foveate.ports import Database, append
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.erase_contract import WORD
 from foveate.testing.rows import chain, record_after
@@ -23,7 +23,7 @@ LONG = " ".join(f"{n * n % 7919:x}" for n in range(3000))
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
-def store(request: Any, tmp_path: Path) -> Iterator[Store]:
+def store(request: Any, tmp_path: Path) -> Iterator[Database]:
     if request.param == "sqlite":
         with SqliteStore(tmp_path / "chat.db", synchronous="normal", wait=120) as sqlite:
             yield sqlite
@@ -54,10 +54,10 @@ def together(*works: Callable[[], None]) -> None:
         raise failed[0]
 
 
-def test_nothing_comes_back_and_nothing_else_is_lost(store: Store) -> None:
+def test_nothing_comes_back_and_nothing_else_is_lost(store: Database) -> None:
     head = store.open("acme", "one")
     for n in range(ROUNDS):
-        head = store.append(head, chain([user(f"{WORD} {n} {LONG}"), user(f"kept {n}")], head))
+        head = append(store, head, chain([user(f"{WORD} {n} {LONG}"), user(f"kept {n}")], head))
     ids = [row.id for row in store.messages(head, 1, head.position)]
 
     def erasing() -> None:
@@ -69,7 +69,7 @@ def test_nothing_comes_back_and_nothing_else_is_lost(store: Store) -> None:
             while True:
                 now = store.open("acme", "one")
                 try:
-                    store.append(now, chain([user(f"more {n}"), user(LONG)], now))
+                    append(store, now, chain([user(f"more {n}"), user(LONG)], now))
                     break
                 except ConflictError:
                     continue
@@ -102,7 +102,7 @@ def test_nothing_comes_back_and_nothing_else_is_lost(store: Store) -> None:
     together(erasing, appending, planning, searching, forking)
     found = [store.open("acme", name) for name in store.names("acme")]
     assert [store.verify(one) for one in found] == [[]] * len(found)
-    assert [store.leftovers(one) for one in found] == [(ROUNDS, [])] * len(found)
+    assert [store.find_residue(one) for one in found] == [(ROUNDS, [])] * len(found)
     now = store.open("acme", "one")
     assert store.search(now, WORD) == []
     said = [bool(row.body) for row in store.messages(now, 1, now.position)]
@@ -113,17 +113,17 @@ def test_nothing_comes_back_and_nothing_else_is_lost(store: Store) -> None:
 def test_what_is_said_between_looking_and_erasing_counts_where_nothing_may_be(store: Any, is_still: bool) -> None:
     """What has to be reached is looked for before the transaction that erases."""
     head = store.open("acme", "one")
-    head = store.append(head, chain([user(f"{WORD} {n}") for n in range(4)], head))
+    head = append(store, head, chain([user(f"{WORD} {n}") for n in range(4)], head))
     write = store._driver.write
 
     def late(work: Callable[[Any], Any]) -> Any:
         store._driver.write = write
-        store.append(head, chain([user("I am back.")], head))
+        append(store, head, chain([user("I am back.")], head))
         return write(work)
 
     store._driver.write = late
     if is_still:
-        with pytest.raises(ConflictError, match="Something was said in 'one'"):
+        with pytest.raises(ConflictError, match="A message was added to 'one'"):
             store.erase(head, [(1, 4)], seen=[head], is_still=True)
         assert store.erasures(head) == []
     else:

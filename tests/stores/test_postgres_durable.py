@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from foveate.ports import append
+
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
@@ -202,6 +204,6 @@ def test_a_server_that_takes_connections_and_says_nothing_is_told(server: Any) -
                 PostgresStore(server.url() + "?connect_timeout=2")
         finally:
             server.resume()
-        assert store.append(head, chain([user("hi")], head)).position == 1
+        assert append(store, head, chain([user("hi")], head)).position == 1
     with PostgresStore(server.url()) as store:
         assert state(store)["one"][0].position == 1

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from foveate.ports import append
+
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
@@ -181,7 +183,7 @@ def test_a_server_without_a_connection_to_spare_says_so_and_goes_on_when_there_i
         head = store.open("acme", "one")
         with pytest.raises(StoreError, match=r"too many connections .*CONNECTION LIMIT"):
             PostgresStore(ours)
-        assert store.append(head, chain([user("hi")], head)).position == 1
+        assert append(store, head, chain([user("hi")], head)).position == 1
 
 
 def test_a_transaction_that_its_own_process_holds_up_is_ended_and_done_again(url: str) -> None:
@@ -214,10 +216,10 @@ def test_a_connection_that_leads_to_a_standby_is_replaced_where_the_url_asks_for
             # One inside of the other, so that there are two connections.
             store._driver.read(lambda one: (one.rows(demoted), store._driver.read(lambda two: two.rows(demoted))))
             if option:
-                assert store.append(head, chain([user("hi")], head)).position == 1
+                assert append(store, head, chain([user("hi")], head)).position == 1
             else:
                 with pytest.raises(StoreError, match="takes no writes"):
-                    store.append(head, chain([user("hi")], head))
+                    append(store, head, chain([user("hi")], head))
 
 
 def test_what_was_prepared_before_a_table_changed_is_prepared_anew(url: str) -> None:
@@ -264,7 +266,7 @@ def test_no_statement_asks_the_server_for_the_time(url: str) -> None:
 
     with PostgresStore(url, connection=Listening) as store:
         head: Head = store.open("acme", "one")
-        head = store.append(head, chain([user("rain"), user("wind")], head))
+        head = append(store, head, chain([user("rain"), user("wind")], head))
         head = store.commit(head, *record_after(head))
         store.fork(head, "two", 1, 0)
         store.search(head, "rain")

@@ -13,6 +13,8 @@ from urllib.parse import quote
 
 import pytest
 
+from foveate.ports import append
+
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 from leading import TOLD, Leaders, check
@@ -144,7 +146,7 @@ def again(work: Callable[[], Any]) -> Any:
 def test_a_commit_that_does_not_wait_for_its_standby_any_more_is_not_taken_for_safe(pair: Pair) -> None:
     with PostgresStore(pair.primary.url() + "?wait=60") as store:
         head = store.open("acme", "one")
-        head = store.append(head, chain([user("safe")], head))
+        head = append(store, head, chain([user("safe")], head))
         pair.wait_for_standby()
         pair.stop_streaming()
         rows = chain([user("waits")], head)
@@ -152,20 +154,20 @@ def test_a_commit_that_does_not_wait_for_its_standby_any_more_is_not_taken_for_s
             impatient(store, answer=1.2),
             pytest.raises(StoreError, match=r"has not answered .* not known whether this was written"),
         ):
-            store.append(head, rows)  # For as long as the standby is away.
+            append(store, head, rows)  # For as long as the standby is away.
     until(lambda: cancelled(pair) == 1)  # What nobody waits for any more holds its row until then.
     with PostgresStore(pair.primary.url()) as store:
         until(lambda: store.open("acme", "one").position == 2)
         head = store.open("acme", "one")
         waiting: list[StoreError] = []
 
-        def append() -> None:
+        def append_cancelled() -> None:
             try:
-                store.append(head, chain([user("cancelled")], head))
+                append(store, head, chain([user("cancelled")], head))
             except StoreError as error:
                 waiting.append(error)
 
-        thread = threading.Thread(target=append)
+        thread = threading.Thread(target=append_cancelled)
         thread.start()
         until(lambda: cancelled(pair) == 1)
         thread.join()

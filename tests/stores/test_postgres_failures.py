@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from foveate.ports import append
+
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
@@ -84,7 +86,7 @@ def check_every_statement(url: str, after: bool, step: int) -> None:
             if not countdown.is_used_up:
                 break
             head = store.open("acme", "later")  # The failure is over: the same store goes on.
-            store.append(head, chain([user("still here")], head))
+            append(store, head, chain([user("still here")], head))
             held = state(store)
         held.pop("later")
         assert held in along[done : done + 2], f"after statement {n} failed"
@@ -178,7 +180,7 @@ def test_connections_that_were_cut_while_nobody_used_them_are_replaced(postgres_
         head = store.open("acme", "one")
         for n in range(3):
             cut_all(postgres_url)
-            head = store.append(head, chain([user(f"hi {n}")], head))
+            head = append(store, head, chain([user(f"hi {n}")], head))
             cut_all(postgres_url)
             assert store.messages(head, 1, 9)[-1].body == chain([user(f"hi {n}")])[0].body
         assert head.position == 3
@@ -232,9 +234,9 @@ def test_a_connection_that_is_lost_while_committing_leaves_it_open_whether_it_wa
         rows = chain([user("hi")], head)
         armed.append(True)
         with pytest.raises(StoreError, match=r"not known whether this was written: all of it, or nothing"):
-            store.append(head, rows)
+            append(store, head, rows)
         with pytest.raises(ConflictError):
-            store.append(head, rows)
+            append(store, head, rows)
         assert store.messages(store.open("acme", "one"), 1, 9) == rows
         # What the caller of a conversation does: the same again after the same tip.
         chat = open_conversation("two", store=store, policy="off")
@@ -308,9 +310,9 @@ def test_a_refusal_leaves_the_connection_as_it_was(postgres_url: str, caplog: py
     """The pool would mend it, and warn."""
     with PostgresStore(postgres_url + "&pool=1") as store:
         head = store.open("acme", "one")
-        store.append(head, chain([user("hi")], head))
+        append(store, head, chain([user("hi")], head))
         with pytest.raises(ConflictError):
-            store.append(head, chain([user("ho")], head))
+            append(store, head, chain([user("ho")], head))
         assert store.open("acme", "one").position == 1
     assert caplog.records == []
 
@@ -346,11 +348,11 @@ def test_after_a_crash_and_restart_everything_acknowledged_is_there(
         head = store.open("acme", "one")
         for n in range(3):
             for said in range(20):
-                head = store.append(head, chain([user(f"{n}.{said} " + "x" * 5000)], head))
+                head = append(store, head, chain([user(f"{n}.{said} " + "x" * 5000)], head))
             head = store.commit(head, *record_after(head))
             server.crash()
             with impatient(store, wait=2), pytest.raises(StoreError, match="cannot be reached"):
-                store.append(head, chain([user("while it is gone")], head))
+                append(store, head, chain([user("while it is gone")], head))
             server.start()
             assert (store.open("acme", "one"), store.verify(head)) == (head, [])
     server.let_go()

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from foveate.ports import append
+
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
@@ -55,8 +57,8 @@ def test_a_database_that_an_older_foveate_made_is_opened_and_goes_on(postgres_ur
         assert store.bindings("acme") == ([BOUND] if schema >= 4 else [])
         store.put_run(one, AgentRun("r2", "me", "one"))
         store.put_action("acme", Action("look"))
-        one = store.append(one, chain([user("more")], one))
-        assert (store.verify(one), store.leftovers(one)) == ([], (0, []))
+        one = append(store, one, chain([user("more")], one))
+        assert (store.verify(one), store.find_residue(one)) == ([], (0, []))
     ran = execute(postgres_url, "SELECT version, name, checksum FROM migration ORDER BY version")
     assert ran == [(one.version, one.name, one.checksum) for one in migrations("postgres")]
 

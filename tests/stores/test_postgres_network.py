@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from foveate.ports import append
+
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 from patience import impatient, in_time
@@ -41,7 +43,7 @@ class Talk:
         store._driver._connections.give_up()  # On a connection of its own: what is said on it is always the same.
         self.name = uuid.uuid4().hex
         head = store.open("acme", self.name)
-        self.head = store.append(head, chain([user(f"message {n}") for n in range(4)], head))
+        self.head = append(store, head, chain([user(f"message {n}") for n in range(4)], head))
         self.told: list[str] = []
         """What was said when something failed."""
 
@@ -49,7 +51,7 @@ class Talk:
         rows = chain([user("the next one " + "and so on" * 900)], self.head)
         while True:
             try:
-                self.head = self.store.append(self.head, rows)
+                self.head = append(self.store, self.head, rows)
                 return
             except StoreError as error:
                 self.told.append(str(error))
@@ -276,7 +278,7 @@ def test_a_network_that_is_down_is_told_and_the_same_store_goes_on_when_it_is_ba
             wire.is_down = True
             wire.cut_all()
             with impatient(store, wait=1), pytest.raises(StoreError, match="cannot be reached"):
-                store.append(talk.head, chain([user("while it is down")], talk.head))
+                append(store, talk.head, chain([user("while it is down")], talk.head))
             wire.is_down = False
             assert talk.is_as("")
     assert execute(postgres_url, "SELECT count(*) FROM message") == [(4,)]

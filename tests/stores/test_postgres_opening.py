@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from foveate.ports import append
+
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
@@ -245,11 +247,11 @@ def test_a_user_who_may_only_read_reads(postgres_url: str, other_user: str) -> N
     with PostgresStore(postgres_url) as store:
         head = store.open("acme", "one")
         rows = chain([user("hi")], head)
-        head = store.append(head, rows)
+        head = append(store, head, rows)
     with PostgresStore(other_user) as store:
         assert (store.open("acme", "one"), store.messages(head, 1, 9)) == (head, rows)
         with pytest.raises(StoreError, match=r"does not let this user do it .*Grant the user"):
-            store.append(head, chain([user("ho")], head))
+            append(store, head, chain([user("ho")], head))
         with pytest.raises(StoreError, match="does not let this user"):
             store.open("acme", "two")
 
@@ -280,9 +282,9 @@ def test_a_row_that_another_holds_too_long_is_given_up(postgres_url: str) -> Non
         with psycopg.connect(postgres_url.partition("?")[0]) as other:
             other.execute(f"LOCK TABLE {postgres_url.partition('schema=')[2]}.branch IN EXCLUSIVE MODE".encode())
             with pytest.raises(StoreError, match=r"held the same row for too long .*wait= in the URL"):
-                store.append(head, chain([user("hi")], head))
+                append(store, head, chain([user("hi")], head))
             assert store.open("acme", "one") == head  # Reading goes on meanwhile.
-        assert store.append(head, chain([user("hi")], head)).position == 1
+        assert append(store, head, chain([user("hi")], head)).position == 1
 
 
 def test_ctrl_c_in_a_vacuum_leaves_no_connection_that_waits_for_ever(postgres_url: str) -> None:
@@ -424,7 +426,7 @@ def test_text_that_postgresql_cannot_hold_is_refused_and_the_connection_goes_on(
 def test_a_store_without_an_index_of_words_refuses_to_search(postgres_url: str) -> None:
     with PostgresStore(postgres_url + "&search=off") as store:
         head = store.open("acme", "one")
-        head = store.append(head, chain([user("rain")], head))
+        head = append(store, head, chain([user("rain")], head))
         with pytest.raises(StoreError, match="search off"):
             store.search(head, "rain")
         store.commit(head, *record_after(head))
@@ -446,7 +448,7 @@ def test_two_schemas_of_one_database_know_nothing_of_each_other(postgres: Any, p
         PostgresStore(f"{postgres.url()}?schema={quote(name, '')}&partitions=2") as theirs,
     ):
         head = ours.open("acme", "one")
-        ours.append(head, chain([user("hi")], head))
+        append(ours, head, chain([user("hi")], head))
         assert theirs.names("acme") == []
         assert theirs.open("acme", "one") == head
 
@@ -459,7 +461,7 @@ def test_a_new_schema_takes_nothing_from_another_on_the_search_path(postgres: An
     path = quote(f'-c search_path="{own}","{name}"', "")
     with PostgresStore(postgres_url) as shared:
         head = shared.open("acme", "one")
-        head = shared.append(head, chain([user("the river bank")], head))
+        head = append(shared, head, chain([user("the river bank")], head))
         found = shared.search(head, "river")
         assert len(found) == 1
         with PostgresStore(f"{postgres.url()}?options={path}") as store:

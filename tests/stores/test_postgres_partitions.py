@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from foveate.ports import append
+
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
@@ -111,7 +113,7 @@ def test_names_of_many_partitions_sort_as_their_numbers() -> None:
 def test_a_server_as_it_is_installed_has_room_for_the_most_partitions(postgres_url: str) -> None:
     with PostgresStore(f"{postgres_url}&partitions={PARTITIONS_MAX}") as store:
         head = store.open("acme", "one")
-        head = store.append(head, chain([user("rain")], head))
+        head = append(store, head, chain([user("rain")], head))
         assert (store.verify(head), len(store.search(head, "rain")), store.names("acme")) == ([], 1, ["one"])
     assert {len(found) for found in parts(postgres_url).values()} == {PARTITIONS_MAX}
 
@@ -133,10 +135,10 @@ def test_a_vacuum_leaves_no_byte_of_what_was_erased_in_any_partition(postgres_ur
     with PostgresStore(f"{postgres_url}&partitions=3") as store:
         for name in ("one", "two", "three", "four"):
             head = store.open("acme", name)
-            head = store.append(head, chain([user("a pomegranate " * 900)], head))
+            head = append(store, head, chain([user("a pomegranate " * 900)], head))
             store.search(head, "pomegranate")
             store.erase(head, [(1, 1)])
-            assert store.leftovers(store.open("acme", name)) == (1, [])
+            assert store.find_residue(store.open("acme", name)) == (1, [])
         before = size(postgres_url)
         store.vacuum()
         assert (size(postgres_url) < before, store.verify(store.open("acme", "one"))) == (True, [])
@@ -175,7 +177,7 @@ def test_jobs_lie_beside_tables_in_partitions_and_are_done(postgres_url: str) ->
     url = f"{postgres_url}&partitions=2"
     with PostgresStore(url) as store:
         head = store.open("", "notes")
-        store.append(head, chain([user("a pomegranate"), user("an apple")], head))
+        append(store, head, chain([user("a pomegranate"), user("an apple")], head))
     enqueue(url, "notes", "erase", handle="m1")
     enqueue(url, "", "vacuum")
     with Worker(url, summarizer="digest", window=10_000) as worker:

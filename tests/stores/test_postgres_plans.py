@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from foveate.ports import append
+
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
@@ -28,7 +30,7 @@ def test_rows_are_found_by_their_keys(postgres_url: str, is_counted: bool) -> No
     with PostgresStore(postgres_url) as store:
         for number in range(12 if is_counted else 1):
             head = store.open(f"tenant {number}", "one")
-            head = store.append(head, chain([user(f"rain {n} " + "wind " * (n % 3)) for n in range(150)], head))
+            head = append(store, head, chain([user(f"rain {n} " + "wind " * (n % 3)) for n in range(150)], head))
         store.search(head, "rain")
     branch = tree(head)
     with psycopg.connect(postgres_url.partition("?")[0], autocommit=True) as connection:
@@ -67,7 +69,7 @@ def plan_of(connection: psycopg.Connection[Any], statement: str, values: tuple[A
 def test_a_search_reads_the_index_of_words_and_not_the_words_of_all(postgres_url: str, is_counted: bool) -> None:
     with PostgresStore(postgres_url) as store:
         head = store.open("acme", "one")
-        head = store.append(head, chain([user(f"rain {n}") for n in range(300)], head))
+        head = append(store, head, chain([user(f"rain {n}") for n in range(300)], head))
         store.search(head, "rain")
         if is_counted:
             store._driver.write(lambda session: session.rows("ANALYZE said"))

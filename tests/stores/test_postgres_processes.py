@@ -139,6 +139,7 @@ def test_a_server_that_crashes_in_the_middle_of_load_loses_nothing_it_acknowledg
 FORK = """
 import os, sys
 from foveate.errors import StoreError
+from foveate.ports import append
 from foveate.stores.postgres import PostgresStore
 
 store = PostgresStore(sys.argv[1])
@@ -146,7 +147,7 @@ head = store.open("acme", "one")
 child = os.fork()
 if child == 0:
     try:
-        store.append(head, [])
+        append(store, head, [])
     except StoreError as error:
         print("was opened before this process was forked" in str(error), flush=True)
     store.close()

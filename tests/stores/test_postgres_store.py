@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from foveate.ports import append
+
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 import psycopg
@@ -54,7 +56,7 @@ class TestPostgresStore(StoreContract, CatalogContract):
 
     def test_nothing_stands_in_a_row_from_the_words_into_their_humps(self, store: PostgresStore) -> None:
         head = store.open("acme", "one")
-        head = store.append(head, chain([user("call fooBar")], head))
+        head = append(store, head, chain([user("call fooBar")], head))
         found = {query: len(store.search(head, f'"{query}"')) for query in ("call foobar", "foo bar", "foobar foo")}
         assert found == {"call foobar": 1, "foo bar": 1, "foobar foo": 0}
 
@@ -80,13 +82,13 @@ def test_conversations_that_share_a_number_of_the_index_find_nothing_of_each_oth
         heads = {}
         for tenant, name, said in (("acme", "one", "rain"), ("acme", "two", "rain and wind"), ("other", "one", "rain")):
             head = store.open(tenant, name)
-            heads[tenant, name] = store.append(head, chain([user(said)] * (len(heads) + 1), head))
+            heads[tenant, name] = append(store, head, chain([user(said)] * (len(heads) + 1), head))
         fork = store.fork(heads["acme", "two"], "three", 1, 0)
-        fork = store.append(fork, chain([user("rain, here")], fork))
+        fork = append(store, fork, chain([user("rain, here")], fork))
         found = [[one.position for one in store.search(head, "rain")] for head in (*heads.values(), fork)]
         assert found == [[1], [2, 1], [3, 2, 1], [2, 1]]
         assert execute(postgres_url, "SELECT DISTINCT place FROM said") == [(7,)]
         store.erase(heads["acme", "one"], [(1, 1)])
-        assert store.leftovers(store.open("acme", "one")) == (1, [])
+        assert store.find_residue(store.open("acme", "one")) == (1, [])
         assert [one.position for one in store.search(store.open("acme", "one"), "rain")] == []
         assert [one.position for one in store.search(store.open("other", "one"), "rain")] == [3, 2, 1]

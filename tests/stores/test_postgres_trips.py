@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from foveate.ports import append
+
 pytest.importorskip("psycopg_pool", reason="psycopg is not installed (the extra `postgres`)")
 
 from foveate.core.messages import user
@@ -92,27 +94,27 @@ def test_an_append_and_a_commit_wait_for_the_server_twice_and_who_was_not_first_
     with PostgresStore(url) as store:
         head = store.open("acme", "one")
         for said in (talk(1), talk(40), [user("long " + "".join(map(chr, range(300, 9000))))]):
-            head = store.append(head, chain(said, head))  # Statements are prepared after some uses.
+            head = append(store, head, chain(said, head))  # Statements are prepared after some uses.
         rows = chain(talk(1), head)
-        counted = {"append": trips(lambda: store.append(head, rows))}
+        counted = {"append": trips(lambda: append(store, head, rows))}
         head = store.open("acme", "one")
         many = chain(talk(100), head)
-        counted["append of many"] = trips(lambda: store.append(head, many))
+        counted["append of many"] = trips(lambda: append(store, head, many))
         head = store.open("acme", "one")
         counted["commit"] = trips(lambda: store.commit(head, *record_after(head)))
         counted["open"] = trips(lambda: store.open("acme", "one"))
         counted["read"] = trips(lambda: store.messages(head, 5, 20))
         for _ in range(6):
             head = store.extend(head, lambda tail: chain(talk(1), tail.head)).head
-            store.tail(head)
+            store.changes(head)
         counted["extend"] = trips(lambda: store.extend(head, lambda tail: chain(talk(1), tail.head)))
-        counted["tail"] = trips(lambda: store.tail(head))
+        counted["tail"] = trips(lambda: store.changes(head))
         many = [store.open("acme", "one")]
         for _ in range(6):  # Another is first, each time.
-            many.append(store.append(many[-1], chain(talk(1), many[-1])))
-            store._crowded.clear()
+            many.append(append(store, many[-1], chain(talk(1), many[-1])))
+            store._messages._crowded.clear()
             many.append(store.extend(many[-2], lambda tail: chain(talk(1), tail.head)).head)
-        store._crowded.clear()
+        store._messages._crowded.clear()
         counted["extend, not first"] = trips(lambda: store.extend(head, lambda tail: chain(talk(1), tail.head)))
         counted["extend in a crowd"] = trips(lambda: store.extend(head, lambda tail: chain(talk(1), tail.head)))
     assert counted == {

@@ -184,7 +184,7 @@ def test_of_a_hundred_conversations_at_once_none_stops_the_loop(
 
 def test_who_is_far_behind_reads_first_and_then_takes_its_turn(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others would wait while it reads: it is sent away, reads while nobody waits, and comes again."""
-    monkeypatch.setattr("foveate.stores.sql.turns._BEHIND_MAX", 3)
+    monkeypatch.setattr("foveate.stores.sql.messages._BEHIND_MAX", 3)
     one, other = (open_conversation("c", store=store, window=100_000, policy="none") for _ in range(2))
     for n in range(5):
         one.append(user(f"{n}"))

@@ -21,7 +21,7 @@ import pytest
 
 from foveate.core.messages import user
 from foveate.errors import Damaged, StoreError
-from foveate.ports import Appended, Head
+from foveate.ports import Head, StoredMessage, append
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain, record_after
 from foveate.testing.store_contract import talk
@@ -40,7 +40,7 @@ class SmallPages(sqlite3.Connection):
         self.execute(f"PRAGMA page_size = {PAGE}").close()
 
 
-History = tuple[Head, list[Appended], list[Any]]
+History = tuple[Head, list[StoredMessage], list[Any]]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def write_on(store: SqliteStore, times: int) -> Iterable[History]:
         if number % 3 == 2:
             store.commit(head, *record_after(head))
         else:
-            store.append(head, chain(talk(2, f"turn {number}"), head))
+            append(store, head, chain(talk(2, f"turn {number}"), head))
         yield history(store)
 
 
@@ -287,7 +287,7 @@ def test_a_file_cut_to_nothing_beside_its_log_is_not_taken_for_a_new_one(left: M
     """SQLite itself takes it for one, and throws away the log: the only place where the newest writes are."""
     (tmp_path / "met.db").touch()
     (tmp_path / "met.db-wal").write_bytes(left.log)
-    with pytest.raises(Damaged, match=r"met\.db is empty or gone, and its log beside it holds [\d,]+ bytes"):
+    with pytest.raises(Damaged, match=r"met\.db is empty or gone, and its log has [\d,]+ bytes"):
         store_at(tmp_path / "met.db")
     assert (tmp_path / "met.db-wal").read_bytes() == left.log
 
@@ -309,7 +309,7 @@ def test_a_log_of_another_tenants_file_is_told(left: Made, tmp_path: Path) -> No
     with store_at(path) as store:
         for name in "abc":
             head = store.open("other", name)
-            head = store.append(head, chain([user("mine")], head))
+            head = append(store, head, chain([user("mine")], head))
     (tmp_path / "other.db-wal").write_bytes(left.log)
     try:
         with store_at(path) as store:

@@ -15,7 +15,7 @@ from store_states import Step, scenario, state
 
 from foveate.core.messages import user
 from foveate.errors import StoreError
-from foveate.ports import Database, Head
+from foveate.ports import Database, Head, append
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain
@@ -97,7 +97,7 @@ def tried(made: Path, path: Path, fails: Callable[[Kind, int], int], life: Life)
         done, said = run(store, life.steps)
         disk.mend()
         head = store.open("acme", "later")  # The failure is over: the same store goes on.
-        store.append(head, chain([user("still here")], head))
+        append(store, head, chain([user("still here")], head))
         store.close()
     with SqliteStore(path, search=False, synchronous="normal") as store:
         held = state(store)
@@ -150,7 +150,7 @@ def test_f30_whenever_the_disk_goes_for_good_every_call_fails_and_nothing_is_los
 
 
 def meets(store: SqliteStore, head: Head, path: Path, disk: Disk) -> None:
-    store.append(head, chain([user("hi")], head))
+    append(store, head, chain([user("hi")], head))
     SqliteStore(path, connection=disk.connection, search=False)
 
 
@@ -177,7 +177,7 @@ def test_a_failing_disk_is_told_with_what_to_do(made: Path, tmp_path: Path, kind
         disk.mend()
         head = store.open("acme", "one")
         assert (head.position, store.verify(head)) == (0, [])
-        assert store.append(head, chain([user("hi")], head)).position == 1
+        assert append(store, head, chain([user("hi")], head)).position == 1
 
 
 @pytest.mark.parametrize("kind", ["write", "sync"])
@@ -196,7 +196,7 @@ def test_a_checkpoint_that_fails_costs_no_write(made: Path, tmp_path: Path, kind
         head = store.open("acme", "one")
         disk.fail(fails)
         for n in range(30):
-            head = store.append(head, chain([user(f"turn {n}")], head))
+            head = append(store, head, chain([user(f"turn {n}")], head))
         assert failed[kind] > 1
         if kind == "write":
             disk.mend()

@@ -12,7 +12,7 @@ from msgspec import structs
 from foveate.core import wire
 from foveate.core.messages import user
 from foveate.errors import StoreError
-from foveate.ports import Finding
+from foveate.ports import Finding, append
 from foveate.stores.codec import pack
 from foveate.stores.sqlite import SqliteStore
 from foveate.stores.sqlite import words as sqlite_words
@@ -33,7 +33,7 @@ def bytes_of(folder: Path) -> bytes:
 def test_after_a_vacuum_no_byte_of_it_is_in_any_file(store: SqliteStore, tmp_path: Path) -> None:
     """What is said is packed, so this looks for pieces of what is stored, and for the word where it stands as it is."""
     head, _, _ = told(store)
-    packed = [pack(row.body) for row in store.pick(head, [3, 5, 6])]
+    packed = [pack(row.body) for row in store.get_many(head, [3, 5, 6])]
     packed += [pack(wire.encode_record(record)) for _, record in store.records(head)[:2]]
     pieces = [WORD.encode(), *(one[len(one) // 2 :][:20] for one in packed)]
     before = bytes_of(tmp_path)
@@ -62,7 +62,7 @@ def test_words_that_were_cut_in_another_way_are_taken_out_with_all_others(
 ) -> None:
     """What an earlier foveate put into the index cannot be named any more; the index is made anew instead."""
     head = store.open("acme", "one")
-    head = store.append(head, chain([user(f"one {WORD}"), user("another")], head))
+    head = append(store, head, chain([user(f"one {WORD}"), user("another")], head))
     cut = sqlite_words.SqliteWords.add
     with monkeypatch.context() as patched:
         patched.setattr(
@@ -79,7 +79,7 @@ def test_words_that_were_cut_in_another_way_are_taken_out_with_all_others(
     store.erase(head, [(1, 1)])
     assert store.search(head, f"{WORD}s") == []
     assert [found.position for found in store.search(head, "another")] == [2]
-    assert store.leftovers(head) == (1, [])
+    assert store.find_residue(head) == (1, [])
 
 
 def test_a_word_that_was_left_in_the_index_is_found(store: SqliteStore, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_word_that_was_left_in_the_index_is_found(store: SqliteStore, tmp_path
         connection.execute("INSERT INTO said (rowid, words, humps) VALUES (?, ?, '')", (place * 2**28 + 3, WORD))
     connection.close()
     problem = "it was erased, and the index of words still has words of it"
-    assert store.leftovers(head) == (3, [Finding("message 3", problem)])
+    assert store.find_residue(head) == (3, [Finding("message 3", problem)])
 
 
 def test_what_was_indexed_without_this_process_looking_is_taken_out(store: SqliteStore, tmp_path: Path) -> None:
@@ -109,7 +109,10 @@ def test_a_file_that_is_read_by_others_says_that_its_log_is_still_there(store: S
     reader.execute("SELECT * FROM branch").fetchall()
     store.erase(head, [(3, 3)])
     store.close()
-    with SqliteStore(tmp_path / "chat.db", wait=0.1) as again, pytest.raises(StoreError, match="read by somebody else"):
+    with (
+        SqliteStore(tmp_path / "chat.db", wait=0.1) as again,
+        pytest.raises(StoreError, match="read by another connection"),
+    ):
         again.vacuum()
     reader.close()
     with SqliteStore(tmp_path / "chat.db") as again:

@@ -129,7 +129,7 @@ def test_a_limit_on_the_size_of_files_is_met_like_a_full_disk(tmp_path: Path) ->
     )
     error, *rest = child.stdout.splitlines()
     assert error.startswith(f"{tmp_path / 'chat.db'} could not be written to (disk I/O error): this user's quota or ")
-    assert error.endswith("(`ulimit -f`) is reached, or the disk fails. Nothing was written. Mend that, then retry.")
+    assert error.endswith("(`ulimit -f`) is reached, or the disk fails. Nothing was written. Correct that, then retry.")
     assert rest == ["True", "True"]
 
 

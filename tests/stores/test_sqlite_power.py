@@ -15,7 +15,7 @@ from waiting import until
 
 import foveate
 from foveate.core.messages import user
-from foveate.ports import Head
+from foveate.ports import Head, append
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain
 
@@ -42,7 +42,7 @@ def check(folder: Path, lost: Lost, files: dict[str, bytes], along: list[dict[st
         held = state(store)
         assert held in along[lost.acknowledged : lost.acknowledged + 2]
         head = store.open("acme", "later")
-        assert store.append(head, chain([user("goes on")], head)).position == 1
+        assert append(store, head, chain([user("goes on")], head)).position == 1
 
 
 @pytest.fixture(scope="module")
@@ -173,13 +173,13 @@ def test_writers_that_come_together_share_one_sync(tmp_path: Path) -> None:
     with SqliteStore(tmp_path / "chat.db", connection=Slow, search=False) as store:
         heads = [store.open("acme", f"talk {n}") for n in range(count)]
         before = disk.syncs("chat.db-wal")
-        store.append(heads[0], chain([user("alone")], heads[0]))
+        append(store, heads[0], chain([user("alone")], heads[0]))
         assert disk.syncs("chat.db-wal") == before + 1
         heads[0] = store.open("acme", "talk 0")
 
         gate = threading.Event()
         threads = [
-            threading.Thread(target=store.append, args=(head, chain([user("together")], head))) for head in heads
+            threading.Thread(target=append, args=(store, head, chain([user("together")], head))) for head in heads
         ]
         threads[0].start()
         assert at_gate.wait(60)

@@ -19,7 +19,7 @@ from waiting import until
 
 from foveate.core.messages import user
 from foveate.errors import StoreError
-from foveate.ports import Head
+from foveate.ports import Head, append
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain
 
@@ -61,7 +61,7 @@ def made(folder: Path) -> Path:
     path = folder / "chat.db"
     with SqliteStore(path, synchronous="normal") as store:
         head = store.open("acme", "one")
-        store.append(head, chain([user("said before")], head))
+        append(store, head, chain([user("said before")], head))
     if IS_ROOT:
         give(folder, NOBODY)
         give(path, NOBODY)
@@ -125,7 +125,8 @@ def test_a_read_only_file_is_read_and_a_write_says_why_not(refusals: dict[str, l
         "user (id "
     )
     assert write.endswith(
-        ") may not read and write chat.db, which is its own: allow it (`chmod u+rw`), or let it change (`chattr -i`, "
+        ") may not read and write chat.db, although it owns the file: allow it (`chmod u+rw`), or make it mutable "
+        "(`chattr -i`, "
         "`chflags nouchg`)."
     )
 
@@ -133,7 +134,7 @@ def test_a_read_only_file_is_read_and_a_write_says_why_not(refusals: dict[str, l
 @pytest.mark.parametrize(
     ("case", "says"),
     [
-        ("unreadable", "may not read and write chat.db, which is its own: allow it"),
+        ("unreadable", "may not read and write chat.db, although it owns the file: allow it"),
         ("in_a_read_only_folder", "may not make files in FOLDER, where SQLite keeps its log. Have its owner allow it"),
         ("in_a_closed_folder", "FOLDER/chat.db cannot be reached ([Errno 13] Permission denied"),
         pytest.param("of_somebody_else", "may not read and write chat.db, which belongs to root.", marks=needs_root),
@@ -164,7 +165,7 @@ def test_a_file_system_that_is_mounted_read_only_says_so(everyones: Path) -> Non
     finally:
         subprocess.run(["umount", "-l", folder], check=True)
     with SqliteStore(path) as store:
-        assert append(store, "hi").position == 2
+        assert append_text(store, "hi").position == 2
 
 
 # ----------------------------------------------------------------------------------------------------------- the disk
@@ -180,7 +181,7 @@ class NoSharing(sqlite3.Connection):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such file system here to stand in for it")
 def test_a_file_system_without_shared_memory_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"lies on a file system where SQLite cannot share its log \(a network folder"):
+    with pytest.raises(StoreError, match=r"is on a file system where SQLite cannot share its log \(a network folder"):
         SqliteStore(tmp_path / "chat.db", connection=NoSharing)
 
 
@@ -194,7 +195,7 @@ def test_a_file_system_without_locks_says_so(tmp_path: Path, code: int) -> None:
                 raise error
             return super().execute(sql, values)
 
-    with pytest.raises(StoreError, match=r"does not lock files as SQLite needs it .* Put it on a disk of this comp"):
+    with pytest.raises(StoreError, match=r"does not lock files as SQLite needs it .* Move it to a disk of this comp"):
         SqliteStore(tmp_path / "chat.db", connection=NoLocks)
 
 
@@ -255,9 +256,9 @@ def holding() -> Iterator[Callable[..., subprocess.Popen[str]]]:
         child.communicate()
 
 
-def append(store: SqliteStore, text: str) -> Head:
+def append_text(store: SqliteStore, text: str) -> Head:
     head = store.open("acme", "one")
-    return store.append(head, chain([user(text)], head))
+    return append(store, head, chain([user(text)], head))
 
 
 def test_a_process_that_hangs_in_a_write_is_waited_for_told_and_got_over_when_it_is_killed(
@@ -266,11 +267,11 @@ def test_a_process_that_hangs_in_a_write_is_waited_for_told_and_got_over_when_it
     child = holding(store._driver.place, "BEGIN IMMEDIATE", "DELETE FROM conversation")
     child.send_signal(getattr(signal, "SIGSTOP", signal.SIGTERM))
     with pytest.raises(StoreError, match=r"locked: another process .* than 0.1 s .* end it if it hangs; then retry"):
-        append(store, "hi")
+        append_text(store, "hi")
     assert store.names("acme") == ["one"]  # Reading goes on meanwhile, and sees nothing of it.
     child.kill()
     child.wait()
-    assert append(store, "hi").position == 1
+    assert append_text(store, "hi").position == 1
     assert store.verify(store.open("acme", "one")) == []
 
 
@@ -295,7 +296,7 @@ def test_many_threads_that_meet_a_lock_are_all_told_and_wait_no_longer_than_twic
 
     def work() -> None:
         try:
-            store.append(head, chain([user("hi")], head))
+            append(store, head, chain([user("hi")], head))
         except StoreError as error:
             said.append("is locked" in str(error))
 
@@ -320,7 +321,7 @@ def test_a_file_that_somebody_has_for_himself_is_told_to_who_opens_and_who_reads
     child.kill()
     child.wait()
     with SqliteStore(path, wait=0.1) as store:
-        assert append(store, "hi").position == 1
+        assert append_text(store, "hi").position == 1
 
 
 # ----------------------------------------------------------------------------------------------------- taken away
@@ -330,9 +331,9 @@ def test_a_folder_that_is_removed_takes_no_more_writes(tmp_path: Path) -> None:
     folder = tmp_path / "here"
     folder.mkdir()
     with SqliteStore(folder / "chat.db") as store:
-        append(store, "hi")
+        append_text(store, "hi")
         shutil.rmtree(folder)
-        for use in (lambda: append(store, "ho"), lambda: store.names("acme"), lambda: store.vacuum()):
+        for use in (lambda: append_text(store, "ho"), lambda: store.names("acme"), lambda: store.vacuum()):
             with pytest.raises(StoreError, match=r"chat.db was deleted or replaced while it was open"):
                 use()
     assert not folder.exists()
@@ -341,11 +342,11 @@ def test_a_folder_that_is_removed_takes_no_more_writes(tmp_path: Path) -> None:
 def test_a_folder_in_place_of_the_file_is_told(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with SqliteStore(path) as store:
-        append(store, "hi")
+        append_text(store, "hi")
         path.unlink()
         path.mkdir()
         with pytest.raises(StoreError, match=r"was deleted or replaced"):
-            append(store, "ho")
+            append_text(store, "ho")
     with pytest.raises(StoreError, match=r"is a folder"):
         SqliteStore(path)
 
@@ -353,12 +354,12 @@ def test_a_folder_in_place_of_the_file_is_told(tmp_path: Path) -> None:
 def test_another_file_in_its_place_gets_nothing(tmp_path: Path) -> None:
     path, other = tmp_path / "chat.db", tmp_path / "other.db"
     with SqliteStore(other) as store:
-        append(store, "another's")
+        append_text(store, "another's")
     with SqliteStore(path) as store:
-        append(store, "hi")
+        append_text(store, "hi")
         os.replace(other, path)
         with pytest.raises(StoreError, match=r"was deleted or replaced"):
-            append(store, "ho")
+            append_text(store, "ho")
     for name in ("chat.db-wal", "chat.db-shm"):
         (tmp_path / name).unlink(missing_ok=True)
     with SqliteStore(path) as store:
@@ -374,19 +375,19 @@ def test_a_log_that_is_taken_away_ends_writing_and_loses_nothing_that_is_still_h
     """SQLite goes on writing to what was deleted, and acknowledges it; who opens the file then makes a log anew."""
     path, beside = tmp_path / "chat.db", tmp_path / name
     with SqliteStore(path) as store:
-        append(store, "hi")
+        append_text(store, "hi")
         if how == "replaced":
             shutil.copy(beside, tmp_path / "copy")
             os.replace(tmp_path / "copy", beside)
         else:
             beside.unlink()
-        for use in (lambda: append(store, "ho"), lambda: store.names("acme")):
+        for use in (lambda: append_text(store, "ho"), lambda: store.names("acme")):
             with pytest.raises(StoreError, match=rf"{name} was deleted or replaced while .*chat.db was open"):
                 use()
     with SqliteStore(path) as store:
         head = store.open("acme", "one")
         assert (head.position, store.verify(head)) == (1, [])
-        assert append(store, "ho").position == 2
+        assert append_text(store, "ho").position == 2
 
 
 @pytest.mark.parametrize("name", ["chat.db", "chat.db-wal"])
@@ -403,7 +404,7 @@ def test_what_is_taken_away_in_the_middle_of_a_write_is_not_acknowledged(tmp_pat
         head = store.open("acme", "one")
         Taking.taken = True
         with pytest.raises(StoreError, match=r"was deleted or replaced"):
-            store.append(head, chain([user("hi")], head))
+            append(store, head, chain([user("hi")], head))
 
 
 def test_a_writer_that_lost_its_connection_makes_a_log_anew_and_goes_on(tmp_path: Path) -> None:
@@ -424,7 +425,7 @@ def test_a_writer_that_lost_its_connection_makes_a_log_anew_and_goes_on(tmp_path
             store._driver._idle.pop().close()  # type: ignore[attr-defined]
         Breaking.breaks = ["COMMIT", "ROLLBACK"]
         with pytest.raises(StoreError, match="made to fail"):
-            store.append(head, chain([user("hi")], head))
+            append(store, head, chain([user("hi")], head))
         assert store.names("acme") == ["one"]
-        assert append(store, "hi").position == 1
-        assert append(store, "ho").position == 2
+        assert append_text(store, "hi").position == 1
+        assert append_text(store, "ho").position == 2

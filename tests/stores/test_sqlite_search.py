@@ -18,7 +18,7 @@ from foveate.core.messages import tool_result, user
 from foveate.errors import BadSetting, StoreError
 from foveate.formats import get_format
 from foveate.open import open_store
-from foveate.ports import Head, Store
+from foveate.ports import Database, Head, append
 from foveate.stores import place_of
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sql import search as sql_search
@@ -31,16 +31,16 @@ def opened(path: Path, **settings: Any) -> SqliteStore:
     return SqliteStore(path, synchronous="normal", **settings)
 
 
-def talked(store: Store, count: int, name: str = "one") -> Head:
+def talked(store: Database, count: int, name: str = "one") -> Head:
     head = store.open("acme", name)
-    return store.append(head, chain([user(f"rain {n}") for n in range(count)], head))
+    return append(store, head, chain([user(f"rain {n}") for n in range(count)], head))
 
 
-def committed(store: Store, head: Head) -> Head:
+def committed(store: Database, head: Head) -> Head:
     return store.commit(head, *record_after(head))
 
 
-def positions(store: Store, head: Head, query: str, limit: int = 1000) -> list[int]:
+def positions(store: Database, head: Head, query: str, limit: int = 1000) -> list[int]:
     return [found.position for found in store.search(head, query, limit)]
 
 
@@ -61,7 +61,7 @@ def test_appending_leaves_the_index_alone_and_a_commit_lets_it_follow(tmp_path: 
         head = talked(store, 10)
         head = committed(store, head)  # Not far enough behind to be worth a transaction.
         assert marks(path) == []
-        head = store.append(head, chain([user(f"wind {n}") for n in range(30)], head))
+        head = append(store, head, chain([user(f"wind {n}") for n in range(30)], head))
         assert marks(path) == []
         head = committed(store, head)
         assert marks(path) == [(1, 40)]
@@ -72,7 +72,7 @@ def test_no_commit_waits_for_more_than_one_step(tmp_path: Path) -> None:
     path, long = tmp_path / "chat.db", "rain " * 2_000
     with opened(path) as store:
         head = store.open("acme", "one")
-        head = store.append(head, chain([tool_result("c", long)] * 100, head))
+        head = append(store, head, chain([tool_result("c", long)] * 100, head))
         steps = []
         for _ in range(3):
             head = committed(store, head)
@@ -105,8 +105,7 @@ def test_what_goes_wrong_with_the_index_does_not_touch_what_was_committed(tmp_pa
             patch.setattr(SqliteWords, "add", fail)
             head = committed(store, head)
             assert store.open("acme", "one") == head
-            with pytest.raises(StoreError, match="disk I/O error"):
-                store.search(head, "rain")
+            assert len(positions(store, head, "rain")) == 50  # Read without the index.
         assert len(positions(store, head, "rain")) == 50
 
 
@@ -132,16 +131,16 @@ def test_two_who_index_one_file_at_once_do_it_once(tmp_path: Path, monkeypatch: 
             rows.append(len(given[3]))
             add(*given)
 
-        behind = sql_search.Searching._behind
+        behind = sql_search.Search._next_batch
 
         def overtaken(self: Any, *given: Any) -> Any:
             found = behind(self, *given)
-            if self is one._searching and found:
+            if self is one._search and found:
                 other.search(head, "rain")
             return found
 
         monkeypatch.setattr(SqliteWords, "add", slow)
-        monkeypatch.setattr(sql_search.Searching, "_behind", overtaken)
+        monkeypatch.setattr(sql_search.Search, "_next_batch", overtaken)
         assert len(positions(one, head, "rain")) == 40
         assert rows == [40]
 
@@ -166,7 +165,7 @@ def test_a_large_body_that_was_erased_is_not_found(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with opened(path) as store:
         head = store.open("acme", "one")
-        head = store.append(head, chain([user("rain " + " ".join(str(n * n) for n in range(5_000)))], head))
+        head = append(store, head, chain([user("rain " + " ".join(str(n * n) for n in range(5_000)))], head))
         assert positions(store, head, "rain") == [1]
         connection = sqlite3.connect(path)
         assert connection.execute("UPDATE body SET body = x''").rowcount == 1
@@ -194,7 +193,7 @@ def test_a_store_without_an_index_says_so_and_keeps_none(tmp_path: Path) -> None
     path = tmp_path / "chat.db"
     with open_store(f"sqlite:///{path}?search=off") as store:  # type: ignore[attr-defined]
         head = committed(store, talked(store, 50))
-        with pytest.raises(StoreError, match="keeps no index of words: it was opened with search off"):
+        with pytest.raises(StoreError, match="has no word index: it was opened with search off"):
             store.search(head, "rain")
     assert marks(path) == []
     with open_store(f"sqlite:///{path}") as store:  # type: ignore[attr-defined]
@@ -254,7 +253,7 @@ ASKED = st.lists(st.tuples(QUERIES, st.integers(1, 12)), min_size=1, max_size=6)
 def compare(courses: list[tuple[int, list[str]]], queries: list[tuple[str, int]]) -> None:
     """Courses: each forks from the one before it, somewhere, and goes on with its own messages."""
     with tempfile.TemporaryDirectory() as folder:
-        stores: list[Store] = [MemoryStore(), opened(Path(folder) / "chat.db")]
+        stores: list[Database] = [MemoryStore(), opened(Path(folder) / "chat.db")]
         outcomes = []
         for store in stores:
             found = []
@@ -262,7 +261,7 @@ def compare(courses: list[tuple[int, list[str]]], queries: list[tuple[str, int]]
             for number, (at, texts) in enumerate(courses):
                 if number:
                     head = store.fork(head, str(number), at % (head.position + 1), 0)
-                head = store.append(head, chain(map(user, texts), head))
+                head = append(store, head, chain(map(user, texts), head))
                 found += [store.search(head, query, limit) for query, limit in queries]
             outcomes.append(found)
             store.close()
@@ -292,7 +291,7 @@ def test_the_index_of_recordings_is_smaller_than_half_of_their_json(transcripts:
     path = tmp_path / "chat.db"
     with opened(path) as store:
         head = store.open("acme", "one")
-        head = store.append(head, chain(said, head))
+        head = append(store, head, chain(said, head))
     before = path.stat().st_size
     with opened(path) as store:
         store.search(head, "error")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from foveate.ports import Database, Store
+from foveate.ports import Database
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.catalog_contract import CatalogContract
 from foveate.testing.store_contract import StoreContract
@@ -20,6 +20,6 @@ class TestSqliteStore(StoreContract, CatalogContract):
     def make_store(self) -> Database:
         return SqliteStore(self.path)
 
-    def reopen(self, store: Store) -> Database:
+    def reopen(self, store: Database) -> Database:
         store.close()
         return SqliteStore(self.path)

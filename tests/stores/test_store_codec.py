@@ -10,6 +10,7 @@ import pytest
 
 from foveate.core.messages import user
 from foveate.errors import MissingExtra
+from foveate.ports import append
 from foveate.stores import codec
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain
@@ -61,7 +62,7 @@ def test_zstd_is_written_where_asked_for_and_always_read(tmp_path: Path) -> None
     with SqliteStore(path, codec="zstd") as store:
         head = store.open("acme", "one")
         rows = chain([user("short"), user("the weather in Rome " * 9000)], head)
-        head = store.append(head, rows)
+        head = append(store, head, rows)
         assert codec.pack(rows[1].body, "zstd")[:1] == b"\x03"
     with SqliteStore(path) as store:
         assert store.messages(head, 1, 2) == rows

@@ -14,7 +14,7 @@ from foveate.core import ids, wire
 from foveate.core.edits import Hide, Target
 from foveate.core.messages import user
 from foveate.errors import Damaged, StoreError
-from foveate.ports import Finding, Head
+from foveate.ports import Finding, Head, append
 from foveate.stores.codec import pack
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain, record_after
@@ -32,7 +32,7 @@ def head(store: SqliteStore) -> Head:
     """Twenty messages, the eighth with a body large enough to lie apart; three records, the second of two edits."""
     head = store.open("acme", "one")
     noise = "".join(Random(7).choices(string.ascii_letters, k=9000))
-    head = store.append(head, chain([*talk(7), user(noise), *talk(12)], head))
+    head = append(store, head, chain([*talk(7), user(noise), *talk(12)], head))
     for edits in (1, 2, 1):
         head = store.commit(head, *record_after(head, *[Hide(Target(head.tip))] * edits))
     store.save_snapshot(head, 10, 1, b"a view")
@@ -61,9 +61,9 @@ def test_a_byte_of_a_body_that_flipped(store: SqliteStore, head: Head, position:
     with pytest.raises(Damaged, match=f"Message {position} of 'one' is damaged"):
         store.messages(head, 1, 20)
     with pytest.raises(Damaged, match=f"Message {position} of 'one' is damaged"):
-        store.pick(head, [position])
+        store.get_many(head, [position])
     others = [*range(1, position), *range(position + 1, 21)]
-    assert [row.position for row in store.pick(head, others)] == others
+    assert [row.position for row in store.get_many(head, others)] == others
 
 
 def test_a_byte_of_a_large_body_that_flipped(store: SqliteStore, head: Head) -> None:
@@ -71,7 +71,7 @@ def test_a_byte_of_a_large_body_that_flipped(store: SqliteStore, head: Head) -> 
     damage(store, "UPDATE body SET body = ?", flipped(body, 3000))
     assert wheres(store.verify(head)) == ["message 8"]
     with pytest.raises(Damaged, match="Message 8"):
-        store.pick(head, [8])
+        store.get_many(head, [8])
 
 
 def test_a_body_exchanged_for_another_that_reads_well(store: SqliteStore, head: Head) -> None:
@@ -79,7 +79,7 @@ def test_a_body_exchanged_for_another_that_reads_well(store: SqliteStore, head: 
     problem = "its id does not follow from its body and the message before it"
     assert store.verify(head) == [Finding("message 9", problem)]
     with pytest.raises(Damaged, match=problem):
-        store.pick(head, [9])
+        store.get_many(head, [9])
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_each_damage_is_one_finding_at_its_place(store: SqliteStore, head: Head,
 
 
 def test_a_stamp_that_was_changed(store: SqliteStore, head: Head) -> None:
-    stamp = store.pick(head, [12])[0].stamp
+    stamp = store.get_many(head, [12])[0].stamp
     damage(store, "UPDATE message SET stamp = ? WHERE position = 12", wire.encode_stamp(structs.replace(stamp, turn=1)))
     assert store.verify(head) == [Finding("message 12", "its stamp does not match its seal")]
     with pytest.raises(Damaged, match="Message 12 of 'one' is damaged: its stamp"):
@@ -170,7 +170,7 @@ def test_rows_beyond_the_head_are_told(store: SqliteStore, head: Head) -> None:
 
 def test_damage_in_what_a_fork_shares_is_found_from_the_fork_too(store: SqliteStore, head: Head) -> None:
     fork = store.fork(head, "two", 10, 1)
-    fork = store.append(fork, chain(talk(4), fork))
+    fork = append(store, fork, chain(talk(4), fork))
     damage(store, "DELETE FROM message WHERE position = 7")
     damage(store, "UPDATE message SET seal = zeroblob(20) WHERE position = 12 AND branch = ?", fork.branch)
     assert wheres(store.verify(fork)) == ["message 7", "message 12"]

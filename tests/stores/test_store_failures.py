@@ -11,10 +11,10 @@ from store_states import scenario, state, states_along_the_way
 
 from foveate.core.messages import user
 from foveate.errors import StoreError
-from foveate.ports import Database, Head
+from foveate.ports import Database, Head, append
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
-from foveate.testing.faults import Countdown, FailingDatabase, failing_connection
+from foveate.testing.faults import Countdown, failing_connection, failing_store
 from foveate.testing.rows import chain
 
 
@@ -42,7 +42,7 @@ def test_f30_whichever_statement_fails_nothing_is_half_written(tmp_path: Path, a
             if not countdown.is_used_up:
                 break
             head = store.open("acme", "later")  # The failure is over: the same store goes on.
-            store.append(head, chain([user("still here")], head))
+            append(store, head, chain([user("still here")], head))
         with SqliteStore(path, synchronous="normal") as store:
             held = state(store)
         held.pop("later")
@@ -71,10 +71,10 @@ def test_whichever_operation_fails_the_store_holds_the_state_before_or_after_it(
     along = states_along_the_way()
     for n in range(1, len(scenario()) + 1):
         store = MemoryStore()
-        done = run(FailingDatabase(store, Countdown(n, after=after)))
+        done = run(failing_store(store, Countdown(n, after=after)))
         assert done in (n - 1, len(scenario()))  # To the end where the call was refused anyway: it had no effect.
         assert state(store) == along[min(done + after, len(scenario()))]
-    assert run(FailingDatabase(MemoryStore(), Countdown())) == len(scenario())
+    assert run(failing_store(MemoryStore(), Countdown())) == len(scenario())
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_whichever_statement_of_a_search_fails_no_message_and_no_word_is_lost(tm
     made, n = tmp_path / "made.db", 0
     with SqliteStore(made, synchronous="normal") as store:
         head = store.open("acme", "one")
-        head = store.append(head, chain([user(f"rain {n}") for n in range(5)], head))
+        head = append(store, head, chain([user(f"rain {n}") for n in range(5)], head))
     while True:
         n += 1
         path, countdown = shutil.copy(made, tmp_path / f"{n}.db"), Countdown(after=after)

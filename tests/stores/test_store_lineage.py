@@ -39,7 +39,7 @@ def test_a_root_is_a_positive_number_of_63_bits_and_tells_tenants_apart() -> Non
 
 @given(st.sets(st.integers(1, 40)))
 def test_runs_hold_what_was_asked_for_in_as_few_pieces_as_there_are(positions: set[int]) -> None:
-    found = list(lineage.runs(positions))
+    found = list(lineage.spans(positions))
     assert [position for first, last in found for position in range(first, last + 1)] == sorted(positions)
     assert all(later[0] > earlier[1] + 1 for earlier, later in pairwise(found))
 

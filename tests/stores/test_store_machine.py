@@ -18,9 +18,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from foveate.core.edits import Replace, Span, Summarize, Target
 from foveate.core.messages import Text, user
-from foveate.core.runs import AgentRun, AgentRunStep, Claim
+from foveate.core.runs import AgentRun, AgentRunStep, LockHolder
 from foveate.errors import FoveateError
-from foveate.ports import Head, Store, Tail
+from foveate.ports import Changes, Database, Head, append
 from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain, erased, record_after
@@ -31,7 +31,7 @@ ANY = st.integers(0, 10**6)
 LONG = "".join(chr(97 + n * n % 23 + n % 3) for n in range(60))
 
 
-def _told(tail: Tail) -> tuple[Any, ...]:
+def _told(tail: Changes) -> tuple[Any, ...]:
     return tail.head, tail.rows(), tail.records(), tail.newest()
 
 
@@ -52,7 +52,7 @@ class Machine(RuleBasedStateMachine):
     def opened(self) -> SqliteStore:
         return SqliteStore(self.folder / "chat.db", synchronous="normal")
 
-    def both(self, call: Callable[[Store], Any]) -> Any:
+    def both(self, call: Callable[[Database], Any]) -> Any:
         """What both stores return or raise, which must be the same."""
         outcomes = []
         for store in (self.memory, self.sqlite):
@@ -82,7 +82,7 @@ class Machine(RuleBasedStateMachine):
     def append(self, choice: int, words: list[str], gone: int) -> None:
         head = self.head(choice)
         rows = [erased(row) if gone % 5 == 0 else row for row in chain([user(word) for word in words], head)]
-        self.both(lambda store: store.append(head, rows))
+        self.both(lambda store: append(store, head, rows))
 
     @rule(choice=ANY, words=st.lists(st.sampled_from(["x", "y", LONG * 300]), max_size=3))
     def extend(self, choice: int, words: list[str]) -> None:
@@ -93,7 +93,7 @@ class Machine(RuleBasedStateMachine):
     @rule(choice=ANY)
     def follow(self, choice: int) -> None:
         head = self.head(choice)
-        self.both(lambda store: _told(store.tail(head)))
+        self.both(lambda store: _told(store.changes(head)))
 
     @rule(choice=ANY, count=st.integers(0, 3))
     def commit(self, choice: int, count: int) -> None:
@@ -113,7 +113,7 @@ class Machine(RuleBasedStateMachine):
     def erase(self, choice: int, first: int, length: int, runs: bool) -> None:
         head = self.head(choice)
         self.both(lambda store: store.erase(head, [(first, first + length)], runs=runs, time=7))
-        self.both(lambda store: store.leftovers(head))
+        self.both(lambda store: store.find_residue(head))
         self.both(lambda store: store.erasures(head))
 
     @rule(choice=ANY, name=NAMES, position=ANY, number=ANY)
@@ -147,15 +147,15 @@ class Machine(RuleBasedStateMachine):
     @rule(choice=ANY, owner=st.sampled_from(["a", "b", ""]), of=st.sampled_from(["a", "b"]), beats=st.integers(0, 4))
     def claim(self, choice: int, owner: str, of: str, beats: int) -> None:
         head = self.head(choice)
-        self.both(lambda store: store.claim(head, owner, Claim(of, beats) if beats else None))
-        self.both(lambda store: store.beat(head, of))
+        self.both(lambda store: store.acquire_lock(head, owner, LockHolder(of, beats) if beats else None))
+        self.both(lambda store: store.heartbeat(head, of))
         self.both(lambda store: store.put_step(head, AgentRunStep("r", beats, "action", "look"), owner=of))
         self.both(lambda store: store.put_run(head, AgentRun("r", "me", head.name, turns=beats), owner=of))
 
     @rule(choice=ANY, owner=st.sampled_from(["a", "b", ""]))
     def release(self, choice: int, owner: str) -> None:
         head = self.head(choice)
-        self.both(lambda store: store.release(head, owner))
+        self.both(lambda store: store.release_lock(head, owner))
 
     @rule()
     def close_and_open(self) -> None:
@@ -166,7 +166,7 @@ class Machine(RuleBasedStateMachine):
     def read(self, choice: int, of: int, first: int, length: int, spread: set[int]) -> None:
         head, other = self.head(choice), self.head(of)
         self.both(lambda store: store.messages(head, first, first + length))
-        self.both(lambda store: store.pick(head, list(spread)))
+        self.both(lambda store: store.get_many(head, list(spread)))
         self.both(lambda store: store.records(head, after=length))
         self.both(lambda store: store.branches(head))
         self.both(lambda store: store.runs(head))

@@ -18,6 +18,7 @@ from foveate.core.catalog import Action
 from foveate.core.messages import user
 from foveate.core.runs import AgentRun
 from foveate.errors import BadSetting, Damaged, StoreError
+from foveate.ports import append
 from foveate.stores import Place, place_of
 from foveate.stores.sql import migrate
 from foveate.stores.sql.migrate import Migration, bring_up_to_date, migrations
@@ -80,17 +81,17 @@ def test_a_locked_file_is_waited_for_and_then_said_to_be_locked(tmp_path: Path) 
         other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreError, match=r"locked: another process .* more than 0.05 s"):
-            store.append(head, chain([user("hi")], head))
+            append(store, head, chain([user("hi")], head))
         assert store.messages(head, 1, 9) == []  # Reading goes on meanwhile.
         other.execute("ROLLBACK")
-        assert store.append(head, chain([user("hi")], head)).position == 1
+        assert append(store, head, chain([user("hi")], head)).position == 1
         other.close()
     with SqliteStore(path, wait=10) as store:
         other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         other.execute("BEGIN IMMEDIATE")
         threading.Timer(0.05, lambda: other.execute("ROLLBACK")).start()
         head = store.open("acme", "one")
-        assert store.append(head, chain([user("ho")], head)).position == 2
+        assert append(store, head, chain([user("ho")], head)).position == 2
         other.close()
 
 
@@ -100,11 +101,11 @@ def test_a_file_deleted_under_a_running_store_takes_no_more_writes(tmp_path: Pat
     with SqliteStore(path) as store:
         head = store.open("acme", "one")
         path.unlink()
-        for use in (lambda: store.append(head, chain([user("hi")], head)), lambda: store.names("acme")):
+        for use in (lambda: append(store, head, chain([user("hi")], head)), lambda: store.names("acme")):
             with pytest.raises(StoreError, match="was deleted or replaced"):
                 use()
         assert not path.exists()
-        with pytest.raises(Damaged, match=r"is empty or gone, and its log .* to begin anew move the log away"):
+        with pytest.raises(Damaged, match=r"is empty or gone, and its log .* to start a new file, move the log away"):
             SqliteStore(path)
         path.with_name("chat.db-wal").rename(tmp_path / "kept")
         SqliteStore(path).close()
@@ -240,7 +241,7 @@ def test_a_database_that_an_older_foveate_made_is_opened_and_goes_on(tmp_path: P
         assert store.bindings("acme") == ([BOUND] if schema >= 4 else [])
         store.put_run(one, AgentRun("r2", "me", "one"))
         store.put_action("acme", Action("look"))
-        one = store.append(one, chain([user("more")], one))
+        one = append(store, one, chain([user("more")], one))
         assert store.verify(one) == []
 
 

@@ -14,6 +14,7 @@ from crash_child import text
 from foveate.core import wire
 from foveate.core.messages import user
 from foveate.errors import StoreError
+from foveate.ports import append
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain
 
@@ -86,10 +87,11 @@ def test_two_processes_write_one_conversation_and_lose_nothing(tmp_path: Path) -
 def test_a_store_left_open_is_closed_when_python_ends(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     code = (
-        "import sys; from foveate.stores.sqlite import SqliteStore; from foveate.testing.rows import chain;"
+        "import sys; from foveate.ports import append; from foveate.stores.sqlite import SqliteStore;"
+        "from foveate.testing.rows import chain;"
         "from foveate.core.messages import user;"
         "store = SqliteStore(sys.argv[1]); head = store.open('acme', 'one');"
-        "store.append(head, chain([user('hi')], head)); print('done')"
+        "append(store, head, chain([user('hi')], head)); print('done')"
     )
     child = python("-c", code, str(path))
     assert (child.communicate(timeout=300)[0], child.returncode) == ("done\n", 0)
@@ -108,13 +110,14 @@ def test_a_store_that_is_forgotten_is_closed(tmp_path: Path) -> None:
 FORK = """
 import os, sys
 from foveate.errors import StoreError
+from foveate.ports import append
 from foveate.stores.sqlite import SqliteStore
 
 store = SqliteStore(sys.argv[1])
 head = store.open("acme", "one")
 child = os.fork()
 if child == 0:
-    for use in (lambda: store.names("acme"), lambda: store.append(head, []), lambda: SqliteStore(sys.argv[1])):
+    for use in (lambda: store.names("acme"), lambda: append(store, head, []), lambda: SqliteStore(sys.argv[1])):
         try:
             use()
         except StoreError as error:
@@ -158,7 +161,7 @@ def test_two_stores_of_one_process_may_share_a_file(tmp_path: Path) -> None:
     with SqliteStore(path) as ours, SqliteStore(path) as theirs:
         head = ours.open("acme", "one")
         assert theirs.open("acme", "one") == head
-        now = theirs.append(head, chain([user("hi")], head))
+        now = append(theirs, head, chain([user("hi")], head))
         assert ours.open("acme", "one") == now
         with pytest.raises(StoreError, match="Another writer"):
-            ours.append(head, chain([user("ho")], head))
+            append(ours, head, chain([user("ho")], head))

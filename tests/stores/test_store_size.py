@@ -11,6 +11,7 @@ import pytest
 
 from foveate.core import wire
 from foveate.core.messages import Message, ToolCall, assistant, tool_result, user
+from foveate.ports import append
 from foveate.stores.sql import statements
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain
@@ -51,7 +52,7 @@ def bytes_per_byte(path: Path, said: list[Message]) -> float:
     empty = path.stat().st_size
     with SqliteStore(path, synchronous="normal") as store:
         for row in chain(said, head):
-            head = store.append(head, [row])
+            head = append(store, head, [row])
     return (path.stat().st_size - empty) / sum(len(wire.encode_message(one)) for one in said)
 
 
@@ -82,7 +83,7 @@ def test_a_fork_copies_nothing(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with SqliteStore(path, synchronous="normal") as store:
         head = store.open("acme", "one")
-        head = store.append(head, chain([user(f"line {n} " * 40) for n in range(2000)], head))
+        head = append(store, head, chain([user(f"line {n} " * 40) for n in range(2000)], head))
         for n in range(100):
             store.fork(head, f"fork {n}", 1000 + n, 0)
         connection = sqlite3.connect(path)

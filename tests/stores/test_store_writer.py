@@ -13,6 +13,7 @@ from waiting import until
 
 from foveate.core.messages import user
 from foveate.errors import ConflictError, StoreError
+from foveate.ports import append
 from foveate.stores.sqlite import SqliteStore
 from foveate.stores.sqlite.writer import Writer, _Job
 from foveate.testing.rows import chain
@@ -168,7 +169,7 @@ def test_of_two_in_one_group_at_one_tip_the_first_wins(tmp_path: Path, watched: 
     with SqliteStore(tmp_path / "chat.db", connection=watched) as store:
         head, other = store.open("acme", "one"), store.open("acme", "two")
         appends = [
-            lambda to=to, text=text: store.append(to, chain([user(text)], to))  # type: ignore[misc]
+            lambda to=to, text=text: append(store, to, chain([user(text)], to))  # type: ignore[misc]
             for to, text in [(other, "first"), (head, "wins"), (head, "late")]
         ]
         writer = store._driver._writer  # type: ignore[attr-defined]
@@ -187,7 +188,7 @@ def test_threads_that_write_at_once_share_commits_and_lose_nothing(tmp_path: Pat
 
         def write(n: int) -> None:
             for turn in range(20):
-                heads[n] = store.append(heads[n], chain([user(f"turn {turn}")], heads[n]))
+                heads[n] = append(store, heads[n], chain([user(f"turn {turn}")], heads[n]))
 
         threads = [threading.Thread(target=write, args=(n,)) for n in range(8)]
         for thread in threads:
@@ -219,9 +220,9 @@ def test_a_write_from_within_another_one_is_refused_and_does_not_wait_for_itself
     said: list[str] = []
 
     def within(connection: sqlite3.Connection) -> str:
-        with pytest.raises(StoreError, match="in the middle of another one of the same thread"):
+        with pytest.raises(StoreError, match="in the middle of another write of the same thread"):
             writer.run(add("inner"))
-        with pytest.raises(StoreError, match="in the middle of another one"):
+        with pytest.raises(StoreError, match="in the middle of another write"):
             writer.close()
         said.extend(run_elsewhere())
         return add("outer")(connection)
@@ -248,10 +249,10 @@ def test_ctrl_c_leaves_the_state_before_and_a_store_that_goes_on(tmp_path: Path,
         rows = chain([user("hi")], head)
         Interrupted.before = [*before]
         with pytest.raises(KeyboardInterrupt):
-            store.append(head, rows)
+            append(store, head, rows)
         assert Interrupted.before == []
         assert store.open("acme", "one") == head
-        now = store.append(head, rows)
+        now = append(store, head, rows)
         assert store.messages(now, 1, 9) == rows
         assert store.verify(now) == []
 

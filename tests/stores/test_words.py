@@ -6,7 +6,7 @@ import pytest
 
 from foveate.core import wire
 from foveate.core.messages import ToolCall, assistant
-from foveate.stores.words import SAID_MAX, TERMS_MAX, Said, cut, said, stands_in, terms
+from foveate.stores.words import TERMS_MAX, TEXT_MAX, Words, contains, cut, terms, words_of
 
 
 @pytest.mark.parametrize(
@@ -32,33 +32,33 @@ from foveate.stores.words import SAID_MAX, TERMS_MAX, Said, cut, said, stands_in
     ],
 )
 def test_a_text_is_cut_into_words(text, words, humps):
-    assert cut(text) == Said(words.split(), humps.split())
+    assert cut(text) == Words(words.split(), humps.split())
 
 
 def test_a_long_row_of_characters_counts_by_its_beginning_and_has_no_humps():
     blob = "aGVsbG8gd29ybGQh" * 100
-    assert cut(blob) == Said([blob[:64].lower()], [])
+    assert cut(blob) == Words([blob[:64].lower()], [])
 
 
 def test_what_a_call_asks_for_is_said_and_its_escapes_are_not():
     body = wire.encode_message(assistant("Look:", ToolCall("c1", "grep", '{"pattern":"a\\tb","count":[2,null,true]}')))
-    assert said(body) == Said(["look", "grep", "pattern", "a", "b", "count", "2"], [])
+    assert words_of(body) == Words(["look", "grep", "pattern", "a", "b", "count", "2"], [])
 
 
 def test_arguments_nested_too_deeply_to_read_are_taken_as_text():
     body = wire.encode_message(assistant("", ToolCall("c1", "run", "[" * 100_000 + '"deep"' + "]" * 100_000)))
-    assert said(body).words == ["run"]
+    assert words_of(body).words == ["run"]
     body = wire.encode_message(assistant("", ToolCall("c1", "run", "[" * 5_000 + '"deep"' + "]" * 5_000)))
-    assert said(body).words == ["run", "deep"]
+    assert words_of(body).words == ["run", "deep"]
 
 
 @pytest.mark.parametrize("body", [b"", b"no json", b"\xff\xfe", b'{"role":"nobody"}', b"[]"])
 def test_what_cannot_be_read_says_nothing(body):
-    assert said(body) == Said([], [])
+    assert words_of(body) == Words([], [])
 
 
 def test_the_first_characters_of_a_giant_text_are_cut():
-    assert len(cut("ab " * SAID_MAX).words) == -(-SAID_MAX // 3)
+    assert len(cut("ab " * TEXT_MAX).words) == -(-TEXT_MAX // 3)
 
 
 @pytest.mark.parametrize(
@@ -85,4 +85,4 @@ def test_a_pasted_page_asks_for_its_beginning():
 def test_a_row_of_words_stands_in_one_of_both_rows():
     text = cut("fooBar baz qux")
     asked = [("foo", "bar"), ("foobar", "baz"), ("baz", "qux"), ("bar", "baz"), ("qux", "baz"), ("foo",), ("fo",)]
-    assert [stands_in(term, text) for term in asked] == [True, True, True, False, False, True, False]
+    assert [contains(text, term) for term in asked] == [True, True, True, False, False, True, False]

@@ -11,16 +11,16 @@ import sys
 from foveate import open_store
 from foveate.core.messages import user
 from foveate.errors import ConflictError, StoreError
-from foveate.ports import Head, Store
+from foveate.ports import Database, Head, append
 from foveate.testing.rows import chain, record_after
 
 
-def say(store: Store, head: Head, text: str) -> Head:
+def say(store: Database, head: Head, text: str) -> Head:
     """Append this text once, whoever else writes and whatever fails on the way."""
     begun = head
     while True:
         try:
-            return store.append(head, chain([user(text)], head))
+            return append(store, head, chain([user(text)], head))
         except StoreError as error:
             head = reopened(store)
             body = chain([user(text)])[0].body
@@ -31,7 +31,7 @@ def say(store: Store, head: Head, text: str) -> Head:
                 print("failed", type(error).__name__, flush=True)
 
 
-def reopened(store: Store) -> Head:
+def reopened(store: Database) -> Head:
     for _ in range(100):
         try:
             return store.open("acme", "one")

@@ -20,7 +20,7 @@ from foveate.policies import (
     retain_blocks,
     shrink_to_digest,
 )
-from foveate.ports import Store
+from foveate.ports import Database
 from foveate.summarizers import SummaryRequest
 from foveate.testing import answer, call, calls, say, user
 from foveate.types import Lease, PartRetention
@@ -48,7 +48,7 @@ def summarizer(request: SummaryRequest) -> str:
     return f"{len(request.messages)} messages, {said} characters, after {len(request.previous)} characters."
 
 
-def opened(*names: str, store: str | Store = "memory:", provider: str = "openai", **options: Any) -> Conversation:
+def opened(*names: str, store: str | Database = "memory:", provider: str = "openai", **options: Any) -> Conversation:
     """A conversation under these mechanisms, its clock ticking once per look."""
     ticks = iter(range(1, 10**9))
     options.setdefault("window", WINDOW)

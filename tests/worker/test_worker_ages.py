@@ -43,7 +43,7 @@ def stored() -> MemoryStore:
 def erased(store: MemoryStore) -> dict[str, int]:
     """How many messages of each conversation say nothing any more."""
     heads = [store.open(tenant, name) for tenant, name in (("acme", "one"), ("acme", "two"), ("", "ours"))]
-    return {head.name: store.leftovers(head)[0] for head in heads}
+    return {head.name: store.find_residue(head)[0] for head in heads}
 
 
 def worked(store: MemoryStore, wanted: Aging, *ages: Age) -> str:

@@ -24,7 +24,7 @@ from foveate.errors import BadSetting, NoSuchConversation, NoSummary
 from foveate.open import Options, open_conversation
 from foveate.stores.memory import MemoryStore
 from foveate.testing import text_of
-from foveate.worker import Backoff, Compaction, Erasure, Vacuum, Worker, enqueue
+from foveate.worker import Backoff, Compaction, ErasureJob, Vacuum, Worker, enqueue
 from foveate.worker.compacting import Opening, compacted
 from foveate.worker.jobs import done
 from foveate.worker.queue import QUEUE, deferred
@@ -237,7 +237,7 @@ def test_erasing_is_done_by_handle_or_whole_or_for_a_tenant_and_again_changes_no
     for tenant in ("acme", "other"):
         with open_conversation("d", store=store, policy="off", options=Options(tenant=tenant)) as chat:
             chat.append("Secret.")
-    orders = (Erasure("c", handle="m3"), Erasure("c"), Erasure("c"), Erasure(None, "acme"))
+    orders = (ErasureJob("c", handle="m3"), ErasureJob("c"), ErasureJob("c"), ErasureJob(None, "acme"))
     told = [done(store, order, Opening("digest"), is_last=False) for order in orders]
     assert told == [
         "1 message erased",
@@ -252,7 +252,7 @@ def test_erasing_is_done_by_handle_or_whole_or_for_a_tenant_and_again_changes_no
 
 def test_who_and_why_are_kept_of_an_erasure() -> None:
     store = filled()
-    done(store, Erasure("c", handle="m1-m2", who="ann", reason="asked to"), Opening("digest"), is_last=False)
+    done(store, ErasureJob("c", handle="m1-m2", who="ann", reason="asked to"), Opening("digest"), is_last=False)
     (erased,) = store.erasures(store.open("", "c"))
     assert (erased.who, erased.reason, erased.handles, erased.time > 0) == ("ann", "asked to", "m1-m2", True)
 
@@ -260,9 +260,9 @@ def test_who_and_why_are_kept_of_an_erasure() -> None:
 def test_nothing_is_erased_of_a_conversation_that_there_is_not_or_of_no_tenant() -> None:
     store = filled()
     with pytest.raises(NoSuchConversation):
-        done(store, Erasure("d"), Opening("digest"), is_last=False)
+        done(store, ErasureJob("d"), Opening("digest"), is_last=False)
     with pytest.raises(BadSetting, match="Name the tenant"):
-        done(store, Erasure(None), Opening("digest"), is_last=False)
+        done(store, ErasureJob(None), Opening("digest"), is_last=False)
     assert store.names("") == ["c"]
 
 

@@ -15,7 +15,7 @@ from ..core.catalog import SYSTEM_PROMPT, Action, Binding, lease_of, prompt_key
 from ..core.messages import Content, Message, State, Text
 from ..core.stamps import Lease
 from ..policies.leases import check_lease, effective_lease, most_aggressive
-from ..ports import Catalog
+from ..ports import HasCatalog
 from .tools import Tool
 
 __all__ = ["Leases", "leases_of", "one_message", "result_message"]
@@ -78,7 +78,7 @@ class Leases:
         return replace(lease, compact_prompt_id=next(known, None))
 
 
-def leases_of(agent: str, catalog: Catalog | None, tenant: str, override: Lease | None) -> Leases:
+def leases_of(agent: str, catalog: HasCatalog | None, tenant: str, override: Lease | None) -> Leases:
     """What a catalog says of the results of an agent, and an override of all results of a run."""
     if catalog is None:
         return Leases(override)

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from ..core.runs import Claim
+from ..core.runs import LockHolder
 from ..errors import ConversationBusy
 from .acts import Act, Do, Pause
 from .owners import ended, known_of, new_owner
@@ -84,11 +84,11 @@ class Hold:
     def _take(self) -> Act[None]:
         begun = looked = self._stopwatch()
         silent = 0.0
-        seen: Claim | None = None
-        dead: Claim | None = None
+        seen: LockHolder | None = None
+        dead: LockHolder | None = None
         pause, has_moved = _FIRST, False
         while True:
-            claim: Claim = yield Do(partial(self._chat.claim, self.owner, dead))
+            claim: LockHolder = yield Do(partial(self._chat.claim, self.owner, dead))
             if claim.owner == self.owner:
                 self.took_over = dead is not None
                 return

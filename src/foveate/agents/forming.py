@@ -19,7 +19,7 @@ from ..open import KEYWORDS
 from ..plugins import brought, listed
 from ..policies.leases import check_lease
 from ..policies.presets.said import nearest
-from ..ports import Catalog, Clock, Cost, Model
+from ..ports import Clock, Cost, HasCatalog, Model
 from .calling import Approve, Calling
 from .limits import Limits, seconds
 from .making import wall_clock
@@ -48,7 +48,7 @@ def formed(
     limits: Limits | None,
     override: Lease | None,
     result_lease: Lease | None,
-    catalog: Catalog | bool,
+    catalog: HasCatalog | bool,
     approve: Approve | None,
     at_most: int,
     template: str | Path | None,

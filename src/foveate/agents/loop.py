@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from .. import given
 from ..core.stamps import Lease
 from ..errors import BadInput, BadSetting
-from ..ports import Catalog, Clock, Cost, Model
+from ..ports import Clock, Cost, HasCatalog, Model
 from .acts import Act, perform, perform_async
 from .batches import later
 from .calling import Approve
@@ -55,7 +55,7 @@ class _Agent:
         message_expiration_override: Lease | None = None,
         result_lease: Lease | None = None,
         on_message_lifecycle: Callable[[MessageLifecycleEvent], object] | None = None,
-        catalog: Catalog | bool = True,
+        catalog: HasCatalog | bool = True,
         approve: Approve | None = None,
         at_most: int = 8,
         template: str | Path | None = None,

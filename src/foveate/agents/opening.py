@@ -18,7 +18,7 @@ from ..core.catalog import prompt_texts
 from ..core.events import Event
 from ..errors import BadSetting
 from ..open import cost_of, grouped, open_async_conversation, open_conversation, open_model, open_store, open_summarizer
-from ..ports import Catalog, Clock, Cost, Model
+from ..ports import Clock, Cost, HasCatalog, Model
 from ..settings import Settings, load
 from .actions import Leases, leases_of
 from .lifecycle import Lifecycle
@@ -57,7 +57,7 @@ class Looping(Struct, frozen=True, kw_only=True):
     at_most: int
     override: Lease | None
     result_lease: Lease | None
-    catalog: Catalog | bool
+    catalog: HasCatalog | bool
     """True: the store itself."""
     tries: int
     expansions: int

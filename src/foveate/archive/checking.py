@@ -203,7 +203,7 @@ class _Checking:
     def _link(self, head: Head, position: int) -> tuple[str, str]:
         if position == head.position:
             return head.tip, head.seal
-        (row,) = self._store.pick(head, [position])
+        (row,) = self._store.get_many(head, [position])
         return row.id, row.seal
 
     def _record(self, head: Head, number: int) -> str:

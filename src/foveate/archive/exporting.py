@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from ..core import wire
 from ..core.edits import Record
 from ..errors import ConflictError, Damaged
-from ..ports import IMPORTING, Appended, Branch, Database, Erased, Head, Store
+from ..ports import IMPORTING, Branch, Database, Erasure, Head, StoredMessage
 from . import lines
 from .files import writing
 from .large import LARGE, Large
@@ -71,7 +71,7 @@ def export_archive(
     return _written(_Output(target, on_progress), store, tenant, conversation, catalog)
 
 
-def records_of(store: Store, head: Head, after: int) -> Iterator[tuple[str, Record]]:
+def records_of(store: Database, head: Head, after: int) -> Iterator[tuple[str, Record]]:
     """The records of a conversation behind edit `after`, where one ends, each with its id; some at a time."""
     while after < head.number:
         some = store.records(replace(head, number=min(after + _EDITS, head.number)), after)
@@ -151,7 +151,7 @@ def _with_tree_of(store: Database, tenant: str, name: str, output: _Output) -> l
     )
 
 
-def _is_still(store: Database, head: Head, erased: list[Erased]) -> bool:
+def _is_still(store: Database, head: Head, erased: list[Erasure]) -> bool:
     """Whether nothing else was erased in the tree of a conversation."""
     return store.erasures(head) == erased
 
@@ -167,7 +167,7 @@ def _related(whole: list[Branch], wanted: int) -> tuple[list[Branch], bool]:
     return tree, tree[0] == whole[0]
 
 
-def _tree(store: Database, tree: list[Branch], erased: Sequence[Erased] | None) -> Iterator[Line]:
+def _tree(store: Database, tree: list[Branch], erased: Sequence[Erasure] | None) -> Iterator[Line]:
     """`erased`: what was erased in the tree, with which its runs are written; None: neither is."""
     # Numbered anew, so that an archive is the same wherever the tree lies.
     numbers = {branch.head.branch: number for number, branch in enumerate(tree, 1)}
@@ -196,7 +196,7 @@ def _fork(branch: Branch, numbers: dict[int, int]) -> Fork:
     return Fork(numbers[head.branch], head.name, left, branch.position, branch.number, *ends)
 
 
-def _messages(store: Database, head: Head, after: int) -> Iterator[Appended]:
+def _messages(store: Database, head: Head, after: int) -> Iterator[StoredMessage]:
     count = _MESSAGES
     while after < head.position:
         some = store.messages(head, after + 1, min(after + count, head.position))
@@ -206,7 +206,7 @@ def _messages(store: Database, head: Head, after: int) -> Iterator[Appended]:
         count = max(1, min(_MESSAGES, len(some) * _BYTES // max(size, 1)))  # Fewer of large ones.
 
 
-def _message(row: Appended, first: tuple[int, int] | None, name: str) -> Line:
+def _message(row: StoredMessage, first: tuple[int, int] | None, name: str) -> Line:
     line = lines.MessageLine(position=row.position, id=row.id, seal=row.seal, stamp=row.stamp)
     if not row.body:
         return replace(line, erased=row.body_hash)

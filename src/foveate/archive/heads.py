@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from ..errors import BadSetting, Damaged, NoSuchConversation
-from ..ports import Erased, Finding, Head, Store
+from ..ports import Database, Erasure, Finding, Head
 from .views import verify_view
 
 __all__ = ["KeptHead", "Proof", "head_text", "heads_in", "prove_head", "verify_head"]
@@ -48,7 +48,7 @@ class KeptHead(Struct, frozen=True, tag="head", tag_field="is"):
     """Hash of these records; "" of none."""
 
 
-def head_text(head: Head, *, time: int = 0, erasures: Sequence[Erased] = ()) -> str:
+def head_text(head: Head, *, time: int = 0, erasures: Sequence[Erasure] = ()) -> str:
     """One line of JSON, to be kept where whoever may write to the store may not.
 
     `erasures`: the records of what was erased in the conversation's tree (`Store.erasures`), to be proven too.
@@ -88,7 +88,7 @@ class Proof(NamedTuple):
     """What was added since the head was taken; "" if nothing was, or if there are faults in the head."""
 
 
-def verify_head(store: Store, head: Head | KeptHead) -> list[Finding]:
+def verify_head(store: Database, head: Head | KeptHead) -> list[Finding]:
     """Return the faults of a conversation whose history must run through `head`; an empty list if there are none.
 
     All hashes of the conversation are computed again, as `Store.verify` does, and its saved view is compared with its
@@ -98,7 +98,7 @@ def verify_head(store: Store, head: Head | KeptHead) -> list[Finding]:
     return prove_head(store, head).findings
 
 
-def prove_head(store: Store, head: Head | KeptHead) -> Proof:
+def prove_head(store: Database, head: Head | KeptHead) -> Proof:
     """Compare a conversation with a head that was taken from it: see `verify_head`."""
     try:
         now = store.open(head.tenant, head.name, create=False)
@@ -134,7 +134,7 @@ def _since(branch: Head, now: Head, head: Head | KeptHead) -> str:
     return f"{listed} added since the head was taken" if added else ""
 
 
-def _erasures(store: Store, now: Head, head: KeptHead) -> Iterator[Finding]:
+def _erasures(store: Database, now: Head, head: KeptHead) -> Iterator[Finding]:
     """Whether the records of what had been erased by then are still the same."""
     if not head.erased:
         return
@@ -146,7 +146,7 @@ def _erasures(store: Store, now: Head, head: KeptHead) -> Iterator[Finding]:
         yield Finding("erasures", f"the first {head.erased} records are not those that the head given knows")
 
 
-def _hash_of(erasures: Sequence[Erased]) -> str:
+def _hash_of(erasures: Sequence[Erasure]) -> str:
     """Of every field that they have; "" of none."""
     if not erasures:
         return ""
@@ -158,12 +158,12 @@ def _given(now: Head, head: Head | KeptHead) -> Head:
     return replace(now, position=head.position, tip=head.tip, seal=head.seal, number=head.number, record=head.record)
 
 
-def _has(store: Store, branch: Head, head: Head | KeptHead) -> bool:
+def _has(store: Database, branch: Head, head: Head | KeptHead) -> bool:
     """Whether a branch may run through the head, at a glance."""
     if branch.position < head.position or branch.number < head.number:
         return False
     try:
-        rows = store.pick(branch, [head.position]) if head.position else []
+        rows = store.get_many(branch, [head.position]) if head.position else []
     except Damaged:
         return False
     return [row.id for row in rows] == ([head.tip] if head.position else [])

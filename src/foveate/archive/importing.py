@@ -18,7 +18,7 @@ from ..core import ids, wire
 from ..core.edits import Record
 from ..core.runs import AgentRun, AgentRunStep
 from ..errors import BadSetting, StoreError
-from ..ports import IMPORTING, Appended, Database, Erased, Head
+from ..ports import IMPORTING, Database, Erasure, Head, StoredMessage, append
 from . import lines
 from .checking import Conflicts, check, opened
 from .lines import (
@@ -104,7 +104,7 @@ class _Tree:
         self.steps: dict[int, AgentRunStep] = {}
         self._store, self._tenant, self._suffix = store, tenant, suffix
         self._tag = blake2b(lines.encode(line) + suffix.encode(), digest_size=8).hexdigest()
-        self._rows: list[Appended] = []
+        self._rows: list[StoredMessage] = []
         self._records: list[tuple[str, Record]] = []
         self._size = 0
         self.messages = self.records = 0
@@ -131,7 +131,7 @@ class _Tree:
         if line.position <= self.head.position:
             return
         body, digest = self._said(line)
-        self._rows.append(Appended(line.position, line.id, line.seal, line.stamp, body, digest))
+        self._rows.append(StoredMessage(line.position, line.id, line.seal, line.stamp, body, digest))
         self._added(len(body))
 
     def record(self, line: RecordLine) -> None:
@@ -154,15 +154,15 @@ class _Tree:
         if there is None or (there.state == "running" and there != step):
             self._store.put_step(self.heads[1], step)
 
-    def erasure(self, erased: Erased) -> None:
+    def erasure(self, erased: Erasure) -> None:
         # A tree that was there has records of its own, and lacks what was erased elsewhere.
         if self.heads[1].name in self.renaming:
-            self._store.keep_erasure(self.heads[1], erased)
+            self._store.add_erasure(self.heads[1], erased)
 
     def flush(self) -> None:
         """Write what was gathered: first messages, since the records that follow tell of them."""
         if self._rows:
-            self.heads[self.fork.branch] = self._store.append(self.head, self._rows)
+            self.heads[self.fork.branch] = append(self._store, self.head, self._rows)
         if self._records:
             self.heads[self.fork.branch] = self._store.commit_all(self.head, self._records)
         self.messages += len(self._rows)
@@ -191,7 +191,7 @@ class _Tree:
             branch, position = line.same
             if branch == self.fork.branch and position > self.head.position:
                 self.flush()  # It is not written yet.
-            (row,) = self._store.pick(self.heads[branch], [position])
+            (row,) = self._store.get_many(self.heads[branch], [position])
             return row.body, row.body_hash
         return b"", str(line.erased)
 

@@ -18,7 +18,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 from ..core.catalog import Action, Binding, Prompt
 from ..core.runs import AgentRun, AgentRunStep
 from ..core.stamps import Stamp
-from ..ports import Erased
+from ..ports import Erasure
 
 __all__ = [
     "FORMAT",
@@ -135,7 +135,7 @@ class StepLine(Struct, frozen=True, tag="step", tag_field="is"):
 class ErasureLine(Struct, frozen=True, tag="erasure", tag_field="is"):
     """Of the tree: what was erased in it, by whom and why. What is left of the messages stands in their lines."""
 
-    erasure: Erased
+    erasure: Erasure
 
 
 class Count(Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ..ports import IMPORTING, Head, Store
+from ..ports import IMPORTING, Database, Head
 
 __all__ = ["Unfinished", "drop_unfinished", "unfinished"]
 
@@ -25,12 +25,12 @@ class Unfinished(Struct, frozen=True):
     """How many were written, those that forks share once."""
 
 
-def unfinished(store: Store, *, tenant: str | None = None) -> Iterator[Unfinished]:
+def unfinished(store: Database, *, tenant: str | None = None) -> Iterator[Unfinished]:
     """What imports left unfinished, of one tenant or of all. An import that is going on now is told too."""
     return (told for told, _ in _found(store, tenant))
 
 
-def drop_unfinished(store: Store, *, tenant: str | None = None) -> list[Unfinished]:
+def drop_unfinished(store: Database, *, tenant: str | None = None) -> list[Unfinished]:
     """Take away what imports left unfinished, and tell what it was.
 
     An import that is going on now fails by it, and has to be made again; nothing that had been imported whole is
@@ -43,7 +43,7 @@ def drop_unfinished(store: Store, *, tenant: str | None = None) -> list[Unfinish
     return gone
 
 
-def _found(store: Store, tenant: str | None) -> Iterator[tuple[Unfinished, Head]]:
+def _found(store: Database, tenant: str | None) -> Iterator[tuple[Unfinished, Head]]:
     for whose in store.tenants() if tenant is None else (tenant,):
         told: set[str] = set()
         for name in store.names(whose):

@@ -12,7 +12,7 @@ from ..core.edits import Edit, Hide, Replace, Summarize
 from ..core.redacted_form import erased_edit
 from ..core.snapshots import Snapshot
 from ..errors import Damaged
-from ..ports import Finding, Head, Store
+from ..ports import Database, Finding, Head
 from .exporting import records_of
 
 __all__ = ["verify_view"]
@@ -21,7 +21,7 @@ _Sized = Replace | Hide | Summarize
 """Edits that are measured."""
 
 
-def verify_view(store: Store, head: Head) -> list[Finding]:
+def verify_view(store: Database, head: Head) -> list[Finding]:
     """Whether the saved view of a conversation tells its edits as the journal does: what is wrong, nothing if all is
     well.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from ..errors import Damaged, NoSuchConversation, StoreError
-from ..ports import Finding, Head, Store
+from ..ports import Database, Finding, Head
 from .heads import KeptHead, prove_head
 from .views import verify_view
 
@@ -30,7 +30,7 @@ class Verified(Struct, frozen=True):
     """Facts that are not faults: what was added since a head was taken, or a check that could not run."""
 
 
-def verify_all(store: Store, *, tenant: str | None = None, heads: Sequence[KeptHead] = ()) -> Iterator[Verified]:
+def verify_all(store: Database, *, tenant: str | None = None, heads: Sequence[KeptHead] = ()) -> Iterator[Verified]:
     """Verify every conversation of a store, or of one tenant, and find the rows that belong to none.
 
     All hashes are computed again, as `Store.verify` does, and every saved view is compared with its journal. Rows and
@@ -56,7 +56,7 @@ def verify_all(store: Store, *, tenant: str | None = None, heads: Sequence[KeptH
         yield from _database(store)
 
 
-def verified(store: Store, head: Head | None, heads: Sequence[KeptHead] = ()) -> Verified:
+def verified(store: Database, head: Head | None, heads: Sequence[KeptHead] = ()) -> Verified:
     """Verify one conversation, its saved view, and that it runs through `heads`. None: only through `heads`."""
     findings: list[Finding] = []
     notes: list[str] = []
@@ -75,7 +75,7 @@ def verified(store: Store, head: Head | None, heads: Sequence[KeptHead] = ()) ->
     return Verified(of.tenant, of.name, of.position, tuple(dict.fromkeys(findings)), tuple(notes))
 
 
-def _database(store: Store) -> Iterator[Verified]:
+def _database(store: Database) -> Iterator[Verified]:
     """The check that the database makes of its own files."""
     try:
         findings, notes = store.check_database()

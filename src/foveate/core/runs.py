@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from .stamps import Usage
 
-__all__ = ["AgentRun", "AgentRunStep", "Claim", "RunState", "StepKind", "StepState", "step_name", "step_of"]
+__all__ = ["AgentRun", "AgentRunStep", "LockHolder", "RunState", "StepKind", "StepState", "step_name", "step_of"]
 
 RunState = Literal["running", "done", "waiting", "stopped", "failed"]
 """`waiting`: for an answer of the user; `stopped`: by a limit or by the caller."""
@@ -86,12 +86,12 @@ class AgentRunStep(Struct, frozen=True):
     """End in milliseconds since 1970; 0 while it is running."""
 
 
-class Claim(Struct, frozen=True):
+class LockHolder(Struct, frozen=True):
     """The lock of a conversation: its owner, as long as the owner is active. It is not a permanent record."""
 
     owner: str
     """A unique name of the owner."""
-    beats: int
+    heartbeats: int
     """Number of heartbeats since the lock was first taken. If it stays unchanged, the owner may be gone."""
 
 

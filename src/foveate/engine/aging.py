@@ -22,7 +22,7 @@ from ..core.stamps import StampRow
 from ..core.view import Entry
 from ..errors import ConflictError, NoSuchConversation
 from ..limits import Limits
-from ..ports import Branch, Erased, Head
+from ..ports import Branch, Erasure, Head
 from .erasing import Erasing
 from .state import State, row_of
 from .steps import ATTEMPTS, Step
@@ -56,7 +56,7 @@ class Aged(Struct, frozen=True):
     """How many messages are over their age and wait, by why."""
     runs: int = 0
     """Runs of agents whose texts go."""
-    erased: tuple[Erased, ...] = ()
+    erased: tuple[Erasure, ...] = ()
     """What was done, a transaction each; nothing for a dry run."""
 
     @property
@@ -116,7 +116,7 @@ class LettingGo:
         """
         yield from self._engine.refresh()
         old = yield from self._old(ages)
-        told, done = old.told(self._engine.head.name), list[Erased]()
+        told, done = old.told(self._engine.head.name), list[Erasure]()
         for _ in range(0 if dry_run else ATTEMPTS):
             if (yield from self._let_go(old, who, reason, done)):
                 yield from self._bring_back()
@@ -157,7 +157,7 @@ class LettingGo:
     def _look_for_media(self, aging: OverAgeCheck) -> Step[None]:
         unsure = list(aging.undecided)
         for start in range(0, len(unsure), _BODIES):
-            rows = yield partial(self._engine.store.pick, self._engine.head, unsure[start : start + _BODIES])
+            rows = yield partial(self._engine.store.get_many, self._engine.head, unsure[start : start + _BODIES])
             for row in rows:
                 aging.set_has_media(row.position, has_media=any(True for _ in row_of(row).message.media()))
 
@@ -170,7 +170,7 @@ class LettingGo:
         """Which places the results of searches at these positions quote."""
         found: dict[int, frozenset[int]] = {}
         for start in range(0, len(searches), _BODIES):
-            rows = yield partial(self._engine.store.pick, head, searches[start : start + _BODIES])
+            rows = yield partial(self._engine.store.get_many, head, searches[start : start + _BODIES])
             found |= {row.position: frozenset(quoted_positions(row_of(row).message.text)) for row in rows}
         return found
 
@@ -237,7 +237,7 @@ class LettingGo:
 
     # ------------------------------------------------------------------------------------------------------- letting go
 
-    def _let_go(self, old: _Old, who: str, reason: str, done: list[Erased]) -> Step[bool]:
+    def _let_go(self, old: _Old, who: str, reason: str, done: list[Erasure]) -> Step[bool]:
         """Erase what was found, piece by piece. False where the view changed meanwhile: look anew then."""
         engine = self._engine
         going = old.aging.due
@@ -268,7 +268,7 @@ class LettingGo:
                 is_still=old.aging.is_untouched,
             )
             try:
-                one: Erased = yield partial(erase, who=who, reason=reason, time=engine.clock())
+                one: Erasure = yield partial(erase, who=who, reason=reason, time=engine.clock())
             except ConflictError:
                 return False
             engine.head = yield partial(engine.store.open, engine.head.tenant, engine.head.name, create=False)

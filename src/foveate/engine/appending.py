@@ -12,7 +12,7 @@ from ..core.enrich import own_message
 from ..core.messages import Message
 from ..core.snapshots import Row
 from ..errors import BadInput, ConflictError
-from ..ports import Appended, Tail
+from ..ports import Changes, StoredMessage, append
 from .sealing import NOTHING_SAID, About, Batch
 from .state import State, row_of
 from .steps import ATTEMPTS, Step
@@ -26,7 +26,7 @@ Addition = Callable[[Sequence[Message], About], Step[tuple[Sequence[Message], Ab
 class Appending(State):
     """The steps that add messages."""
 
-    appended: Sequence[Appended] = ()
+    appended: Sequence[StoredMessage] = ()
     """The rows that were added last."""
 
     def append(
@@ -84,7 +84,7 @@ class Appending(State):
 
     def _extend(self, batch: Batch, owner: str) -> Step[tuple[str, ...]]:
         """Add messages wherever the tip is by then."""
-        tail: Tail = yield partial(self.store.extend, self.head, batch.behind, owner=owner)
+        tail: Changes = yield partial(self.store.extend, self.head, batch.behind, owner=owner)
         yield from self._follow_up(lambda: self._move_on(tail, batch.messages))
         self.appended = batch.made
         return tuple(row.id for row in batch.made)
@@ -92,7 +92,7 @@ class Appending(State):
     def _add(self, batch: Batch, owner: str) -> Step[tuple[str, ...]]:
         """Add messages if nobody was first."""
         rows = batch.rows(self.head)
-        self.head = yield partial(self.store.append, self.head, rows, owner=owner)
+        self.head = yield partial(append, self.store, self.head, rows, owner=owner)
         for row, message in zip(rows, batch.messages, strict=True):
             self.projection.append(Row(row.position, row.id, message, row.stamp, len(row.body)))
         last = rows[-1]
@@ -111,7 +111,7 @@ class Appending(State):
         """What came meanwhile from this very step of an agent's run: one who took the run over, or was taken over, has
         said it already. None: an empty tuple.
         """
-        rows: list[Appended] = yield partial(self.store.messages, self.head, after + 1, self.head.position)
+        rows: list[StoredMessage] = yield partial(self.store.messages, self.head, after + 1, self.head.position)
         found = [row for row in rows if row.stamp.step == step and row.body in bodies]
         return tuple(row.id for row in found) if len(found) == len(bodies) else ()
 

@@ -28,7 +28,7 @@ from ..core.projection import Projection
 from ..core.rendering import can_apply
 from ..core.view import Entry
 from ..errors import BadEdit, ConflictError, NotExpandable, UnknownHandle
-from ..ports import Appended
+from ..ports import StoredMessage
 from .planning import Planning
 from .state import row_of
 from .steps import PLANS, Step
@@ -98,7 +98,7 @@ class Editing(Planning):
                 "one text, a JSON object."
             )
 
-    def named(self, handle: str | int) -> Step[tuple[Handle, list[Appended]]]:
+    def named(self, handle: str | int) -> Step[tuple[Handle, list[StoredMessage]]]:
         """The messages behind a handle, as appended. Also taken: a message's id, and its index in the last view."""
         parsed = yield from self._parsed(handle)
         if parsed.last > self.head.position:
@@ -119,7 +119,7 @@ class Editing(Planning):
             return Handle(shown[handle].position, max(shown[handle].position, shown[handle].last))
         return parse_handle(handle)  # type: ignore[arg-type]
 
-    def expand(self, handle: str | int, reason: str = "") -> Step[list[Appended]]:
+    def expand(self, handle: str | int, reason: str = "") -> Step[list[StoredMessage]]:
         """Show the originals behind a handle again from the next view on, and return them."""
         parsed, rows = yield from self.named(handle)
         yield from self.require_expandable(handle, parsed, rows)
@@ -127,7 +127,7 @@ class Editing(Planning):
         yield from self.edit([Restore((target,), reason=reason or f"{handle} was asked for")], "expand")
         return rows
 
-    def require_expandable(self, handle: str | int, parsed: Handle, rows: Sequence[Appended]) -> Step[None]:
+    def require_expandable(self, handle: str | int, parsed: Handle, rows: Sequence[StoredMessage]) -> Step[None]:
         """Raise NotExpandable where nothing of what a handle names is hidden or shrunk, and where it must not come
         back.
         """
@@ -184,7 +184,7 @@ class Editing(Planning):
         now, then = EffectiveEdits(numbered, where), EffectiveEdits(numbered, where, without=gone)
         between = gaps(now, then)
         ends = sorted({end for runs in between.values() for run in runs for end in run})
-        rows = yield partial(self.store.pick, self.head, ends)
+        rows = yield partial(self.store.get_many, self.head, ends)
         back = inverse_edits(now, then, between, {row.position: row.id for row in rows})
         if not back:
             raise BadEdit(f"Edits {first} to {last} changed nothing that could be taken back.")

@@ -7,7 +7,7 @@ from functools import partial
 from ..core.edits import Restore
 from ..core.snapshots import Cover
 from ..errors import BadInput
-from ..ports import Erased
+from ..ports import Erasure
 from .editing import Editing
 from .steps import Step
 
@@ -20,7 +20,7 @@ _ROWS = 100
 class Erasing(Editing):
     """The steps that take out of the history what must not be there any more."""
 
-    def erase(self, handle: str | int, who: str, reason: str) -> Step[Erased]:
+    def erase(self, handle: str | int, who: str, reason: str) -> Step[Erasure]:
         """Erase the messages behind a handle. What tells of it elsewhere in the tree goes with it."""
         parsed = yield from self._parsed(handle)
         if parsed.path:
@@ -28,7 +28,7 @@ class Erasing(Editing):
         yield from self.refresh()  # Else, in a store that went back, the handle may name another message.
         yield from self.named(handle)
         erase = partial(self.store.erase, self.head, [(parsed.first, parsed.last)])
-        done: Erased = yield partial(erase, who=who, reason=reason, time=self.clock())
+        done: Erasure = yield partial(erase, who=who, reason=reason, time=self.clock())
         yield from self.refresh()
         if done.number:
             yield from self.bring_back()

@@ -17,7 +17,7 @@ from ..core.messages import Message
 from ..core.profiles import Profile
 from ..core.projection import Projection
 from ..core.snapshots import Row
-from ..ports import Appended, Head, Store, TokenCounter
+from ..ports import Database, Head, StoredMessage, TokenCounter
 from .steps import Step
 
 __all__ = ["Folding", "in_order", "row_of"]
@@ -33,12 +33,12 @@ _WINDOW = 32
 class Folding:
     """How the engine's projections are made. `State` has what it stands on."""
 
-    store: Store
+    store: Database
     profile: Profile
     counter: TokenCounter
     head: Head
 
-    def _check_whole(self, rows: Sequence[Appended], positions: Sequence[int]) -> None:
+    def _check_whole(self, rows: Sequence[StoredMessage], positions: Sequence[int]) -> None:
         raise NotImplementedError
 
     def _fold(self, projection: Projection, record: Record) -> Step[None]:
@@ -54,7 +54,7 @@ class Folding:
         projection.apply(record, where)
         missing = sorted({position for first, last in runs for position in projection.missing(first, last)})
         if missing:
-            rows = yield partial(self.store.pick, self.head, missing)
+            rows = yield partial(self.store.get_many, self.head, missing)
             earlier = yield from self._records_since(missing[0], record.first - 1)
             records = [*earlier, record]
             ends = named_messages(
@@ -151,12 +151,12 @@ class Folding:
             size *= 4
 
 
-def row_of(row: Appended) -> Row:
+def row_of(row: StoredMessage) -> Row:
     message = wire.decode_message(row.body) if row.body else Message("user", ())
     return Row(row.position, row.id, message, row.stamp, len(row.body))
 
 
-def in_order(rows: Sequence[Appended], records: Sequence[Record]) -> Iterator[Appended | Record]:
+def in_order(rows: Sequence[StoredMessage], records: Sequence[Record]) -> Iterator[StoredMessage | Record]:
     """Messages and records as they came: each record after the messages that were there when it was planned."""
     taken = 0
     for record in records:

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from ..core import ids, wire
 from ..core.edits import Record
 from ..core.redacted_form import redacted_record
-from ..ports import Appended, Head
+from ..ports import Head, StoredMessage
 
 __all__ = ["follows"]
 
 
-def follows(seen: Head, now: Head, rows: Sequence[Appended], records: Sequence[tuple[str, Record]]) -> bool:
+def follows(seen: Head, now: Head, rows: Sequence[StoredMessage], records: Sequence[tuple[str, Record]]) -> bool:
     """Whether the branch of both still runs through what was seen of it. `rows` and `records`: what it has beyond."""
     if now.position < seen.position or now.number < seen.number:
         return False

@@ -17,7 +17,7 @@ from ..core.redacted_form import redacted_stamp
 from ..core.sizes import tokens_of
 from ..core.stamps import Expansion, Lease, Origin, PartRetention, Retention, Stamp, Stop, Usage
 from ..errors import ConflictError
-from ..ports import Appended, Clock, Head, Tail, TokenCounter
+from ..ports import Changes, Clock, Head, StoredMessage, TokenCounter
 
 __all__ = ["NOTHING_SAID", "About", "Batch"]
 
@@ -88,15 +88,15 @@ class Batch:
         self._clock, self._estimate = clock, estimate
         self._hashes = [ids.body_hash(body) for body in self.bodies]
         self._tokens = [tokens_of(message, counter) for message in messages]
-        self.made: list[Appended] = []
+        self.made: list[StoredMessage] = []
         """The rows that were made last: those that are stored, once a store has taken them."""
 
-    def rows(self, head: Head) -> list[Appended]:
+    def rows(self, head: Head) -> list[StoredMessage]:
         """As rows that follow a head which ends with what is known."""
         facts = self._past.facts
         return self._rows(head, facts.turn, self._begun, facts.sequence, self._past.tool_of)
 
-    def behind(self, tail: Tail) -> list[Appended]:
+    def behind(self, tail: Changes) -> list[StoredMessage]:
         """As rows that follow a head which others have moved on since.
 
         Raises ConflictError where what they said may be what this is, or answer what this answers: somebody has to
@@ -120,12 +120,14 @@ class Batch:
 
         return self._rows(tail.head, turn, max(begun, turn) if begun else 0, sequence, tool_of)
 
-    def _rows(self, head: Head, turn: int, begun: int, sequence: int, tool_of: Callable[[str], str]) -> list[Appended]:
+    def _rows(
+        self, head: Head, turn: int, begun: int, sequence: int, tool_of: Callable[[str], str]
+    ) -> list[StoredMessage]:
         about = self._about
         now = self._clock() if about.time is None else about.time
         parent, link = head.tip, head.seal
         turn, is_asked = begun or turn, bool(begun)
-        rows: list[Appended] = []
+        rows: list[StoredMessage] = []
         tools: dict[str, str] = {}
         made = zip(self.messages, self.bodies, self._hashes, self._tokens, strict=True)
         for i, (message, body, digest, tokens) in enumerate(made):
@@ -154,12 +156,12 @@ class Batch:
             )
             parent = ids.message_id(parent, digest)
             link = ids.seal(link, parent, redacted_stamp(stamp))
-            rows.append(Appended(head.position + len(rows) + 1, parent, link, stamp, body, digest))
+            rows.append(StoredMessage(head.position + len(rows) + 1, parent, link, stamp, body, digest))
         self.made = rows
         return rows
 
 
-def _tool_in(rows: Sequence[Appended], call_id: str) -> str:
+def _tool_in(rows: Sequence[StoredMessage], call_id: str) -> str:
     """The name of the tool behind the newest call with this id."""
     for row in reversed(rows):
         message = wire.decode_message(row.body) if row.body else None

@@ -24,7 +24,18 @@ from ..core.snapshots import Row, Snapshot
 from ..core.view import CallContext, Entry, Prices, View
 from ..errors import Damaged, NoSuchConversation, StoreError, StoreRolledBack
 from ..limits import Limits
-from ..ports import Appended, Background, Clock, Elsewhere, Format, Head, Store, Summarizer, Tail, TokenCounter
+from ..ports import (
+    Background,
+    Changes,
+    Clock,
+    Database,
+    Elsewhere,
+    Format,
+    Head,
+    StoredMessage,
+    Summarizer,
+    TokenCounter,
+)
 from .ahead import Ahead
 from .folding import Folding, in_order, row_of
 from .going_back import follows
@@ -45,7 +56,7 @@ class State(Folding):
 
     def __init__(
         self,
-        store: Store,
+        store: Database,
         format: Format,
         profile: Profile,
         counter: TokenCounter,
@@ -93,7 +104,7 @@ class State(Folding):
             visible = snapshot.positions()
             is_at_tip = 0 < snapshot.position == self.head.position and visible[-1:] != [snapshot.position]
             positions = [*visible, snapshot.position] if is_at_tip else visible
-            rows = yield partial(self.store.pick, self.head, positions)
+            rows = yield partial(self.store.get_many, self.head, positions)
             self._check_whole(rows, positions)
             shown = rows[:-1] if is_at_tip else rows
             projection = Projection.resume(snapshot, map(row_of, shown), self.profile, self.counter)
@@ -135,7 +146,7 @@ class State(Folding):
         self._answered_by(rows, projection)
         return projection
 
-    def _answered_by(self, rows: Sequence[Appended], projection: Projection) -> None:
+    def _answered_by(self, rows: Sequence[StoredMessage], projection: Projection) -> None:
         """Note what it means where somebody, maybe another writer, has answered with one of these."""
         if any(row.stamp.origin == "assistant" for row in rows):
             self._asked = None
@@ -145,7 +156,7 @@ class State(Folding):
         """Take in what other writers did."""
         if self._shows_head():
             try:
-                tail = yield partial(self.store.tail, self.head)
+                tail = yield partial(self.store.changes, self.head)
             except StoreRolledBack:
                 pass  # Or it is damaged: reading finds out which.
             else:
@@ -153,7 +164,7 @@ class State(Folding):
         self.head = yield partial(self.store.open, self.head.tenant, self.head.name, create=False)
         yield from self._follow_head()
 
-    def _move_on(self, tail: Tail, own: Sequence[Message] = ()) -> Step[None]:
+    def _move_on(self, tail: Changes, own: Sequence[Message] = ()) -> Step[None]:
         """Move on to where a tail ends that begins at the head. `own`: its last messages, where they are known."""
         is_in_step = self._shows_head()
         known, self.head = self.head, tail.head
@@ -198,14 +209,14 @@ class State(Folding):
     def _check_seen(self) -> Step[None]:
         """Raise StoreRolledBack where the store lacks what was seen: all of it is read anew, and would not tell."""
         try:
-            rows = yield partial(self.store.pick, self._seen, [self._seen.position])
+            rows = yield partial(self.store.get_many, self._seen, [self._seen.position])
         except NoSuchConversation as error:
             raise self._went_back() from error
         is_erasure_lost = self.head.root == self._seen.root and self.head.erased < self._erased
         if is_erasure_lost or [row.id for row in rows] != [self._seen.tip][: self._seen.position]:
             raise self._went_back()
 
-    def _check_whole(self, rows: Sequence[Appended], positions: Sequence[int]) -> None:
+    def _check_whole(self, rows: Sequence[StoredMessage], positions: Sequence[int]) -> None:
         """Raise Damaged unless these are the rows at these positions: the head names more than the store has."""
         missing = sorted(set(positions) - {row.position for row in rows}) if len(rows) != len(positions) else []
         if not missing and rows and rows[-1].position == self.head.position and rows[-1].id != self.head.tip:

@@ -14,7 +14,7 @@ from itertools import accumulate
 from ..core.edits import Record
 from ..core.projection import Projection
 from ..core.totals import Tally, Totals
-from ..ports import Appended
+from ..ports import StoredMessage
 from .state import State, in_order, row_of
 from .steps import Step
 
@@ -44,7 +44,7 @@ class Summing(State):
         yield from self._take_in(folded, *left)
         return folded.tally.totals()
 
-    def _sum_up(self, folded: _Folded) -> Step[tuple[list[Appended], list[Record]] | None]:
+    def _sum_up(self, folded: _Folded) -> Step[tuple[list[StoredMessage], list[Record]] | None]:
         """Take in all that the newest call was shown, and return what came since. None where something came that
         belongs to a call that was summed up before, so that all must be begun anew: of two writers one may be late.
         """
@@ -54,7 +54,7 @@ class Summing(State):
         if before and any(record.turn <= before for record in records):
             return None
         made = list(accumulate((record.turn for record in records), max))  # What came behind others was not there yet.
-        rows: list[Appended] = []
+        rows: list[StoredMessage] = []
         read, told = folded.position, 0
         while read < self.head.position:
             end = min(read + _ROWS, self.head.position)
@@ -72,7 +72,7 @@ class Summing(State):
             rows = rows[seen:]
         return rows, records[told:]
 
-    def _take_in(self, folded: _Folded, rows: Sequence[Appended], records: Sequence[Record]) -> Step[None]:
+    def _take_in(self, folded: _Folded, rows: Sequence[StoredMessage], records: Sequence[Record]) -> Step[None]:
         for one in in_order(rows, records):
             if isinstance(one, Record):
                 yield from self._fold(folded.past, one)

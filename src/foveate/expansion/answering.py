@@ -21,7 +21,7 @@ from ..core.sizes import tokens_of
 from ..core.stamps import Expansion
 from ..engine import About, Engine, Step
 from ..errors import BadInput, FoveateError, MissingExtra, NotExpandable, StoreError
-from ..ports import Appended
+from ..ports import StoredMessage
 from .asking import Ask, Items, Lines, Matches, Search, Whole, read_arguments
 from .excerpts import Excerpt, Find, items, lines, matches
 from .hits import Hit, told
@@ -52,7 +52,7 @@ class _Named(NamedTuple):
     """What a handle names."""
 
     handle: Handle
-    rows: list[Appended]
+    rows: list[StoredMessage]
     messages: list[tuple[str, str, Message]]
 
     @property

@@ -12,17 +12,17 @@ from typing import Any
 from ..core import wire
 from ..core.messages import Content, Media, Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
 from ..errors import UnknownHandle
-from ..ports import Appended
+from ..ports import StoredMessage
 
 __all__ = ["content_of", "decoded", "part_of", "text_of", "text_of_all", "who_said"]
 
 
-def decoded(row: Appended) -> Message:
+def decoded(row: StoredMessage) -> Message:
     """What was appended; a message without parts where it was erased."""
     return wire.decode_message(row.body) if row.body else Message("user", ())
 
 
-def who_said(row: Appended) -> str:
+def who_said(row: StoredMessage) -> str:
     """The tool, or whatever else a message came from, or the role of who said it."""
     return row.stamp.source or decoded(row).role
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from ..engine import Engine, Step
-from ..ports import Appended, Found
+from ..ports import SearchHit, StoredMessage
 from .hits import Hit, hit_in, words_of
 from .originals import decoded, who_said
 
@@ -26,10 +26,10 @@ def searched(engine: Engine, words: str, limit: int) -> Step[list[Hit]]:
     hits: list[Hit] = []
     seen, asked = 0, max(4 * limit, 50)
     while wanted and len(hits) < limit:
-        found: list[Found] = yield partial(engine.store.search, engine.head, words, asked)
+        found: list[SearchHit] = yield partial(engine.store.search, engine.head, words, asked)
         scores = {one.position: one.score for one in found[seen:]}
         due = [at for at in scores if at not in shown or (shown[at].shrunk and shown[at].expandable)]
-        rows: list[Appended] = (yield partial(engine.store.pick, engine.head, due)) if due else []
+        rows: list[StoredMessage] = (yield partial(engine.store.get_many, engine.head, due)) if due else []
         withheld: set[str] = (yield from engine.withheld(rows[0].position)) if rows else set()
         for row in sorted(rows, key=lambda row: due.index(row.position)):
             if row.id in withheld or row.stamp.expanded or not row.body:

@@ -19,7 +19,7 @@ from ..models.known import check_model, prices_of_model
 from ..patterns import find as find_pattern
 from ..plugins import Plugin
 from ..policies import check_compatible, select_active
-from ..ports import Background, Clock, Elsewhere, Summarizer
+from ..ports import Background, Clock, Elsewhere, Summarizer, complete
 from .options import Options, ResolvedOptions
 from .registry import format_of, open_store, summarize_without_model, summarizer_of
 
@@ -52,7 +52,7 @@ class Parts(NamedTuple):
         check_model(resolved.model, format.name, resolved.window)
         profile = options.profile or profile_for(format.name, resolved.model)
         return Engine(
-            open_store(resolved.store) if isinstance(resolved.store, str) else resolved.store,
+            open_store(resolved.store) if isinstance(resolved.store, str) else complete(resolved.store),
             format,
             profile,
             options.counter or EstimatingCounter(),
@@ -99,7 +99,7 @@ class Parts(NamedTuple):
     def _check(self) -> None:
         resolved, options = self.resolved, self.options
         if not isinstance(resolved.store, str):
-            methods = ("open", "append", "commit")
+            methods = ("open", "extend", "commit")
             given.like("store=", resolved.store, methods, "a URL such as sqlite:///chat.db or a Store")
         if not isinstance(resolved.format, str):
             given.like("format=", resolved.format, ("parse", "prompt"), "the name of a format or a Format")

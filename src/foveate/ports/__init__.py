@@ -1,7 +1,6 @@
-"""The protocols that foveate's shell stands on, and the plain values they exchange.
+"""The protocols between foveate and stores, formats, models and counters, and the values that they exchange.
 
-Whoever writes a store, a token counter, a format or a clock implements one of these and passes the matching kit in
-`foveate.testing`. Nothing here does anything. One file for each of those who implement them; all names are here.
+To write your own, implement a protocol and pass its kit in `foveate.testing`.
 """
 
 from __future__ import annotations
@@ -9,44 +8,67 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..core.stamps import StampRow
-from .catalog import Catalog, Database
 from .formats import Format, Rendered
-from .kept import IMPORTING, Appended, Branch, Erased, Finding, Found, Head, Stray, Tail
 from .models import Cost, Delta, Model, StreamingModel, TokenCounter, Whole
-from .store import Store
+from .store import (
+    Audits,
+    Database,
+    Erases,
+    HasCatalog,
+    Imports,
+    KeepsRuns,
+    Locks,
+    Rewinds,
+    SavesViews,
+    Searches,
+    Store,
+    append,
+    complete,
+)
 from .summarizing import Background, Elsewhere, Handed, Job, Summarizer
+from .values import IMPORTING, Branch, Changes, Erasure, Finding, Head, Orphan, SearchHit, StoredMessage
 from .watching import Fact, Watch
 
 __all__ = [
     "IMPORTING",
-    "Appended",
+    "Audits",
     "Background",
     "Branch",
-    "Catalog",
+    "Changes",
     "Clock",
     "Cost",
     "Database",
     "Delta",
     "Elsewhere",
-    "Erased",
+    "Erases",
+    "Erasure",
     "Fact",
     "Finding",
     "Format",
-    "Found",
     "Handed",
+    "HasCatalog",
     "Head",
+    "Imports",
     "Job",
+    "KeepsRuns",
+    "Locks",
     "Model",
+    "Orphan",
     "Rendered",
+    "Rewinds",
+    "SavesViews",
+    "SearchHit",
+    "Searches",
     "StampRow",
     "Store",
-    "Stray",
+    "StoredMessage",
     "StreamingModel",
     "Summarizer",
-    "Tail",
     "TokenCounter",
     "Watch",
     "Whole",
+    "append",
+    "complete",
 ]
 
 Clock = Callable[[], int]

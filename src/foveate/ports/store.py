@@ -1,200 +1,200 @@
-"""What a store must do: keep conversations, whole and in order, whoever else writes.
+"""The store: twelve methods that every store has, and capabilities that a store may have.
 
-Knows no database. `testing.store_contract` has as tests what is said here.
+`foveate.testing.store_contract` tests each of them. A new store starts with `Store` and adds capabilities one by one;
+`complete` makes any store usable, and raises BadSetting if a missing capability is used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol, cast
 
+from msgspec.structs import replace
+
+from ..core.catalog import Action, Binding, Prompt
 from ..core.edits import Record
-from ..core.runs import AgentRun, AgentRunStep, Claim
+from ..core.runs import AgentRun, AgentRunStep, LockHolder
 from ..core.stamps import StampRow
-from .kept import Appended, Branch, Erased, Finding, Found, Head, Stray, Tail
+from ..errors import BadSetting, ConflictError
+from .values import Branch, Changes, Erasure, Finding, Head, Orphan, SearchHit, StoredMessage
 
-__all__ = ["Store"]
+__all__ = [
+    "Audits",
+    "Database",
+    "Erases",
+    "HasCatalog",
+    "Imports",
+    "KeepsRuns",
+    "Locks",
+    "Rewinds",
+    "SavesViews",
+    "Searches",
+    "Store",
+    "append",
+    "complete",
+]
 
 
 class Store(Protocol):
-    """Keeps conversations. Every write is one transaction, refused whole if the head it was made for is no longer
-    current.
+    """Keeps conversations. Every write is one transaction.
 
-    Branches: a conversation's messages are positions 1..n. A fork shares the positions up to its fork point with
-    the branch it came from and has its own after it; the same holds for journal records. Names are unique per
-    tenant.
+    A conversation has messages at positions 1..n and a journal of numbered edits. A fork shares the positions up to its
+    fork point with its parent branch and has its own after it; the same holds for journal records. Names are unique per
+    tenant. Every method but `open` and `names` takes a head, raises NoSuchConversation if its branch does not exist,
+    and raises StoreRolledBack if the branch ends before the head.
     """
 
     def open(self, tenant: str, name: str, *, create: bool = True) -> Head:
-        """The head of a conversation; made empty if there is none and `create`, else NoSuchConversation."""
+        """Return the head of a conversation. If there is none, create it empty, or raise NoSuchConversation."""
         ...
 
-    def append(self, head: Head, rows: Sequence[Appended], *, owner: str = "") -> Head:
-        """Add messages after the tip, all or none. Raises ConflictError if the tip is no longer `head`'s.
+    def extend(self, head: Head, make: Callable[[Changes], Sequence[StoredMessage]], *, owner: str = "") -> Changes:
+        """Append the messages that `make` returns, all or none, wherever the tip is now.
 
-        With `owner`, only while that one has the claim on this branch, of which this is a sign of life; else
+        `make` receives the changes since `head` and returns rows that follow them; no other writer appends until these
+        rows are stored. Concurrent writers wait for each other, as far as possible in the order in which they came.
+        `make` must be pure and fast, and must not call the store. It may be called several times, by any thread; only
+        the rows of the last call count. An exception that it raises is passed on, and nothing is written.
+
+        Returns the changes since `head`, with the new rows at the end. Raises ConflictError, before anything is
+        written, if `head` is hundreds of messages behind or its name leads to another branch: call `changes`, then
+        retry. `owner`: only if this owner holds the lock on the branch (`Locks`), which this write refreshes; else
         ConversationBusy.
         """
         ...
 
-    def extend(self, head: Head, make: Callable[[Tail], Sequence[Appended]], *, owner: str = "") -> Tail:
-        """Add the messages that `make` returns after the tip, wherever it is by then, all or none; returns what there
-        is beyond `head` once they are there, they themselves last.
+    def changes(self, head: Head) -> Changes:
+        """Return the changes to a conversation since `head`, of any age.
 
-        Writers that come at once wait for each other, as far as the database lets them in the order in which they came,
-        so nobody loses a race: `make` is handed what is beyond `head`, and nobody else appends until its rows are
-        there. It must be pure and quick, and not call the store: others wait; it is called more than once, by any
-        thread, and all but what the last call returned is dropped. Whatever it raises is raised, and nothing is
-        written. Raises ConflictError, before anything is written, where `head` is too far behind (hundreds of
-        messages) or
-        its name stands for another branch by now: follow `tail`, then retry. `owner`: as for `append`.
-        """
-        ...
-
-    def tail(self, head: Head) -> Tail:
-        """What the conversation has beyond `head`, which is of any time. Raises NoSuchConversation if its name stands
-        for nothing any more.
+        Raises NoSuchConversation if the name does not exist any more.
         """
         ...
 
     def commit(self, head: Head, record: Record, record_id: str) -> Head:
-        """Add one record to the journal. Raises ConflictError if the journal is no longer `head`'s.
+        """Add one record to the journal. Raises ConflictError if the journal does not end with `head`.
 
-        Messages appended meanwhile by others do not make a plan stale: it names what it covers.
+        Messages that others appended since are no conflict: a plan names the messages that it covers.
         """
         ...
 
-    def commit_all(self, head: Head, records: Sequence[tuple[str, Record]]) -> Head:
-        """Add records that follow each other to the journal, each with its id, all or none; as an import brings them.
-
-        Raises ConflictError as `commit` does. None at all change nothing.
-        """
+    def messages(self, head: Head, first: int, last: int) -> list[StoredMessage]:
+        """Return positions first..last, both included, in order; positions that do not exist are left out."""
         ...
 
-    def messages(self, head: Head, first: int, last: int) -> list[Appended]:
-        """Positions first..last (both included; clipped to what there is), in order."""
-        ...
-
-    def stamps(self, head: Head, first: int, last: int) -> list[StampRow]:
-        """The same without what they say, which costs little however much that is. Proves nothing of the chains."""
-        ...
-
-    def pick(self, head: Head, positions: Sequence[int]) -> list[Appended]:
-        """The messages at these positions, in order of position; runs of neighbours are read as one range."""
+    def get_many(self, head: Head, positions: Sequence[int]) -> list[StoredMessage]:
+        """Return the messages at these positions, each once, in order; positions that do not exist are left out."""
         ...
 
     def locate(self, head: Head, ids: Sequence[str]) -> dict[str, int]:
-        """Positions of the messages with these ids; ids this conversation does not have are left out."""
-        ...
-
-    def search(self, head: Head, query: str, limit: int = 20) -> list[Found]:
-        """Messages of this conversation, forks' common past included, that hold the words of `query`; best first.
-
-        Words count without regard to case. First come those in which the words of the query stand in a row, then
-        others that hold every word, each the newest first; then those that hold some. `"two words"` in quotation marks
-        stand together. A query without any word finds nothing. Erased messages are never found.
-        """
+        """Return the positions of the messages with these ids; unknown ids are left out."""
         ...
 
     def records(self, head: Head, after: int = 0) -> list[tuple[str, Record]]:
-        """Journal records, each with its id, whose first edit's number is above `after`, in order."""
+        """Return the journal records whose first edit has a number above `after`, each with its id, in order."""
         ...
 
     def fork(self, head: Head, name: str, position: int, number: int) -> Head:
-        """A new conversation that shares positions 1..position and the edits up to `number`.
+        """Create a conversation that shares positions 1..position and the edits up to `number`.
 
-        `number` must end a record. Raises BadSetting if the name is taken.
+        `number` must be the last edit of a record. Raises BadSetting if it is not, or if the name is taken.
         """
-        ...
-
-    def repoint(self, head: Head, position: int, number: int, keep: str) -> Head:
-        """Move this conversation to a new branch at `position`, keeping the old one under the name `keep`. One
-        transaction.
-        """
-        ...
-
-    def branches(self, head: Head) -> list[Branch]:
-        """Every conversation of the tree of forks that this one belongs to, as they stand now, by branch: each after
-        the one it left.
-        """
-        ...
-
-    def rename(self, tenant: str, names: Mapping[str, str]) -> None:
-        """Give conversations other names, from old to new, all or none. Raises BadSetting where one is taken or given
-        twice, and NoSuchConversation. Whoever holds a head with an old name has to open it again.
-        """
-        ...
-
-    def snapshot(self, head: Head) -> tuple[int, int, bytes] | None:
-        """The newest saved (position, number, bytes) at or before this head, on this branch or one it came from."""
-        ...
-
-    def save_snapshot(self, head: Head, position: int, number: int, body: bytes) -> None:
-        """Keep this snapshot instead of the branch's previous one. Losing one loses time, never data."""
         ...
 
     def names(self, tenant: str) -> list[str]:
-        """The names of this tenant's conversations, sorted."""
-        ...
-
-    def tenants(self) -> dict[str, int]:
-        """Whose conversations there are, sorted, and how many each has. Reads all names there are."""
-        ...
-
-    def census(self, tenant: str | None = None) -> Iterator[Head | Stray]:
-        """Every conversation there is, of one tenant or of all, tree after tree, and whatever belongs to none of them.
-
-        Some are read at a time, so it takes little memory whatever there is; others may write meanwhile, and what they
-        begin may be left out. Nothing is hashed: that is what `verify` does with a head. Raises Damaged where what
-        there is cannot even be listed.
-        """
-        ...
-
-    def put_run(self, head: Head, run: AgentRun, *, owner: str = "") -> None:
-        """Keep a run of an agent with this conversation, instead of what was kept under its id. Durable on return.
-
-        `owner`: as for `append`.
-        """
-        ...
-
-    def put_step(self, head: Head, step: AgentRunStep, *, owner: str = "") -> None:
-        """Keep a step of a run, instead of what was kept under its number. Durable on return. `owner`: as for runs."""
-        ...
-
-    def claim(self, head: Head, owner: str, instead_of: Claim | None = None) -> Claim:
-        """Claim this branch for one who is at work in it, and return the claim that there is now: whoever finds
-        another owner in it does not have it.
-
-        It is had by whom nobody else has it before, by who has it already (a sign of life), and where it still is
-        exactly `instead_of`, whose owner is dead. The two cannot both succeed: a sign of life makes another claim.
-        """
-        ...
-
-    def beat(self, head: Head, owner: str) -> bool:
-        """A sign of life, and whether `owner` has the claim on this branch. Makes none where there is none."""
-        ...
-
-    def release(self, head: Head, owner: str) -> None:
-        """Give up the claim on this branch, if `owner` has it."""
-        ...
-
-    def runs(self, head: Head) -> list[AgentRun]:
-        """The runs that were kept with this conversation or one it shares its tree of forks with, oldest first."""
-        ...
-
-    def steps(self, head: Head, run: str, after: int = 0) -> list[AgentRunStep]:
-        """The steps of one of these runs with numbers above `after`, in order; none where there is no such run."""
+        """Return the names of this tenant's conversations, sorted."""
         ...
 
     def verify(self, head: Head) -> list[Finding]:
-        """Re-hash everything of this conversation: messages, stamps, journal, head. Nothing wrong: an empty list."""
+        """Compute all hashes of a conversation again: messages, stamps, journal, head. Return the faults."""
         ...
 
-    def check_database(self) -> tuple[list[Finding], list[str]]:
-        """Let the database check its own files, and look for triggers and views in it that foveate did not make.
+    def close(self) -> None:
+        """Finish the accepted writes and release files and connections. A second call does nothing."""
+        ...
 
-        Returns the faults, and notes about checks that could not run.
+
+class SavesViews(Protocol):
+    """Saves views, so that a conversation opens fast. A lost view costs time, never data."""
+
+    def snapshot(self, head: Head) -> tuple[int, int, bytes] | None:
+        """Return the newest saved (position, number, bytes) at or before `head`, on its branch or on an ancestor."""
+        ...
+
+    def save_snapshot(self, head: Head, position: int, number: int, body: bytes) -> None:
+        """Save a snapshot instead of the previous one of the branch."""
+        ...
+
+
+class Rewinds(Protocol):
+    """Sets a conversation back to an earlier point, and lists the tree of its forks."""
+
+    def repoint(self, head: Head, position: int, number: int, keep: str) -> Head:
+        """Move a conversation to a new branch at `position`; the old branch gets the name `keep`."""
+        ...
+
+    def branches(self, head: Head) -> list[Branch]:
+        """Return every conversation of the tree of forks, by branch: each after its parent."""
+        ...
+
+
+class Searches(Protocol):
+    """Finds messages by their words."""
+
+    def search(self, head: Head, query: str, limit: int = 20) -> list[SearchHit]:
+        """Return the messages of this conversation that contain words of `query`, best first.
+
+        Upper and lower case are the same. Messages that contain all words in a row come first, then messages that
+        contain every word, each newest first, then messages that contain some. Words in quotation marks must stand
+        together. A query without words finds nothing. Erased messages are never found.
         """
+        ...
+
+
+class KeepsRuns(Protocol):
+    """Keeps the runs of agents and their steps."""
+
+    def put_run(self, head: Head, run: AgentRun, *, owner: str = "") -> None:
+        """Store a run; it replaces the run with the same id. Durable on return. `owner`: as for `Store.extend`."""
+        ...
+
+    def put_step(self, head: Head, step: AgentRunStep, *, owner: str = "") -> None:
+        """Store a step of a run; it replaces the step with the same number. Durable on return."""
+        ...
+
+    def runs(self, head: Head) -> list[AgentRun]:
+        """Return the runs of this tree of forks, oldest first."""
+        ...
+
+    def steps(self, head: Head, run: str, after: int = 0) -> list[AgentRunStep]:
+        """Return the steps of a run with numbers above `after`, in order; none if there is no such run."""
+        ...
+
+
+class Locks(Protocol):
+    """Locks a branch for one owner. Owners send heartbeats; the lock of a dead owner can be replaced."""
+
+    def acquire_lock(self, head: Head, owner: str, replaces: LockHolder | None = None) -> LockHolder:
+        """Lock this branch for `owner`, and return its holder now; another owner means that the lock is taken.
+
+        `owner` gets the lock if it is free, if `owner` holds it already (a heartbeat), or if its holder still equals
+        `replaces`, whose owner is dead. A heartbeat changes the holder, so an owner that lives is never replaced.
+        """
+        ...
+
+    def heartbeat(self, head: Head, owner: str) -> bool:
+        """Refresh the lock. Return whether `owner` holds it; if not, nothing changes."""
+        ...
+
+    def release_lock(self, head: Head, owner: str) -> None:
+        """Release the lock on this branch if `owner` holds it."""
+        ...
+
+
+class Erases(Protocol):
+    """Erases messages and all data derived from them, so that all chains still verify."""
+
+    def stamps(self, head: Head, first: int, last: int) -> list[StampRow]:
+        """Return positions first..last without their bodies. Cheap, and without any check of the chains."""
         ...
 
     def erase(
@@ -209,52 +209,205 @@ class Store(Protocol):
         who: str = "",
         reason: str = "",
         time: int = 0,
-    ) -> Erased:
-        """Erase what the messages of some spans say (positions first..last, both included), and everything in their
-        tree of forks that was made of it. One transaction; what is erased already is passed over.
+    ) -> Erasure:
+        """Erase the bodies of positions first..last of each span, and all data in their tree that derives from them.
 
-        What stays is a tombstone: position, id, seal, stamp and the body's hash, so that all chains verify. `runs`: the
-        texts of all runs that were kept under this conversation's name too, or of those with these ids. `keep_shown`:
-        summaries that a view of the tree still shows stay, and are marked as outliving what they were made of; those
-        that were marked before, and are shown no more, go. Writers who read before are told (ConflictError).
+        One transaction. Erased messages are skipped. A tombstone stays: position, id, seal, stamp and the hash of the
+        body, so that all chains verify. `runs`: also erase the texts of all runs of this conversation, or of the runs
+        with these ids. `keep_shown`: keep summaries that a view of the tree shows, marked as outliving their messages;
+        summaries that were marked before and are not shown any more are erased. Writers that read before get a
+        ConflictError.
 
-        `seen`: the branches of the tree as they were when the caller found that nobody needs these messages. Raises
-        ConflictError where a branch that shares some of them is not among these, or changed its view since; where a
-        message
-        came to it that shows others again or, with `is_still`, any message. Nothing is erased then.
-
-        Raises BadSetting where there are no such positions, StoreError where a record that is older than outlines would
-        have to change; nothing is erased then.
+        `seen`: the heads of the tree when the caller decided that the messages are not needed. Raises ConflictError if
+        a branch that shares some of them is missing in `seen` or changed its view since, or if it got a message that
+        repeats others or, with `is_still`, any message. Raises BadSetting if a position does not exist, and StoreError
+        if a record from before redacted forms would have to change. Nothing is erased then.
         """
         ...
 
-    def erasures(self, head: Head) -> list[Erased]:
-        """What was erased in this tree of forks, in order."""
+    def erasures(self, head: Head) -> list[Erasure]:
+        """Return the erasures in this tree of forks, in order."""
         ...
 
-    def keep_erasure(self, head: Head, erased: Erased) -> None:
-        """Keep the record of an erasure that was made elsewhere, in the store this conversation is imported from.
+    def find_residue(self, head: Head) -> tuple[int, list[Finding]]:
+        """Return the number of erased messages, and everything that still contains data derived from them."""
+        ...
 
-        Nothing is erased. One whose number is not the next of this tree of forks is passed over.
+    def vacuum(self) -> None:
+        """Remove deleted data from the files for good, and shrink them. May take long."""
+        ...
+
+
+class Audits(Protocol):
+    """Lists all that a store contains."""
+
+    def tenants(self) -> dict[str, int]:
+        """Return the tenants, sorted, with the number of their conversations. Reads all names."""
+        ...
+
+    def census(self, tenant: str | None = None) -> Iterator[Head | Orphan]:
+        """Yield every conversation of one tenant or of all, tree after tree, and everything that belongs to none.
+
+        Reads a page at a time, so it needs little memory. Others may write meanwhile; conversations that they start may
+        be left out. Nothing is hashed: pass a head to `verify` for that. Raises Damaged if the store cannot be listed.
+        """
+        ...
+
+    def check_database(self) -> tuple[list[Finding], list[str]]:
+        """Let the database check its own files, and find triggers and views that foveate did not create.
+
+        Returns the faults, and notes about checks that could not run.
+        """
+        ...
+
+
+class Imports(Protocol):
+    """Writes what an import brings, and removes an import that was not finished."""
+
+    def commit_all(self, head: Head, records: Sequence[tuple[str, Record]]) -> Head:
+        """Add consecutive records to the journal, each with its id, all or none. Raises as `Store.commit` does."""
+        ...
+
+    def rename(self, tenant: str, names: Mapping[str, str]) -> None:
+        """Rename conversations from old to new, all or none. Heads with an old name must be opened again.
+
+        Raises BadSetting if a name is taken or given twice, and NoSuchConversation.
+        """
+        ...
+
+    def add_erasure(self, head: Head, erasure: Erasure) -> None:
+        """Store the record of an erasure that was made in another store. Nothing is erased.
+
+        A record whose number is not the next one of this tree is ignored.
         """
         ...
 
     def discard(self, head: Head, prefix: str) -> None:
-        """Take away this whole tree of forks, with all that lies in it, as if it had never been: what an import began
-        and did not finish.
+        """Delete this whole tree of forks.
 
-        Raises BadSetting, and takes nothing away, unless the name of every conversation in it begins with `prefix`.
+        Raises BadSetting, and deletes nothing, unless the name of every conversation in it begins with `prefix`.
         """
         ...
 
-    def leftovers(self, head: Head) -> tuple[int, list[Finding]]:
-        """How many messages of this conversation are erased, and whatever there still is that was made of them."""
+
+class HasCatalog(Protocol):
+    """Keeps the catalog of a tenant's agents: actions, bindings and prompts.
+
+    Values are checked before they are stored: BadSetting for what `core.catalog` refuses. A value replaces the one with
+    the same name.
+    """
+
+    def put_action(self, tenant: str, action: Action) -> None:
+        """Store an action. Raises BadSetting if the prompt that it names does not exist."""
         ...
 
-    def vacuum(self) -> None:
-        """Give back the room of what is gone, for good: after it the files hold no byte of it. May take long."""
+    def put_binding(self, tenant: str, binding: Binding) -> None:
+        """Store a binding. Raises BadSetting if its action or its prompt does not exist."""
         ...
 
-    def close(self) -> None:
-        """Finish what was accepted and let go of files and connections. Calling it again does nothing."""
+    def put_prompt(self, tenant: str, prompt: Prompt) -> None:
+        """Store a prompt. Raises BadSetting if another prompt's name means the same (`core.catalog.prompt_key`)."""
         ...
+
+    def actions(self, tenant: str) -> list[Action]:
+        """Return all actions, by name."""
+        ...
+
+    def bindings(self, tenant: str, agent: str = "") -> list[Binding]:
+        """Return the bindings of one agent, or of all, by agent and action."""
+        ...
+
+    def prompts(self, tenant: str) -> list[Prompt]:
+        """Return all prompts, by name."""
+        ...
+
+    def drop_action(self, tenant: str, name: str) -> bool:
+        """Delete an action. Return whether it existed. Raises BadSetting if an agent is bound to it."""
+        ...
+
+    def drop_binding(self, tenant: str, agent: str, action: str) -> bool:
+        """Delete a binding. Return whether it existed."""
+        ...
+
+    def drop_prompt(self, tenant: str, name: str) -> bool:
+        """Delete a prompt. Return whether it existed. Raises BadSetting if an action or a binding names it."""
+        ...
+
+
+class Database(Store, SavesViews, Rewinds, Searches, KeepsRuns, Locks, Erases, Audits, Imports, HasCatalog, Protocol):
+    """A store with all capabilities, such as each of foveate's own."""
+
+
+_CAPABILITIES: tuple[type, ...] = (
+    *(SavesViews, Rewinds, Searches, KeepsRuns, Locks, Erases, Audits, Imports, HasCatalog),
+)
+_METHODS: dict[str, type] = {
+    name: kind for kind in _CAPABILITIES for name in vars(kind) if callable(vars(kind)[name]) and name[0] != "_"
+}
+"""The methods of all capabilities."""
+
+
+def append(store: Store, head: Head, rows: Sequence[StoredMessage], *, owner: str = "") -> Head:
+    """Append rows to a conversation that must still end with `head`; return the new head.
+
+    Raises ConflictError if another writer appended since. `owner`: as for `Store.extend`. If something was erased
+    since, the new head still has the old number of the erasure, so that the next commit fails.
+    """
+
+    def make(changes: Changes) -> Sequence[StoredMessage]:
+        if (changes.head.tip, changes.head.seal) != (head.tip, head.seal):
+            raise ConflictError(
+                f"Another writer extended {head.name!r} first: it has {changes.head.position} messages, and this "
+                f"writer "
+                f"read {head.position}. Nothing was written. Open it again, then retry."
+            )
+        return rows
+
+    changes = store.extend(head, make, owner=owner)
+    if not rows:
+        make(changes)
+    return replace(changes.head, erased=head.erased)
+
+
+def complete(store: Store) -> Database:
+    """Return the store itself if it has all capabilities, else a store that raises BadSetting for the missing ones.
+
+    A store that saves no views, keeps no runs and cannot erase is read as one in which there are none.
+    """
+    if all(hasattr(store, name) for name in _METHODS):
+        return cast("Database", store)
+    return cast("Database", _Completed(store))
+
+
+class _Completed:
+    """A store without some capabilities."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return getattr(self._store, name)
+        except AttributeError:
+            if name not in _METHODS:
+                raise
+        if name in _EMPTY:
+            return _EMPTY[name]
+        kind = type(self._store).__name__
+        raise BadSetting(
+            f"{kind} has no method {name}(), which belongs to the capability ports.{_METHODS[name].__name__}. Add it "
+            f"to "
+            f"{kind}, or use one of foveate's own stores (memory:, sqlite:///PATH, postgresql://...)."
+        )
+
+
+_EMPTY: dict[str, Callable[..., Any]] = {
+    "snapshot": lambda head: None,
+    "save_snapshot": lambda head, position, number, body: None,
+    "runs": lambda head: [],
+    "steps": lambda head, run, after=0: [],
+    "erasures": lambda head: [],
+    "find_residue": lambda head: (0, []),
+    **dict.fromkeys(("actions", "bindings", "prompts"), lambda tenant, agent="": []),
+}
+"""Answers of a store that cannot have any of these."""

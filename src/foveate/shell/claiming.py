@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .. import given
-from ..core.runs import AgentRun, AgentRunStep, Claim
+from ..core.runs import AgentRun, AgentRunStep, LockHolder
 from ..engine import Step
-from ..ports import Store
+from ..ports import Database
 from .held import Held
 
 __all__ = ["Claiming"]
@@ -36,18 +36,18 @@ class Claiming(Held):
         given.text("owner=", owner)
         yield lambda: self._engine.store.put_step(self.head, step, owner=owner)
 
-    def _claim(self, owner: str, instead_of: Claim | None) -> Step[Claim]:
+    def _claim(self, owner: str, instead_of: LockHolder | None) -> Step[LockHolder]:
         given.text("The owner of a claim", owner)
-        found: Claim = yield lambda: self._engine.store.claim(self.head, owner, instead_of)
+        found: LockHolder = yield lambda: self._engine.store.acquire_lock(self.head, owner, instead_of)
         return found
 
     def _release(self, owner: str) -> Step[None]:
         given.text("The owner of a claim", owner)
-        yield lambda: self._engine.store.release(self.head, owner)
+        yield lambda: self._engine.store.release_lock(self.head, owner)
 
-    def pulse(self, owner: str) -> tuple[Store, Callable[[], bool]]:
+    def pulse(self, owner: str) -> tuple[Database, Callable[[], bool]]:
         """The store, and a call, for another thread, that gives it a sign of life for a claim on this conversation,
         whatever is done here meanwhile, and returns whether `owner` still has it. It may raise StoreError.
         """
         store, head = self._engine.store, self.head
-        return store, lambda: store.beat(head, owner)
+        return store, lambda: store.heartbeat(head, owner)

@@ -18,7 +18,7 @@ from ..expansion.excerpts import Excerpt
 from ..expansion.originals import decoded, part_of
 from ..expansion.placing import Where
 from ..expansion.ranges import read_range
-from ..ports import Erased, Head
+from ..ports import Erasure, Head
 from .held import Held
 
 if TYPE_CHECKING:
@@ -110,11 +110,11 @@ class Editing(Held):
             given.whole("at= (the number of a message)", at)
         return (yield from self._engine.fork(name, at))
 
-    def _erase(self, handle: str | int, reason: str, who: str) -> Step[Erased]:
+    def _erase(self, handle: str | int, reason: str, who: str) -> Step[Erasure]:
         given.text("reason=", reason)
         given.text("who=", who)
         before, places = self._engine.head.number, self._places()
-        done: Erased = yield from self._engine.erase(handle, who, reason)
+        done: Erasure = yield from self._engine.erase(handle, who, reason)
         self._forget()
         yield from self._tell_edits(before, places)
         return done

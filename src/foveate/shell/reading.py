@@ -20,7 +20,7 @@ from ..core.view import View
 from ..engine import Step
 from ..expansion.hits import Hit
 from ..expansion.originals import decoded, part_of
-from ..ports import Cost, Erased, Finding
+from ..ports import Cost, Erasure, Finding
 from .answers import Fix, HistoryEntry, RepairReport
 from .held import Held
 
@@ -113,10 +113,10 @@ class Reading(Held):
         found: list[Finding] = yield lambda: self._engine.store.verify(self.head)
         return found
 
-    def _erasures(self) -> Step[list[Erased]]:
-        found: list[Erased] = yield lambda: self._engine.store.erasures(self.head)
+    def _erasures(self) -> Step[list[Erasure]]:
+        found: list[Erasure] = yield lambda: self._engine.store.erasures(self.head)
         return found
 
     def _leftovers(self) -> Step[tuple[int, list[Finding]]]:
-        found: tuple[int, list[Finding]] = yield lambda: self._engine.store.leftovers(self.head)
+        found: tuple[int, list[Finding]] = yield lambda: self._engine.store.find_residue(self.head)
         return found

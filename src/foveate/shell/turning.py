@@ -23,7 +23,7 @@ from ..errors import BadInput, BadMessage, ConflictError, StoreError
 from ..expansion.originals import decoded
 from ..mirror import Mirror
 from ..plugins import Panel, Plugin
-from ..ports import Appended
+from ..ports import StoredMessage
 from .reading import Reading
 
 __all__ = ["Turning"]
@@ -122,13 +122,15 @@ class Turning(Reading):
             self._tell(event for events in told for event in events)
         return ids
 
-    def _rows_since(self, before: int) -> Step[Sequence[Appended]]:
+    def _rows_since(self, before: int) -> Step[Sequence[StoredMessage]]:
         """What was appended behind position `before`, by others too; at least what was appended here."""
         own = self._engine.appended
         if own and own[0].position == before + 1 and own[-1].position == self.head.position:
             return own
         try:
-            rows: list[Appended] = yield lambda: self._engine.store.messages(self.head, before + 1, self.head.position)
+            rows: list[StoredMessage] = yield lambda: self._engine.store.messages(
+                self.head, before + 1, self.head.position
+            )
         except StoreError as error:  # The messages are stored all the same.
             _log.warning("%s: the messages of others are not reported: %s", self.name, error)
             return own

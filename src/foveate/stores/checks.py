@@ -1,8 +1,7 @@
-"""What a store demands of what it is handed, and what it hands back: the same for every store.
+"""Checks that every store makes of its arguments, and the errors that every store raises.
 
-Before writing: rows continue the chain of the head they are for, and a record continues its journal. After reading:
-each message's body has the hash its id was made of. A chain that was wrong once could never be verified again, so
-neither is taken on trust. Hashes and numbers only; nothing here knows where rows lie.
+Rows must continue the chain of the head that they follow, and a record must continue its journal: a chain that was
+wrong once could never be verified again.
 """
 
 from __future__ import annotations
@@ -11,9 +10,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from ..core import ids, wire
+from ..core.catalog import Action, Binding, Prompt, prompt_key
 from ..core.edits import Record
 from ..core.redacted_form import redacted_record, redacted_stamp
-from ..core.runs import AgentRun, AgentRunStep, Claim
+from ..core.runs import AgentRun, AgentRunStep, LockHolder
 from ..core.stamps import Stamp
 from ..errors import (
     BadInput,
@@ -24,32 +24,36 @@ from ..errors import (
     StoreError,
     StoreRolledBack,
 )
-from ..ports import Appended, Erased, Head
+from ..ports import Erasure, Head, StoredMessage
 
 __all__ = [
     "CLOSED",
     "append_conflict",
-    "check_erased",
-    "check_held",
+    "check_action_unused",
+    "check_erasure",
     "check_journal",
     "check_keys",
     "check_names",
-    "check_not_shown_again",
+    "check_names_exist",
+    "check_no_repeats",
+    "check_not_behind",
     "check_owner",
     "check_point",
     "check_prefix",
+    "check_prompt_is_new",
+    "check_prompt_unused",
     "check_record",
     "check_rows",
     "check_run",
     "check_spans",
     "check_step",
-    "check_words",
+    "check_texts",
     "commit_conflict",
+    "lock_lost",
+    "name_taken",
     "no_branch",
-    "taken",
-    "taken_over",
-    "too_early",
-    "went_back",
+    "rolled_back",
+    "too_old_to_erase",
 ]
 
 CLOSED = "This store was closed. Open it again."
@@ -59,63 +63,63 @@ _HASH = re.compile("[0-9a-f]{40}")
 
 
 def check_keys(tenant: str, name: str) -> None:
-    """Raises BadSetting where a tenant or a conversation's name cannot be a key in every database."""
-    check_words("conversation", tenant=tenant, name=name)
+    """Raise BadSetting if a tenant or the name of a conversation cannot be a key in every database."""
+    check_texts("conversation", tenant=tenant, name=name)
     if not name:
         raise BadSetting("A conversation needs a name.")
 
 
 def check_names(tenant: str, names: Mapping[str, str]) -> None:
-    """Raises BadSetting where conversations cannot be renamed like this, whatever there is."""
+    """Raise BadSetting if this renaming is not possible in any store."""
     for name in names.values():
         check_keys(tenant, name)
     if len({*names, *names.values()}) < 2 * len(names):
-        raise BadSetting("Each name can be given once, and not to a conversation while another one gives it up.")
+        raise BadSetting("A name can be given once, and not while another conversation of the same call still has it.")
 
 
-def check_words(whose: str, **words: str) -> None:
-    """Raises BadSetting where one of these short texts cannot be kept as text in every database."""
-    for what, text in words.items():
+def check_texts(kind: str, /, **texts: str) -> None:
+    """Raise BadSetting if one of these short texts cannot be stored as text in every database."""
+    for what, text in texts.items():
         if len(text) > _NAME_MAX:
-            of = f"an {whose}" if whose[0] in "aeiou" else f"a {whose}"
+            of = f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
             raise BadSetting(f"The {what} of {of} has {len(text):,} characters; at most {_NAME_MAX} are allowed.")
         if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
             raise BadSetting(f"The {what} {text!r} holds a NUL or half of a surrogate pair. Choose another one.")
 
 
 def check_owner(owner: str) -> None:
-    """Raises BadSetting where a name cannot be that of a claim's owner in every database."""
-    check_words("claim", owner=owner)
+    """Raise BadSetting if a name cannot be that of a lock's owner in every database."""
+    check_texts("lock", owner=owner)
     if not owner:
-        raise BadSetting("A claim needs an owner.")
+        raise BadSetting("A lock needs an owner.")
 
 
 def check_run(run: AgentRun) -> None:
-    """Raises BadSetting where a run cannot be kept in every database. Long texts may hold anything."""
-    check_words("run", id=run.id, agent=run.agent, conversation=run.conversation, parent=run.parent)
+    """Raise BadSetting if a run cannot be stored in every database. Its long texts may contain anything."""
+    check_texts("run", id=run.id, agent=run.agent, conversation=run.conversation, parent=run.parent)
     if not run.id:
         raise BadSetting("A run needs an id.")
 
 
 def check_step(step: AgentRunStep) -> None:
-    """Raises BadSetting where a step cannot be kept in every database. Long texts may hold anything."""
-    check_words("step", run=step.run, name=step.name, call=step.call, message=step.message)
+    """Raise BadSetting if a step cannot be stored in every database. Its long texts may contain anything."""
+    check_texts("step", run=step.run, name=step.name, call=step.call, message=step.message)
     if not step.run or step.number < 1:
         raise BadSetting(f"A step needs the id of its run and a number from 1, not {step.run!r} and {step.number}.")
 
 
-def check_erased(erased: Erased) -> None:
-    """Raises BadSetting where the record of an erasure cannot be kept in every database."""
-    check_words("erasure", who=erased.who, reason=erased.reason, name=erased.name)
-    if re.search(r"[^m0-9 -]", erased.handles) or erased.number < 1:
+def check_erasure(erasure: Erasure) -> None:
+    """Raise BadSetting if the record of an erasure cannot be stored in every database."""
+    check_texts("erasure", who=erasure.who, reason=erasure.reason, name=erasure.name)
+    if re.search(r"[^m0-9 -]", erasure.handles) or erasure.number < 1:
         raise BadSetting(
-            f"The record of an erasure has a number from 1 and names handles, not {erased.number} and "
-            f"{erased.handles!r:.50}."
+            f"The record of an erasure has a number from 1 and names handles, not {erasure.number} and "
+            f"{erasure.handles!r:.50}."
         )
 
 
-def check_rows(head: Head, rows: Sequence[Appended]) -> None:
-    """Raises BadInput where these rows do not follow each other from `head` on."""
+def check_rows(head: Head, rows: Sequence[StoredMessage]) -> None:
+    """Raise BadInput if these rows do not follow `head` and each other."""
     position, tip, seal = head.position, head.tip, head.seal
     for row in rows:
         position += 1
@@ -135,15 +139,15 @@ def check_rows(head: Head, rows: Sequence[Appended]) -> None:
         tip, seal = row.id, row.seal
 
 
-def _seals(parent: str, row: Appended) -> bool:
-    """Whether the seal of a row is made of its stamp: of its outline, or, as before there were outlines, its bytes."""
+def _seals(parent: str, row: StoredMessage) -> bool:
+    """Whether the seal of a row was computed from its redacted stamp or, as in old stores, from the stamp's bytes."""
     if ids.seal(parent, row.id, redacted_stamp(row.stamp)) == row.seal:
         return True
     return bool(row.stamp.metadata) and ids.seal(parent, row.id, wire.encode_stamp(row.stamp)) == row.seal
 
 
 def check_record(head: Head, record: Record, record_id: str) -> bytes:
-    """The record's canonical bytes. Raises BadInput where it does not follow the newest record of `head`."""
+    """Return the canonical bytes of a record. Raises BadInput if it does not follow the newest record of `head`."""
     body = wire.encode_record(record)
     problem = ""
     if not record.edits:
@@ -151,7 +155,7 @@ def check_record(head: Head, record: Record, record_id: str) -> bytes:
     elif record.first != head.number + 1:
         problem = f"its first edit is numbered {record.first}, and the next number is {head.number + 1}"
     elif record_id != ids.record_id(head.record, redacted_record(record)) and (
-        record_id != ids.legacy_record_id(head.record, body)  # Imported, and older than outlines.
+        record_id != ids.legacy_record_id(head.record, body)  # Imported, and older than redacted forms.
     ):
         problem = "its id does not follow from its content and the record before it"
     if problem:
@@ -160,14 +164,14 @@ def check_record(head: Head, record: Record, record_id: str) -> bytes:
 
 
 def check_prefix(prefix: str, names: Iterable[str]) -> None:
-    """Raises BadSetting where not all of these names begin with this."""
+    """Raise BadSetting unless all of these names begin with `prefix`."""
     for name in names:
         if not prefix or not name.startswith(prefix):
-            raise BadSetting(f"{name!r} lies in that tree, and does not begin with {prefix!r}. Nothing was taken away.")
+            raise BadSetting(f"{name!r} is in that tree, and does not begin with {prefix!r}. Nothing was deleted.")
 
 
 def check_point(head: Head, position: int, number: int) -> None:
-    """Raises BadSetting where `head` has no such position or edit number."""
+    """Raise BadSetting if `head` has no such position or edit number."""
     if not 0 <= position <= head.position:
         raise BadSetting(
             f"{head.name!r} has messages 1 to {head.position}; there is no point after message {position}."
@@ -176,35 +180,35 @@ def check_point(head: Head, position: int, number: int) -> None:
         raise BadSetting(f"{head.name!r} has edits 1 to {head.number}; there is no point after edit {number}.")
 
 
-def check_held(head: Head, now: Head) -> None:
-    """Raises StoreRolledBack where the branch, as it is `now`, ends before what was acknowledged to whoever has
-    `head`.
-    """
+def check_not_behind(head: Head, now: Head) -> None:
+    """Raise StoreRolledBack if the branch, as it is `now`, ends before `head`, which the store acknowledged."""
     if now.position < head.position or now.number < head.number or now.erased < head.erased:
-        raise went_back(head, now)
+        raise rolled_back(head, now)
 
 
-def went_back(head: Head, now: Head) -> StoreRolledBack:
-    """For a branch that does not run through `head` any more."""
+def rolled_back(head: Head, now: Head) -> StoreRolledBack:
+    """Return the error for a branch that does not run through `head` any more."""
     return StoreRolledBack(head.name, (head.position, head.number), (now.position, now.number))
 
 
 def check_journal(head: Head, now: Head) -> None:
-    """Raises ConflictError where somebody changed the view, or erased, since `head` was read."""
+    """Raise ConflictError if the view was changed, or something was erased, since `head` was read."""
     if (now.name, now.number, now.record, now.erased) != (head.name, head.number, head.record, head.erased):
         raise commit_conflict(head, now)
 
 
-def check_not_shown_again(head: Head, since: Iterable[Stamp]) -> None:
-    """Raises ConflictError where one of the messages that came since `head` was read shows others again."""
+def check_no_repeats(head: Head, since: Iterable[Stamp]) -> None:
+    """Raise ConflictError if a message that was appended since `head` was read repeats others."""
     if any(stamp.expanded and stamp.expanded.is_copy for stamp in since):
         raise ConflictError(
-            f"Something was shown again in {head.name!r} since it was read up to message {head.position}. Look again."
+            f"A message that repeats others was added to {head.name!r} after message {head.position}, up to which it "
+            f"was "
+            f"read. Read it again."
         )
 
 
 def check_spans(head: Head, spans: Sequence[tuple[int, int]]) -> None:
-    """Raises BadSetting where `head` has no such runs of positions; (1, 0) names none."""
+    """Raise BadSetting if `head` has no such spans of positions; (1, 0) is an empty span."""
     for first, last in spans:
         if not (1 <= first <= last <= head.position or (first, last) == (1, 0)):
             raise BadSetting(
@@ -212,52 +216,54 @@ def check_spans(head: Head, spans: Sequence[tuple[int, int]]) -> None:
             )
 
 
-def too_early(head: Head, what: str) -> StoreError:
-    """For what cannot be erased without breaking the chain that proves all else."""
+def too_old_to_erase(head: Head, what: str) -> StoreError:
+    """Return the error for data that cannot be erased without breaking the chain."""
     return StoreError(
-        f"{what} written by a foveate whose chains are made of the texts themselves, so {head.name!r} could not be "
-        f"verified any more without them. Nothing was erased. Append what may stay to a conversation in a new "
-        f"database, and delete this one."
+        f"{what} written by an old foveate, whose chains contain the texts themselves, so {head.name!r} could not be "
+        f"verified any more without them. Nothing was erased. Append the messages that may stay to a conversation in "
+        f"a new database, and delete this one."
     )
 
 
-def taken(name: str) -> BadSetting:
+def name_taken(name: str) -> BadSetting:
+    """Return the error for a name that another conversation has."""
     return BadSetting(f"There already is a conversation {name!r}. Choose another name.")
 
 
 def no_branch(head: Head, place: str) -> NoSuchConversation:
-    """For a head that did not come from this store."""
+    """Return the error for a head that did not come from this store."""
     return NoSuchConversation(head.name, place)
 
 
-def taken_over(head: Head, claim: Claim | None) -> ConversationBusy:
-    """What to tell an agent whose claim is gone."""
-    if claim is None:
+def lock_lost(head: Head, holder: LockHolder | None) -> ConversationBusy:
+    """Return the error for an agent that does not hold the lock any more; `holder` does."""
+    if holder is None:
         return ConversationBusy(
-            f"This agent has no claim on {head.name!r} any more: nothing was heard of it for too long, and another one "
-            f"that took its work over has ended since. Nothing was written. Resume to see what came of it."
+            f"This agent lost the lock on {head.name!r}: it sent no heartbeat for too long, and another agent that "
+            f"took "
+            f"its work over has ended since. Nothing was written. Resume to see the result."
         )
     return ConversationBusy(
-        f"Another agent has taken over the work in {head.name!r}: nothing was heard of this one for too long. Nothing "
-        f"was written. What was begun is its affair now; resume when it has ended.",
-        claim.owner,
+        f"Another agent has taken over the work in {head.name!r}: this one sent no heartbeat for too long. Nothing was "
+        f"written. The other agent continues the run; resume when it has ended.",
+        holder.owner,
     )
 
 
 def append_conflict(head: Head, now: Head) -> ConflictError:
-    """What to tell a writer whose head is not `now`, the current one."""
+    """Return the error for a writer whose head is not the current one, `now`."""
     if now.name != head.name:
         return ConflictError(
             f"{head.name!r} was moved to another branch; this one is called {now.name!r} now. Open it again."
         )
     return ConflictError(
-        f"Another writer extended {head.name!r} first: it has {now.position} messages, this writer knew "
+        f"Another writer extended {head.name!r} first: it has {now.position} messages, and this writer read "
         f"{head.position}. Nothing was written. Open it again, then retry."
     )
 
 
 def commit_conflict(head: Head, now: Head) -> ConflictError:
-    """What to tell a planner whose head is not `now`, the current one."""
+    """Return the error for a plan whose head is not the current one, `now`."""
     if now.erased != head.erased:
         return ConflictError(
             f"Something was erased in {head.name!r} since this plan was made. Nothing was written. Plan again."
@@ -270,3 +276,53 @@ def commit_conflict(head: Head, now: Head) -> ConflictError:
         f"Another writer changed the view of {head.name!r} first: its journal has {now.number} edits, this plan was "
         f"made for {head.number}. Nothing was written. Plan again."
     )
+
+
+def check_names_exist(value: Action | Binding, actions: Iterable[Action], prompts: Iterable[Prompt]) -> None:
+    """Raise BadSetting if `value` names an action or a prompt that does not exist."""
+    if isinstance(value, Binding):
+        kind, prompt = f"binding {value.id!r}", value.compact_prompt
+        if value.action not in (names := [action.name for action in actions]):
+            raise BadSetting(f"The {kind} names an action that does not exist. {_known('action', names)}")
+    else:
+        kind, prompt = f"action {value.name!r}", value.default_compact_prompt
+    if prompt and prompt not in (names := [prompt.name for prompt in prompts]):
+        raise BadSetting(
+            f"The {kind} names the prompt {prompt!r}, which does not exist. {_known('prompt', names)} Without a name "
+            f"the "
+            f"usual prompt is used."
+        )
+
+
+def check_prompt_is_new(prompt: Prompt, prompts: Iterable[Prompt]) -> None:
+    """Raise BadSetting if the name of another prompt means the same."""
+    for other in prompts:
+        if other.name != prompt.name and prompt_key(other.name) == prompt_key(prompt.name):
+            raise BadSetting(
+                f"There is a prompt {other.name!r} already, and {prompt.name!r} means the same. Change that one, or "
+                f"choose another name."
+            )
+
+
+def check_action_unused(name: str, bindings: Iterable[Binding]) -> None:
+    """Raise BadSetting if an agent is bound to this action."""
+    agents = [binding.agent for binding in bindings if binding.action == name]
+    if agents:
+        raise BadSetting(f"The action {name!r} is still bound to {_listed(agents)}. Drop the bindings first.")
+
+
+def check_prompt_unused(name: str, actions: Iterable[Action], bindings: Iterable[Binding]) -> None:
+    """Raise BadSetting if an action or a binding names this prompt."""
+    users = [f"the action {action.name!r}" for action in actions if action.default_compact_prompt == name]
+    users += [f"the binding {binding.id!r}" for binding in bindings if binding.compact_prompt == name]
+    if users:
+        raise BadSetting(f"The prompt {name!r} is still named by {_listed(users)}. Let them name another prompt first.")
+
+
+def _known(what: str, names: list[str]) -> str:
+    return f"Known: {_listed(names)}." if names else f"There is no {what} yet; set it first."
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(names[:10])
+    return f"{shown} and {len(names) - 10} more" if len(names) > 10 else shown

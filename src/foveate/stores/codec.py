@@ -1,8 +1,8 @@
-"""Bodies to compressed bytes and back. The first byte of what is stored tells how the rest is to be read.
+"""Compression of bodies. The first stored byte says how the rest is packed.
 
-Small bodies are most of a conversation and compress badly alone, so they start from a dictionary of what such bodies
-are made of. The dictionary is part of the file format: it is never changed, a better one gets a tag of its own. No
-checksum is kept, because who reads a body compares it with its hash anyway.
+Most bodies are small and compress badly alone, so they share a dictionary of typical text. The dictionary is part of
+the file format: it never changes, and a better one would get another tag. There is no checksum, because readers compare
+a body with its hash.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any, Literal
 
 from ..errors import MissingExtra
 
-__all__ = ["Codec", "DamagedBody", "pack", "ready", "unpack"]
+__all__ = ["Codec", "DamagedBody", "pack", "require_codec", "unpack"]
 
 Codec = Literal["zlib", "zstd"]
 
 _RAW, _ZLIB, _SMALL, _ZSTD = b"\x00", b"\x01", b"\x02", b"\x03"
 
 _SMALL_MAX = 16_384
-"""Bytes up to which the dictionary is used: in longer bodies it saves nothing."""
+"""Bytes up to which the dictionary is used: it saves nothing for longer bodies."""
 
 _DICTIONARY = (
     b" for the that this with from have been will not are was is in on of and to a "
@@ -45,11 +45,11 @@ _DICTIONARY = (
 
 
 class DamagedBody(Exception):
-    """Stored bytes that cannot be read back. Whoever knows the place makes a `Damaged` of it."""
+    """Stored bytes that cannot be unpacked. Callers turn it into `Damaged`, with the position."""
 
 
 def pack(body: bytes, codec: Codec = "zlib") -> bytes:
-    """The stored form of a body, never longer than it by more than a byte; b"" stays b"" (an erased body)."""
+    """Return the stored form of a body, at most one byte longer than it; b"" (an erased body) stays b""."""
     if not body:
         return b""
     if len(body) <= _SMALL_MAX:
@@ -63,9 +63,9 @@ def pack(body: bytes, codec: Codec = "zlib") -> bytes:
 
 
 def unpack(stored: bytes) -> bytes:
-    """The body with this stored form.
+    """Return the body with this stored form.
 
-    Raises DamagedBody, and MissingExtra where it was packed with zstd and no zstd can be imported.
+    Raises DamagedBody, and MissingExtra if it was packed with zstd and zstd is not installed.
     """
     tag, rest = stored[:1], stored[1:]
     try:
@@ -86,7 +86,7 @@ def unpack(stored: bytes) -> bytes:
                 zstd = _zstd()
                 try:
                     return bytes(zstd.decompress(rest))
-                except Exception as error:  # Two modules, two error classes; all of them mean the same.
+                except Exception as error:  # Two modules with different error classes.
                     raise DamagedBody(f"it cannot be decompressed ({error})") from error
             case _:
                 raise DamagedBody(f"it is packed in a way this foveate does not know (tag {tag.hex()})")
@@ -94,14 +94,14 @@ def unpack(stored: bytes) -> bytes:
         raise DamagedBody(f"it cannot be decompressed ({error})") from error
 
 
-def ready(codec: Codec) -> None:
-    """Make sure that this codec can write. Raises MissingExtra."""
+def require_codec(codec: Codec) -> None:
+    """Check that this codec can be used. Raises MissingExtra."""
     if codec == "zstd":
         _zstd()
 
 
 def _zstd() -> Any:
-    """The standard library's zstd where Python has it, else the `zstandard` package."""
+    """Return the zstd module of Python 3.14 or newer, else the `zstandard` package."""
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]
     except ImportError:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from ..ports import Clock, Erased, Store
+from ..ports import Clock, Database, Erasure
 
 __all__ = ["erase_conversation", "erase_tenant"]
 
@@ -17,14 +17,14 @@ _MESSAGES = 5_000
 
 
 def erase_conversation(
-    store: Store, name: str, *, tenant: str = "", reason: str = "", who: str = "", clock: Clock | None = None
-) -> list[Erased]:
+    store: Database, name: str, *, tenant: str = "", reason: str = "", who: str = "", clock: Clock | None = None
+) -> list[Erasure]:
     """Erase every message of a conversation, with all that was made of them and the texts of its agents' runs.
 
     Forks lose what they share with it and keep their own. Its name, its places and its hashes stay. `clock` dates the
     erasures, by default this computer's. Raises NoSuchConversation.
     """
-    done: list[Erased] = []
+    done: list[Erasure] = []
     first = 1
     while True:
         head = store.open(tenant, name, create=False)
@@ -38,8 +38,8 @@ def erase_conversation(
 
 
 def erase_tenant(
-    store: Store, tenant: str, *, reason: str = "", who: str = "", clock: Clock | None = None
-) -> dict[str, list[Erased]]:
+    store: Database, tenant: str, *, reason: str = "", who: str = "", clock: Clock | None = None
+) -> dict[str, list[Erasure]]:
     """The same for all conversations of a tenant, by name. Names stay, and so does what is set up for its agents."""
     return {
         name: erase_conversation(store, name, tenant=tenant, reason=reason, who=who, clock=clock)

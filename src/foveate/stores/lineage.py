@@ -1,8 +1,7 @@
-"""Where a branch's messages and records lie: the branches it came from, and how much of each it shares.
+"""The ancestors of a branch, and which positions and edits it shares with each.
 
-A fork copies nothing. It is a new branch number that remembers, for each branch it descends from, up to which
-position and which edit it shares that branch. So a conversation is read as one short range per ancestor, the oldest
-first, and its own branch last. Numbers only; nothing here knows SQL.
+A fork copies nothing. It is a new branch number that stores, for each ancestor, up to which position and which edit it
+shares that branch. So a conversation is read as one range per ancestor, oldest first, then its own branch.
 """
 
 from __future__ import annotations
@@ -26,25 +25,23 @@ __all__ = [
     "position_ranges",
     "record_ranges",
     "root_of",
-    "runs",
     "shares",
+    "spans",
 ]
 
 
 class Shared(NamedTuple):
-    """What a branch shares with one it came from."""
+    """The part that a branch shares with an ancestor."""
 
     branch: int
     position: int
-    """The last shared position of the conversation; where an older ancestor reaches as far, this one lends no
-    message.
-    """
+    """The last shared position; if an older ancestor reaches as far, no message of this one is shared."""
     number: int
     """The last shared edit, likewise."""
 
 
 class Range(NamedTuple):
-    """Positions, or edit numbers, first..last (both included), as rows of one branch."""
+    """Positions, or edit numbers, first..last (both included), in rows of one branch."""
 
     branch: int
     first: int
@@ -52,24 +49,21 @@ class Range(NamedTuple):
 
 
 Lineage = tuple[Shared, ...]
-"""A branch's ancestors, the oldest first. Empty where the branch began a tree."""
+"""The ancestors of a branch, oldest first; empty for the first branch of a tree."""
 
 _decoder = msgspec.json.Decoder(Lineage)
 
 
 def root_of(tenant: str, name: str) -> int:
-    """The number, 1..2**63-1, under which a conversation of this name begins its tree, and under which its name is
-    found.
-    """
+    """Return the number, 1..2**63-1, of the tree that a conversation of this name starts; its name has it too."""
     digest = blake2b(f"{len(tenant)}:{tenant}{name}".encode(), digest_size=8, person=b"foveate root 1").digest()
     return int.from_bytes(digest, "big") % (2**63 - 1) + 1
 
 
 def descend(lineage: Lineage, branch: int, position: int, number: int) -> Lineage:
-    """The lineage of a new branch that leaves `branch` (whose lineage is given) after this position and this edit.
+    """Return the lineage of a new branch that leaves `branch`, whose lineage is `lineage`, at this point.
 
-    Older branches that lend the new one nothing are left out: who regenerates one answer a thousand times makes a
-    thousand branches, and none of them may drag the others along.
+    Ancestors that share nothing are left out: an answer that is regenerated a thousand times makes a thousand branches.
     """
     kept: list[Shared] = []
     for shared in lineage:
@@ -81,17 +75,17 @@ def descend(lineage: Lineage, branch: int, position: int, number: int) -> Lineag
 
 
 def branch_of(head: Head, lineage: Lineage) -> Branch:
-    """The branch of this head: the last of its ancestors is the one it left."""
+    """Return the branch of this head; its parent is the last of its ancestors."""
     return Branch(head, *lineage[-1]) if lineage else Branch(head)
 
 
 def position_ranges(lineage: Lineage, branch: int, first: int, last: int) -> Iterator[Range]:
-    """The rows that hold positions first..last of `branch`, in order."""
+    """Yield the rows with positions first..last of `branch`, in order."""
     return _ranges([(shared.branch, shared.position) for shared in lineage], branch, first, last)
 
 
 def record_ranges(lineage: Lineage, branch: int, first: int, last: int) -> Iterator[Range]:
-    """The rows that hold the records with edits first..last of `branch`, in order."""
+    """Yield the rows with the records of edits first..last of `branch`, in order."""
     return _ranges([(shared.branch, shared.number) for shared in lineage], branch, first, last)
 
 
@@ -101,8 +95,8 @@ def shares(lineage: Lineage, branch: int, last: int, rows: Iterable[Range]) -> b
     return any((part := own.get(one.branch)) and one.first <= part.last and part.first <= one.last for one in rows)
 
 
-def runs(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """These positions, sorted and once each, as runs (first, last) of neighbours."""
+def spans(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield the spans (first, last) of consecutive positions, each position once, in order."""
     ordered = sorted(set(positions))
     start = 0
     for index, position in enumerate(ordered):
@@ -112,12 +106,12 @@ def runs(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 
 def encode(lineage: Lineage) -> str:
-    """JSON text: `[[branch, position, number], ...]`."""
+    """Return JSON text: `[[branch, position, number], ...]`."""
     return msgspec.json.encode(lineage).decode()
 
 
 def decode(text: str) -> Lineage:
-    """The lineage that `encode` wrote. Raises msgspec.DecodeError."""
+    """Return the lineage that `encode` wrote. Raises msgspec.DecodeError."""
     return _decoder.decode(text)
 
 

@@ -1,46 +1,49 @@
-"""What a message says, as words; and a query, as words that must stand in a row. The same for every store.
+"""Words of messages and of queries, and the order of search results: the same for every store.
 
-Text is cut here and not in a database, so that all of them find the same. It knows characters, no table and no rank.
+Text is cut into words here and not in a database, so that every store finds the same.
 
-    a word            letters and digits in a row, without case and without accents: `Café` is `cafe`
-    an identifier     what stands between its signs are words of their own, and the whole is those words in a row:
-                      `src/foo/bar_baz.py` is src, foo, bar, baz, py
-    a hump            `fooBar` is the word `foobar`, and beside it, in a second row, `foo` and `bar`
-    no spaces         each character of Chinese, Japanese, Korean, Thai and their like is a word, so that any piece of
-                      a sentence is found as characters in a row, without a dictionary
+    a word            letters and digits, without case and without accents: `Café` is `cafe`
+    an identifier     several words in a row: `src/foo/bar_baz.py` is src, foo, bar, baz, py
+    a hump            `fooBar` is the word `foobar`, and also, in a second row, `foo` and `bar`
+    no spaces         each character of Chinese, Japanese, Korean, Thai and similar scripts is a word, so that any part
+                      of a sentence is found without a dictionary
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from math import log1p
 from typing import Any, NamedTuple
 
 import msgspec
 
 from ..core import wire
 from ..core.messages import Message, Text, ToolCall, ToolResult
+from ..ports import SearchHit
 
-__all__ = ["ROW_MAX", "SAID_MAX", "TERMS_MAX", "Said", "Term", "cut", "said", "stands_in", "terms"]
+__all__ = ["HITS_MAX", "TERMS_MAX", "TEXT_MAX", "Term", "Words", "best_hits", "contains", "cut", "terms", "words_of"]
 
-SAID_MAX = 65_536
-"""Characters of a message that are searched: the first ones. A longer one is a file, whose end nobody searches for."""
+TEXT_MAX = 65_536
+"""Characters of a message that are searched: the first ones. A longer message is a file."""
 
 TERMS_MAX = 24
-"""Words and phrases of a query that count: the first ones. Whoever pastes a page gets its beginning searched for."""
+"""Words and phrases of a query that count: the first ones."""
 
 ROW_MAX = 64
-"""Words of one term that count: the first ones. Who quotes more than that names one place all the same."""
+"""Words of one term that count: the first ones."""
 
 _WORD_MAX = 64
-"""Characters of a word that count, so that no blob swells an index."""
+"""Characters of a word that count, so that base64 does not fill the index."""
 
 _HUMPS_MAX = 8
-"""Humps up to which a word is a name somebody made; what has more is base64."""
+"""Humps of a name at most; a word with more is base64."""
 
 Term = tuple[str, ...]
-"""Words that stand in a row."""
+"""Words in a row."""
 
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -48,7 +51,7 @@ _UNSPACED = (
 )
 """Thai, Lao, Burmese, Khmer, kana, Chinese characters, Hangul syllables."""
 _MARKS = "\u0900-\u0963\u0966-\u0dff"
-"""Letters of India's scripts with their vowel signs, which Python does not count among a word's characters."""
+"""Letters of the scripts of India with their vowel signs, which are not word characters in Python."""
 
 _ASCII = re.compile(r"[A-Za-z0-9]+")
 _ANY = re.compile(rf"[\w{_MARKS}]+")
@@ -59,48 +62,47 @@ _HAS_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _QUOTED = re.compile(r'"([^"]*)"|([^\s"]+)')
 
 
-class Said(NamedTuple):
+class Words(NamedTuple):
     """The words of a text, in two rows."""
 
     words: list[str]
     humps: list[str]
-    """The pieces of those words that have humps."""
+    """The parts of the words that have humps."""
 
 
-def said(body: bytes) -> Said:
-    """The words of a message with these canonical bytes; of an erased or unreadable one, none.
+def words_of(body: bytes) -> Words:
+    """Return the words of a message with these canonical bytes; none if it is erased or unreadable.
 
-    Its texts, its tool result's texts, the names of its calls and what their arguments say. Not what was thought, no
-    media, nothing that is opaque.
+    Texts, texts of tool results, names and arguments of calls are searched; reasoning, media and opaque parts are not.
     """
     if not body:
-        return Said([], [])
+        return Words([], [])
     try:
         message = wire.decode_message(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return Said([], [])
+        return Words([], [])
     return cut(_text(message))
 
 
-def cut(text: str) -> Said:
-    """The words of a text. What follows its first SAID_MAX characters is left out."""
-    text = text[:SAID_MAX]
+def cut(text: str) -> Words:
+    """Return the words of the first TEXT_MAX characters of a text."""
+    text = text[:TEXT_MAX]
     if text.isascii():
-        found = _ASCII.findall(text)
+        words = _ASCII.findall(text)
     else:
         plain = _OTHERS.sub(_plain, text.replace("_", " "))
-        found = _ANY.findall(_UNSPACED_ONE.sub(r" \g<0> ", plain))
-    humps = [hump for word in found if not (word.islower() or word.isdigit()) for hump in _humps(word)]
-    return Said([word[:_WORD_MAX].casefold() for word in found], humps)
+        words = _ANY.findall(_UNSPACED_ONE.sub(r" \g<0> ", plain))
+    humps = [hump for word in words if not (word.islower() or word.isdigit()) for hump in _humps(word)]
+    return Words([word[:_WORD_MAX].casefold() for word in words], humps)
 
 
 def terms(query: str) -> list[Term]:
-    """What a query asks for, once each: what stands in quotation marks in a row, and all else word by word.
+    """Return the terms of a query, each once and at most TERMS_MAX: quoted words in a row, all others word by word.
 
-    An identifier is one term of several words, since it has to be found whole. At most TERMS_MAX.
+    An identifier is one term of several words, since it must be found whole.
     """
     asked: dict[Term, None] = {}
-    for phrase, word in _QUOTED.findall(query[:SAID_MAX]):
+    for phrase, word in _QUOTED.findall(query[:TEXT_MAX]):
         if row := tuple(cut(phrase or word).words[:ROW_MAX]):
             asked[row] = None
         if len(asked) == TERMS_MAX:
@@ -108,12 +110,12 @@ def terms(query: str) -> list[Term]:
     return list(asked)
 
 
-def stands_in(term: Term, text: Said) -> bool:
-    """Whether the words of a term stand in a row in one of the two rows of a text."""
-    return _stands_in(term, text.words) or _stands_in(term, text.humps)
+def contains(text: Words, term: Term) -> bool:
+    """Whether a text contains the words of a term in a row, in one of its two rows."""
+    return _row_contains(term, text.words) or _row_contains(term, text.humps)
 
 
-def _stands_in(term: Term, row: Sequence[str]) -> bool:
+def _row_contains(term: Term, row: Sequence[str]) -> bool:
     if len(term) == 1:
         return term[0] in row
     size, first = len(term), term[0]
@@ -121,7 +123,7 @@ def _stands_in(term: Term, row: Sequence[str]) -> bool:
 
 
 def _plain(others: re.Match[str]) -> str:
-    """Characters without accents: what they stood on, put together again where it is one letter (as in Hangul)."""
+    """Return the characters without accents, composed again where several form one letter (as in Hangul)."""
     apart = unicodedata.normalize("NFKD", others.group())
     return unicodedata.normalize("NFC", "".join(sign for sign in apart if not _is_accent(sign)))
 
@@ -159,7 +161,7 @@ def _texts(message: Message) -> Iterator[str]:
 
 
 def _strings(values: Iterable[Any]) -> Iterator[str]:
-    """Every key, text and number in a JSON value, in order."""
+    """Yield every key, text and number in a JSON value, in order."""
     for value in values:
         match value:
             case dict():
@@ -172,3 +174,70 @@ def _strings(values: Iterable[Any]) -> Iterator[str]:
                 pass
             case _:
                 yield str(value)
+
+
+# ---------------------------------------------------------------------------------------------------------- ranking
+
+HITS_MAX = 1000
+"""Messages per term, the newest, if no message contains the whole query. It bounds the work; a term that so many
+contain is not significant.
+"""
+
+Holding = Callable[[Sequence[Term], int], list[int]]
+"""Returns the positions of messages that contain all these terms, newest first, at most so many."""
+WithBodies = Callable[[Sequence[int]], set[int]]
+"""Returns the positions whose messages still have a body. Called for many at once: a database answers slowly."""
+
+
+def best_hits(
+    terms: Sequence[Term], limit: int, size: int, holding: Holding, with_bodies: WithBodies
+) -> list[SearchHit]:
+    """Return at most `limit` messages of a conversation with `size` messages, best first.
+
+    Messages that contain all terms in a row come first, then others that contain every term, each newest first, then
+    those that contain some, by weight. A term has the more weight the fewer messages contain it. The score is 1 if
+    every term is contained, else the weight of the contained terms as a share of the weight of all.
+    """
+    if not terms or limit <= 0:
+        return []
+    in_a_row = tuple(word for term in terms for word in term)
+    first = _whole([in_a_row], limit, holding, with_bodies) if len(terms) > 1 and len(in_a_row) <= ROW_MAX else []
+    others = _whole(terms, limit + len(first), holding, with_bodies) if len(first) < limit else []
+    hits = [SearchHit(position, 1.0) for position in dict.fromkeys([*first, *others])][:limit]
+    if len(hits) < limit and len(terms) > 1:
+        known = {hit.position for hit in hits}
+        rest = (hit for hit in _some(terms, size, holding) if hit.position not in known)
+        hits += islice(_with_bodies(rest, limit, with_bodies), limit - len(hits))
+    return hits
+
+
+def _whole(terms: Sequence[Term], limit: int, holding: Holding, with_bodies: WithBodies) -> list[int]:
+    count = limit
+    while True:
+        positions = holding(terms, count)
+        here = with_bodies(positions)
+        if len(here) >= limit or len(positions) < count:
+            return [position for position in positions if position in here][:limit]
+        count *= 4  # Some of the newest are erased.
+
+
+def _with_bodies(rest: Iterable[SearchHit], most: int, with_bodies: WithBodies) -> Iterator[SearchHit]:
+    """Yield the hits whose messages still have a body, checked `most` at a time."""
+    hits = iter(rest)
+    while some := list(islice(hits, most)):
+        here = with_bodies([hit.position for hit in some])
+        yield from (hit for hit in some if hit.position in here)
+
+
+def _some(terms: Sequence[Term], size: int, holding: Holding) -> Iterator[SearchHit]:
+    """Yield the messages that contain at least one term, best first."""
+    weights: defaultdict[int, float] = defaultdict(float)
+    total = 0.0
+    for term in terms:
+        positions = holding([term], HITS_MAX)
+        weight = log1p(size / (1 + len(positions)))
+        total += weight
+        for position in positions:
+            weights[position] += weight
+    for position, weight in sorted(weights.items(), key=lambda item: (item[1], item[0]), reverse=True):
+        yield SearchHit(position, weight / total)

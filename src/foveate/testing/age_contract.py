@@ -19,14 +19,14 @@ from ..core.runs import AgentRun, AgentRunStep
 from ..core.snapshots import VERSION, Cover, Facts, Snapshot
 from ..core.stamps import Expansion, StampRow
 from ..errors import BadSetting, ConflictError
-from ..ports import Erased, Head, Store
+from ..ports import Database, Erasure, Head, append
 from .erase_contract import LONG, WORD, edited, everything, said_at, told
 from .rows import chain, record_after
 
 __all__ = ["AgeContract"]
 
 
-def summed_up(store: Store) -> tuple[Head, list[str]]:
+def summed_up(store: Database) -> tuple[Head, list[str]]:
     """Eight messages; a summary of the second and third lies in one of the first four, behind which another stands."""
     head = store.open("acme", "one")
     ids: list[str] = []
@@ -38,13 +38,13 @@ def summed_up(store: Store) -> tuple[Head, list[str]]:
     return edited(store, head, Summarize(Span(ids[4], ids[5]), "Beside.")), ids
 
 
-def summaries(store: Store, head: Head) -> list[tuple[str, bool]]:
+def summaries(store: Database, head: Head) -> list[tuple[str, bool]]:
     """The texts of all summaries in a journal, each with whether it outlives what it tells of."""
     edits = (edit for _, record in store.records(head) for edit in record.edits)
     return [(edit.text, edit.outlives) for edit in edits if isinstance(edit, Summarize)]
 
 
-def heads(store: Store, head: Head) -> list[Head]:
+def heads(store: Database, head: Head) -> list[Head]:
     """All branches of a tree as they are."""
     return [branch.head for branch in store.branches(head)]
 
@@ -52,7 +52,7 @@ def heads(store: Store, head: Head) -> list[Head]:
 class AgeContract:
     """Tests of `stamps`, and of `erase` with several spans and `keep_shown`. Whoever has it brings `store`."""
 
-    def test_stamps_are_told_without_what_was_said(self, store: Store) -> None:
+    def test_stamps_are_told_without_what_was_said(self, store: Database) -> None:
         head, fork, _ = told(store)
         rows = store.messages(fork, 1, 9)
         found = store.stamps(fork, 1, 9)
@@ -66,27 +66,27 @@ class AgeContract:
         store.erase(head, [(3, 3)])
         assert [one.size > 0 for one in store.stamps(fork, 1, 5)] == [True, True, False, True, True]
 
-    def test_several_spans_are_erased_at_once(self, store: Store) -> None:
+    def test_several_spans_are_erased_at_once(self, store: Database) -> None:
         head = store.open("acme", "one")
-        head = store.append(head, chain([user(f"{n} {WORD}") for n in range(9)], head))
+        head = append(store, head, chain([user(f"{n} {WORD}") for n in range(9)], head))
         store.search(head, WORD)
         done = store.erase(head, [(1, 2), (4, 4), (7, 9)], who="ann", reason="old", time=5)
-        assert done == Erased(1, 5, "ann", "old", "one", "m1-m2 m4 m7-m9", messages=6)
+        assert done == Erasure(1, 5, "ann", "old", "one", "m1-m2 m4 m7-m9", messages=6)
         assert [bool(row.body) for row in store.messages(head, 1, 9)] == [bool(n) for n in (0, 0, 1, 0, 1, 1, 0, 0, 0)]
         assert sorted(found.position for found in store.search(head, WORD)) == [3, 5, 6]
-        assert (store.verify(store.open("acme", "one")), store.leftovers(head)) == ([], (6, []))
-        assert store.erase(store.open("acme", "one"), [(1, 2), (8, 8)]) == Erased(0)
+        assert (store.verify(store.open("acme", "one")), store.find_residue(head)) == ([], (6, []))
+        assert store.erase(store.open("acme", "one"), [(1, 2), (8, 8)]) == Erasure(0)
         assert store.erasures(head) == [done]
 
-    def test_one_span_that_is_not_there_leaves_all_as_it_is(self, store: Store) -> None:
+    def test_one_span_that_is_not_there_leaves_all_as_it_is(self, store: Database) -> None:
         head, _, _ = told(store)
         for wrong in ((0, 1), (3, 2), (1, 8)):
             with pytest.raises(BadSetting, match="messages 1 to 7"):
                 store.erase(head, [(2, 3), wrong])
         assert store.erasures(head) == []
-        assert store.erase(head, []) == Erased(0)
+        assert store.erase(head, []) == Erasure(0)
 
-    def test_a_body_that_is_said_twice_goes_with_the_second_one(self, store: Store) -> None:
+    def test_a_body_that_is_said_twice_goes_with_the_second_one(self, store: Database) -> None:
         head = store.open("acme", "one")
         for _ in range(3):
             head = said_at(store, head, user(LONG))
@@ -95,25 +95,25 @@ class AgeContract:
         store.erase(store.open("acme", "one"), [(2, 2)])
         assert WORD not in everything(store, store.open("acme", "one"))
 
-    def test_a_summary_that_is_shown_outlives_what_it_tells_of(self, store: Store) -> None:
+    def test_a_summary_that_is_shown_outlives_what_it_tells_of(self, store: Database) -> None:
         head, _ = summed_up(store)
         done = store.erase(head, [(2, 4)], keep_shown=True)
         assert (done.messages, done.edits) == (3, 1)
         now = store.open("acme", "one")
         assert summaries(store, now) == [(ERASED, False), ("Outer.", True), ("Beside.", False)]
-        assert (store.verify(now), store.leftovers(now)) == ([], (3, []))
-        assert store.erase(now, [(2, 4)], keep_shown=True) == Erased(0)
+        assert (store.verify(now), store.find_residue(now)) == ([], (3, []))
+        assert store.erase(now, [(2, 4)], keep_shown=True) == Erasure(0)
 
-    def test_a_summary_that_a_fork_shows_is_kept_too(self, store: Store) -> None:
+    def test_a_summary_that_a_fork_shows_is_kept_too(self, store: Database) -> None:
         """The fork left before the wider summary came."""
         head, _ = summed_up(store)
         fork = store.fork(head, "fork", 8, 1)
         store.erase(head, [(3, 3)], keep_shown=True)
         now = store.open("acme", "one")
         assert summaries(store, now) == [(f"Inner {WORD}.", True), ("Outer.", True), ("Beside.", False)]
-        assert store.leftovers(now) == store.leftovers(store.open("acme", fork.name)) == (1, [])
+        assert store.find_residue(now) == store.find_residue(store.open("acme", fork.name)) == (1, [])
 
-    def test_what_outlived_goes_when_it_is_shown_no_more(self, store: Store) -> None:
+    def test_what_outlived_goes_when_it_is_shown_no_more(self, store: Database) -> None:
         head, ids = summed_up(store)
         store.erase(head, [(2, 4)], keep_shown=True)
         now = edited(store, store.open("acme", "one"), Summarize(Span(ids[0], ids[5]), "All in all."))
@@ -125,37 +125,37 @@ class AgeContract:
             (ERASED, False),
             ("All in all.", True),
         ]
-        assert (store.verify(now), store.leftovers(now)) == ([], (4, []))
+        assert (store.verify(now), store.find_residue(now)) == ([], (4, []))
 
-    def test_a_summary_that_was_marked_when_it_was_made_goes_when_it_is_shown_no_more(self, store: Store) -> None:
+    def test_a_summary_that_was_marked_when_it_was_made_goes_when_it_is_shown_no_more(self, store: Database) -> None:
         """Whatever else is erased then. It was made after others of its span were."""
         head, ids = summed_up(store)
         store.erase(head, [(7, 7)])
         late = Summarize(Span(ids[4], ids[6]), f"Late {WORD}.", outlives=True)
         now = edited(store, store.open("acme", "one"), late)
-        assert store.leftovers(now) == (1, [])
+        assert store.find_residue(now) == (1, [])
         now = edited(store, now, Summarize(Span(ids[4], ids[7]), "At last.", outlives=True))
         store.erase(now, [(2, 2)], keep_shown=True)
         now = store.open("acme", "one")
         assert summaries(store, now)[3:] == [(ERASED, False), ("At last.", True)]
-        assert store.leftovers(now) == (2, [])
+        assert store.find_residue(now) == (2, [])
 
-    def test_a_summary_that_is_hidden_or_taken_back_is_not_shown(self, store: Store) -> None:
+    def test_a_summary_that_is_hidden_or_taken_back_is_not_shown(self, store: Database) -> None:
         head, ids = summed_up(store)
         head = edited(store, head, Hide(Span(ids[0], ids[3])), Restore(edits=(3,)))
         store.erase(head, [(1, 6)], keep_shown=True)
         assert summaries(store, store.open("acme", "one")) == [(ERASED, False)] * 3
 
-    def test_whoever_erases_for_good_erases_what_outlived(self, store: Store) -> None:
+    def test_whoever_erases_for_good_erases_what_outlived(self, store: Database) -> None:
         head, _ = summed_up(store)
         store.erase(head, [(2, 2)], keep_shown=True)
         done = store.erase(store.open("acme", "one"), [(2, 2)])
         assert (done.messages, done.edits) == (0, 1)
         now = store.open("acme", "one")
         assert summaries(store, now) == [(ERASED, False), (ERASED, False), ("Beside.", False)]
-        assert store.leftovers(now) == (1, [])
+        assert store.find_residue(now) == (1, [])
 
-    def test_a_saved_view_stays_without_what_goes(self, store: Store) -> None:
+    def test_a_saved_view_stays_without_what_goes(self, store: Database) -> None:
         head, ids = summed_up(store)
         inner, outer = Summarize(Span(ids[1], ids[2]), f"Inner {WORD}."), Summarize(Span(ids[0], ids[3]), "Outer.")
         covers = [Cover(1, 2, 3, inner, 1, 1), Cover(2, 1, 4, outer, 1, 1)]
@@ -177,49 +177,49 @@ class AgeContract:
         store.erase(now, [(2, 2)])
         assert store.snapshot(store.open("acme", "one")) is None
 
-    def test_a_view_that_changed_meanwhile_is_looked_at_again_first(self, store: Store) -> None:
+    def test_a_view_that_changed_meanwhile_is_looked_at_again_first(self, store: Database) -> None:
         head, _ = summed_up(store)
         edited(store, head, Hide(Target(head.tip)))
         with pytest.raises(ConflictError, match="changed the view"):
             store.erase(head, [(1, 1)], keep_shown=True)
         assert store.erasures(head) == []
         head = store.open("acme", "one")
-        store.append(head, chain([user("meanwhile")], head))
+        append(store, head, chain([user("meanwhile")], head))
         assert store.erase(head, [(1, 1)], keep_shown=True).messages == 1
         with pytest.raises(ConflictError, match="erased"):
             store.erase(head, [(2, 2)], keep_shown=True)
 
-    def test_what_was_shown_again_meanwhile_is_looked_at_first(self, store: Store) -> None:
+    def test_what_was_shown_again_meanwhile_is_looked_at_first(self, store: Database) -> None:
         head, ids = summed_up(store)
         copy = user(f"number 0 of {WORD}")
         now = said_at(store, head, copy, origin="derived", expanded=Expansion("whole", "m1", ids[0]))
-        with pytest.raises(ConflictError, match="shown again"):
+        with pytest.raises(ConflictError, match="repeats others"):
             store.erase(head, [(1, 1)], keep_shown=True, seen=[head])
         assert store.erasures(now) == []
         assert store.erase(now, [(1, 1)], keep_shown=True).messages == 2
 
     @pytest.mark.parametrize("form", ["view", "refused"])
     def test_a_word_on_what_is_not_shown_there_makes_nobody_look_again(
-        self, store: Store, form: Literal["view", "refused"]
+        self, store: Database, form: Literal["view", "refused"]
     ) -> None:
         head, ids = summed_up(store)
         word = tool_result("c", "m1 is shown in full again above.")
         said_at(store, head, word, origin="derived", expanded=Expansion(form, "m1", ids[0]))
         assert store.erase(head, [(1, 1)], keep_shown=True, seen=[head]).messages == 1
 
-    def test_a_fork_that_nobody_looked_at_is_looked_at_first(self, store: Store) -> None:
+    def test_a_fork_that_nobody_looked_at_is_looked_at_first(self, store: Database) -> None:
         head, _ = summed_up(store)
         seen = heads(store, head)
         store.fork(head, "fork", 3, head.number)
         for keep_shown in (True, False):
             with pytest.raises(ConflictError, match="was forked"):
                 store.erase(head, [(1, 1), (3, 3)], keep_shown=keep_shown, seen=seen)
-        assert (store.erasures(head), store.leftovers(head)) == ([], (0, []))
+        assert (store.erasures(head), store.find_residue(head)) == ([], (0, []))
         assert store.erase(head, [(4, 5)], keep_shown=True, seen=seen).messages == 2  # It shares neither.
         head = store.open("acme", "one")
         assert store.erase(head, [(1, 1)], keep_shown=True, seen=heads(store, head)).messages == 1
 
-    def test_a_fork_that_changed_its_view_meanwhile_is_looked_at_again_first(self, store: Store) -> None:
+    def test_a_fork_that_changed_its_view_meanwhile_is_looked_at_again_first(self, store: Database) -> None:
         head, ids = summed_up(store)
         fork = store.fork(head, "fork", 4, 1)
         seen = heads(store, head)
@@ -227,37 +227,37 @@ class AgeContract:
         with pytest.raises(ConflictError, match="'fork'"):
             store.erase(head, [(2, 3)], keep_shown=True, seen=seen)
         seen = heads(store, head)
-        fork = store.append(fork, chain([user("meanwhile")], fork))
+        fork = append(store, fork, chain([user("meanwhile")], fork))
         assert store.erase(head, [(2, 2)], keep_shown=True, seen=seen).messages == 1
         head = store.open("acme", "one")
         seen, fork = heads(store, head), store.open("acme", "fork")
         copy = user(f"number 0 of {WORD}")
         said_at(store, fork, copy, origin="derived", expanded=Expansion("whole", "m1", ids[0]))
-        with pytest.raises(ConflictError, match="shown again in 'fork'"):
+        with pytest.raises(ConflictError, match="repeats others was added to 'fork'"):
             store.erase(head, [(1, 1)], keep_shown=True, seen=seen)
         assert len(store.erasures(head)) == 1
 
-    def test_what_goes_although_it_is_shown_goes_only_where_nobody_said_anything(self, store: Store) -> None:
+    def test_what_goes_although_it_is_shown_goes_only_where_nobody_said_anything(self, store: Database) -> None:
         head, _ = summed_up(store)
         fork = store.fork(head, "fork", 4, 1)
         apart = store.fork(head, "apart", 1, 0)
         seen = heads(store, head)
         for one in (head, fork):
-            store.append(one, chain([user("I am back.")], one))
-            with pytest.raises(ConflictError, match=f"said in '{one.name}'"):
+            append(store, one, chain([user("I am back.")], one))
+            with pytest.raises(ConflictError, match=f"added to '{one.name}'"):
                 store.erase(head, [(2, 4)], seen=seen, is_still=True)
             seen = [now if now.branch == one.branch else old for now, old in zip(heads(store, head), seen, strict=True)]
-        store.append(apart, chain([user("Who shares none of it.")], apart))
+        append(store, apart, chain([user("Who shares none of it.")], apart))
         assert store.erase(head, [(2, 4)], seen=seen, is_still=True).messages == 3
 
-    def test_texts_of_some_runs_go_without_a_message(self, store: Store) -> None:
+    def test_texts_of_some_runs_go_without_a_message(self, store: Database) -> None:
         head, _, _ = told(store)
         store.put_run(head, AgentRun("r3", "me", "one", "peel", result="peeled"))
         store.put_step(head, AgentRunStep("r3", 1, "action", "peel", output="peeled"))
         done = store.erase(head, [], runs=["r3", "r9"], reason="old", time=5)
-        assert done == Erased(1, 5, "", "old", "one", "", runs=1, steps=1)
+        assert done == Erasure(1, 5, "", "old", "one", "", runs=1, steps=1)
         now = store.open("acme", "one")
         assert [run.task == ERASED for run in store.runs(now)] == [False, False, True]
         assert [(step.output, step.name) for step in store.steps(now, "r3")] == [(ERASED, "peel")]
-        assert store.erase(now, [], runs=["r3"]) == Erased(0)
+        assert store.erase(now, [], runs=["r3"]) == Erasure(0)
         assert store.commit(now, *record_after(now)).erased == 1

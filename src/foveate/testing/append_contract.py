@@ -11,7 +11,7 @@ from msgspec import structs
 from ..core.edits import Replace, Target
 from ..core.messages import Text, tool_result, user
 from ..errors import BadInput
-from ..ports import Appended, Head, Store
+from ..ports import Database, Head, StoredMessage, append
 from .base_contract import BaseContract, talk
 from .rows import after, chain, erased, record_after
 
@@ -21,7 +21,7 @@ __all__ = ["AppendContract"]
 class AppendContract(BaseContract):
     """What was written is read back as it was, once, and whole."""
 
-    def test_what_was_appended_is_read_back_as_it_was(self, store: Store) -> None:
+    def test_what_was_appended_is_read_back_as_it_was(self, store: Database) -> None:
         head = store.open("acme", "one")
         rows = chain(talk(30), head)
         head = self._append(store, head, rows[:1], rows[1:20], rows[20:])
@@ -33,71 +33,73 @@ class AppendContract(BaseContract):
     @pytest.mark.parametrize(
         ("first", "last", "there"), [(4, 6, [4, 5, 6]), (-3, 2, [1, 2]), (9, 99, [9, 10]), (11, 20, []), (6, 4, [])]
     )
-    def test_a_range_is_clipped_to_what_there_is(self, store: Store, first: int, last: int, there: list[int]) -> None:
+    def test_a_range_is_clipped_to_what_there_is(
+        self, store: Database, first: int, last: int, there: list[int]
+    ) -> None:
         head, rows = self._talk(store, 10)
         assert store.messages(head, first, last) == [rows[position - 1] for position in there]
 
-    def test_a_head_reads_no_further_than_it_reaches(self, store: Store) -> None:
+    def test_a_head_reads_no_further_than_it_reaches(self, store: Database) -> None:
         """So what a reader computes from its head does not depend on who else is writing."""
         old, rows = self._talk(store, 4)
-        new = store.commit(store.append(old, chain(talk(3), old)), *record_after(old))
+        new = store.commit(append(store, old, chain(talk(3), old)), *record_after(old))
         assert store.messages(old, 1, 99) == rows
-        assert store.pick(old, [4, 5]) == rows[3:]
+        assert store.get_many(old, [4, 5]) == rows[3:]
         assert store.locate(old, [new.tip]) == {}
         assert store.records(old) == []
 
-    def test_messages_are_picked_once_each_and_in_order(self, store: Store) -> None:
+    def test_messages_are_picked_once_each_and_in_order(self, store: Database) -> None:
         head, rows = self._talk(store, 10)
-        assert store.pick(head, [7, 2, 3, 7, 0, 11, -1]) == [rows[1], rows[2], rows[6]]
-        assert store.pick(head, []) == []
+        assert store.get_many(head, [7, 2, 3, 7, 0, 11, -1]) == [rows[1], rows[2], rows[6]]
+        assert store.get_many(head, []) == []
 
-    def test_messages_are_located_by_id(self, store: Store) -> None:
+    def test_messages_are_located_by_id(self, store: Database) -> None:
         head, rows = self._talk(store, 250)
         assert store.locate(head, [rows[6].id, "ab" * 20, rows[0].id]) == {rows[6].id: 7, rows[0].id: 1}
         assert store.locate(head, [row.id for row in rows]) == {row.id: row.position for row in rows}
         assert store.locate(head, []) == {}
         assert store.locate(head, ["", "m7", "no id at all", rows[6].id[:39], rows[6].id.upper(), "é"]) == {}
 
-    def test_appending_nothing_changes_nothing(self, store: Store) -> None:
+    def test_appending_nothing_changes_nothing(self, store: Database) -> None:
         head, _ = self._talk(store, 3)
-        assert store.append(head, []) == head
+        assert append(store, head, []) == head
 
-    def test_a_message_said_twice_is_kept_twice(self, store: Store) -> None:
+    def test_a_message_said_twice_is_kept_twice(self, store: Database) -> None:
         head = store.open("acme", "one")
         long = user("again and again " * 3000)
         rows = chain([long, long, long], head)
-        head = store.append(head, rows)
+        head = append(store, head, rows)
         assert store.messages(head, 1, 3) == rows
         assert len({row.id for row in rows}) == 3
 
     @pytest.mark.parametrize(
         "text", ["", "\0", "\u2028\ud7ff\U0001f600", "\\\"'`;--", " ", "é" * 5000], ids=lambda text: ascii(text[:8])
     )
-    def test_any_text_survives(self, store: Store, text: str) -> None:
+    def test_any_text_survives(self, store: Database, text: str) -> None:
         head = store.open("acme", "one")
         rows = chain([user(text), tool_result("c", text)], head)
-        head = store.append(head, rows)
+        head = append(store, head, rows)
         assert self._again(store).messages(head, 1, 2) == rows
 
-    def test_bodies_of_every_size_survive(self, store: Store) -> None:
+    def test_bodies_of_every_size_survive(self, store: Database) -> None:
         head = store.open("acme", "one")
         noise = "".join(Random(7).choices(string.ascii_letters, k=2**16))
         rows = chain([user(noise[: 2**size]) for size in range(17)], head)
-        head = store.append(head, rows)
+        head = append(store, head, rows)
         store = self._again(store)
         assert store.messages(head, 1, 99) == rows
         assert store.verify(head) == []
 
-    def test_an_erased_body_is_read_and_verified_without_it(self, store: Store) -> None:
+    def test_an_erased_body_is_read_and_verified_without_it(self, store: Database) -> None:
         head = store.open("acme", "one")
         rows = chain([*talk(5), user("secret " * 9000), *talk(2)], head)
         rows = [erased(row) if row.position in (2, 6) else row for row in rows]
-        head = store.append(head, rows)
+        head = append(store, head, rows)
         store = self._again(store)
         assert store.messages(head, 1, 99) == rows
         assert store.verify(head) == []
 
-    def test_a_row_that_breaks_the_chain_is_refused_whole(self, store: Store) -> None:
+    def test_a_row_that_breaks_the_chain_is_refused_whole(self, store: Database) -> None:
         head, _ = self._talk(store, 2)
         good = chain(talk(3), head)
         broken = [
@@ -111,11 +113,11 @@ class AppendContract(BaseContract):
         ]
         for row in broken:
             with pytest.raises(BadInput, match="Message 4"):
-                store.append(head, [good[0], row, good[2]])
+                append(store, head, [good[0], row, good[2]])
         assert store.open("acme", "one") == head
         assert store.verify(head) == []
 
-    def test_records_are_read_back_as_they_were(self, store: Store) -> None:
+    def test_records_are_read_back_as_they_were(self, store: Database) -> None:
         head, rows = self._talk(store, 9)
         made = []
         for size in (1, 3, 1, 300):
@@ -134,7 +136,7 @@ class AppendContract(BaseContract):
         assert store.records(head, after=9999) == []
         assert store.verify(head) == []
 
-    def test_a_record_that_breaks_the_chain_is_refused(self, store: Store) -> None:
+    def test_a_record_that_breaks_the_chain_is_refused(self, store: Database) -> None:
         head, _ = self._talk(store, 2)
         head = store.commit(head, *record_after(head))
         record, id = record_after(head)
@@ -146,7 +148,7 @@ class AppendContract(BaseContract):
             store.commit(head, structs.replace(record, edits=()), id)
         assert store.open("acme", "one") == head
 
-    def test_a_snapshot_replaces_the_one_before(self, store: Store) -> None:
+    def test_a_snapshot_replaces_the_one_before(self, store: Database) -> None:
         head, _ = self._talk(store, 5)
         head = store.commit(head, *record_after(head))
         store.save_snapshot(head, 3, 0, b"early")
@@ -154,16 +156,16 @@ class AppendContract(BaseContract):
         store = self._again(store)
         assert store.snapshot(head) == (5, 1, b"late" * 5000)
 
-    def test_a_snapshot_later_than_the_head_is_not_used(self, store: Store) -> None:
+    def test_a_snapshot_later_than_the_head_is_not_used(self, store: Database) -> None:
         old, _ = self._talk(store, 3)
-        new = store.append(old, chain(talk(2), old))
+        new = append(store, old, chain(talk(2), old))
         store.save_snapshot(new, 4, 0, b"at four")
         assert (store.snapshot(old), store.snapshot(new)) == (None, (4, 0, b"at four"))
         newer = store.commit(new, *record_after(new))
         store.save_snapshot(newer, 5, 1, b"with an edit")
         assert (store.snapshot(new), store.snapshot(newer)) == (None, (5, 1, b"with an edit"))
 
-    def test_a_fork_uses_the_snapshot_it_came_by_until_it_has_its_own(self, store: Store) -> None:
+    def test_a_fork_uses_the_snapshot_it_came_by_until_it_has_its_own(self, store: Database) -> None:
         head, _ = self._talk(store, 6)
         store.save_snapshot(head, 4, 0, b"of one")
         near, far = store.fork(head, "near", 5, 0), store.fork(head, "far", 3, 0)
@@ -174,9 +176,9 @@ class AppendContract(BaseContract):
         assert store.snapshot(near) == (5, 0, b"of near")
         assert store.snapshot(head) == (4, 0, b"of one")
 
-    def _append(self, store: Store, head: Head, *batches: list[Appended]) -> Head:
+    def _append(self, store: Database, head: Head, *batches: list[StoredMessage]) -> Head:
         for rows in batches:
             expected = after(head, rows)
-            head = store.append(head, rows)
+            head = append(store, head, rows)
             assert head == expected
         return head

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ..core.messages import Message, ToolCall, assistant, tool_result, user
-from ..ports import Appended, Head, Store
+from ..ports import Database, Head, StoredMessage, append
 from .rows import chain
 
 __all__ = ["BaseContract", "talk"]
@@ -29,27 +29,27 @@ def talk(count: int, topic: str = "weather") -> list[Message]:
 class BaseContract:
     """A store for each test. A part of `StoreContract`, where its tests are."""
 
-    def make_store(self) -> Store:
+    def make_store(self) -> Database:
         """A new, empty store."""
         raise NotImplementedError
 
-    def reopen(self, store: Store) -> Store:
+    def reopen(self, store: Database) -> Database:
         """The same store, closed and opened again, if it keeps anything when it is closed."""
         return store
 
     @pytest.fixture
-    def store(self) -> Iterator[Store]:
+    def store(self) -> Iterator[Database]:
         self._made = [self.make_store()]
         yield self._made[0]
         for store in self._made:
             store.close()
 
-    def _again(self, store: Store) -> Store:
+    def _again(self, store: Database) -> Database:
         self._made.append(self.reopen(store))
         return self._made[-1]
 
-    def _talk(self, store: Store, count: int) -> tuple[Head, list[Appended]]:
+    def _talk(self, store: Database, count: int) -> tuple[Head, list[StoredMessage]]:
         """A conversation `one` of `count` messages, and its rows."""
         head = store.open("acme", "one")
         rows = chain(talk(count), head)
-        return store.append(head, rows), rows
+        return append(store, head, rows), rows

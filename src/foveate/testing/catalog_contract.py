@@ -9,7 +9,7 @@ from msgspec import structs
 
 from ..core.catalog import Action, Binding, Prompt
 from ..errors import BadSetting, StoreError
-from ..ports import Database, Store
+from ..ports import Database
 
 __all__ = ["REFUSED", "CatalogContract", "binding"]
 
@@ -47,16 +47,16 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
         {"result_expiration_mode": "compact", "compact_mode": "first_chars", "compact_length": 0},
         "compact_length .* is 0; .* 1 or more",
     ),
-    "compact_says_in_which_way": ({"result_expiration_mode": "compact"}, "compacts without a compact_mode"),
+    "compact_says_in_which_way": ({"result_expiration_mode": "compact"}, "has no compact_mode"),
     "first_chars_says_how_many": (
         {"result_expiration_mode": "compact", "compact_mode": "first_chars"},
         "first_chars without a compact_length",
     ),
     "only_compact_says_how": (
         {"result_expiration_mode": "remove", "compact_mode": "summary"},
-        "has compact_mode, which .* remove leaves without meaning",
+        "has compact_mode, without effect in its .* remove",
     ),
-    "only_compact_says_how_long": ({"compact_length": 500}, "has compact_length, which .* none leaves without meaning"),
+    "only_compact_says_how_long": ({"compact_length": 500}, "has compact_length, without effect in its .* none"),
     "only_compact_says_with_what": ({"compact_prompt": "Ordre"}, "has compact_prompt"),
 }
 """What no binding may say, and what is answered: by the name of the constraint that refuses it in a database."""
@@ -65,7 +65,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 class CatalogContract:
     """Tests of `Catalog`. The class that has it brings the fixture `store` and `_again`."""
 
-    def _again(self, store: Store) -> Any:
+    def _again(self, store: Database) -> Any:
         raise NotImplementedError
 
     @pytest.fixture
@@ -102,7 +102,7 @@ class CatalogContract:
 
     def test_tenants_do_not_share_a_catalog(self, full: Database) -> None:
         assert (full.actions("zeta"), full.bindings("zeta"), full.prompts("zeta")) == ([], [], [])
-        with pytest.raises(BadSetting, match="action that there is not"):
+        with pytest.raises(BadSetting, match="action that does not exist"):
             full.put_binding("zeta", Binding("support", "look"))
         full.put_action("zeta", Action("look", "Theirs."))
         assert full.drop_action("zeta", "look")
@@ -118,7 +118,7 @@ class CatalogContract:
     @pytest.mark.parametrize(
         ("prompt", "answer"),
         [
-            (Prompt("new", "Sum it up."), r"prompt 'new' has no {{ text }}"),
+            (Prompt("new", "Sum it up."), r"prompt 'new' lacks {{ text }}"),
             (Prompt("", "{{ text }}"), "name of the prompt is empty"),
             (Prompt("a\nb", "{{ text }}"), "printable"),
             (Prompt("new", "{{ text }}\0"), "NUL"),
@@ -140,9 +140,9 @@ class CatalogContract:
         [
             (Action(" look"), "spaces around"),
             (Action("x" * 501), "at most 500"),
-            (Action("new", parameters="{"), "no JSON"),
-            (Action("new", parameters="[]"), "no JSON object"),
-            (Action("new", default_compact_prompt="nothing"), "prompt 'nothing', which there is not. Known: Compact"),
+            (Action("new", parameters="{"), "not JSON"),
+            (Action("new", parameters="[]"), "not a JSON object"),
+            (Action("new", default_compact_prompt="nothing"), "prompt 'nothing', which does not exist. Known: Compact"),
         ],
     )
     def test_an_action_that_cannot_be_used_is_refused(self, full: Database, action: Action, answer: str) -> None:
@@ -151,10 +151,10 @@ class CatalogContract:
         assert full.actions("acme") == _ACTIONS
 
     def test_a_binding_needs_its_action_and_its_prompt(self, full: Database) -> None:
-        with pytest.raises(BadSetting, match=r"action that there is not\. Known: Add, look, Überblick"):
+        with pytest.raises(BadSetting, match=r"action that does not exist\. Known: Add, look, Überblick"):
             full.put_binding("acme", Binding("support", "Look"))
         summed_up = Binding("support", "look", 1, "compact", "summary", None, "ordre")
-        with pytest.raises(BadSetting, match="names the prompt 'ordre', which there is not"):
+        with pytest.raises(BadSetting, match="names the prompt 'ordre', which does not exist"):
             full.put_binding("acme", summed_up)
         full.put_binding("acme", structs.replace(summed_up, compact_prompt="Ordre"))
 

@@ -8,7 +8,7 @@ from msgspec import structs
 from ..core.messages import user
 from ..core.runs import AgentRun, AgentRunStep
 from ..errors import StoreError
-from ..ports import Store
+from ..ports import Database, append
 from .base_contract import BaseContract
 from .rows import chain, record_after
 
@@ -18,19 +18,19 @@ __all__ = ["CensusContract"]
 class CensusContract(BaseContract):
     """Tests of `tenants` and `census`."""
 
-    def test_a_store_in_which_nothing_was_said_has_nobody(self, store: Store) -> None:
+    def test_a_store_in_which_nothing_was_said_has_nobody(self, store: Database) -> None:
         assert (store.tenants(), list(store.census())) == ({}, [])
 
-    def test_everyone_who_has_a_conversation_is_told(self, store: Store) -> None:
+    def test_everyone_who_has_a_conversation_is_told(self, store: Database) -> None:
         for tenant, name in (("zeta", "one"), ("", "one"), ("acme", "two"), ("acme", "one"), ("Émile", "one")):
             store.open(tenant, name)
         assert list(self._again(store).tenants().items()) == [("", 1), ("acme", 2), ("zeta", 1), ("Émile", 1)]
 
-    def test_a_census_tells_every_conversation_once_and_as_it_stands(self, store: Store) -> None:
+    def test_a_census_tells_every_conversation_once_and_as_it_stands(self, store: Database) -> None:
         """Forks, names that were taken back or changed, runs, erasures: all of it belongs to somebody."""
         for tenant in ("acme", ""):
             head = store.open(tenant, "one")
-            head = store.append(head, chain([user(f"{n} " * 4000) for n in range(6)], head))
+            head = append(store, head, chain([user(f"{n} " * 4000) for n in range(6)], head))
             head = store.commit(head, *record_after(head))
             store.save_snapshot(head, 6, 1, b"a view")
             store.fork(head, "two", 3, 0)
@@ -50,23 +50,23 @@ class CensusContract(BaseContract):
         assert list(store.census("nobody")) == []
         assert [store.verify(one) for heads in of.values() for one in heads] == [[]] * 8
 
-    def test_a_census_of_many_leaves_nobody_out(self, store: Store) -> None:
+    def test_a_census_of_many_leaves_nobody_out(self, store: Database) -> None:
         expected = [store.open(f"tenant {n % 3}", f"name {n}") for n in range(12)]
         expected += [store.fork(expected[0], f"fork {n}", 0, 0) for n in range(9)]
         assert sorted(store.census(), key=str) == sorted(expected, key=str)
         mine = [one for one in expected if one.tenant == "tenant 1"]
         assert sorted(store.census("tenant 1"), key=str) == sorted(mine, key=str)
 
-    def test_others_may_write_while_a_census_is_taken(self, store: Store) -> None:
+    def test_others_may_write_while_a_census_is_taken(self, store: Database) -> None:
         before = [store.open("acme", f"name {n}") for n in range(5)]
         told = []
         for number, one in enumerate(store.census()):
             told.append(one)
             head = store.open("acme", f"later {number}") if number < 3 else store.open("acme", "name 1")
-            store.append(head, chain([user("meanwhile")], head))
+            append(store, head, chain([user("meanwhile")], head))
         assert {one.name for one in before} <= {structs.asdict(one).get("name") for one in told}
 
-    def test_a_closed_store_takes_no_census(self, store: Store) -> None:
+    def test_a_closed_store_takes_no_census(self, store: Database) -> None:
         store.open("acme", "one")
         store.close()
         with pytest.raises(StoreError, match="closed"):

@@ -19,7 +19,7 @@ from ..core.runs import AgentRun, AgentRunStep
 from ..core.snapshots import VERSION, Facts, SlotState, Snapshot
 from ..core.stamps import Expansion, Origin, Stamp
 from ..errors import BadSetting, ConflictError, NoSuchConversation, StoreError
-from ..ports import Appended, Erased, Finding, Head, Store
+from ..ports import Database, Erasure, Finding, Head, StoredMessage, append
 from .base_contract import BaseContract
 from .rows import chain, record_after
 
@@ -31,7 +31,7 @@ LONG = f"{WORD}: " + " ".join(f"{n * n % 7919:x}" for n in range(3000))
 """So long that it is stored apart from its row."""
 
 
-def said_at(store: Store, head: Head, message: Message, **facts: Any) -> Head:
+def said_at(store: Database, head: Head, message: Message, **facts: Any) -> Head:
     """The head once this was appended to it, with these facts in its stamp."""
     body = wire.encode_message(message)
     hash = ids.body_hash(body)
@@ -40,14 +40,14 @@ def said_at(store: Store, head: Head, message: Message, **facts: Any) -> Head:
     turn = facts.pop("turn", 1)
     stamp = structs.replace(Stamp(turn, 1000 + head.position, 10, origin), **facts)
     seal = ids.seal(head.seal, id, redacted_stamp(stamp))
-    return store.append(head, [Appended(head.position + 1, id, seal, stamp, body, hash)])
+    return append(store, head, [StoredMessage(head.position + 1, id, seal, stamp, body, hash)])
 
 
-def edited(store: Store, head: Head, *edits: Edit) -> Head:
+def edited(store: Database, head: Head, *edits: Edit) -> Head:
     return store.commit(head, *record_after(head, *edits))
 
 
-def told(store: Store) -> tuple[Head, Head, Head]:
+def told(store: Database) -> tuple[Head, Head, Head]:
     """A conversation whose third message is told of everywhere; a fork that shares it, and one that does not."""
     head = store.open("acme", "one")
     head = said_at(store, head, user("hello"))
@@ -91,7 +91,7 @@ def told(store: Store) -> tuple[Head, Head, Head]:
     return head, fork, apart
 
 
-def everything(store: Store, *heads: Head) -> str:
+def everything(store: Database, *heads: Head) -> str:
     """All that a store gives out of these conversations, as one text."""
     parts: list[object] = []
     for head in heads:
@@ -111,22 +111,22 @@ def everything(store: Store, *heads: Head) -> str:
 class EraseContract(BaseContract):
     """Tests of `erase`, `erasures`, `leftovers` and `vacuum`."""
 
-    def test_what_is_erased_is_nowhere_any_more(self, store: Store) -> None:
+    def test_what_is_erased_is_nowhere_any_more(self, store: Database) -> None:
         heads = told(store)
         assert WORD in everything(store, *heads)
         done = store.erase(heads[0], [(3, 3)], who="ann", reason="asked for", time=77)
-        assert done == Erased(1, 77, "ann", "asked for", "one", "m3", messages=3, edits=4, runs=2, steps=2)
+        assert done == Erasure(1, 77, "ann", "asked for", "one", "m3", messages=3, edits=4, runs=2, steps=2)
         self._nowhere(store, heads, done)
         self._nowhere(self._again(store), heads, done)
 
-    def _nowhere(self, store: Store, heads: tuple[Head, Head, Head], done: Erased) -> None:
+    def _nowhere(self, store: Database, heads: tuple[Head, Head, Head], done: Erasure) -> None:
         now = [store.open("acme", head.name) for head in heads]
         assert WORD not in everything(store, *now)
         assert [store.verify(head) for head in now] == [[], [], []]
-        assert [store.leftovers(head) for head in now] == [(3, []), (1, []), (0, [])]
+        assert [store.find_residue(head) for head in now] == [(3, []), (1, []), (0, [])]
         assert store.erasures(now[2]) == [done]
 
-    def test_what_is_erased_leaves_its_place_and_its_hash(self, store: Store) -> None:
+    def test_what_is_erased_leaves_its_place_and_its_hash(self, store: Database) -> None:
         head, _, _ = told(store)
         before = store.messages(head, 1, head.position)
         store.erase(head, [(3, 3)])
@@ -138,7 +138,7 @@ class EraseContract(BaseContract):
         assert [row.position for row in after if not row.body] == sorted(gone)
         assert [row for row in after if row.position not in gone] == [row for row in before if row.position not in gone]
 
-    def test_what_tells_of_something_else_stays(self, store: Store) -> None:
+    def test_what_tells_of_something_else_stays(self, store: Database) -> None:
         head, fork, apart = told(store)
         before = [store.records(apart), store.messages(apart, 1, 9), store.messages(fork, 5, 5)]
         store.erase(head, [(3, 3)])
@@ -155,12 +155,12 @@ class EraseContract(BaseContract):
             ("", "", ""),
         ]
 
-    def test_it_is_erased_on_every_fork_that_shares_it_whoever_asks(self, store: Store) -> None:
+    def test_it_is_erased_on_every_fork_that_shares_it_whoever_asks(self, store: Database) -> None:
         heads = told(store)
         store.erase(heads[1], [(3, 3)])
         assert WORD not in everything(store, *(store.open("acme", head.name) for head in heads))
 
-    def test_the_same_words_elsewhere_stay(self, store: Store) -> None:
+    def test_the_same_words_elsewhere_stay(self, store: Database) -> None:
         """A large body is stored once for all who say it."""
         head = store.open("acme", "one")
         head = said_at(store, head, user(LONG))
@@ -170,17 +170,17 @@ class EraseContract(BaseContract):
         assert (bodies, [one.position for one in store.search(head, WORD)]) == ([False, True], [2])
         assert store.verify(head) == []
         store.erase(store.open("acme", "one"), [(2, 2)])
-        assert (store.search(head, WORD), store.leftovers(head)) == ([], (2, []))
+        assert (store.search(head, WORD), store.find_residue(head)) == ([], (2, []))
 
-    def test_erasing_again_changes_nothing(self, store: Store) -> None:
+    def test_erasing_again_changes_nothing(self, store: Database) -> None:
         head, _, _ = told(store)
         store.erase(head, [(3, 3)])
         now = store.open("acme", "one")
         state = everything(store, now)
-        assert store.erase(now, [(3, 3)]) == Erased(0)
+        assert store.erase(now, [(3, 3)]) == Erasure(0)
         assert (store.open("acme", "one"), everything(store, now)) == (now, state)
 
-    def test_a_plan_from_before_is_stale_and_a_snapshot_is_not_kept(self, store: Store) -> None:
+    def test_a_plan_from_before_is_stale_and_a_snapshot_is_not_kept(self, store: Database) -> None:
         head, fork, _ = told(store)
         store.erase(head, [(3, 3)])
         with pytest.raises(ConflictError, match="erased"):
@@ -194,24 +194,24 @@ class EraseContract(BaseContract):
         assert store.snapshot(now) == (4, 1, b"a view")
         assert store.commit(now, *record_after(now)).number == now.number + 1
 
-    def test_who_appends_meanwhile_may_and_still_cannot_commit(self, store: Store) -> None:
+    def test_who_appends_meanwhile_may_and_still_cannot_commit(self, store: Database) -> None:
         head, _, _ = told(store)
         store.erase(head, [(3, 3)])
-        head = store.append(head, chain([user("more")], head))
+        head = append(store, head, chain([user("more")], head))
         with pytest.raises(ConflictError, match="erased"):
             store.commit(head, *record_after(head))
         now = store.open("acme", "one")
         assert now == structs.replace(head, erased=1)
         assert store.verify(now) == []
 
-    def test_a_fork_after_it_shares_the_tombstone(self, store: Store) -> None:
+    def test_a_fork_after_it_shares_the_tombstone(self, store: Database) -> None:
         head, _, _ = told(store)
         store.erase(head, [(3, 3)])
         fork = store.fork(store.open("acme", "one"), "later", 4, 0)
         assert [bool(row.body) for row in store.messages(fork, 1, 4)] == [True, True, False, True]
         assert store.commit(fork, *record_after(fork)).erased == 1
 
-    def test_a_whole_conversation_with_its_runs(self, store: Store) -> None:
+    def test_a_whole_conversation_with_its_runs(self, store: Database) -> None:
         head, _, _ = told(store)
         other = store.open("acme", "other")
         other = said_at(store, other, user(WORD))
@@ -219,10 +219,10 @@ class EraseContract(BaseContract):
         now = store.open("acme", "one")
         assert not any(row.body for row in store.messages(now, 1, now.position))
         assert [(run.task, run.result) for run in store.runs(now)] == [(ERASED, ERASED)] * 2
-        assert (store.verify(now), store.leftovers(now)) == ([], (7, []))
+        assert (store.verify(now), store.find_residue(now)) == ([], (7, []))
         assert [bool(row.body) for row in store.messages(other, 1, 1)] == [True]
 
-    def test_what_is_not_there_cannot_be_erased(self, store: Store) -> None:
+    def test_what_is_not_there_cannot_be_erased(self, store: Database) -> None:
         head, _, _ = told(store)
         for first, last in ((0, 1), (3, 2), (1, 8), (8, 8), (-1, -1)):
             with pytest.raises(BadSetting, match="messages 1 to 7"):
@@ -231,28 +231,28 @@ class EraseContract(BaseContract):
             store.erase(structs.replace(head, branch=99), [(1, 1)])
         assert store.erasures(head) == []
 
-    def test_a_record_from_before_outlines_is_refused_and_nothing_is_erased(self, store: Store) -> None:
+    def test_a_record_from_before_outlines_is_refused_and_nothing_is_erased(self, store: Database) -> None:
         head = store.open("acme", "one")
         head = said_at(store, head, user(WORD))
         early = Record(1, (Replace(Target(head.tip, (0,)), (Text(f"[{WORD}]"),)),), 1, 1, head.tip, 1)
         head = store.commit(head, early, ids.legacy_record_id("", wire.encode_record(early)))
-        with pytest.raises(StoreError, match="Record 1 of the journal was written by a foveate whose chains"):
+        with pytest.raises(StoreError, match="Record 1 of the journal was written by an old foveate, whose chains"):
             store.erase(head, [(1, 1)])
         assert WORD in everything(store, head)
         assert (store.open("acme", "one"), store.erasures(head)) == (head, [])
 
-    def test_facts_from_before_outlines_are_refused_and_nothing_is_erased(self, store: Store) -> None:
+    def test_facts_from_before_outlines_are_refused_and_nothing_is_erased(self, store: Database) -> None:
         head = store.open("acme", "one")
         body = wire.encode_message(user(WORD))
         hash = ids.body_hash(body)
         id, stamp = ids.message_id("", hash), Stamp(1, 1, 1, "user", metadata='{"a":1}')
-        row = Appended(1, id, ids.seal("", id, wire.encode_stamp(stamp)), stamp, body, hash)
-        head = store.append(head, [row])
-        with pytest.raises(StoreError, match="facts of message 1 were written by a foveate whose chains"):
+        row = StoredMessage(1, id, ids.seal("", id, wire.encode_stamp(stamp)), stamp, body, hash)
+        head = append(store, head, [row])
+        with pytest.raises(StoreError, match="facts of message 1 were written by an old foveate, whose chains"):
             store.erase(head, [(1, 1)])
         assert store.messages(head, 1, 1) == [row]
 
-    def test_what_is_kept_of_it_afterwards_is_found(self, store: Store) -> None:
+    def test_what_is_kept_of_it_afterwards_is_found(self, store: Database) -> None:
         """An agent that still ran writes down what it did; a copy is appended by who had read it."""
         head, fork, _ = told(store)
         three = store.messages(head, 3, 3)[0].id
@@ -265,7 +265,7 @@ class EraseContract(BaseContract):
         store.put_run(head, AgentRun("r2", "sub", "one", WORD, "r1/2"))
         kept = SlotState(3, [(1, Replace(Target(three, (0,)), (Text(WORD),)))])
         store.save_snapshot(head, 4, 1, Snapshot(VERSION, 4, 1, [(1, 4)], [kept], [], Facts()).encode())
-        assert store.leftovers(head) == (
+        assert store.find_residue(head) == (
             3,
             [
                 Finding("message 8", "it shows again what was erased"),
@@ -279,22 +279,22 @@ class EraseContract(BaseContract):
         store.erase(head, [(3, 3)])
         assert WORD not in everything(store, store.open("acme", "one"), store.open("acme", "fork"))
 
-    def test_what_was_erased_elsewhere_is_kept_in_its_order(self, store: Store) -> None:
+    def test_what_was_erased_elsewhere_is_kept_in_its_order(self, store: Database) -> None:
         head = store.open("acme", "imported")
-        made = [Erased(n, 1_790_000_000_000 + n, "ann", "asked for", "theirs", "m1 m3-m4", n, 1, 0, 2) for n in (1, 2)]
+        made = [Erasure(n, 1_790_000_000_000 + n, "ann", "asked for", "theirs", "m1 m3-m4", n, 1, 0, 2) for n in (1, 2)]
         for one in (made[1], *made, *made):
-            store.keep_erasure(head, one)
+            store.add_erasure(head, one)
         assert store.erasures(head) == made
         assert store.open("acme", "imported") == structs.replace(head, erased=2)
         with pytest.raises(ConflictError):
             store.commit(head, *record_after(head))
         for wrong in (structs.replace(made[0], who="x" * 501), structs.replace(made[0], handles="m1\0")):
             with pytest.raises(BadSetting):
-                store.keep_erasure(head, wrong)
+                store.add_erasure(head, wrong)
         with pytest.raises(NoSuchConversation):
-            store.keep_erasure(structs.replace(head, root=7), structs.replace(made[0], number=3))
+            store.add_erasure(structs.replace(head, root=7), structs.replace(made[0], number=3))
 
-    def test_vacuum_loses_nothing(self, store: Store) -> None:
+    def test_vacuum_loses_nothing(self, store: Database) -> None:
         heads = told(store)
         store.erase(heads[0], [(3, 3)])
         now = [store.open("acme", head.name) for head in heads]
@@ -302,5 +302,5 @@ class EraseContract(BaseContract):
         store.vacuum()
         assert everything(store, *now) == before
         assert [store.verify(head) for head in now] == [[], [], []]
-        head = store.append(now[0], chain([user("more")], now[0]))
+        head = append(store, now[0], chain([user("more")], now[0]))
         assert head.position == 8

@@ -8,7 +8,7 @@ from msgspec import structs
 from ..core.edits import Hide, Target
 from ..core.messages import user
 from ..errors import BadSetting, ConflictError
-from ..ports import Head, Store
+from ..ports import Database, Head, append
 from .base_contract import BaseContract, talk
 from .rows import chain, record_after
 
@@ -18,7 +18,7 @@ __all__ = ["ForkContract"]
 class ForkContract(BaseContract):
     """Tests of `fork` and `repoint`. Of whole trees: `TreeContract`."""
 
-    def test_a_fork_shares_what_came_before_and_nothing_after(self, store: Store) -> None:
+    def test_a_fork_shares_what_came_before_and_nothing_after(self, store: Database) -> None:
         head, rows = self._talk(store, 9)
         records = []
         for _ in range(3):
@@ -29,17 +29,17 @@ class ForkContract(BaseContract):
         assert fork == Head("acme", "two", head.root, fork.branch, 5, rows[4].id, rows[4].seal, 2, records[1][0])
         assert fork.branch != head.branch
         own = chain(talk(3, "sport"), fork)
-        fork = store.append(fork, own)
+        fork = append(store, fork, own)
         record, id = record_after(fork, Hide(Target(own[0].id)))
         fork = store.commit(fork, record, id)
-        head = store.append(head, chain(talk(1, "art"), head))
+        head = append(store, head, chain(talk(1, "art"), head))
 
         store = self._again(store)
         assert store.open("acme", "one") == head
         assert store.open("acme", "two") == fork
         assert store.messages(fork, 1, 99) == rows[:5] + own
         assert store.messages(fork, 5, 6) == [rows[4], own[0]]
-        assert store.pick(fork, [8, 1, 6]) == [rows[0], own[0], own[2]]
+        assert store.get_many(fork, [8, 1, 6]) == [rows[0], own[0], own[2]]
         assert store.records(fork) == [*records[:2], (id, record)]
         assert store.records(fork, after=1) == [records[1], (id, record)]
         assert store.locate(fork, [rows[4].id, rows[5].id, own[1].id]) == {rows[4].id: 5, own[1].id: 7}
@@ -47,27 +47,27 @@ class ForkContract(BaseContract):
         assert store.names("acme") == ["one", "two"]
         assert store.verify(head) == store.verify(fork) == []
 
-    def test_a_fork_of_a_fork_of_a_fork_reads_through_all_of_them(self, store: Store) -> None:
+    def test_a_fork_of_a_fork_of_a_fork_reads_through_all_of_them(self, store: Database) -> None:
         head, expected = self._talk(store, 6)
         for depth, position in enumerate([5, 7, 2, 4, 6, 0, 1, 3]):
             position = min(position, head.position)
             head = store.fork(head, f"fork {depth}", position, 0)
             own = chain(talk(4, f"depth {depth}"), head)
-            head, expected = store.append(head, own), expected[:position] + own
+            head, expected = append(store, head, own), expected[:position] + own
             assert store.messages(head, 1, 99) == expected
             assert store.locate(head, [row.id for row in expected]) == {row.id: row.position for row in expected}
             assert store.verify(head) == []
 
-    def test_the_same_words_after_the_same_past_may_be_said_on_two_branches(self, store: Store) -> None:
+    def test_the_same_words_after_the_same_past_may_be_said_on_two_branches(self, store: Database) -> None:
         """F32: both branches hold a message of the same id, and each finds its own."""
         head, rows = self._talk(store, 4)
         fork = store.fork(head, "two", 2, 0)
         again = chain(talk(4)[2:], fork)
-        fork = store.append(fork, again)
+        fork = append(store, fork, again)
         assert [row.id for row in again] == [row.id for row in rows[2:]]
         assert store.locate(fork, [rows[3].id]) == store.locate(head, [rows[3].id]) == {rows[3].id: 4}
 
-    def test_a_fork_begins_anywhere_from_nothing_to_the_tip(self, store: Store) -> None:
+    def test_a_fork_begins_anywhere_from_nothing_to_the_tip(self, store: Database) -> None:
         head, rows = self._talk(store, 3)
         head = store.commit(head, *record_after(head))
         assert store.messages(store.fork(head, "at nothing", 0, 0), 1, 9) == []
@@ -75,7 +75,7 @@ class ForkContract(BaseContract):
         assert (at_tip.tip, at_tip.seal, at_tip.record) == (head.tip, head.seal, head.record)
         assert store.messages(at_tip, 1, 9) == rows
 
-    def test_a_fork_ends_where_a_record_ends(self, store: Store) -> None:
+    def test_a_fork_ends_where_a_record_ends(self, store: Database) -> None:
         head, _ = self._talk(store, 3)
         head = store.commit(head, *record_after(head, *[Hide(Target(head.tip))] * 3))
         with pytest.raises(BadSetting, match="middle of a record"):
@@ -85,7 +85,7 @@ class ForkContract(BaseContract):
         assert store.names("acme") == ["one"]
 
     @pytest.mark.parametrize(("position", "number"), [(4, 0), (-1, 0), (3, 2), (3, -1)])
-    def test_a_fork_at_what_is_not_there_is_refused(self, store: Store, position: int, number: int) -> None:
+    def test_a_fork_at_what_is_not_there_is_refused(self, store: Database, position: int, number: int) -> None:
         head, _ = self._talk(store, 3)
         head = store.commit(head, *record_after(head))
         with pytest.raises(BadSetting, match="there is no point"):
@@ -95,7 +95,7 @@ class ForkContract(BaseContract):
         with pytest.raises(BadSetting, match="there is no point"):
             store.save_snapshot(head, position, number, b"")
 
-    def test_a_name_that_is_taken_is_refused_and_nothing_is_made(self, store: Store) -> None:
+    def test_a_name_that_is_taken_is_refused_and_nothing_is_made(self, store: Database) -> None:
         head, _ = self._talk(store, 3)
         other = store.open("acme", "two")
         for taken in ("two", "one"):
@@ -106,28 +106,28 @@ class ForkContract(BaseContract):
         assert (store.open("acme", "one"), store.open("acme", "two")) == (head, other)
         assert store.fork(head, "three", 1, 0).branch == head.branch + 1
 
-    def test_repointing_moves_the_name_and_keeps_what_was_there(self, store: Store) -> None:
+    def test_repointing_moves_the_name_and_keeps_what_was_there(self, store: Database) -> None:
         head, rows = self._talk(store, 6)
         head = store.commit(head, *record_after(head))
         moved = store.repoint(head, 4, 0, "before")
         assert moved == Head("acme", "one", head.root, moved.branch, 4, rows[3].id, rows[3].seal)
         own = chain(talk(2, "sport"), moved)
-        moved = store.append(moved, own)
+        moved = append(store, moved, own)
         store = self._again(store)
         assert store.open("acme", "one") == moved
         assert store.messages(moved, 1, 99) == rows[:4] + own
         kept = store.open("acme", "before", create=False)
         assert kept == structs.replace(head, name="before")
         assert store.messages(kept, 1, 99) == rows
-        kept = store.append(kept, chain(talk(1, "art"), kept))
+        kept = append(store, kept, chain(talk(1, "art"), kept))
         assert store.names("acme") == ["before", "one"]
         assert store.verify(moved) == store.verify(kept) == []
 
-    def test_a_writer_that_missed_a_repointing_is_refused(self, store: Store) -> None:
+    def test_a_writer_that_missed_a_repointing_is_refused(self, store: Database) -> None:
         head, rows = self._talk(store, 4)
         store.repoint(head, 2, 0, "before")
         with pytest.raises(ConflictError, match="moved to another branch"):
-            store.append(head, chain([user("late")], head))
+            append(store, head, chain([user("late")], head))
         with pytest.raises(ConflictError, match="moved to another branch"):
             store.commit(head, *record_after(head))
         with pytest.raises(ConflictError, match="moved to another branch"):
@@ -136,9 +136,9 @@ class ForkContract(BaseContract):
         assert store.messages(store.open("acme", "before"), 1, 99) == rows
         assert store.names("acme") == ["before", "one"]
 
-    def test_repointing_from_a_head_that_is_not_current_is_refused(self, store: Store) -> None:
+    def test_repointing_from_a_head_that_is_not_current_is_refused(self, store: Database) -> None:
         head, _ = self._talk(store, 4)
-        store.append(head, chain([user("more")], head))
+        append(store, head, chain([user("more")], head))
         with pytest.raises(ConflictError, match="5 messages"):
             store.repoint(head, 2, 0, "before")
         head = store.open("acme", "one")
@@ -147,11 +147,11 @@ class ForkContract(BaseContract):
             store.repoint(head, 2, 0, "before")
         assert store.names("acme") == ["one"]
 
-    def test_repointing_again_and_again_keeps_every_branch(self, store: Store) -> None:
+    def test_repointing_again_and_again_keeps_every_branch(self, store: Database) -> None:
         head, rows = self._talk(store, 3)
         for turn in range(8):
             head = store.repoint(head, 2, 0, f"try {turn}")
-            head = store.append(head, chain([user(f"again {turn}")], head))
+            head = append(store, head, chain([user(f"again {turn}")], head))
         assert store.messages(head, 1, 2) == rows[:2]
         said = [store.messages(store.open("acme", f"try {turn}"), 3, 9)[0].body for turn in range(8)]
         assert said == [rows[2].body, *(chain([user(f"again {turn}")])[0].body for turn in range(7))]

@@ -11,7 +11,7 @@ from msgspec import structs
 from ..core.edits import Hide, Target
 from ..core.messages import user
 from ..errors import ConflictError, StoreRolledBack
-from ..ports import Head, Store
+from ..ports import Database, Head, append
 from .base_contract import BaseContract
 from .rows import after, chain, record_after
 
@@ -21,19 +21,19 @@ __all__ = ["RaceContract"]
 class RaceContract(BaseContract):
     """Optimistic concurrency: whoever comes second is told, and nothing of it is written."""
 
-    def test_the_second_writer_at_a_tip_is_refused_and_nothing_is_written(self, store: Store) -> None:
+    def test_the_second_writer_at_a_tip_is_refused_and_nothing_is_written(self, store: Database) -> None:
         head, rows = self._talk(store, 3)
         first = chain([user("mine")], head)
-        now = store.append(head, first)
+        now = append(store, head, first)
         for late in ([user("late")], [user("mine")]):
             with pytest.raises(ConflictError, match="4 messages"):
-                store.append(head, chain(late, head))
+                append(store, head, chain(late, head))
         with pytest.raises(ConflictError):
-            store.append(head, [])
+            append(store, head, [])
         assert store.open("acme", "one") == now
         assert store.messages(now, 1, 99) == rows + first
 
-    def test_the_second_plan_is_refused_and_nothing_is_written(self, store: Store) -> None:
+    def test_the_second_plan_is_refused_and_nothing_is_written(self, store: Database) -> None:
         """F35: two processes plan at once; the later plan does not know what the earlier one hid."""
         head, _ = self._talk(store, 3)
         record, id = record_after(head)
@@ -44,13 +44,13 @@ class RaceContract(BaseContract):
         assert store.open("acme", "one") == now
         assert store.records(now) == [(id, record)]
 
-    def test_a_head_beyond_what_the_store_holds_is_told_that_the_store_went_back(self, store: Store) -> None:
+    def test_a_head_beyond_what_the_store_holds_is_told_that_the_store_went_back(self, store: Database) -> None:
         """It was acknowledged by a server that failed over, or before an older backup took its place."""
         head, rows = self._talk(store, 3)
         lost = chain([user("lost")], head)
         ahead = after(head, lost)
         told: list[Callable[[], object]] = [
-            lambda: store.append(ahead, chain([user("next")], ahead)),
+            lambda: append(store, ahead, chain([user("next")], ahead)),
             lambda: store.messages(ahead, 1, 4),
             lambda: store.records(ahead),
             lambda: store.locate(ahead, [rows[0].id]),
@@ -68,24 +68,24 @@ class RaceContract(BaseContract):
         assert [finding.where for finding in store.verify(ahead)] == ["head"]
         assert (store.open("acme", "one"), store.names("acme")) == (head, ["one"])
 
-    def test_messages_appended_by_others_do_not_make_a_plan_stale(self, store: Store) -> None:
+    def test_messages_appended_by_others_do_not_make_a_plan_stale(self, store: Database) -> None:
         """F31: what arrives during a compaction stays, and the compaction too."""
         head, rows = self._talk(store, 3)
         more = chain([user("meanwhile")], head)
-        store.append(head, more)
+        append(store, head, more)
         record, id = record_after(head)
         now = store.commit(head, record, id)
         assert now == structs.replace(after(head, more), number=1, record=id)
         assert store.messages(now, 1, 99) == rows + more
 
-    def test_a_plan_committed_by_others_does_not_refuse_a_message(self, store: Store) -> None:
+    def test_a_plan_committed_by_others_does_not_refuse_a_message(self, store: Database) -> None:
         head, _ = self._talk(store, 3)
         record, id = record_after(head)
         store.commit(head, record, id)
         more = chain([user("meanwhile")], head)
-        assert store.append(head, more) == structs.replace(after(head, more), number=1, record=id)
+        assert append(store, head, more) == structs.replace(after(head, more), number=1, record=id)
 
-    def test_of_many_threads_at_one_tip_one_wins(self, store: Store) -> None:
+    def test_of_many_threads_at_one_tip_one_wins(self, store: Database) -> None:
         head, rows = self._talk(store, 3)
         start = Barrier(6)
         outcomes: list[Head | ConflictError] = []
@@ -93,7 +93,7 @@ class RaceContract(BaseContract):
         def write(number: int) -> None:
             start.wait()
             try:
-                outcomes.append(store.append(head, chain([user(f"writer {number}")], head)))
+                outcomes.append(append(store, head, chain([user(f"writer {number}")], head)))
             except ConflictError as error:
                 outcomes.append(error)
 
@@ -103,7 +103,7 @@ class RaceContract(BaseContract):
         assert store.open("acme", "one") == won[0]
         assert store.messages(won[0], 1, 3) == rows
 
-    def test_threads_that_retry_lose_nothing(self, store: Store) -> None:
+    def test_threads_that_retry_lose_nothing(self, store: Database) -> None:
         store.open("acme", "one")
 
         def write(number: int) -> None:
@@ -111,7 +111,7 @@ class RaceContract(BaseContract):
                 while True:
                     head = store.open("acme", "one")
                     try:
-                        store.append(head, chain([user(f"{number}.{turn}")], head))
+                        append(store, head, chain([user(f"{number}.{turn}")], head))
                         break
                     except ConflictError:
                         continue

@@ -15,7 +15,7 @@ from ..core.edits import Edit, Hide, Record, Target
 from ..core.messages import Message
 from ..core.redacted_form import redacted_record, redacted_stamp
 from ..core.stamps import Origin, Stamp
-from ..ports import Appended, Head
+from ..ports import Head, StoredMessage
 
 __all__ = ["EMPTY", "after", "chain", "erased", "record_after"]
 
@@ -25,13 +25,13 @@ EMPTY = Head("", "", 0, 0)
 _ORIGINS: dict[str, Origin] = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 
 
-def chain(messages: Iterable[Message], parent: Head = EMPTY, *, time: int = 1_790_000_000_000) -> list[Appended]:
+def chain(messages: Iterable[Message], parent: Head = EMPTY, *, time: int = 1_790_000_000_000) -> list[StoredMessage]:
     """These messages as rows that follow `parent`.
 
     Each is stamped with the turn it would have if every message of the assistant were one model call, and a second
     after the one before it, from `time` on (milliseconds since 1970).
     """
-    rows: list[Appended] = []
+    rows: list[StoredMessage] = []
     position, tip, seal, turn = parent.position, parent.tip, parent.seal, parent.position
     for message in messages:
         position += 1
@@ -41,18 +41,18 @@ def chain(messages: Iterable[Message], parent: Head = EMPTY, *, time: int = 1_79
         body_hash = ids.body_hash(body)
         tip = ids.message_id(tip, body_hash)
         seal = ids.seal(seal, tip, redacted_stamp(stamp))
-        rows.append(Appended(position, tip, seal, stamp, body, body_hash))
+        rows.append(StoredMessage(position, tip, seal, stamp, body, body_hash))
     return rows
 
 
-def after(head: Head, rows: Sequence[Appended]) -> Head:
+def after(head: Head, rows: Sequence[StoredMessage]) -> Head:
     """The head that a store must return once it has appended `rows` to `head`."""
     if not rows:
         return head
     return structs.replace(head, position=rows[-1].position, tip=rows[-1].id, seal=rows[-1].seal)
 
 
-def erased(row: Appended) -> Appended:
+def erased(row: StoredMessage) -> StoredMessage:
     """The row as it is once its body was erased: everything but the body stays."""
     return structs.replace(row, body=b"")
 

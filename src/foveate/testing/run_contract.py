@@ -11,7 +11,7 @@ from ..core.messages import user
 from ..core.runs import AgentRun, AgentRunStep
 from ..core.stamps import Usage
 from ..errors import BadSetting, NoSuchConversation, StoreError
-from ..ports import Head, Store
+from ..ports import Database, Head, append
 from .base_contract import BaseContract
 from .rows import chain
 
@@ -39,7 +39,7 @@ def step_of(run: str, number: int) -> AgentRunStep:
 class RunContract(BaseContract):
     """Tests of runs and steps. Of claims: `ClaimContract`."""
 
-    def test_a_run_and_its_steps_are_read_back_as_they_were(self, store: Store) -> None:
+    def test_a_run_and_its_steps_are_read_back_as_they_were(self, store: Database) -> None:
         head = store.open("acme", "one")
         store.put_run(head, run_of("r1"))
         store.put_run(head, AgentRun("r2", "me", "one"))
@@ -51,7 +51,7 @@ class RunContract(BaseContract):
         assert store.steps(head, "r1") == steps
         assert (store.steps(head, "r2"), store.steps(head, "nobody")) == ([], [])
 
-    def test_what_was_not_said_is_not_nothing(self, store: Store) -> None:
+    def test_what_was_not_said_is_not_nothing(self, store: Database) -> None:
         """A provider that does not tell what it read from its cache did not read 0 from it."""
         head = store.open("acme", "one")
         run = structs.replace(run_of("r1"), usage=Usage(0, None, 3, 0, None), cost=None)
@@ -60,7 +60,7 @@ class RunContract(BaseContract):
         store.put_run(head, structs.replace(run, cost=0.0))
         assert store.runs(head)[0].cost == 0.0
 
-    def test_what_is_kept_again_takes_the_place_of_what_was_there(self, store: Store) -> None:
+    def test_what_is_kept_again_takes_the_place_of_what_was_there(self, store: Database) -> None:
         head = store.open("acme", "one")
         for id in ("b", "a", "c"):
             store.put_run(head, AgentRun(id, "me", "one", begun=5))
@@ -76,7 +76,7 @@ class RunContract(BaseContract):
         assert store.steps(head, "b") == [step_of("b", 1)]
         assert store.steps(head, "a") == [AgentRunStep("a", 1, "action", begun=5)]
 
-    def test_runs_come_in_the_order_in_which_they_were_begun(self, store: Store) -> None:
+    def test_runs_come_in_the_order_in_which_they_were_begun(self, store: Database) -> None:
         head = store.open("acme", "one")
         ids = [f"{n * 7 % 30:02}" for n in range(30)]
         for id in ids:
@@ -85,7 +85,7 @@ class RunContract(BaseContract):
             store.put_run(head, AgentRun(id, "me", "one", state="done"))
         assert [run.id for run in self._again(store).runs(head)] == ids
 
-    def test_steps_come_in_order_and_after_a_number(self, store: Store) -> None:
+    def test_steps_come_in_order_and_after_a_number(self, store: Database) -> None:
         head = store.open("acme", "one")
         for number in (3, 1, 12, 2):
             store.put_step(head, step_of("r1", number))
@@ -95,7 +95,7 @@ class RunContract(BaseContract):
         assert store.steps(head, "r1", after=12) == []
 
     @pytest.mark.parametrize("text", _TEXTS, ids=lambda text: ascii(text[:8]))
-    def test_any_output_survives(self, store: Store, text: str) -> None:
+    def test_any_output_survives(self, store: Database, text: str) -> None:
         """What a tool hands back is kept as it is: an output that could not be kept would be lost for good."""
         head = store.open("acme", "one")
         step = structs.replace(step_of("r1", 1), input=text, output=text, error=text)
@@ -106,9 +106,9 @@ class RunContract(BaseContract):
         assert store.steps(head, "r1") == [step]
         assert store.runs(head) == [run]
 
-    def test_forks_share_the_runs_of_their_tree(self, store: Store) -> None:
+    def test_forks_share_the_runs_of_their_tree(self, store: Database) -> None:
         head = store.open("acme", "one")
-        head = store.append(head, chain([user("hi"), user("ho")], head))
+        head = append(store, head, chain([user("hi"), user("ho")], head))
         store.put_run(head, run_of("r1"))
         fork = store.fork(head, "two", 1, 0)
         store.put_run(fork, run_of("r2"))
@@ -118,7 +118,7 @@ class RunContract(BaseContract):
             assert [run.id for run in store.runs(branch)] == ["r1", "r2"]
             assert store.steps(branch, "r1") == [step_of("r1", 1)]
 
-    def test_other_conversations_and_other_tenants_have_runs_of_their_own(self, store: Store) -> None:
+    def test_other_conversations_and_other_tenants_have_runs_of_their_own(self, store: Database) -> None:
         heads = [store.open("acme", "one"), store.open("acme", "two"), store.open("zeta", "one")]
         for number, head in enumerate(heads):
             store.put_run(head, run_of("r1", begun=number))
@@ -126,32 +126,32 @@ class RunContract(BaseContract):
         assert [[run.begun for run in store.runs(head)] for head in heads] == [[0], [1], [2]]
         assert [[step.number for step in store.steps(head, "r1")] for head in heads] == [[1], [2], [3]]
 
-    def test_runs_change_nothing_of_the_conversation(self, store: Store) -> None:
+    def test_runs_change_nothing_of_the_conversation(self, store: Database) -> None:
         head = store.open("acme", "one")
-        head = store.append(head, rows := chain([user("hi")], head))
+        head = append(store, head, rows := chain([user("hi")], head))
         store.put_run(head, run_of("r1"))
         store.put_step(head, step_of("r1", 1))
         assert store.open("acme", "one") == head
         assert store.messages(head, 1, 9) == rows
         assert store.verify(head) == []
-        head = store.append(head, chain([user("ho")], head))
+        head = append(store, head, chain([user("ho")], head))
         assert store.verify(head) == []
 
-    def test_a_head_that_is_behind_may_keep_runs(self, store: Store) -> None:
+    def test_a_head_that_is_behind_may_keep_runs(self, store: Database) -> None:
         """A run goes on while others write to its conversation."""
         head = store.open("acme", "one")
-        store.append(head, chain([user("hi")], head))
+        append(store, head, chain([user("hi")], head))
         store.put_run(head, run_of("r1"))
         assert store.runs(head) == [run_of("r1")]
 
-    def test_runs_of_a_conversation_that_there_is_not_are_refused(self, store: Store) -> None:
+    def test_runs_of_a_conversation_that_there_is_not_are_refused(self, store: Database) -> None:
         stranger = Head("acme", "two", 77, 1)
         for use in (
             lambda: store.put_run(stranger, run_of("r1")),
             lambda: store.put_step(stranger, step_of("r1", 1)),
-            lambda: store.claim(stranger, "a"),
-            lambda: store.beat(stranger, "a"),
-            lambda: store.release(stranger, "a"),
+            lambda: store.acquire_lock(stranger, "a"),
+            lambda: store.heartbeat(stranger, "a"),
+            lambda: store.release_lock(stranger, "a"),
             lambda: store.runs(stranger),
             lambda: store.steps(stranger, "r1"),
         ):
@@ -159,7 +159,7 @@ class RunContract(BaseContract):
                 use()
 
     @pytest.mark.parametrize("id", ["", "a\0b", "half \ud83d", "x" * 501])
-    def test_an_id_that_no_database_can_keep_is_refused(self, store: Store, id: str) -> None:
+    def test_an_id_that_no_database_can_keep_is_refused(self, store: Database, id: str) -> None:
         head = store.open("acme", "one")
         with pytest.raises(BadSetting):
             store.put_run(head, run_of(id))
@@ -169,7 +169,7 @@ class RunContract(BaseContract):
             store.put_step(head, step_of("r1", 0))
         assert store.runs(head) == []
 
-    def test_threads_that_keep_steps_of_one_run_lose_none(self, store: Store) -> None:
+    def test_threads_that_keep_steps_of_one_run_lose_none(self, store: Database) -> None:
         head = store.open("acme", "one")
 
         def work(thread: int) -> None:
@@ -185,7 +185,7 @@ class RunContract(BaseContract):
         assert store.steps(head, "shared") == [step_of("shared", number) for number in range(1, 81)]
         assert sorted(run.id for run in store.runs(head)) == ["r0", "r1", "r2", "r3"]
 
-    def test_a_closed_store_keeps_no_run(self, store: Store) -> None:
+    def test_a_closed_store_keeps_no_run(self, store: Database) -> None:
         head = store.open("acme", "one")
         store.close()
         with pytest.raises(StoreError, match="closed"):

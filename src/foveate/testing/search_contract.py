@@ -6,7 +6,7 @@ import pytest
 
 from ..core.messages import Media, Message, Opaque, Reasoning, Text, ToolCall, assistant, tool_result, user
 from ..errors import NoSuchConversation, StoreError
-from ..ports import Head, Store
+from ..ports import Database, Head, append
 from .rows import chain, erased, record_after
 
 __all__ = ["SearchContract"]
@@ -42,7 +42,7 @@ _HOSTILE = [
 class SearchContract:
     """Tests of `Store.search`. The class that has it brings the fixture `store`."""
 
-    def test_words_are_found_without_regard_to_case_and_accents(self, store: Store) -> None:
+    def test_words_are_found_without_regard_to_case_and_accents(self, store: Database) -> None:
         head = _said(store, "Café RAIN", "rainy", "Straße nach İstanbul", "ΟΔΟΣ")
         assert [_found(store, head, word) for word in ("cafe", "CAFÉ", "rain", "strasse", "istanbul", "οδός")] == [
             [1],
@@ -53,14 +53,14 @@ class SearchContract:
             [4],
         ]
 
-    def test_words_of_any_script_are_found(self, store: Store) -> None:
+    def test_words_of_any_script_are_found(self, store: Database) -> None:
         head = _said(
             store, "数据库连接失败", "サーバーを起動", "서버를 시작했다", "เซิร์ฟเวอร์ล้ม", "हिन्दी भाषा", "ضَرَبَ", "молоко"
         )
         asked = ["连接", "数据失败", "サーバー", "서버", "ล้ม", "हिन्दी", "ضرب", "МОЛОКО"]
         assert [_found(store, head, word) for word in asked] == [[1], [], [2], [3], [4], [5], [6], [7]]
 
-    def test_an_identifier_is_found_whole_and_by_its_parts(self, store: Store) -> None:
+    def test_an_identifier_is_found_whole_and_by_its_parts(self, store: Database) -> None:
         head = _said(store, "see src/foo/bar_baz.py", "src foo and py, bar baz", "call fooBar()", "getHTTPResponse")
         asked = {
             "src/foo/bar_baz.py": [1],
@@ -80,31 +80,31 @@ class SearchContract:
             query: [one.position for one in store.search(head, query) if one.score == 1] for query in asked
         } == asked
 
-    def test_words_in_quotation_marks_stand_together(self, store: Store) -> None:
+    def test_words_in_quotation_marks_stand_together(self, store: Database) -> None:
         head = _said(store, "the wind and the rain", "rain wind", "wind, rain", "Wind\nRain again")
         assert _found(store, head, '"wind rain"') == [4, 3]
         assert _found(store, head, '"wind rain" again') == [4, 3]
         assert _found(store, head, '"rain wind"') == [2]
 
-    def test_those_that_hold_every_word_come_before_those_that_hold_some(self, store: Store) -> None:
+    def test_those_that_hold_every_word_come_before_those_that_hold_some(self, store: Database) -> None:
         head = _said(store, "wind rain snow", "rain", "rain wind", "snow rain wind", "sun", "rain hail")
         found = store.search(head, "rain wind snow")
         assert [one.position for one in found] == [4, 1, 3, 6, 2]
         assert [one.score for one in found][:2] == [1, 1]
         assert sorted((one.score for one in found), reverse=True) == [one.score for one in found]
 
-    def test_words_that_stand_in_a_row_come_first_though_nobody_asked_for_that(self, store: Store) -> None:
+    def test_words_that_stand_in_a_row_come_first_though_nobody_asked_for_that(self, store: Database) -> None:
         head = _said(store, "much rain_wind", "wind and rain", "a rain wind b", *["rain, no wind"] * 3, "rain")
         assert _found(store, head, "rain wind") == [3, 1, 6, 5, 4, 2, 7]
         assert _found(store, head, "rain wind", limit=1) == [3]
         assert _found(store, head, "rain wind", limit=3) == [3, 1, 6]
         assert {found.score for found in store.search(head, "rain wind", limit=6)} == {1}
 
-    def test_a_rare_word_weighs_more_than_a_common_one(self, store: Store) -> None:
+    def test_a_rare_word_weighs_more_than_a_common_one(self, store: Database) -> None:
         head = _said(store, "needle", *["hay"] * 9)
         assert _found(store, head, "hay needle", limit=2) == [1, 10]
 
-    def test_calls_and_results_are_searched_and_what_was_thought_or_shown_is_not(self, store: Store) -> None:
+    def test_calls_and_results_are_searched_and_what_was_thought_or_shown_is_not(self, store: Database) -> None:
         head = store.open("acme", "one")
         said = [
             assistant("", ToolCall("call_1", "read_file", '{"path":"a\\nb/c.txt","deep":{"list":[4711,"inner"]}}')),
@@ -113,53 +113,53 @@ class SearchContract:
             assistant("", ToolCall("call_2", "run", "no json, cut sho")),
             Message("assistant", (Opaque("anthropic", "odd", '{"type":"odd"}'), Text("beside"))),
         ]
-        head = store.append(head, chain(said, head))
+        head = append(store, head, chain(said, head))
         asked = ["read_file", "b/c.txt", "nb", "deep", "4711", "inner", "content", "aGVsbG8", "aloud", "silently"]
         assert [_found(store, head, word) for word in asked] == [[1], [1], [], [1], [1], [1], [2], [], [3], []]
         assert [_found(store, head, word) for word in ("sealed", "cut sho", "odd", "beside")] == [[], [4], [], [5]]
 
-    def test_a_fork_finds_the_common_past_and_nothing_of_the_other_course(self, store: Store) -> None:
+    def test_a_fork_finds_the_common_past_and_nothing_of_the_other_course(self, store: Database) -> None:
         head = _said(store, "rain one", "rain two", "rain three")
         fork = store.fork(head, "fork", 2, 0)
-        fork = store.append(fork, chain([user("rain fork")], fork))
+        fork = append(store, fork, chain([user("rain fork")], fork))
         deeper = store.fork(fork, "deeper", 3, 0)
-        deeper = store.append(deeper, chain([user("rain deeper")], deeper))
-        head = store.append(head, chain([user("rain four")], head))
+        deeper = append(store, deeper, chain([user("rain deeper")], deeper))
+        head = append(store, head, chain([user("rain four")], head))
         assert _found(store, head, "rain") == [4, 3, 2, 1]
         assert _found(store, fork, "rain") == [3, 2, 1]
         assert _found(store, deeper, "rain") == [4, 3, 2, 1]
         assert [_found(store, one, "three") for one in (head, fork, deeper)] == [[3], [], []]
         assert [_found(store, one, "deeper") for one in (head, fork, deeper)] == [[], [], [4]]
 
-    def test_a_course_that_was_departed_from_is_found_under_its_new_name_only(self, store: Store) -> None:
+    def test_a_course_that_was_departed_from_is_found_under_its_new_name_only(self, store: Database) -> None:
         head = _said(store, "rain", "wind", "snow")
         assert _found(store, head, "snow") == [3]
         new = store.repoint(head, 1, 0, "kept")
-        new = store.append(new, chain([user("hail")], new))
+        new = append(store, new, chain([user("hail")], new))
         kept = store.open("acme", "kept")
         assert [_found(store, new, word) for word in ("rain", "wind", "snow", "hail")] == [[1], [], [], [2]]
         assert [_found(store, kept, word) for word in ("rain", "wind", "snow", "hail")] == [[1], [2], [3], []]
 
-    def test_a_search_reaches_no_further_than_its_head(self, store: Store) -> None:
+    def test_a_search_reaches_no_further_than_its_head(self, store: Database) -> None:
         old = _said(store, "rain")
-        new = store.append(old, chain([user("rain again")], old))
+        new = append(store, old, chain([user("rain again")], old))
         assert (_found(store, new, "rain"), _found(store, old, "rain")) == ([2, 1], [1])
 
-    def test_nobody_finds_what_another_conversation_or_tenant_says(self, store: Store) -> None:
+    def test_nobody_finds_what_another_conversation_or_tenant_says(self, store: Database) -> None:
         ours = _said(store, "rain")
         others = [store.open("acme", "two"), store.open("zeta", "one")]
-        others = [store.append(head, chain([user("dry"), user(f"secret {n}")], head)) for n, head in enumerate(others)]
+        others = [append(store, head, chain([user("dry"), user(f"secret {n}")], head)) for n, head in enumerate(others)]
         assert [_found(store, head, "rain") for head in (ours, *others)] == [[1], [], []]
         assert [_found(store, head, "secret") for head in (ours, *others)] == [[], [2], [2]]
 
-    def test_an_erased_message_is_never_found(self, store: Store) -> None:
+    def test_an_erased_message_is_never_found(self, store: Database) -> None:
         head = store.open("acme", "one")
         rows = chain([user("rain one"), user("rain two"), user("rain three")], head)
-        head = store.append(head, [rows[0], erased(rows[1]), rows[2]])
+        head = append(store, head, [rows[0], erased(rows[1]), rows[2]])
         assert _found(store, head, "rain") == [3, 1]
         assert _found(store, head, "two") == []
 
-    def test_at_most_so_many_are_found(self, store: Store) -> None:
+    def test_at_most_so_many_are_found(self, store: Database) -> None:
         head = _said(store, *[f"rain {n}" for n in range(30)])
         assert _found(store, head, "rain", limit=3) == [30, 29, 28]
         assert len(store.search(head, "rain")) == 20
@@ -168,29 +168,29 @@ class SearchContract:
         assert _found(store, head, "rain 7 8", limit=4) == [9, 8, 30, 29]
 
     @pytest.mark.parametrize("query", ["", " ", "\n", "...", "?!", "_", '" "', "()"])
-    def test_a_query_without_a_word_finds_nothing(self, store: Store, query: str) -> None:
+    def test_a_query_without_a_word_finds_nothing(self, store: Database, query: str) -> None:
         assert store.search(_said(store, "rain", "", "..."), query) == []
 
     @pytest.mark.parametrize("query", _HOSTILE, ids=range(len(_HOSTILE)))
-    def test_no_query_is_taken_for_anything_but_words(self, store: Store, query: str) -> None:
+    def test_no_query_is_taken_for_anything_but_words(self, store: Database, query: str) -> None:
         head = _said(store, "rain", "wind", "sun")
         assert {one.position for one in store.search(head, query)} <= {1, 2}
         assert _found(store, head, "sun") == [3]
         assert store.verify(head) == []
 
-    def test_of_a_giant_message_the_beginning_is_searched(self, store: Store) -> None:
+    def test_of_a_giant_message_the_beginning_is_searched(self, store: Database) -> None:
         head = _said(store, "early " + "x " * 32_000, "x " * 40_000 + "late")
         assert (_found(store, head, "early"), _found(store, head, "late")) == ([1], [])
 
-    def test_what_was_searched_before_and_after_is_found_alike(self, store: Store) -> None:
+    def test_what_was_searched_before_and_after_is_found_alike(self, store: Database) -> None:
         head = _said(store, *[f"rain {n}" for n in range(100)])
         for n in range(3):
-            head = store.commit(store.append(head, chain([user(f"wind {n}")] * 40, head)), *record_after(head))
+            head = store.commit(append(store, head, chain([user(f"wind {n}")] * 40, head)), *record_after(head))
         assert _found(store, head, "wind 2", limit=1) == [220]
         assert _found(store, head, "rain 50", limit=1) == [51]
         assert len(store.search(head, "wind", limit=500)) == 120
 
-    def test_a_search_needs_an_open_store_and_a_conversation_of_it(self, store: Store) -> None:
+    def test_a_search_needs_an_open_store_and_a_conversation_of_it(self, store: Database) -> None:
         head = _said(store, "rain")
         with pytest.raises(NoSuchConversation):
             store.search(Head("acme", "two", 77, 1), "rain")
@@ -199,11 +199,11 @@ class SearchContract:
             store.search(head, "rain")
 
 
-def _said(store: Store, *texts: str) -> Head:
+def _said(store: Database, *texts: str) -> Head:
     """The head of a conversation `one` in which a user said this."""
     head = store.open("acme", "one")
-    return store.append(head, chain(map(user, texts), head))
+    return append(store, head, chain(map(user, texts), head))
 
 
-def _found(store: Store, head: Head, query: str, limit: int = 20) -> list[int]:
+def _found(store: Database, head: Head, query: str, limit: int = 20) -> list[int]:
     return [found.position for found in store.search(head, query, limit)]

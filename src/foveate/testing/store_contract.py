@@ -14,7 +14,7 @@ import pytest
 
 from ..core.messages import user
 from ..errors import BadSetting, NoSuchConversation, StoreError
-from ..ports import Head, Store
+from ..ports import Database, Head, append
 from .age_contract import AgeContract
 from .append_contract import AppendContract
 from .base_contract import talk
@@ -49,7 +49,7 @@ class StoreContract(
     store.
     """
 
-    def test_a_new_conversation_is_empty(self, store: Store) -> None:
+    def test_a_new_conversation_is_empty(self, store: Database) -> None:
         head = store.open("acme", "one")
         assert head == Head("acme", "one", head.root, head.branch)
         assert 0 < head.root < 2**63
@@ -58,47 +58,47 @@ class StoreContract(
         assert store.snapshot(head) is None
         assert store.verify(head) == []
 
-    def test_opening_again_gives_the_same_head(self, store: Store) -> None:
+    def test_opening_again_gives_the_same_head(self, store: Database) -> None:
         assert store.open("acme", "one") == store.open("acme", "one") == store.open("acme", "one", create=False)
 
-    def test_what_is_not_there_is_not_made_unless_asked_for(self, store: Store) -> None:
+    def test_what_is_not_there_is_not_made_unless_asked_for(self, store: Database) -> None:
         with pytest.raises(NoSuchConversation, match="nobody"):
             store.open("acme", "nobody", create=False)
         assert store.names("acme") == []
 
-    def test_names_are_sorted_and_each_tenant_sees_its_own(self, store: Store) -> None:
+    def test_names_are_sorted_and_each_tenant_sees_its_own(self, store: Database) -> None:
         for tenant, name in [("acme", "b"), ("acme", "a"), ("zeta", "a"), ("", "ü")]:
             store.open(tenant, name)
         assert [store.names(tenant) for tenant in ("acme", "zeta", "", "none")] == [["a", "b"], ["a"], ["ü"], []]
 
-    def test_tenants_do_not_share_a_conversation_of_the_same_name(self, store: Store) -> None:
+    def test_tenants_do_not_share_a_conversation_of_the_same_name(self, store: Database) -> None:
         ours, theirs = store.open("acme", "one"), store.open("zeta", "one")
-        ours = store.append(ours, chain(talk(2), ours))
+        ours = append(store, ours, chain(talk(2), ours))
         assert store.open("zeta", "one") == theirs
         assert ours.root != theirs.root
 
     @pytest.mark.parametrize("name", ["", "a\0b", "half \ud83d", "x" * 501])
-    def test_a_name_that_no_database_can_keep_is_refused(self, store: Store, name: str) -> None:
+    def test_a_name_that_no_database_can_keep_is_refused(self, store: Database, name: str) -> None:
         with pytest.raises(BadSetting):
             store.open("acme", name)
 
-    def test_a_head_of_another_store_is_refused(self, store: Store) -> None:
+    def test_a_head_of_another_store_is_refused(self, store: Database) -> None:
         store.open("acme", "one")
         stranger = Head("acme", "two", 77, 1)
         with pytest.raises(NoSuchConversation):
             store.messages(stranger, 1, 2)
         with pytest.raises(NoSuchConversation):
-            store.append(stranger, chain(talk(1), stranger))
+            append(store, stranger, chain(talk(1), stranger))
         with pytest.raises(NoSuchConversation):
             store.commit(stranger, *record_after(stranger))
         with pytest.raises(NoSuchConversation):
             store.save_snapshot(stranger, 0, 0, b"")
 
-    def test_a_closed_store_says_so(self, store: Store) -> None:
+    def test_a_closed_store_says_so(self, store: Database) -> None:
         head, _ = self._talk(store, 1)
         store.close()
         store.close()
         with pytest.raises(StoreError, match="closed"):
-            store.append(head, chain([user("more")], head))
+            append(store, head, chain([user("more")], head))
         with pytest.raises(StoreError, match="closed"):
             store.messages(head, 1, 1)

@@ -11,7 +11,7 @@ from ..core.messages import user
 from ..core.runs import AgentRun, AgentRunStep
 from ..core.stamps import Stamp
 from ..errors import BadInput, BadSetting, ConflictError, NoSuchConversation, StoreError
-from ..ports import Appended, Branch, Erased, Head, Store
+from ..ports import Branch, Database, Erasure, Head, StoredMessage, append
 from .rows import chain, record_after
 
 __all__ = ["TreeContract"]
@@ -20,19 +20,19 @@ __all__ = ["TreeContract"]
 class TreeContract:
     """Tests of `branches` and `rename`, and of chains that are older than outlines."""
 
-    def test_a_conversation_without_forks_is_the_only_branch(self, store: Store) -> None:
+    def test_a_conversation_without_forks_is_the_only_branch(self, store: Database) -> None:
         head = store.open("acme", "one")
         store.open("acme", "other")
         store.open("zeta", "one")
         assert store.branches(head) == [Branch(head)]
 
-    def test_every_fork_tells_where_it_left(self, store: Store) -> None:
+    def test_every_fork_tells_where_it_left(self, store: Database) -> None:
         head = store.open("acme", "one")
-        head = store.append(head, chain([user(str(n)) for n in range(6)], head))
+        head = append(store, head, chain([user(str(n)) for n in range(6)], head))
         for _ in range(2):
             head = store.commit(head, *record_after(head))
         two = store.fork(head, "two", 4, 1)
-        two = store.append(two, chain([user("own")], two))
+        two = append(store, two, chain([user("own")], two))
         three = store.fork(two, "three", 2, 0)
         now = store.repoint(head, 5, 2, "one~1")
         kept = structs.replace(head, name="one~1")
@@ -45,13 +45,13 @@ class TreeContract:
         for one in (head, two, three, now):
             assert store.branches(one) == expected
 
-    def test_the_branches_of_nothing_are_refused(self, store: Store) -> None:
+    def test_the_branches_of_nothing_are_refused(self, store: Database) -> None:
         with pytest.raises(NoSuchConversation):
             store.branches(Head("acme", "one", 7, 1))
 
-    def test_what_was_renamed_is_the_same_conversation(self, store: Store) -> None:
+    def test_what_was_renamed_is_the_same_conversation(self, store: Database) -> None:
         head = store.open("acme", "one")
-        head = store.append(head, chain([user("said")], head))
+        head = append(store, head, chain([user("said")], head))
         fork = store.fork(head, "two", 1, 0)
         other = store.open("zeta", "one")
         store.rename("acme", {"one": "uno", "two": "due"})
@@ -60,9 +60,9 @@ class TreeContract:
         assert [store.open("acme", name, create=False) for name in ("uno", "due")] == [uno, due]
         assert store.open("zeta", "one") == other
         assert store.verify(uno) == store.verify(due) == []
-        assert store.append(uno, chain([user("more")], uno)).position == 2
+        assert append(store, uno, chain([user("more")], uno)).position == 2
         with pytest.raises(ConflictError, match="'uno'"):
-            store.append(head, chain([user("late")], head))
+            append(store, head, chain([user("late")], head))
         assert store.open("acme", "one").position == 0
 
     @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ class TreeContract:
         ],
     )
     def test_names_that_cannot_be_given_leave_all_as_it_was(
-        self, store: Store, names: dict[str, str], error: type[StoreError]
+        self, store: Database, names: dict[str, str], error: type[StoreError]
     ) -> None:
         heads = [store.open("acme", name) for name in ("one", "two")]
         with pytest.raises(error):
@@ -86,9 +86,9 @@ class TreeContract:
         assert store.names("acme") == ["one", "two"]
         assert [store.open("acme", name) for name in ("one", "two")] == heads
 
-    def test_records_that_come_together_are_as_those_that_came_one_by_one(self, store: Store) -> None:
+    def test_records_that_come_together_are_as_those_that_came_one_by_one(self, store: Database) -> None:
         one, two = store.open("acme", "one"), store.open("acme", "two")
-        one, two = (store.append(head, chain([user("said"), user("more")], head)) for head in (one, two))
+        one, two = (append(store, head, chain([user("said"), user("more")], head)) for head in (one, two))
         made, before = [], two
         for size in (1, 3, 2):
             record, id = record_after(one, *[Hide(Target(one.tip), reason=f"{size}")] * size)
@@ -107,21 +107,21 @@ class TreeContract:
         assert store.records(two) == made
         assert store.verify(two) == []
 
-    def test_a_tree_of_unfinished_conversations_is_taken_away_with_all_in_it(self, store: Store) -> None:
+    def test_a_tree_of_unfinished_conversations_is_taken_away_with_all_in_it(self, store: Database) -> None:
         other = store.open("acme", "one")
-        other = store.append(other, chain([user(f"{n} " * 4000) for n in range(3)], other))
+        other = append(store, other, chain([user(f"{n} " * 4000) for n in range(3)], other))
         head = store.open("acme", "~half 1")
-        head = store.append(head, chain([user(f"{n} " * 4000) for n in range(3)], head))
+        head = append(store, head, chain([user(f"{n} " * 4000) for n in range(3)], head))
         head = store.commit(head, *record_after(head))
         store.save_snapshot(head, 3, 1, b"a view")
         fork = store.fork(head, "~half 2", 2, 0)
         store.put_run(head, AgentRun("r", "me", "~half 1"))
         store.put_step(head, AgentRunStep("r", 1, "action"))
-        store.keep_erasure(head, Erased(1))
+        store.add_erasure(head, Erasure(1))
         assert [store.search(one, "2") != [] for one in (store.open("acme", "~half 1"), other)] == [True, True]
         before = list(store.census()), store.names("acme")
         for prefix in ("~half 1", "", "~importing"):
-            with pytest.raises(BadSetting, match="Nothing was taken away"):
+            with pytest.raises(BadSetting, match="Nothing was deleted"):
                 store.discard(fork, prefix)
         assert (list(store.census()), store.names("acme")) == before
         store.discard(fork, "~half")
@@ -132,12 +132,12 @@ class TreeContract:
         assert store.open("acme", "~half 1").position == 0
         assert store.verify(store.open("acme", "~half 1")) == store.verify(other) == []
 
-    def test_links_from_before_there_were_outlines_are_taken_and_verified(self, store: Store) -> None:
+    def test_links_from_before_there_were_outlines_are_taken_and_verified(self, store: Database) -> None:
         """An import brings such chains along: their ids cannot be made anew without another history."""
         head = store.open("acme", "one")
         (row,) = chain([user("said")], head)
         stamp = Stamp(1, 2, 3, "user", metadata='{"ticket":7}')
-        head = store.append(head, [_early(row, stamp)])
+        head = append(store, head, [_early(row, stamp)])
         record = Record(1, (Hide(Target(head.tip), reason="to have an edit"),), 1, 1, head.tip, 1)
         head = store.commit(head, record, ids.legacy_record_id("", wire.encode_record(record)))
         assert store.messages(head, 1, 1) == [_early(row, stamp)]
@@ -145,5 +145,5 @@ class TreeContract:
         assert store.verify(head) == []
 
 
-def _early(row: Appended, stamp: Stamp) -> Appended:
+def _early(row: StoredMessage, stamp: Stamp) -> StoredMessage:
     return structs.replace(row, stamp=stamp, seal=ids.seal("", row.id, wire.encode_stamp(stamp)))

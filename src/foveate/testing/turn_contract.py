@@ -10,16 +10,16 @@ from msgspec import structs
 
 from ..core.messages import user
 from ..errors import BadInput, ConflictError, NoSuchConversation, StoreRolledBack
-from ..ports import Appended, Head, Store, Tail
+from ..ports import Changes, Database, Head, StoredMessage, append
 from .rows import after, chain, record_after
 
 __all__ = ["TurnContract"]
 
 
-def saying(*texts: str, seen: list[Tail] | None = None) -> Callable[[Tail], list[Appended]]:
+def saying(*texts: str, seen: list[Changes] | None = None) -> Callable[[Changes], list[StoredMessage]]:
     """Makes rows that say this, wherever the tip is; notes what it was handed."""
 
-    def make(tail: Tail) -> list[Appended]:
+    def make(tail: Changes) -> list[StoredMessage]:
         if seen is not None:
             seen.append(tail)
         return chain(map(user, texts), tail.head)
@@ -27,7 +27,7 @@ def saying(*texts: str, seen: list[Tail] | None = None) -> Callable[[Tail], list
     return make
 
 
-def told(tail: Tail) -> tuple[Head, list[Appended], list[object]]:
+def told(tail: Changes) -> tuple[Head, list[StoredMessage], list[object]]:
     """All of a tail, as one value; what it says of its newest message must be true."""
     rows = tail.rows()
     assert tail.newest() == (rows[-1].stamp if rows else None)
@@ -37,12 +37,12 @@ def told(tail: Tail) -> tuple[Head, list[Appended], list[object]]:
 class TurnContract:
     """Mixed into StoreContract, which makes the stores."""
 
-    def test_who_extends_comes_behind_whoever_was_first(self, store: Store) -> None:
+    def test_who_extends_comes_behind_whoever_was_first(self, store: Database) -> None:
         old = store.open("acme", "one")
         first = chain([user("a"), user("b")], old)
         record = record_after(old)
-        now = store.commit(store.append(old, first), *record)
-        seen: list[Tail] = []
+        now = store.commit(append(store, old, first), *record)
+        seen: list[Changes] = []
         tail = store.extend(old, saying("c", "d", seen=seen))
         mine = chain([user("c"), user("d")], now)
         assert told(seen[-1]) == (now, first, [record[::-1]])
@@ -51,44 +51,45 @@ class TurnContract:
         assert store.messages(tail.head, 1, 9) == first + mine
         assert store.verify(tail.head) == []
 
-    def test_who_extends_alone_is_handed_nothing(self, store: Store) -> None:
+    def test_who_extends_alone_is_handed_nothing(self, store: Database) -> None:
         head = store.open("acme", "one")
         for n in range(3):
-            seen: list[Tail] = []
+            seen: list[Changes] = []
             tail = store.extend(head, saying(f"said {n}", seen=seen))
             mine = chain([user(f"said {n}")], head)
             assert [told(one) for one in seen] == [(head, [], [])] * len(seen)
             assert told(tail) == (after(head, mine), mine, [])
             head = tail.head
 
-    def test_records_that_others_committed_are_told_of_although_nobody_else_appended(self, store: Store) -> None:
-        head = store.append(old := store.open("acme", "one"), chain([user("a")], old))
+    def test_records_that_others_committed_are_told_of_although_nobody_else_appended(self, store: Database) -> None:
+        old = store.open("acme", "one")
+        head = append(store, old, chain([user("a")], old))
         record = record_after(head)
         now = store.commit(head, *record)
         tail = store.extend(head, saying("b"))
         assert told(tail) == (after(now, chain([user("b")], now)), chain([user("b")], now), [record[::-1]])
 
-    def test_extending_by_nothing_writes_nothing(self, store: Store) -> None:
+    def test_extending_by_nothing_writes_nothing(self, store: Database) -> None:
         old = store.open("acme", "one")
         first = chain([user("a")], old)
-        now = store.append(old, first)
+        now = append(store, old, first)
         assert told(store.extend(old, saying())) == (now, first, [])
         assert store.open("acme", "one") == now
 
-    def test_rows_that_do_not_follow_are_refused_and_nothing_is_written(self, store: Store) -> None:
+    def test_rows_that_do_not_follow_are_refused_and_nothing_is_written(self, store: Database) -> None:
         old = store.open("acme", "one")
-        now = store.append(old, chain([user("a")], old))
+        now = append(store, old, chain([user("a")], old))
         with pytest.raises(BadInput, match="Nothing was written"):
             store.extend(old, lambda tail: chain([user("b")], old))  # Wherever the tip is by then.
         with pytest.raises(BadInput, match="Nothing was written"):
             store.extend(now, lambda tail: chain([user("b")], old))
         assert store.open("acme", "one") == now
 
-    def test_what_making_rows_raises_is_raised_and_nothing_is_written(self, store: Store) -> None:
+    def test_what_making_rows_raises_is_raised_and_nothing_is_written(self, store: Database) -> None:
         old = store.open("acme", "one")
-        now = store.append(old, chain([user("a")], old))
+        now = append(store, old, chain([user("a")], old))
 
-        def refuse(tail: Tail) -> Sequence[Appended]:
+        def refuse(tail: Changes) -> Sequence[StoredMessage]:
             if tail.rows():
                 raise ZeroDivisionError
             return chain([user("b")], tail.head)
@@ -98,43 +99,43 @@ class TurnContract:
         assert store.open("acme", "one") == now
         assert store.extend(now, saying("b")).head.position == 2
 
-    def test_who_missed_a_repointing_cannot_extend_and_is_told_where_the_name_is_now(self, store: Store) -> None:
+    def test_who_missed_a_repointing_cannot_extend_and_is_told_where_the_name_is_now(self, store: Database) -> None:
         old = store.open("acme", "one")
-        head = store.append(old, chain([user("a"), user("b")], old))
+        head = append(store, old, chain([user("a"), user("b")], old))
         moved = store.repoint(head, 1, 0, "before")
         for late in (old, head):
             with pytest.raises(ConflictError, match="moved to another branch"):
                 store.extend(late, saying("c"))
-            assert told(store.tail(late)) == (moved, [], [])
+            assert told(store.changes(late)) == (moved, [], [])
         assert store.extend(moved, saying("c")).head.position == 2
 
-    def test_a_tail_is_what_is_there_beyond_a_head(self, store: Store) -> None:
+    def test_a_tail_is_what_is_there_beyond_a_head(self, store: Database) -> None:
         old = store.open("acme", "one")
-        assert told(store.tail(old)) == (old, [], [])
+        assert told(store.changes(old)) == (old, [], [])
         rows = chain([user(f"{n}" * 3000) for n in range(5)], old)
-        head = store.append(old, rows)
+        head = append(store, old, rows)
         records = [record_after(head)]
         head = store.commit(head, *records[0])
         middle = head
         records.append(record_after(head))
         head = store.commit(head, *records[1])
-        assert told(store.tail(old)) == (head, rows, [record[::-1] for record in records])
+        assert told(store.changes(old)) == (head, rows, [record[::-1] for record in records])
         third = structs.replace(old, position=3, tip=rows[2].id, seal=rows[2].seal)
-        assert told(store.tail(third)) == (head, rows[3:], [record[::-1] for record in records])
-        assert told(store.tail(middle)) == (head, [], [records[1][::-1]])
+        assert told(store.changes(third)) == (head, rows[3:], [record[::-1] for record in records])
+        assert told(store.changes(middle)) == (head, [], [records[1][::-1]])
         fork = store.fork(head, "two", 2, 0)
-        assert told(store.tail(fork)) == (fork, [], [])
+        assert told(store.changes(fork)) == (fork, [], [])
         tail = store.extend(fork, saying("own"))
-        assert told(store.tail(fork)) == told(tail) == (tail.head, chain([user("own")], fork), [])
+        assert told(store.changes(fork)) == told(tail) == (tail.head, chain([user("own")], fork), [])
 
-    def test_after_an_erasure_there_is_a_new_head_and_nothing_beyond_it(self, store: Store) -> None:
+    def test_after_an_erasure_there_is_a_new_head_and_nothing_beyond_it(self, store: Database) -> None:
         old = store.open("acme", "one")
-        head = store.append(old, chain([user("a"), user("b")], old))
+        head = append(store, old, chain([user("a"), user("b")], old))
         store.erase(head, [(1, 1)])
         now = store.open("acme", "one")
         assert now.erased == 1
         for late in (old, head):
-            assert told(store.tail(late)) == (now, [], [])
+            assert told(store.changes(late)) == (now, [], [])
         for late in (old, head, now):
             tail = store.extend(late, saying("c"))
             mine = chain([user("c")], now)
@@ -144,10 +145,10 @@ class TurnContract:
         unaware = structs.replace(now, erased=0)  # As one who appended without looking has it.
         assert told(store.extend(unaware, saying("d")))[1:] == ([], [])
 
-    def test_a_head_that_the_branch_does_not_run_through_any_more_is_told_so(self, store: Store) -> None:
+    def test_a_head_that_the_branch_does_not_run_through_any_more_is_told_so(self, store: Database) -> None:
         """The store lost what it had, and others went on from there: their messages must not be taken for more."""
         old = store.open("acme", "one")
-        now = store.append(old, chain([user("a"), user("b")], old))
+        now = append(store, old, chain([user("a"), user("b")], old))
         now = store.commit(now, *record_after(now))
         other = chain([user("lost")], old)
         lost = after(old, other)
@@ -155,30 +156,30 @@ class TurnContract:
         unseen = structs.replace(now, record="ab" * 20)
         for gone in (lost, further, structs.replace(now, tip="ab" * 20), unseen, structs.replace(unseen, number=2)):
             with pytest.raises(StoreRolledBack):
-                store.tail(gone)
+                store.changes(gone)
         for gone in (lost, further, structs.replace(now, tip="ab" * 20), unseen, structs.replace(unseen, number=2)):
             with pytest.raises(StoreRolledBack):
                 store.extend(gone, saying("c"))
         unerased = structs.replace(now, erased=1)
         for gone in (unseen, structs.replace(unseen, number=2), unerased):  # Where a message would fit.
             with pytest.raises(StoreRolledBack):
-                store.append(gone, chain([user("c")], gone))
+                append(store, gone, chain([user("c")], gone))
             with pytest.raises(StoreRolledBack):
                 store.extend(gone, saying("c"))
         for gone in (structs.replace(lost, number=1, record=now.record), further):  # Where an edit would.
             with pytest.raises(StoreRolledBack):
                 store.commit(gone, *record_after(gone))
         with pytest.raises(StoreRolledBack):
-            store.tail(unerased)
+            store.changes(unerased)
         assert store.open("acme", "one") == now
 
-    def test_a_tail_of_what_has_no_name_is_refused(self, store: Store) -> None:
+    def test_a_tail_of_what_has_no_name_is_refused(self, store: Database) -> None:
         with pytest.raises(NoSuchConversation):
-            store.tail(Head("acme", "nobody", 77, 1))
+            store.changes(Head("acme", "nobody", 77, 1))
         with pytest.raises(NoSuchConversation):
             store.extend(Head("acme", "nobody", 77, 1), saying("a"))
 
-    def test_threads_that_extend_at_once_all_get_through_at_the_first_try(self, store: Store) -> None:
+    def test_threads_that_extend_at_once_all_get_through_at_the_first_try(self, store: Database) -> None:
         begun = store.open("acme", "one")
         start = Barrier(6)
         failed: list[Exception] = []
@@ -200,7 +201,7 @@ class TurnContract:
         for thread in threads:
             thread.join()
         assert failed == []
-        tail = store.tail(begun)
+        tail = store.changes(begun)
         said = [row.body.decode().split('"text":"')[1].split('"')[0] for row in tail.rows()]
         for number in range(6):
             assert [text for text in said if text.startswith(f"{number}.")] == [f"{number}.{n}" for n in range(8)]

@@ -5,7 +5,7 @@ does it. The queue is procrastinate's (extra `worker`).
 
     Compaction          summing a conversation up; knows no queue         compacting.py
     Aging               what is over its age is erased                    aging.py
-    Erasure, Vacuum     the other jobs, and doing each                    jobs.py
+    ErasureJob, Vacuum     the other jobs, and doing each                    jobs.py
     JobState            how the jobs stand, and why some failed           states.py
     Queue, enqueue      putting jobs into the queue                       queue.py
     set_up              the queue's tables                                tables.py
@@ -25,7 +25,7 @@ except ImportError as error:
 
 from .aging import Aging
 from .compacting import Compaction
-from .jobs import Erasure, Vacuum
+from .jobs import ErasureJob, Vacuum
 from .queue import Queue, enqueue, enqueue_async
 from .retrying import Backoff
 from .running import Worker
@@ -36,7 +36,7 @@ __all__ = [
     "Aging",
     "Backoff",
     "Compaction",
-    "Erasure",
+    "ErasureJob",
     "JobState",
     "Queue",
     "Vacuum",

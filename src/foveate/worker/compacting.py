@@ -19,7 +19,7 @@ from ..core.receipts import receipt_of
 from ..core.summaries import Summary, SummaryRequest
 from ..errors import BadSetting, NoSummary
 from ..open import grouped, open_summarizer, open_without_window
-from ..ports import Store, Summarizer
+from ..ports import Database, Summarizer
 
 __all__ = ["BY_HAND", "Compaction", "Opening", "compacted", "hashed"]
 
@@ -82,7 +82,7 @@ class Opening(Struct, frozen=True):
         return replace(self, summarizer=keywords["summarizer"])
 
 
-def compacted(store: Store, wanted: Compaction, opening: Opening, *, is_last: bool) -> str:
+def compacted(store: Database, wanted: Compaction, opening: Opening, *, is_last: bool) -> str:
     """Do it, and tell in a few words what came of it.
 
     `is_last`: no other attempt follows, so what takes the place of a model that fails is taken; else NoSummary is

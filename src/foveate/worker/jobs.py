@@ -17,15 +17,15 @@ from msgspec import Struct
 from ..core.retention import Age
 from ..errors import BadSetting
 from ..open import Options, open_conversation
-from ..ports import Erased, Store
+from ..ports import Database, Erasure
 from ..stores.erasing_all import erase_conversation, erase_tenant
 from .aging import Aging, aged
 from .compacting import Compaction, Opening, compacted, hashed
 
-__all__ = ["TASKS", "Erasure", "Vacuum", "Wanted", "done", "task_of"]
+__all__ = ["TASKS", "ErasureJob", "Vacuum", "Wanted", "done", "task_of"]
 
 
-class Erasure(Struct, frozen=True, omit_defaults=True):
+class ErasureJob(Struct, frozen=True, omit_defaults=True):
     """What is to be erased. What is erased already is passed over, so doing it again changes nothing."""
 
     conversation: str | None = None
@@ -60,12 +60,12 @@ class Vacuum(Struct, frozen=True):
         return self.lock
 
 
-Wanted = Compaction | Erasure | Vacuum | Aging
+Wanted = Compaction | ErasureJob | Vacuum | Aging
 
 TASKS: Mapping[str, type[Wanted]] = {
     "foveate.age": Aging,
     "foveate.compact": Compaction,
-    "foveate.erase": Erasure,
+    "foveate.erase": ErasureJob,
     "foveate.vacuum": Vacuum,
 }
 """The tasks by their names in the queue."""
@@ -81,7 +81,7 @@ def done(store: Any, wanted: Wanted, opening: Opening, *, is_last: bool, ages: t
     match wanted:
         case Compaction():
             return compacted(store, wanted, opening, is_last=is_last)
-        case Erasure():
+        case ErasureJob():
             return _erased(store, wanted, opening)
         case Vacuum():
             store.vacuum()
@@ -90,7 +90,7 @@ def done(store: Any, wanted: Wanted, opening: Opening, *, is_last: bool, ages: t
             return aged(store, wanted, ages)
 
 
-def _erased(store: Store, wanted: Erasure, opening: Opening) -> str:
+def _erased(store: Database, wanted: ErasureJob, opening: Opening) -> str:
     if wanted.conversation is None:
         if not wanted.tenant:
             raise BadSetting("Whose conversations are to be erased? Name the tenant.")
@@ -116,7 +116,7 @@ def _erased(store: Store, wanted: Erasure, opening: Opening) -> str:
     return f"{_counted(made)} erased"
 
 
-def _counted(made: Iterable[Erased]) -> str:
+def _counted(made: Iterable[Erasure]) -> str:
     count = sum(one.messages for one in made)
     return f"{count:,} message{'s' * (count != 1)}"
 

@@ -18,7 +18,7 @@ from ..errors import BadSetting
 from ..ports import Handed
 from .aging import Aging
 from .compacting import BY_HAND, Compaction
-from .jobs import Erasure, Vacuum, Wanted, task_of
+from .jobs import ErasureJob, Vacuum, Wanted, task_of
 from .tables import Tables
 
 __all__ = ["QUEUE", "Queue", "What", "deferred", "enqueue", "enqueue_async"]
@@ -205,7 +205,7 @@ def _deferrer(app: App, wanted: Wanted, connection: object) -> JobDeferrer:
         lock=wanted.lock,
         queueing_lock=wanted.waiting_lock,
         # procrastinate lets nobody past a job of the same lock that waits for its next attempt but who has precedence.
-        priority=ERASING_FIRST if isinstance(wanted, Erasure | Aging) else 0,
+        priority=ERASING_FIRST if isinstance(wanted, ErasureJob | Aging) else 0,
         connection=connection,
     )
 
@@ -238,9 +238,9 @@ def _wanted(
         case "compact":
             return Compaction(conversation, tenant, number, now or bool(focus), focus)
         case "erase":
-            return Erasure(conversation, tenant, handle, who, reason)
+            return ErasureJob(conversation, tenant, handle, who, reason)
         case "erase-tenant" if tenant:
-            return Erasure(None, tenant, "", who, reason)
+            return ErasureJob(None, tenant, "", who, reason)
         case "erase-tenant":
             raise BadSetting("Whose conversations are to be erased? Name the tenant: tenant='acme'.")
         case "vacuum":

@@ -23,7 +23,7 @@ from foveate.core.runs import AgentRun
 from foveate.errors import StoreError
 from foveate.ports import Database
 from foveate.testing import ScriptedModel
-from foveate.testing.faults import Countdown, FailingDatabase
+from foveate.testing.faults import Countdown, failing_store
 from foveate.types import Lease
 
 from .said import act, ask, done, expand, fail, hand, made, next_step, options, texts, think
@@ -103,7 +103,7 @@ def check_every(stride: int, *, after: bool) -> None:
     n = 2
     while True:
         world, countdown = World(), Countdown(n, after=after)
-        broken = world.agent(FailingDatabase(world.store, countdown))
+        broken = world.agent(failing_store(world.store, countdown))
         with suppress(StoreError):
             broken.run("Go.")
         broken.close()
@@ -317,7 +317,7 @@ def test_whoever_stops_listening_stops_the_run():
 
 def test_another_task_closes_the_run_that_broke_off():
     world = World()
-    broken = world.agent(FailingDatabase(world.store, Countdown(40)))
+    broken = world.agent(failing_store(world.store, Countdown(40)))
     with pytest.raises(StoreError):
         broken.run("Go.")
     runs = broken.conversation.runs()
@@ -336,7 +336,7 @@ def test_there_is_nothing_to_resume_before_a_run():
 def test_an_async_agent_takes_up_what_a_sync_one_left():
     expected, world = straight(), World()
     with pytest.raises(StoreError):
-        world.agent(FailingDatabase(world.store, Countdown(75))).run("Go.")
+        world.agent(failing_store(world.store, Countdown(75))).run("Go.")
 
     async def later() -> str:
         async with world.agent(world.store, asynchronous=True) as agent:
@@ -419,7 +419,7 @@ def test_whatever_could_not_be_written_down_is_told_at_the_next_task(after: bool
     n, failed = 1, True
     while failed:
         countdown = Countdown(after=after)
-        store = FailingDatabase(open_store("memory:"), countdown)
+        store = failing_store(open_store("memory:"), countdown)
         answers = [act("look"), think("so"), done("one"), done("two"), done("three"), done("four")]
         agent, _ = made(answers, store=store, actions=[tool(lambda: "seen", name="look", description="Look.")])
         with agent:

@@ -11,7 +11,7 @@ from ...agents import toolbox
 from ...agents.tools import Tool
 from ...errors import BadInput, BadSetting
 from ...open import open_conversation
-from ...ports import Store
+from ...ports import Database
 from ...replay.numbers import plural
 from ...stores import without_password
 from ..output import print_table, say
@@ -62,7 +62,7 @@ def default_store() -> str:
     return f"sqlite:///{file}"
 
 
-def find_conversation(store: Store, name: str | None) -> tuple[str, bool, str]:
+def find_conversation(store: Database, name: str | None) -> tuple[str, bool, str]:
     """Return the conversation's name, whether it is new, and the model that answered last in it."""
     if name is None:
         return new_name(store), True, ""
@@ -73,13 +73,13 @@ def find_conversation(store: Store, name: str | None) -> tuple[str, bool, str]:
         return name, not len(chat), next((step.name for step in steps if step.kind == "model"), "")
 
 
-def new_name(store: Store) -> str:
+def new_name(store: Database) -> str:
     """Return the first free name of chat-1, chat-2, ..."""
     names = store.names("")
     return next(name for number in range(1, len(names) + 2) if (name := f"chat-{number}") not in names)
 
 
-def list_conversations(store: Store, url: str) -> None:
+def list_conversations(store: Database, url: str) -> None:
     """Print the conversations of a store with their lengths and newest messages."""
     names = store.names("")
     say(f"{without_password(url)}: {plural(len(names), 'conversation')}")

@@ -27,7 +27,7 @@ from ...errors import BadSetting, ConversationBusy
 from ...models.demo import demo_model
 from ...models.prices import cost_of
 from ...open import open_model
-from ...ports import Cost, Model, Store
+from ...ports import Cost, Database, Model
 from ...stores.memory import MemoryStore
 from .options import new_name
 from .rendering import Notice, Question, Waiting
@@ -43,7 +43,7 @@ class ChatOptions(Struct, frozen=True):
 
     name: str
     model: str
-    store: Store
+    store: Database
     """The store of the conversation. The caller closes it."""
     folder: Path
     tools: tuple[Tool, ...]

@@ -15,7 +15,7 @@ from cyclopts import Parameter
 from ...core.handles import parse_handle
 from ...core.retention import Age, read_rule
 from ...errors import BadSetting, ConflictError, UnknownHandle
-from ...ports import Database, Erased
+from ...ports import Database, Erasure
 from ...replay.numbers import count, plural
 from ..text import printable
 from .target import NO_CONVERSATIONS, NOWHERE, AsJson, Where, opened, print_json
@@ -94,7 +94,7 @@ def erase(
 
 def _erased(
     store: Database, tenant: str, conversation: str, handles: tuple[str, ...], reason: str, who: str
-) -> list[Erased]:
+) -> list[Erasure]:
     head = store.open(tenant, conversation, create=False)
     spans = _spans(handles, head.position)  # Check all handles before erasing any message.
     done = store.erase(head, spans, who=who, reason=reason, time=_now())

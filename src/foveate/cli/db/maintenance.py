@@ -13,7 +13,7 @@ from ...open import open_store
 from ...replay.numbers import count as count_text
 from ...stores import Place, without_password
 from ...stores.sql.driver import Driver
-from ...stores.sql.migrate import EffectiveEdits, standing
+from ...stores.sql.migrate import SchemaVersion, schema_version
 from ..text import printable
 from .target import NOWHERE, AsJson, Url, Where, located, opened, print_json
 
@@ -42,7 +42,7 @@ def upgrade(*, store: Url = None) -> int:
     before = _schema(place)
     open_store(url).close()
     after = _schema(place)
-    _print_schema(without_password(url), EffectiveEdits(after.version, after.name, before.pending), "Upgraded")
+    _print_schema(without_password(url), SchemaVersion(after.version, after.name, before.pending), "Upgraded")
     return 0
 
 
@@ -105,7 +105,7 @@ def shards(
     return 0
 
 
-def _print_schema(url: str, schema: EffectiveEdits, label: str) -> None:
+def _print_schema(url: str, schema: SchemaVersion, label: str) -> None:
     from ..output import say
 
     say(f"{url} has schema {schema.version} ({schema.name})." if schema.version else f"{url} has no schema yet.")
@@ -115,10 +115,10 @@ def _print_schema(url: str, schema: EffectiveEdits, label: str) -> None:
         say(f"{label}: {name}")
 
 
-def _schema(place: Place) -> EffectiveEdits:
+def _schema(place: Place) -> SchemaVersion:
     driver = _driver(place)
     try:
-        return standing(driver)
+        return schema_version(driver)
     finally:
         driver.close()
 

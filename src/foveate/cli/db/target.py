@@ -79,7 +79,7 @@ def _is_empty(store: Database) -> bool:
 def located(where: Where) -> tuple[str, Place, str]:
     """Return the database's URL, the parsed URL, and the tenant. Raises BadSetting for a store in memory."""
     from ...stores import place_of
-    from ...stores.checks import check_words
+    from ...stores.checks import check_texts
 
     settings = settings_of()
     url = settings["store"] if where.store is None else store_url(where.store)
@@ -87,7 +87,7 @@ def located(where: Where) -> tuple[str, Place, str]:
     if place.kind == "memory":
         raise BadSetting(f"The store {url} is empty when a command starts. Name a database: --store chat.db")
     tenant = settings["tenant"] if where.tenant is None else where.tenant
-    check_words("conversation", tenant=tenant)
+    check_texts("conversation", tenant=tenant)
     return url, place, tenant
 
 

@@ -121,7 +121,7 @@ def _residue(store: Database, result: Verified, sums: _Sums) -> list[Finding]:
         return []
     sums.seen.add((result.tenant, result.name))
     try:
-        erased, findings = store.leftovers(store.open(result.tenant, result.name, create=False))
+        erased, findings = store.find_residue(store.open(result.tenant, result.name, create=False))
     except FoveateError as error:  # Damage is reported already; or the conversation does not exist.
         return [Finding("erased", f"erased messages cannot be counted: {error}")]
     sums.erased += erased

@@ -1,4 +1,4 @@
-"""The store in memory: the oracle that the others are held against, and what tests and trials use."""
+"""The store in memory: for tests and trials, and the reference for the other stores."""
 
 from .store import MemoryStore
 

@@ -1,23 +1,22 @@
-"""What a tenant has set up for its agents, in memory: three dictionaries, and the checks that every store makes."""
+"""The catalog of the memory store: three dictionaries, with the checks that every store makes."""
 
 from __future__ import annotations
 
 from threading import RLock
 
 from ...core.catalog import Action, Binding, Prompt, validated
-from ..catalogs import check_action_free, check_known, check_new, check_prompt_free
-from ..checks import check_words
+from ..checks import check_action_unused, check_names_exist, check_prompt_is_new, check_prompt_unused, check_texts
 
 __all__ = ["MemoryCatalog"]
 
 
 class MemoryCatalog:
-    """The part of the memory store that is a Catalog."""
+    """The catalog part of the memory store (`ports.HasCatalog`)."""
 
     def __init__(self) -> None:
         self._lock = RLock()
         self._actions: dict[tuple[str, str], Action] = {}
-        """By tenant and name, as the prompts."""
+        """By tenant and name."""
         self._bindings: dict[tuple[str, str, str], Binding] = {}
         """By tenant, agent and action."""
         self._prompts: dict[tuple[str, str], Prompt] = {}
@@ -25,19 +24,19 @@ class MemoryCatalog:
     def put_action(self, tenant: str, action: Action) -> None:
         validated(action)
         with self._lock:
-            check_known(action, (), self.prompts(tenant))
+            check_names_exist(action, (), self.prompts(tenant))
             self._actions[tenant, action.name] = action
 
     def put_binding(self, tenant: str, binding: Binding) -> None:
         validated(binding)
         with self._lock:
-            check_known(binding, self.actions(tenant), self.prompts(tenant))
+            check_names_exist(binding, self.actions(tenant), self.prompts(tenant))
             self._bindings[tenant, binding.agent, binding.action] = binding
 
     def put_prompt(self, tenant: str, prompt: Prompt) -> None:
         validated(prompt)
         with self._lock:
-            check_new(prompt, self.prompts(tenant))
+            check_prompt_is_new(prompt, self.prompts(tenant))
             self._prompts[tenant, prompt.name] = prompt
 
     def actions(self, tenant: str) -> list[Action]:
@@ -58,7 +57,7 @@ class MemoryCatalog:
 
     def drop_action(self, tenant: str, name: str) -> bool:
         with self._lock:
-            check_action_free(name, self.bindings(tenant))
+            check_action_unused(name, self.bindings(tenant))
             return self._actions.pop((tenant, name), None) is not None
 
     def drop_binding(self, tenant: str, agent: str, action: str) -> bool:
@@ -68,13 +67,13 @@ class MemoryCatalog:
 
     def drop_prompt(self, tenant: str, name: str) -> bool:
         with self._lock:
-            check_prompt_free(name, self.actions(tenant), self.bindings(tenant))
+            check_prompt_unused(name, self.actions(tenant), self.bindings(tenant))
             return self._prompts.pop((tenant, name), None) is not None
 
     def _check(self, tenant: str) -> None:
-        check_words("catalog", tenant=tenant)
+        check_texts("catalog", tenant=tenant)
         self._check_open()
 
     def _check_open(self) -> None:
-        """Raises StoreError where the store was closed."""
+        """Raise StoreError if the store was closed."""
         raise NotImplementedError

@@ -1,6 +1,6 @@
-"""A store that keeps everything in lists: gone with the process, simple enough to be right by looking at it.
+"""A store that keeps everything in lists. Its contents end with the process.
 
-It is what the other stores are tested against. A fork copies lists here, where other stores share rows.
+The other stores are tested against it. A fork copies lists here; other stores share rows.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from ...core import ids, wire
 from ...core.caches import clear_caches
 from ...core.edits import Record
 from ...core.redacted_form import redacted_record, redacted_stamp
-from ...core.runs import AgentRun, AgentRunStep, Claim
+from ...core.runs import AgentRun, AgentRunStep, LockHolder
 from ...errors import BadSetting, NoSuchConversation, StoreError
-from ...ports import Appended, Branch, Erased, Finding, Found, Head, StampRow, Stray, Tail
+from ...ports import Branch, Changes, Erasure, Finding, Head, Orphan, SearchHit, StampRow, StoredMessage
 from .. import lineage
-from ..audit import JournalLink, MessageLink, audit_given, audit_journal, audit_messages
+from ..audit import JournalLink, MessageLink, audit_head, audit_journal, audit_messages
 from ..checks import (
     CLOSED,
     append_conflict,
-    check_erased,
-    check_held,
+    check_erasure,
     check_journal,
     check_keys,
     check_names,
+    check_not_behind,
     check_owner,
     check_point,
     check_prefix,
@@ -35,23 +35,23 @@ from ..checks import (
     check_run,
     check_spans,
     check_step,
-    check_words,
+    check_texts,
     commit_conflict,
+    lock_lost,
+    name_taken,
     no_branch,
-    taken,
-    taken_over,
-    went_back,
+    rolled_back,
 )
-from ..erasing import check_seen, counted, left_over, named, reach, whole_runs
-from ..tails import Beyond
+from ..derived_data import derived_data
+from ..erasures import check_seen, counted, handles_of, residue, whole_runs
 from .catalog import MemoryCatalog
-from .erasing import MemoryBranch, MemoryTree
+from .tree import MemoryBranch, MemoryTree
 
 __all__ = ["MemoryStore"]
 
 
 class MemoryStore(MemoryCatalog):
-    """Conversations in this process's memory. Safe to share between threads; a context manager, like every store."""
+    """Conversations in the memory of this process. Threads may share it; it is a context manager that closes itself."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,9 +64,9 @@ class MemoryStore(MemoryCatalog):
         """By (tenant, root), then by id, oldest first."""
         self._steps: dict[tuple[str, int, str], dict[int, AgentRunStep]] = {}
         """By (tenant, root, id of the run), then by number."""
-        self._claims: dict[tuple[str, int, int], Claim] = {}
+        self._locks: dict[tuple[str, int, int], LockHolder] = {}
         """By (tenant, root, branch)."""
-        self._erasures: dict[tuple[str, int], list[Erased]] = {}
+        self._erasures: dict[tuple[str, int], list[Erasure]] = {}
         """By (tenant, root)."""
 
     def open(self, tenant: str, name: str, *, create: bool = True) -> Head:
@@ -80,45 +80,34 @@ class MemoryStore(MemoryCatalog):
                 self._names[tenant, name] = root, self._new_branch(tenant, root, MemoryBranch(name, [], []))
             return self._head(tenant, *self._names[tenant, name])
 
-    def append(self, head: Head, rows: Sequence[Appended], *, owner: str = "") -> Head:
-        check_rows(head, rows)
-        with self._lock:
-            branch, now = self._current(head)
-            self._beat(head, owner)
-            if (now.name, now.position, now.tip, now.seal) != (head.name, head.position, head.tip, head.seal):
-                raise append_conflict(head, now)
-            self._beyond(head, now)
-            branch.rows.extend(rows)
-            return replace(self._head(head.tenant, head.root, head.branch), erased=head.erased)
-
-    def extend(self, head: Head, make: Callable[[Tail], Sequence[Appended]], *, owner: str = "") -> Tail:
-        rows = make(Beyond(head))
+    def extend(self, head: Head, make: Callable[[Changes], Sequence[StoredMessage]], *, owner: str = "") -> Changes:
+        rows = make(Changes(head))
         check_rows(head, rows)
         if not rows:
-            return self.tail(head)
+            return self.changes(head)
         with self._lock:
             _, now = self._current(head)
-            self._beat(head, owner)
+            self._check_owner(head, owner)
             if now.name != head.name:
                 raise append_conflict(head, now)
-            before = self._beyond(head, now)
+            before = self._changes_since(head, now)
             if (now.tip, now.seal) != (head.tip, head.seal):
                 rows = make(before)
                 check_rows(now, rows)
             self._branches[head.tenant, head.root, head.branch].rows.extend(rows)
             after = self._head(head.tenant, head.root, head.branch)
-            return Beyond(after) if now.erased != head.erased else before.with_rows(after, rows)
+            return Changes(after) if now.erased != head.erased else before.with_rows(after, rows)
 
-    def tail(self, head: Head) -> Tail:
+    def changes(self, head: Head) -> Changes:
         with self._lock:
             self._check_open()
             if (head.tenant, head.name) not in self._names:
                 raise NoSuchConversation(head.name, "this memory")
             now = self._head(head.tenant, *self._names[head.tenant, head.name])
             if (now.root, now.branch) != (head.root, head.branch):
-                return Beyond(now)
-            check_held(head, now)
-            return self._beyond(head, now) if now.erased == head.erased else Beyond(now)
+                return Changes(now)
+            check_not_behind(head, now)
+            return self._changes_since(head, now) if now.erased == head.erased else Changes(now)
 
     def commit(self, head: Head, record: Record, record_id: str) -> Head:
         check_record(head, record, record_id)
@@ -127,7 +116,7 @@ class MemoryStore(MemoryCatalog):
             expected = head.name, head.number, head.record, head.erased
             if (now.name, now.number, now.record, now.erased) != expected:
                 raise commit_conflict(head, now)
-            self._beyond(head, now)
+            self._changes_since(head, now)
             branch.journal.append((record_id, record))
             return self._head(head.tenant, head.root, head.branch)
 
@@ -144,14 +133,14 @@ class MemoryStore(MemoryCatalog):
             branch.journal.extend(records)
             return self._head(head.tenant, head.root, head.branch) if records else head
 
-    def messages(self, head: Head, first: int, last: int) -> list[Appended]:
+    def messages(self, head: Head, first: int, last: int) -> list[StoredMessage]:
         with self._lock:
             return self._current(head)[0].rows[max(first, 1) - 1 : max(min(last, head.position), 0)]
 
     def stamps(self, head: Head, first: int, last: int) -> list[StampRow]:
         return [StampRow(row.position, row.id, row.stamp, len(row.body)) for row in self.messages(head, first, last)]
 
-    def pick(self, head: Head, positions: Sequence[int]) -> list[Appended]:
+    def get_many(self, head: Head, positions: Sequence[int]) -> list[StoredMessage]:
         with self._lock:
             rows = self._current(head)[0].rows
             return [rows[position - 1] for position in sorted(set(positions)) if 1 <= position <= head.position]
@@ -161,7 +150,7 @@ class MemoryStore(MemoryCatalog):
             positions = {row.id: row.position for row in self._current(head)[0].rows[: head.position]}
             return {id: positions[id] for id in ids if id in positions}
 
-    def search(self, head: Head, query: str, limit: int = 20) -> list[Found]:
+    def search(self, head: Head, query: str, limit: int = 20) -> list[SearchHit]:
         with self._lock:
             branch = self._current(head)[0]
             branch.words.catch_up(branch.rows)
@@ -178,7 +167,7 @@ class MemoryStore(MemoryCatalog):
         with self._lock:
             self._current(head)
             if (head.tenant, name) in self._names:
-                raise taken(name)
+                raise name_taken(name)
             branch = self._leave(head, name, position, number)
             self._names[head.tenant, name] = head.root, branch
             return self._head(head.tenant, head.root, branch)
@@ -193,7 +182,7 @@ class MemoryStore(MemoryCatalog):
             if (now.number, now.record) != (head.number, head.record):
                 raise commit_conflict(head, now)
             if (head.tenant, keep) in self._names:
-                raise taken(keep)
+                raise name_taken(keep)
             branch = self._leave(head, head.name, position, number)
             old.name = keep
             self._names[head.tenant, keep] = head.root, head.branch
@@ -219,7 +208,7 @@ class MemoryStore(MemoryCatalog):
                 if (tenant, old) not in self._names:
                     raise NoSuchConversation(old, "this memory")
                 if (tenant, new) in self._names:
-                    raise taken(new)
+                    raise name_taken(new)
             for old, new in names.items():
                 place = self._names[tenant, new] = self._names.pop((tenant, old))
                 self._branches[(tenant, *place)].name = new
@@ -234,14 +223,14 @@ class MemoryStore(MemoryCatalog):
             usable = [
                 saved for saved, position, number in seen if saved and saved[0] <= position and saved[1] <= number
             ]
-            # Of two at one point the first, which is of the nearer branch.
+            # Of two at one point the first: it is from the nearer branch.
             return max(usable, key=lambda saved: saved[:2], default=None)
 
     def save_snapshot(self, head: Head, position: int, number: int, body: bytes) -> None:
         check_point(head, position, number)
         with self._lock:
             branch, now = self._current(head)
-            if now.erased == head.erased:  # Else it may show what was erased since.
+            if now.erased == head.erased:  # Else it may contain text that was erased since.
                 branch.snapshot = position, number, body
 
     def names(self, tenant: str) -> list[str]:
@@ -254,61 +243,63 @@ class MemoryStore(MemoryCatalog):
             self._check_open()
             return dict(sorted(Counter(tenant for tenant, _ in self._names).items()))
 
-    def census(self, tenant: str | None = None) -> Iterator[Head | Stray]:
-        """See `Store.census`. Here it is one moment of all."""
+    def census(self, tenant: str | None = None) -> Iterator[Head | Orphan]:
+        """Return all heads and orphans at one moment: see `Audits.census`."""
         with self._lock:
             self._check_open()
             trees = {(owner, root) for owner, root, _ in self._branches}
-            heads: list[Head | Stray] = [self._head(*key) for key in sorted(self._branches)]
-            strays = [
-                Stray(owner, f"name {name!r}", f"it leads to branch {place[1]} of tree {place[0]}, which is gone")
+            heads: list[Head | Orphan] = [self._head(*key) for key in sorted(self._branches)]
+            orphans = [
+                Orphan(owner, f"name {name!r}", f"it leads to branch {place[1]} of tree {place[0]}, which is gone")
                 for (owner, name), place in self._names.items()
                 if (owner, *place) not in self._branches
             ]
-            kept = {key[:2] for some in (self._runs, self._erasures, self._steps) for key, held in some.items() if held}
-            strays += [Stray(key[0], f"tree {key[1]}", "there is no such tree") for key in sorted(kept - trees)]
-        return (one for one in (*heads, *strays) if tenant in (None, one.tenant))
+            used = {
+                key[:2] for table in (self._runs, self._erasures, self._steps) for key, rows in table.items() if rows
+            }
+            orphans += [Orphan(key[0], f"tree {key[1]}", "there is no such tree") for key in sorted(used - trees)]
+        return (entry for entry in (*heads, *orphans) if tenant in (None, entry.tenant))
 
     def put_run(self, head: Head, run: AgentRun, *, owner: str = "") -> None:
         check_run(run)
         with self._lock:
             self._current(head)
-            self._beat(head, owner)
+            self._check_owner(head, owner)
             self._runs.setdefault((head.tenant, head.root), {})[run.id] = run
 
     def put_step(self, head: Head, step: AgentRunStep, *, owner: str = "") -> None:
         check_step(step)
         with self._lock:
             self._current(head)
-            self._beat(head, owner)
+            self._check_owner(head, owner)
             self._steps.setdefault((head.tenant, head.root, step.run), {})[step.number] = step
 
-    def claim(self, head: Head, owner: str, instead_of: Claim | None = None) -> Claim:
+    def acquire_lock(self, head: Head, owner: str, replaces: LockHolder | None = None) -> LockHolder:
         check_owner(owner)
         with self._lock:
             self._current(head)
-            now = self._claims.get(place := (head.tenant, head.root, head.branch))
-            if now is None or now.owner == owner or now == instead_of:
-                self._claims[place] = now = Claim(owner, now.beats + 1 if now else 1)
+            now = self._locks.get(place := (head.tenant, head.root, head.branch))
+            if now is None or now.owner == owner or now == replaces:
+                self._locks[place] = now = LockHolder(owner, now.heartbeats + 1 if now else 1)
             return now
 
-    def beat(self, head: Head, owner: str) -> bool:
+    def heartbeat(self, head: Head, owner: str) -> bool:
         check_owner(owner)
         with self._lock:
             self._current(head)
-            now = self._claims.get(place := (head.tenant, head.root, head.branch))
+            now = self._locks.get(place := (head.tenant, head.root, head.branch))
             if now is None or now.owner != owner:
                 return False
-            self._claims[place] = Claim(owner, now.beats + 1)
+            self._locks[place] = LockHolder(owner, now.heartbeats + 1)
             return True
 
-    def release(self, head: Head, owner: str) -> None:
+    def release_lock(self, head: Head, owner: str) -> None:
         check_owner(owner)
         with self._lock:
             self._current(head)
-            now = self._claims.get(place := (head.tenant, head.root, head.branch))
+            now = self._locks.get(place := (head.tenant, head.root, head.branch))
             if now is not None and now.owner == owner:
-                del self._claims[place]
+                del self._locks[place]
 
     def runs(self, head: Head) -> list[AgentRun]:
         with self._lock:
@@ -323,7 +314,7 @@ class MemoryStore(MemoryCatalog):
 
     def verify(self, head: Head) -> list[Finding]:
         with self._lock:
-            branch, now = self._current(replace(head, position=0, number=0))  # However far it says that it reaches.
+            branch, now = self._current(replace(head, position=0, number=0))
             messages = [
                 MessageLink(row.position, row.id, row.seal, _stamps(row), row.body_hash, _body_problems(row))
                 for row in branch.rows
@@ -337,7 +328,7 @@ class MemoryStore(MemoryCatalog):
             return [
                 *audit_messages(messages, now),
                 *audit_journal(journal, now),
-                *audit_given(head, end.id if end else "", end.seal if end else "", record),
+                *audit_head(head, end.id if end else "", end.seal if end else "", record),
             ]
 
     def check_database(self) -> tuple[list[Finding], list[str]]:
@@ -356,9 +347,9 @@ class MemoryStore(MemoryCatalog):
         who: str = "",
         reason: str = "",
         time: int = 0,
-    ) -> Erased:
+    ) -> Erasure:
         check_spans(head, spans)
-        check_words("erasure", who=who, reason=reason)
+        check_texts("erasure", who=who, reason=reason)
         with self._lock:
             branch, now = self._current(head)
             tree = self._tree(now)
@@ -367,29 +358,29 @@ class MemoryStore(MemoryCatalog):
             if seen:
                 check_seen(tree, head, spans, seen, tree.ends(now.erased), is_still=is_still)
             ids = {row.id for first, last in spans for row in branch.rows[first - 1 : last]}
-            found = reach(tree, ids, runs=whole_runs(now, runs), keep_shown=keep_shown)
-            if found.is_done:
-                return Erased(0)
-            tree.check(now, found)
+            data = derived_data(tree, ids, runs=whole_runs(now, runs), keep_shown=keep_shown)
+            if data.is_empty:
+                return Erasure(0)
+            tree.check(now, data)
             number = now.erased + 1
-            done = counted(found, Erased(number, time, who, reason, now.name, named(spans)))
-            tree.write(found, keep_snapshots=keep_shown)
-            self._erasures.setdefault((head.tenant, head.root), []).append(done)
+            erasure = counted(data, Erasure(number, time, who, reason, now.name, handles_of(spans)))
+            tree.write(data, keep_snapshots=keep_shown)
+            self._erasures.setdefault((head.tenant, head.root), []).append(erasure)
         clear_caches()
-        return done
+        return erasure
 
-    def erasures(self, head: Head) -> list[Erased]:
+    def erasures(self, head: Head) -> list[Erasure]:
         with self._lock:
             self._current(head)
             return list(self._erasures.get((head.tenant, head.root), ()))
 
-    def keep_erasure(self, head: Head, erased: Erased) -> None:
-        check_erased(erased)
+    def add_erasure(self, head: Head, erasure: Erasure) -> None:
+        check_erasure(erasure)
         with self._lock:
             self._current(head)
-            kept = self._erasures.setdefault((head.tenant, head.root), [])
-            if erased.number == len(kept) + 1:
-                kept.append(erased)
+            erasures = self._erasures.setdefault((head.tenant, head.root), [])
+            if erasure.number == len(erasures) + 1:
+                erasures.append(erasure)
 
     def discard(self, head: Head, prefix: str) -> None:
         with self._lock:
@@ -403,16 +394,16 @@ class MemoryStore(MemoryCatalog):
             self._erasures.pop(tree, None)
             self._steps = {key: steps for key, steps in self._steps.items() if key[:2] != tree}
 
-    def leftovers(self, head: Head) -> tuple[int, list[Finding]]:
+    def find_residue(self, head: Head) -> tuple[int, list[Finding]]:
         with self._lock:
             branch, now = self._current(head)
-            tree, gone = self._tree(now), [row.id for row in branch.rows if not row.body]
+            tree, erased = self._tree(now), [row.id for row in branch.rows if not row.body]
             problem = "it was erased, and the index of words still has words of it"
             words = [Finding(f"message {position}", problem) for position in tree.holding(now.branch)]
-            return len(gone), [*(left_over(reach(tree, gone, proves=True)) if gone else ()), *words]
+            return len(erased), [*(residue(derived_data(tree, erased, proves=True)) if erased else ()), *words]
 
     def vacuum(self) -> None:
-        """What is erased is gone already."""
+        """Do nothing: erased data is gone already."""
 
     def close(self) -> None:
         self._open = False
@@ -430,24 +421,24 @@ class MemoryStore(MemoryCatalog):
             raise StoreError(CLOSED)
 
     def _current(self, head: Head) -> tuple[MemoryBranch, Head]:
-        """The branch of a head, and its head as it is now."""
+        """Return the branch of a head, and its head now."""
         self._check_open()
         if (head.tenant, head.root, head.branch) not in self._branches:
             raise no_branch(head, "this memory")
         now = self._head(head.tenant, head.root, head.branch)
-        check_held(head, now)
+        check_not_behind(head, now)
         return self._branches[head.tenant, head.root, head.branch], now
 
-    def _beyond(self, head: Head, now: Head) -> Beyond:
-        """What a branch has beyond a head of it."""
+    def _changes_since(self, head: Head, now: Head) -> Changes:
+        """Return the changes of a branch since a head."""
         branch = self._branches[head.tenant, head.root, head.branch]
         tip = branch.rows[head.position - 1].id if head.position else ""
         record = next((id for id, record in branch.journal if record.last == head.number), "")
         if (tip, record) != (head.tip, head.record):
-            raise went_back(head, now)
+            raise rolled_back(head, now)
         rows = branch.rows[head.position :]
         records = [(id, record) for id, record in branch.journal if record.first > head.number]
-        return Beyond(now, lambda: rows, lambda: records)
+        return Changes(now, lambda: rows, lambda: records)
 
     def _head(self, tenant: str, root: int, number: int) -> Head:
         branch = self._branches[tenant, root, number]
@@ -466,12 +457,10 @@ class MemoryStore(MemoryCatalog):
             erased=len(self._erasures.get((tenant, root), ())),
         )
 
-    def _beat(self, head: Head, owner: str) -> None:
-        """A sign of life of who writes this, if anybody is named. Raises ConversationBusy where that one has no
-        claim.
-        """
-        if owner and not self.beat(head, owner):
-            raise taken_over(head, self._claims.get((head.tenant, head.root, head.branch)))
+    def _check_owner(self, head: Head, owner: str) -> None:
+        """Send a heartbeat if there is an owner. Raises ConversationBusy if it does not hold the lock."""
+        if owner and not self.heartbeat(head, owner):
+            raise lock_lost(head, self._locks.get((head.tenant, head.root, head.branch)))
 
     def _tree(self, head: Head) -> MemoryTree:
         tree = head.tenant, head.root
@@ -485,18 +474,20 @@ class MemoryStore(MemoryCatalog):
         return number
 
     def _leave(self, head: Head, name: str, position: int, number: int) -> int:
-        """A new branch that shares this much of the head's."""
+        """Add a branch that shares this much of the head's branch; return its number."""
         old = self._branches[head.tenant, head.root, head.branch]
         journal = [(id, record) for id, record in old.journal if record.last <= number]
         if number != (journal[-1][1].last if journal else 0):
-            raise BadSetting(f"Edit {number} of {head.name!r} is in the middle of a record; fork where a record ends.")
+            raise BadSetting(
+                f"Edit {number} of {head.name!r} is in the middle of a record. Fork at the end of a record."
+            )
         family = lineage.descend(old.lineage, head.branch, position, number)
         return self._new_branch(head.tenant, head.root, MemoryBranch(name, old.rows[:position], journal, family))
 
 
-def _stamps(row: Appended) -> tuple[bytes, ...]:
+def _stamps(row: StoredMessage) -> tuple[bytes, ...]:
     return redacted_stamp(row.stamp), wire.encode_stamp(row.stamp)
 
 
-def _body_problems(row: Appended) -> tuple[str, ...]:
+def _body_problems(row: StoredMessage) -> tuple[str, ...]:
     return ("its body does not match its hash",) if row.body and ids.body_hash(row.body) != row.body_hash else ()

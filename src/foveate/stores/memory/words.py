@@ -1,7 +1,6 @@
-"""The index of words of the memory store: simple enough to be right by looking at it.
+"""The word index of the memory store: the positions of each word, and the words of each message.
 
-For each word the positions that hold it, and each message's words, to see whether some stand in a row. It is made and
-brought up to date when somebody searches. Erased messages are not in it.
+A search brings it up to date. Erased messages are not in it.
 """
 
 from __future__ import annotations
@@ -9,45 +8,44 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from ...ports import Appended, Found
-from ..ranking import best
-from ..words import Said, Term, said, stands_in, terms
+from ...ports import SearchHit, StoredMessage
+from ..words import Term, Words, best_hits, contains, terms, words_of
 
 __all__ = ["MemoryWords"]
 
 
 class MemoryWords:
-    """The words of one branch's messages, of those it shares too."""
+    """The words of the messages that one branch shows."""
 
     def __init__(self) -> None:
-        self._said: list[Said] = []
+        self._texts: list[Words] = []
         """By position - 1."""
-        self._holders: defaultdict[str, list[int]] = defaultdict(list)
-        """A word to the positions that hold it, in order."""
+        self._positions: defaultdict[str, list[int]] = defaultdict(list)
+        """By word: the positions that contain it, in order."""
 
-    def catch_up(self, rows: Sequence[Appended]) -> None:
-        """Take in the rows that are new. `rows`: all of the branch."""
-        for row in rows[len(self._said) :]:
-            text = said(row.body)
-            self._said.append(text)
+    def catch_up(self, rows: Sequence[StoredMessage]) -> None:
+        """Add the new rows. `rows`: all rows of the branch."""
+        for row in rows[len(self._texts) :]:
+            text = words_of(row.body)
+            self._texts.append(text)
             for word in {*text.words, *text.humps}:
-                self._holders[word].append(row.position)
+                self._positions[word].append(row.position)
 
     def holds(self, position: int) -> bool:
-        """Whether it has any word of a message."""
-        return position <= len(self._said) and bool(self._said[position - 1].words)
+        """Whether the index has any word of a message."""
+        return position <= len(self._texts) and bool(self._texts[position - 1].words)
 
-    def search(self, query: str, limit: int, last: int) -> list[Found]:
-        """See `Store.search`; in positions 1..last."""
+    def search(self, query: str, limit: int, last: int) -> list[SearchHit]:
+        """Search positions 1..last: see `Searches.search`."""
 
-        def holding(asked: Sequence[Term], count: int) -> list[int]:
-            words = {word for term in asked for word in term}
-            shared = set.intersection(*(set(self._holders.get(word, ())) for word in words))
-            found = [
+        def holding(some: Sequence[Term], count: int) -> list[int]:
+            words = {word for term in some for word in term}
+            shared = set.intersection(*(set(self._positions.get(word, ())) for word in words))
+            positions = [
                 position
                 for position in sorted(shared, reverse=True)
-                if position <= last and all(stands_in(term, self._said[position - 1]) for term in asked)
+                if position <= last and all(contains(self._texts[position - 1], term) for term in some)
             ]
-            return found[:count]
+            return positions[:count]
 
-        return best(terms(query), limit, last, holding, set)
+        return best_hits(terms(query), limit, last, holding, set)

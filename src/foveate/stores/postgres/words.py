@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from hashlib import blake2b
 
 from ..sql.driver import Section, Session
-from ..words import Said, Term
+from ..words import Term, Words
 
 __all__ = ["PostgresWords"]
 
@@ -49,13 +49,13 @@ class PostgresWords:
         digest = blake2b(f"{root} {branch} {tenant}".encode(), digest_size=_PLACE_BYTES, person=b"foveate place 1")
         return int.from_bytes(digest.digest()) or 1
 
-    def add(self, session: Session, section: Section, rows: Sequence[tuple[int, Said]]) -> None:
+    def add(self, session: Session, section: Section, rows: Sequence[tuple[int, Words]]) -> None:
         *branch, place = section
         added = [(*branch, position, place, _row(text)) for position, text in rows if text.words]
         if added:
             session.each(_ADD, added)
 
-    def remove(self, session: Session, rows: Sequence[tuple[Section, int, Said]]) -> None:
+    def remove(self, session: Session, rows: Sequence[tuple[Section, int, Words]]) -> None:
         session.each(_REMOVE, [(*section[:3], position) for section, position, _ in rows])
 
     def settle(self, session: Session) -> bool:
@@ -84,6 +84,6 @@ class PostgresWords:
         return [position for (position,) in session.rows(statement, (*branch, query, first, last, *phrases, limit))]
 
 
-def _row(text: Said) -> str:
+def _row(text: Words) -> str:
     """Both rows of words, apart by one more space so that nothing stands in a row across it."""
     return " ".join([*text.words, "", *text.humps] if text.humps else text.words)

@@ -1,4 +1,4 @@
-"""The one SQL store: its statements, its migrations, and what it asks of a database's driver. Knows no database."""
+"""The SQL store: its parts, statements and migrations, and the protocol of a database driver."""
 
 from .store import SqlStore
 

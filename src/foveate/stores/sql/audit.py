@@ -1,6 +1,6 @@
-"""`verify` on the SQL store: reads every row of a conversation without trusting any, and reports what is wrong.
+"""Verify one conversation of the SQL store: read every row without trusting any, and report the faults.
 
-Reads some hundreds of rows at a time, so that a conversation of any length is audited in little memory.
+It reads some hundreds of rows at a time, so it needs little memory for a conversation of any length.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ...core import ids, wire
 from ...core.redacted_form import redacted_record, redacted_stamp
 from ...errors import Damaged, NoSuchConversation
 from ...ports import Finding, Head
-from ..audit import JournalLink, MessageLink, audit_given, audit_journal, audit_messages
+from ..audit import JournalLink, MessageLink, audit_head, audit_journal, audit_messages
 from ..codec import DamagedBody, unpack
 from ..lineage import Lineage, position_ranges, record_ranges, root_of
 from . import statements as sql
@@ -24,11 +24,11 @@ __all__ = ["audit"]
 
 _ROWS = 500
 """Rows read at a time."""
-_LOST = "it is not found by its id: the index `message_by_id` is damaged (REINDEX)"
+_NOT_INDEXED = "it is not found by its id: the index `message_by_id` is damaged (REINDEX)"
 
 
 def audit(session: Session, head: Head, place: str) -> Iterator[Finding]:
-    """Everything wrong with the conversation of this head."""
+    """Yield the faults of the conversation of this head."""
     try:
         now, lineage = read_branch(session, head, place)
     except (Damaged, NoSuchConversation) as error:
@@ -38,17 +38,17 @@ def audit(session: Session, head: Head, place: str) -> Iterator[Finding]:
     yield from audit_messages(_messages(session, now, lineage), now)
     yield from audit_journal(_journal(session, now, lineage), now)
     yield from _erasures(session, now)
-    yield from _strays(session, now, lineage)
-    yield from _given(session, head, now, lineage)
+    yield from _orphans(session, now, lineage)
+    yield from _earlier_head(session, head, now, lineage)
     yield from _snapshot(session, now)
 
 
 def _name(session: Session, now: Head) -> Iterator[Finding]:
-    found = session.rows(sql.FIND, (now.tenant, root_of(now.tenant, now.name), now.name))
-    if not found:
+    rows = session.rows(sql.FIND, (now.tenant, root_of(now.tenant, now.name), now.name))
+    if not rows:
         yield Finding("name", f"no row leads from the name {now.name!r} to this conversation")
-    elif found[0] != (now.root, now.branch):
-        yield Finding("name", f"the name {now.name!r} leads to branch {found[0][1]} and not to this one, {now.branch}")
+    elif rows[0] != (now.root, now.branch):
+        yield Finding("name", f"the name {now.name!r} leads to branch {rows[0][1]} and not to this one, {now.branch}")
 
 
 def _messages(session: Session, now: Head, lineage: Lineage) -> Iterator[MessageLink]:
@@ -56,15 +56,16 @@ def _messages(session: Session, now: Head, lineage: Lineage) -> Iterator[Message
         for first in range(part.first, part.last + 1, _ROWS):
             last = min(first + _ROWS - 1, part.last)
             rows = session.rows(sql.MESSAGES, (*with_body(now, part.branch), first, last))
-            lost = _lost(session, now, part.branch, rows)
+            missing = _not_indexed(session, now, part.branch, rows)
             for row in _ascending(rows, first, last):
                 link = _message_link(row)
-                yield structs.replace(link, problems=(*link.problems, _LOST)) if row[0] in lost else link
+                yield structs.replace(link, problems=(*link.problems, _NOT_INDEXED)) if row[0] in missing else link
 
 
 def _ascending(rows: list[Row], first: int, last: int) -> Iterator[Row]:
-    """These rows but for those whose first column is no number from `first` to `last`, or not above the one before:
-    an index leads to them, and they are not what it says. They are missed where they belong.
+    """Yield the rows whose first column is a number from `first` to `last` and above the one before.
+
+    A damaged index returns others. They are reported as missing at the position where they belong.
     """
     for row in rows:
         if type(row[0]) is int and first <= row[0] <= last:
@@ -72,13 +73,13 @@ def _ascending(rows: list[Row], first: int, last: int) -> Iterator[Row]:
             first = row[0] + 1
 
 
-def _lost(session: Session, now: Head, branch: int, rows: list[Row]) -> set[int]:
-    """Positions of these messages that are not found by their ids."""
+def _not_indexed(session: Session, now: Head, branch: int, rows: list[Row]) -> set[int]:
+    """Return the positions of the messages that are not found by their ids."""
     known = {(id, position) for position, id, *_ in rows if are_bytes(id)}
     prefixes = sorted({id[:8] for id, _ in known})
-    found = session.rows(sql.locate(len(prefixes)), (now.tenant, now.root, *prefixes)) if prefixes else []
-    there = {(id, position) for id, other, position in found if other == branch}
-    return {position for _, position in known - there}
+    located = session.rows(sql.locate(len(prefixes)), (now.tenant, now.root, *prefixes)) if prefixes else []
+    indexed = {(id, position) for id, other, position in located if other == branch}
+    return {position for _, position in known - indexed}
 
 
 def _message_link(row: Row) -> MessageLink:
@@ -96,8 +97,8 @@ def _message_link(row: Row) -> MessageLink:
         hash = recorded
     stamps: tuple[bytes, ...] = (stamp,)
     try:
-        outline = redacted_stamp(wire.decode_stamp(stamp))
-        stamps = (outline,) if outline == stamp else (outline, stamp)
+        redacted = redacted_stamp(wire.decode_stamp(stamp))
+        stamps = (redacted,) if redacted == stamp else (redacted, stamp)
     except UNREADABLE as error:
         problems.append(f"its stamp cannot be read ({error})")
     return MessageLink(position, id.hex(), seal.hex(), stamps, hash, tuple(problems))
@@ -126,20 +127,21 @@ def _erasures(session: Session, now: Head) -> Iterator[Finding]:
         yield Finding("head", f"it says that {now.erased} is the last erasure of its tree, which is {last}")
 
 
-def _strays(session: Session, now: Head, lineage: Lineage) -> Iterator[Finding]:
-    """Rows of this branch that its head, or the branches it came from, leave no room for."""
+def _orphans(session: Session, now: Head, lineage: Lineage) -> Iterator[Finding]:
+    """Yield the rows of this branch that are after its head, or at positions that it shares with its parent."""
     shared = lineage[-1] if lineage else None
     begin = shared.position + 1 if shared else 1
-    for (position,) in session.rows(sql.STRAY_MESSAGES, (*key(now), begin, now.position)):
+    for (position,) in session.rows(sql.ORPHAN_MESSAGES, (*key(now), begin, now.position)):
         yield Finding(
             f"message {position}", f"it lies outside its branch, which holds messages {begin} to {now.position}"
         )
     begin = shared.number + 1 if shared else 1
-    for (first,) in session.rows(sql.STRAY_RECORDS, (*key(now), begin, now.number)):
+    for (first,) in session.rows(sql.ORPHAN_RECORDS, (*key(now), begin, now.number)):
         yield Finding(f"record {first}", f"it lies outside its branch, which holds edits {begin} to {now.number}")
 
 
-def _given(session: Session, head: Head, now: Head, lineage: Lineage) -> Iterator[Finding]:
+def _earlier_head(session: Session, head: Head, now: Head, lineage: Lineage) -> Iterator[Finding]:
+    """Compare the conversation with an earlier head of it."""
     if _ends(head) == _ends(now):
         return
     if head.position > now.position or head.number > now.number:
@@ -153,8 +155,8 @@ def _given(session: Session, head: Head, now: Head, lineage: Lineage) -> Iterato
         tip, seal = link_at(session, head, lineage, head.position)
         record, last = record_at(session, head, lineage, head.number)
     except Damaged:
-        return  # Found already, by the walk along the whole chain.
-    yield from audit_given(head, tip, seal, record if last == head.number else head.record)
+        return  # The walk along the whole chain has reported it.
+    yield from audit_head(head, tip, seal, record if last == head.number else head.record)
 
 
 def _ends(head: Head) -> tuple[int, str, str, int, str]:

@@ -1,7 +1,7 @@
-"""What a tenant has set up for its agents, in the SQL store: rows to values and back, checked both ways.
+"""The catalog of a tenant's agents in the SQL store: actions, bindings and prompts.
 
-A tenant's whole catalog lies under one root, the one that a conversation without a name would have, so that it lies
-together. It is small: what has to be looked up is read whole. Text is kept as it is, to be read and set with SQL too.
+A tenant's catalog has one root: that of a conversation without a name. It is small, so it is read whole. Its texts are
+stored as text, so that they can be read and changed with SQL too.
 """
 
 from __future__ import annotations
@@ -12,39 +12,39 @@ import msgspec
 
 from ...core.catalog import Action, Binding, Prompt, validated
 from ...errors import Damaged
-from ..catalogs import check_action_free, check_known, check_new, check_prompt_free
-from ..checks import check_words
+from ..checks import check_action_unused, check_names_exist, check_prompt_is_new, check_prompt_unused, check_texts
 from ..lineage import root_of
 from . import statements as sql
 from .driver import Driver, Row, Session
 
-__all__ = ["SqlCatalog"]
+__all__ = ["Catalog"]
 
 T = TypeVar("T", Action, Binding, Prompt)
 
 
-class SqlCatalog:
-    """The part of the SQL store that is a Catalog."""
+class Catalog:
+    """Stores and reads actions, bindings and prompts."""
 
-    _driver: Driver
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
 
     def put_action(self, tenant: str, action: Action) -> None:
         validated(action)
         row = (*_key(tenant), action.name, action.description, action.parameters, action.default_compact_prompt or None)
 
         def work(session: Session) -> None:
-            check_known(action, (), _all(session, tenant, Prompt))
+            check_names_exist(action, (), _all(session, tenant, Prompt))
             session.rows(sql.PUT_ACTION, row)
 
         self._driver.write(work)
 
     def put_binding(self, tenant: str, binding: Binding) -> None:
         validated(binding)
-        *said, prompt = msgspec.structs.astuple(binding)
-        row = (*_key(tenant), *said, prompt or None)
+        *fields, prompt = msgspec.structs.astuple(binding)
+        row = (*_key(tenant), *fields, prompt or None)
 
         def work(session: Session) -> None:
-            check_known(binding, _all(session, tenant, Action), _all(session, tenant, Prompt))
+            check_names_exist(binding, _all(session, tenant, Action), _all(session, tenant, Prompt))
             session.rows(sql.PUT_BINDING, row)
 
         self._driver.write(work)
@@ -54,7 +54,7 @@ class SqlCatalog:
         row = (*_key(tenant), *msgspec.structs.astuple(prompt))
 
         def work(session: Session) -> None:
-            check_new(prompt, _all(session, tenant, Prompt))
+            check_prompt_is_new(prompt, _all(session, tenant, Prompt))
             session.rows(sql.PUT_PROMPT, row)
 
         self._driver.write(work)
@@ -63,15 +63,15 @@ class SqlCatalog:
         return self._driver.read(lambda session: _all(session, tenant, Action))
 
     def bindings(self, tenant: str, agent: str = "") -> list[Binding]:
-        found = self._driver.read(lambda session: _all(session, tenant, Binding))
-        return [binding for binding in found if agent in ("", binding.agent)]
+        bindings = self._driver.read(lambda session: _all(session, tenant, Binding))
+        return [binding for binding in bindings if agent in ("", binding.agent)]
 
     def prompts(self, tenant: str) -> list[Prompt]:
         return self._driver.read(lambda session: _all(session, tenant, Prompt))
 
     def drop_action(self, tenant: str, name: str) -> bool:
         def work(session: Session) -> bool:
-            check_action_free(name, _all(session, tenant, Binding))
+            check_action_unused(name, _all(session, tenant, Binding))
             return bool(session.rows(sql.DROP_ACTION, (*_key(tenant), name)))
 
         return self._driver.write(work)
@@ -82,18 +82,18 @@ class SqlCatalog:
 
     def drop_prompt(self, tenant: str, name: str) -> bool:
         def work(session: Session) -> bool:
-            check_prompt_free(name, _all(session, tenant, Action), _all(session, tenant, Binding))
+            check_prompt_unused(name, _all(session, tenant, Action), _all(session, tenant, Binding))
             return bool(session.rows(sql.DROP_PROMPT, (*_key(tenant), name)))
 
         return self._driver.write(work)
 
 
 _STATEMENTS: dict[type, str] = {Action: sql.ACTIONS, Binding: sql.BINDINGS, Prompt: sql.PROMPTS}
-"""Each with the columns in the order of the fields."""
+"""Each selects the columns in the order of the fields."""
 
 
 def _key(tenant: str) -> tuple[str, int]:
-    check_words("catalog", tenant=tenant)
+    check_texts("catalog", tenant=tenant)
     return tenant, root_of(tenant, "")
 
 
@@ -102,13 +102,13 @@ def _all(session: Session, tenant: str, kind: type[T]) -> list[T]:
 
 
 def _value(kind: type[T], row: Row) -> T:
-    said = dict(zip(kind.__struct_fields__, row, strict=True))
+    fields = dict(zip(kind.__struct_fields__, row, strict=True))
     try:
-        return msgspec.convert(said, kind)
+        return msgspec.convert(fields, kind)
     except msgspec.ValidationError as error:
         raise Damaged(f"The {kind.__name__.lower()} {row[0]!r} cannot be read: {error}. Set or drop it.") from error
 
 
 def _name(value: Action | Binding | Prompt) -> tuple[str, str]:
-    """What they are listed by, whatever order the database's language has."""
+    """Return the sort key: the order does not depend on the language of the database."""
     return (value.agent, value.action) if isinstance(value, Binding) else (value.name, "")

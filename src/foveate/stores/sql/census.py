@@ -1,7 +1,7 @@
-"""A census of a whole SQL database: every branch there is, and the rows and names that belong to none.
+"""List a whole SQL database: every branch, and the rows and names that belong to none; verify one conversation.
 
-Reads a page at a time, each in a transaction of its own, and keeps of a page nothing but where it ended: the next one
-begins behind that key. What in a range of trees belongs to nothing is told by `strays.py`; nothing is hashed here.
+The census reads a page at a time, each in its own transaction, and remembers only the last key of a page. `orphans.py`
+finds the rows that belong to nothing; `audit.py` computes the hashes.
 """
 
 from __future__ import annotations
@@ -11,22 +11,23 @@ from functools import partial
 from typing import NamedTuple
 
 from ...errors import BadSetting, Damaged
-from ...ports import Head, Stray
+from ...ports import Finding, Head, Orphan
 from ..lineage import root_of
-from .catalog import SqlCatalog
+from .audit import audit
+from .catalog import Catalog
 from .driver import Driver, Row, Session
+from .orphans import Trees, orphans, trees_with_runs
 from .rows import are_bytes
-from .runs import SqlRuns, read_runs, read_steps
-from .strays import Trees, strays, with_runs
+from .runs import read_runs, read_steps
 
-__all__ = ["SqlCensus"]
+__all__ = ["Census"]
 
 _PAGE = 500
-"""Branches, names or trees of one page."""
+"""Branches, names or trees on one page."""
 _BEFORE, _BEHIND = -(2**63), 2**63 - 1
-"""All roots."""
+"""Before and after all roots."""
 _COUNTER = 0
-"""The root of no conversation: its row of `tree` numbers the places of an index of words."""
+"""A root without conversations: its row of `tree` numbers the places of a word index."""
 
 _OF = " AND tenant = ?"
 _TENANTS = "SELECT tenant, COUNT(*) FROM conversation GROUP BY tenant"
@@ -36,69 +37,76 @@ _BRANCHES = """
 _NAMES = """
     SELECT tenant, root, name, home, branch FROM conversation
     WHERE (tenant, root, name) > (?, ?, ?){of} ORDER BY tenant, root, name LIMIT ?"""
-_CALLED = "SELECT name FROM branch WHERE tenant = ? AND root = ? AND branch = ?"
+_NAME_OF = "SELECT name FROM branch WHERE tenant = ? AND root = ? AND branch = ?"
 _TREES = "SELECT tenant, root, branches FROM tree WHERE (tenant, root) > (?, ?){of} ORDER BY tenant, root LIMIT ?"
-_SHOPS = "SELECT tenant FROM prompt UNION SELECT tenant FROM action UNION SELECT tenant FROM binding"
+_WITH_CATALOG = "SELECT tenant FROM prompt UNION SELECT tenant FROM action UNION SELECT tenant FROM binding"
 
 
 class _Page(NamedTuple):
-    found: list[Head | Stray]
+    entries: list[Head | Orphan]
     end: Row | None
-    """The last key on it; None where nothing follows."""
+    """The last key on the page; None if it was the last page."""
 
 
-class SqlCensus(SqlRuns, SqlCatalog):
-    """The part of the SQL store that looks at all there is."""
+class Census:
+    """Lists everything in a database, and verifies it."""
 
-    _driver: Driver
+    def __init__(self, driver: Driver, catalog: Catalog) -> None:
+        self._driver, self._catalog, self._place = driver, catalog, driver.place
 
     def tenants(self) -> dict[str, int]:
         return dict(sorted(self._driver.read(lambda session: session.rows(_TENANTS))))
 
-    def census(self, tenant: str | None = None) -> Iterator[Head | Stray]:
-        """See `Store.census`: the branches come first, then names, trees and what is set up for agents."""
-        whose = tenant or ""
+    def verify(self, head: Head) -> list[Finding]:
         try:
-            yield from self._paged(partial(_branches, tenant), (whose, _BEFORE, _BEFORE))
-            yield from self._paged(partial(_names, tenant), (whose, _BEFORE, ""))
+            return self._driver.read(lambda session: list(audit(session, head, self._place)))
+        except Damaged as error:
+            return [Finding("database", str(error))]
+
+    def census(self, tenant: str | None) -> Iterator[Head | Orphan]:
+        """Yield the branches first, then the faults of names, trees and catalogs."""
+        first = tenant or ""
+        try:
+            yield from self._paged(partial(_branches, tenant), (first, _BEFORE, _BEFORE))
+            yield from self._paged(partial(_names, tenant), (first, _BEFORE, ""))
             yield from self._trees(tenant)
             yield from self._catalogs(tenant)
-        except UnicodeEncodeError as error:  # Where a page ends is handed back to the database.
+        except UnicodeEncodeError as error:  # The last key of a page is passed to the database again.
             raise Damaged(
-                f"{self._driver.place} has a tenant or a name that is no text ({error}); what comes after it cannot be "
+                f"{self._place} has a tenant or a name that is no text ({error}); everything after it cannot be "
                 f"listed. Restore a backup."
             ) from error
 
-    def _paged(self, page: Callable[[Row, Session], _Page], after: Row) -> Iterator[Head | Stray]:
+    def _paged(self, page: Callable[[Row, Session], _Page], after: Row) -> Iterator[Head | Orphan]:
         end: Row | None = after
         while end is not None:
-            found, end = self._driver.read(partial(page, end))
-            yield from found
+            entries, end = self._driver.read(partial(page, end))
+            yield from entries
 
-    def _trees(self, tenant: str | None) -> Iterator[Stray]:
+    def _trees(self, tenant: str | None) -> Iterator[Orphan]:
         end: Row | None = (tenant or "", _BEFORE)
         while end is not None:
-            found, running, end = self._driver.read(partial(_trees, tenant, end))
-            yield from found
-            for whose, root in running:
-                yield from self._runs_in(Head(whose, f"tree {root}", root, 0))
+            faults, with_runs, end = self._driver.read(partial(_trees, tenant, end))
+            yield from faults
+            for owner, root in with_runs:
+                yield from self._runs_in(Head(owner, f"tree {root}", root, 0))
 
-    def _runs_in(self, tree: Head) -> Iterator[Stray]:
-        """A run or a step that cannot be read, which else only whoever asks for it is told."""
+    def _runs_in(self, tree: Head) -> Iterator[Orphan]:
+        """Yield the first run or step of a tree that cannot be read."""
         try:
             for run in self._driver.read(lambda session: read_runs(session, tree)):
                 self._driver.read(partial(_read_steps, tree, run.id))
         except Damaged as error:
-            yield Stray(tree.tenant, "runs", str(error))
+            yield Orphan(tree.tenant, "runs", str(error))
 
-    def _catalogs(self, tenant: str | None) -> Iterator[Stray]:
-        shops = self._driver.read(lambda session: session.rows(_SHOPS)) if tenant is None else [(tenant,)]
-        for (shop,) in shops:
-            for read in (self.prompts, self.actions, self.bindings):
+    def _catalogs(self, tenant: str | None) -> Iterator[Orphan]:
+        owners = self._driver.read(lambda session: session.rows(_WITH_CATALOG)) if tenant is None else [(tenant,)]
+        for (owner,) in owners:
+            for read in (self._catalog.prompts, self._catalog.actions, self._catalog.bindings):
                 try:
-                    read(shop)
+                    read(owner)
                 except (Damaged, BadSetting) as error:
-                    yield Stray(shop, "catalog", str(error))
+                    yield Orphan(owner, "catalog", str(error))
 
 
 def _branches(tenant: str | None, after: Row, session: Session) -> _Page:
@@ -108,33 +116,35 @@ def _branches(tenant: str | None, after: Row, session: Session) -> _Page:
 
 def _head(row: Row) -> Head:
     tenant, root, branch, name, position, tip, seal, number, record, erased = row
-    if not are_bytes(tip, seal, record):  # `verify` tells that it cannot be read.
+    if not are_bytes(tip, seal, record):  # `verify` reports that it cannot be read.
         return Head(tenant, name, root, branch)
     return Head(tenant, name, root, branch, position, tip.hex(), seal.hex(), number, record.hex(), erased)
 
 
 def _names(tenant: str | None, after: Row, session: Session) -> _Page:
     rows = _page(session, _NAMES, tenant, after)
-    found: list[Head | Stray] = []
-    for whose, root, name, home, branch in rows:
-        called = session.rows(_CALLED, (whose, home, branch))
-        if root != root_of(whose, name):
-            found.append(Stray(whose, f"name {name!r}", "it does not lie where it is looked for, so nobody finds it"))
-        elif not called:
-            found.append(Stray(whose, f"name {name!r}", f"it leads to branch {branch} of tree {home}, which is gone"))
-        elif called[0][0] != name:
-            problem = f"it leads to a conversation that is called {called[0][0]!r}"
-            found.append(Stray(whose, f"name {name!r}", problem))
-    return _Page(found, rows[-1][:3] if rows else None)
+    entries: list[Head | Orphan] = []
+    for owner, root, name, home, branch in rows:
+        actual = session.rows(_NAME_OF, (owner, home, branch))
+        if root != root_of(owner, name):
+            problem = "its row has the wrong root, so it is never found"
+        elif not actual:
+            problem = f"it leads to branch {branch} of tree {home}, which is gone"
+        elif actual[0][0] != name:
+            problem = f"it leads to a conversation that is called {actual[0][0]!r}"
+        else:
+            continue
+        entries.append(Orphan(owner, f"name {name!r}", problem))
+    return _Page(entries, rows[-1][:3] if rows else None)
 
 
-def _trees(tenant: str | None, after: Row, session: Session) -> tuple[list[Stray], list[Row], Row | None]:
-    """What is wrong in a page of trees, those of them in which agents ran, and where the page ends."""
+def _trees(tenant: str | None, after: Row, session: Session) -> tuple[list[Orphan], list[Row], Row | None]:
+    """Return the faults on a page of trees, the trees with runs, and the end of the page."""
     rows = _page(session, _TREES, tenant, after)
     end = rows[-1][:2] if len(rows) == _PAGE else None
     upto = end if end is not None or tenant is None else (tenant, _BEHIND)
     trees = Trees(after, upto, {row[:2]: row[2] for row in rows if row[1] != _COUNTER})
-    return list(strays(session, trees)), with_runs(session, trees), end
+    return list(orphans(session, trees)), trees_with_runs(session, trees), end
 
 
 def _page(session: Session, statement: str, tenant: str | None, after: Row) -> list[Row]:

@@ -1,8 +1,7 @@
-"""What the SQL store asks of a database: two small protocols.
+"""The protocols between the SQL store and a database.
 
-A driver owns connections, transactions, locking and the words that differ between databases. It knows no table.
-Statements are written once (`statements.py`) with `?` for a value and BLOB for bytes; a driver for a database with
-other habits rewrites them.
+A driver owns connections, transactions, locks and the word index. It knows no table. Statements are written once
+(`statements.py`) with `?` for a value and BLOB for bytes; a driver rewrites them if its database needs it.
 """
 
 from __future__ import annotations
@@ -11,37 +10,35 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from ...ports import Finding
-from ..words import Said, Term
+from ..words import Term, Words
 
 __all__ = ["Dialect", "Driver", "Row", "Section", "Session", "WordIndex"]
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
 Dialect = Literal["sqlite", "postgres"]
-"""Which of the databases a driver is for, where a migration differs between them."""
+"""The kind of a database; migrations may differ between them."""
 
 
 class Section(NamedTuple):
-    """Where an index of words keeps those of one branch."""
+    """The part of a word index for one branch."""
 
     tenant: str
     root: int
     branch: int
     place: int
-    """A number that the index gave the branch (`WordIndex.place`), and that is kept for it."""
+    """The number that the index gave to the branch (`WordIndex.place`)."""
 
 
 class Session(Protocol):
     """One open transaction."""
 
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
-        """Run a statement and fetch all it returns."""
+        """Run a statement and return all its rows."""
         ...
 
-    def ask(self, *asked: tuple[str, Sequence[Any]]) -> list[list[Row]]:
-        """Run these statements, each with its values, one after the other; what each returns. Waits once for all of
-        them, where there is a server to wait for.
-        """
+    def ask(self, *queries: tuple[str, Sequence[Any]]) -> list[list[Row]]:
+        """Run these statements in order, each with its values, and return the rows of each, in one round trip."""
         ...
 
     def each(self, statement: str, many: Sequence[Sequence[Any]]) -> None:
@@ -49,83 +46,83 @@ class Session(Protocol):
         ...
 
     def scrub(self) -> None:
-        """From here on overwrite what is deleted, where the database would only let go of it and can do so."""
+        """From now on overwrite deleted data, if the database supports it."""
         ...
 
     def tables(self) -> set[str]:
-        """The names of the tables there are. Asked in a write, no other write that asks it goes on until this one ends:
-        who makes tables looks first.
+        """Return the names of the tables. In a write, it also locks out other writes that call it until this one ends,
+        because a migration calls it first.
         """
         ...
 
     def define(self, statement: str) -> None:
-        """Run a statement of a migration, with whatever else it takes to lay a table out as this database's are."""
+        """Run a statement of a migration, adapted to the table layout of this database, such as partitions."""
         ...
 
 
 class WordIndex(Protocol):
-    """Finds messages by words, in a database's own way. Works in the transaction of the session it is handed."""
+    """Finds messages by words with the means of a database. It works in the transaction of the given session."""
 
     def place(self, session: Session, tenant: str, root: int, branch: int) -> int:
-        """A number, 1 or more, for a branch that is new to the index; it is kept with how far the branch is indexed.
+        """Return a number, 1 or more, for a branch that is new to the index; the store keeps it with the branch's mark.
 
-        Where all branches lie in one file it is the branch's own. Where they lie on several servers nothing can count
-        them, so two may have the same.
+        In one file each branch has its own number. On several servers two branches may have the same number.
         """
         ...
 
-    def add(self, session: Session, section: Section, rows: Sequence[tuple[int, Said]]) -> None:
-        """Take in messages of one branch, by position."""
+    def add(self, session: Session, section: Section, rows: Sequence[tuple[int, Words]]) -> None:
+        """Add messages of one branch, by position."""
         ...
 
-    def remove(self, session: Session, rows: Sequence[tuple[Section, int, Said]]) -> None:
-        """Take out messages that were added, each with its section and its position: no search finds them any more."""
+    def remove(self, session: Session, rows: Sequence[tuple[Section, int, Words]]) -> None:
+        """Remove messages, each with its section and its position, so that no search finds them."""
         ...
 
     def settle(self, session: Session) -> bool:
-        """Do a little of what it takes until no word of what was taken out is left in the index's own pages. Whether
-        there may be more to do. Something may be left of a message all the same, which `holding` tells, because it was
-        cut into other words then: only `clear` gets that out.
+        """Do a part of the work that removes the words of removed messages from the index's pages; return whether there
+        may be more to do. Words may stay if the message was cut into other words when it was added: `holding` finds
+        them, and only `clear` removes them.
         """
         ...
 
     def clear(self, session: Session) -> None:
-        """Take out everything."""
+        """Remove everything."""
         ...
 
     def holding(self, session: Session, rows: Sequence[tuple[Section, int]]) -> set[tuple[Section, int]]:
-        """Those of these sections and positions of which any word is in the index. It may read all of it."""
+        """Return those of these sections and positions that have a word in the index. May read the whole index."""
         ...
 
     def find(
         self, session: Session, section: Section, first: int, last: int, terms: Sequence[Term], limit: int
     ) -> list[int]:
-        """The positions first..last of a branch that hold all these terms, the newest first, at most `limit`.
-        Only asked where something was added to the section.
+        """Return the positions first..last of a branch that contain all these terms, newest first, at most `limit`.
+
+        Called only for a section to which messages were added.
         """
         ...
 
 
 class Driver(Protocol):
-    """Runs work in transactions. Every failure of the database comes out as StoreError."""
+    """Runs work in transactions. Every failure of the database is raised as StoreError."""
 
     dialect: Dialect
     place: str
-    """What to call this database in an error: its path or its URL without the password."""
+    """The name of this database in errors: its path, or its URL without the password."""
     words: WordIndex | None
-    """Its index of words; None where it can have none, or is to have none."""
+    """Its word index; None if it has none."""
 
     def read(self, work: Callable[[Session], T]) -> T:
-        """What `work` returns, run on one consistent state of the database. Any thread may call it.
+        """Run `work` on one consistent state of the database and return its result. Any thread may call it.
 
-        It may be run a second time, where the connection to a database was lost.
+        `work` may run again if the connection was lost.
         """
         ...
 
     def write(self, work: Callable[[Session], T]) -> T:
-        """What `work` returns, once all it wrote is durable. Whatever it raises undoes what it wrote.
+        """Run `work` in a transaction and return its result when its writes are durable; an exception rolls them back.
 
-        It may be run a second time after its first run was undone, so it keeps nothing between runs.
+        `work` may run again after a rollback, so it must keep no state between runs.
         """
         ...
 
@@ -137,9 +134,9 @@ class Driver(Protocol):
         ...
 
     def vacuum(self) -> None:
-        """Leave no byte of what was deleted in the files, and give back their room. Others wait while it is done."""
+        """Remove every deleted byte from the files, and shrink them. Others wait meanwhile."""
         ...
 
     def close(self) -> None:
-        """Finish what was accepted, then let go. Calling it again does nothing."""
+        """Finish the accepted writes, then close. A second call does nothing."""
         ...

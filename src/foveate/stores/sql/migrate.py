@@ -1,9 +1,8 @@
-"""Brings a database to the schema this foveate knows: numbered SQL files, each run once, in order.
+"""Migrations: numbered SQL files that bring a database to the schema of this foveate, each run once, in order.
 
-Where databases differ, `0006_words_by_tree.postgres.sql` beside `0006_words_by_tree.sql` is what PostgreSQL runs after
-it. How a database lays its tables out (in partitions, say) is its driver's to know. A migration runs in one transaction
-together with the row that records it, so that it happened or it did not. The row keeps a checksum of the file. What is
-only in `migrations/` has no effect on a database until it is opened for the first time after.
+If databases differ, PostgreSQL also runs `0006_words_by_tree.postgres.sql` after `0006_words_by_tree.sql`. The driver
+knows the layout of tables, such as partitions. A migration runs in one transaction with the row that records it and the
+checksum of its file. A database is migrated when it is opened.
 """
 
 from __future__ import annotations
@@ -19,20 +18,19 @@ from ...ports import Clock
 from . import statements as sql
 from .driver import Dialect, Driver, Session
 
-__all__ = ["TABLES", "EffectiveEdits", "Migration", "bring_up_to_date", "migrations", "standing"]
+__all__ = ["TABLES", "Migration", "SchemaVersion", "bring_up_to_date", "migrations", "schema_version"]
 
 TABLES = {
     *("conversation", "tree", "branch", "message", "body", "record", "snapshot", "indexed", "said"),
     *("run", "step", "action", "binding", "prompt", "erasure", "claim"),
 }
-"""The tables that foveate makes, but for the one of its migrations. Each has a column `root`."""
-
+"""The tables of foveate, without the table of migrations. Each has a column `root`."""
 
 _NAME = re.compile(r"[0-9]{4}_[a-z_]+")
 
 
 class Migration(Struct, frozen=True):
-    """One numbered file of `migrations/`, with what one database adds to it."""
+    """One numbered file of `migrations/`, with the additions for one database."""
 
     version: int
     name: str
@@ -40,27 +38,27 @@ class Migration(Struct, frozen=True):
     checksum: str
 
 
-class EffectiveEdits(Struct, frozen=True):
-    """Which schema a database has."""
+class SchemaVersion(Struct, frozen=True):
+    """The schema of a database."""
 
     version: int
-    """Of the newest migration that it ran; 0 where it ran none."""
+    """The number of the newest migration that it ran; 0 if it ran none."""
     name: str
     pending: tuple[str, ...]
-    """Names of the migrations that this package has and it has not run, in order."""
+    """Names of the migrations that it has not run yet, in order."""
 
 
-def standing(driver: Driver) -> EffectiveEdits:
-    """Which schema a database has; changes nothing. Raises StoreError as `bring_up_to_date` does."""
+def schema_version(driver: Driver) -> SchemaVersion:
+    """Return the schema of a database. Raises StoreError as `bring_up_to_date` does."""
     known = migrations(driver.dialect)
     done = driver.read(lambda session: _check(session, known, driver.place))
     last = known[done - 1] if done else None
     pending = tuple(migration.name for migration in known[done:])
-    return EffectiveEdits(last.version if last else 0, last.name if last else "", pending)
+    return SchemaVersion(last.version if last else 0, last.name if last else "", pending)
 
 
 def migrations(dialect: Dialect = "sqlite") -> list[Migration]:
-    """The migrations in this package for one database, in order."""
+    """Return the migrations in this package for one kind of database, in order."""
     folder = files(__package__).joinpath("migrations")
     texts = {file.name.removesuffix(".sql"): file.read_text("utf-8") for file in folder.iterdir()}
     return [
@@ -71,10 +69,10 @@ def migrations(dialect: Dialect = "sqlite") -> list[Migration]:
 
 
 def bring_up_to_date(driver: Driver, clock: Clock, known: list[Migration] | None = None) -> None:
-    """Run what is missing. `known` is what the package has, unless a test says otherwise.
+    """Run the missing migrations. `known`: all migrations, by default those in this package.
 
-    Raises StoreError where the database is something else's, was made by a newer foveate, or ran a migration that was
-    changed since.
+    Raises StoreError if the database belongs to something else, was made by a newer foveate, or ran a migration that
+    was changed since.
     """
     known = migrations(driver.dialect) if known is None else known
     done = driver.read(lambda session: _check(session, known, driver.place))
@@ -83,13 +81,14 @@ def bring_up_to_date(driver: Driver, clock: Clock, known: list[Migration] | None
 
 
 def _check(session: Session, known: list[Migration], place: str) -> int:
-    """How many migrations this database has run."""
+    """Return how many migrations this database has run."""
     tables = session.tables()
     if "migration" not in tables:
         if tables & TABLES:
             raise StoreError(
-                f"{place} has tables of something else ({', '.join(sorted(tables & TABLES))}) where foveate would make "
-                f"its own. Give foveate a database of its own."
+                f"{place} has tables of something else ({', '.join(sorted(tables & TABLES))}) with the names of "
+                f"foveate's "
+                f"tables. Give foveate a separate database."
             )
         return 0
     ran = session.rows(sql.MIGRATIONS)
@@ -108,7 +107,7 @@ def _check(session: Session, known: list[Migration], place: str) -> int:
 
 
 def _run(session: Session, migration: Migration, known: list[Migration], place: str, now: int) -> None:
-    # Looked at again inside the transaction: another process may have opened the same new database a moment ago.
+    # Checked again in the transaction: another process may be opening the same new database.
     if _check(session, known, place) >= migration.version:
         return
     session.rows(sql.MIGRATION_TABLE)
@@ -120,7 +119,7 @@ def _run(session: Session, migration: Migration, known: list[Migration], place: 
 def _read(name: str, text: str) -> Migration:
     lines = [line for line in text.splitlines() if not line.lstrip().startswith("--")]
     statements = tuple(part.strip() for part in "\n".join(lines).split(";") if part.strip())
-    # Of the words alone, so that another line ending or a better comment is not another schema.
+    # Without white space and comments, so that another line ending is not another schema.
     words = re.sub(r"\s+", " ", "; ".join(statements))
     digest = blake2b(words.encode(), digest_size=20, person=b"foveate schema 1").hexdigest()
     return Migration(int(name[:4]), name, statements, digest)

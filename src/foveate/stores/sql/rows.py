@@ -1,7 +1,7 @@
-"""Rows of the SQL store's tables to values and back, checked on the way out.
+"""Conversion between rows of the SQL tables and values, checked when they are read.
 
-A message is read together with the link before it, so that every read proves that body, stamp, id and seal belong
-together: damage is met where it lies, not where it would have led.
+A message is read together with the link before it. So every read proves that body, stamp, id and seal belong together,
+and damage is reported at its position.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ...core.edits import Record
 from ...core.redacted_form import redacted_record, redacted_stamp
 from ...core.stamps import Stamp
 from ...errors import Damaged, NoSuchConversation
-from ...ports import Appended, Head
-from ..checks import check_held, went_back
+from ...ports import Head, StoredMessage
+from ..checks import check_not_behind, rolled_back
 from ..codec import DamagedBody, unpack
 from ..lineage import Lineage, decode, position_ranges, record_ranges
 from . import statements as sql
@@ -28,7 +28,10 @@ __all__ = [
     "are_bytes",
     "body_of",
     "branch_in",
-    "check_beyond",
+    "changes_query",
+    "check_changes",
+    "current",
+    "damaged_row",
     "key",
     "link_at",
     "message_values",
@@ -39,35 +42,43 @@ __all__ = [
     "record_at",
     "records_after",
     "stamp_in",
+    "with_body",
 ]
 
 UNREADABLE = (msgspec.DecodeError, UnicodeError)
-"""What decoding damaged bytes, or text that was made of them, raises."""
+"""Errors of decoding damaged bytes, or text made of them."""
 
 _INLINE_MAX = 4096
-"""Packed bytes up to which a body lies in its message's row; a larger one is stored once per tree, under its hash."""
+"""Packed bytes up to which a body is stored in its message's row; a larger one is stored once per tree, by its hash."""
 
 
 def key(head: Head, branch: int | None = None) -> tuple[str, int, int]:
-    """What every row of a branch begins with: of the head's branch, or of another of its tree."""
+    """Return the key of every row of a branch: of the head's branch, or of another one of its tree."""
     return head.tenant, head.root, head.branch if branch is None else branch
 
 
 def with_body(head: Head, branch: int | None = None) -> tuple[str, int, str, int, int]:
-    """What a statement is asked with that looks large bodies up beside messages: the tree of those, and `key`."""
+    """Return the values of a statement that looks up large bodies: the tree of the bodies, and `key`."""
     return head.tenant, head.root, *key(head, branch)
 
 
 def read_branch(session: Session, head: Head, place: str) -> tuple[Head, Lineage]:
-    """The branch of a head as it is now. Raises NoSuchConversation, Damaged."""
+    """Return the branch of a head as it is now. Raises NoSuchConversation, Damaged."""
     return branch_in(head, session.rows(sql.BRANCH, key(head)), place)
 
 
-def branch_in(head: Head, found: Sequence[Row], place: str) -> tuple[Head, Lineage]:
-    """The same from the rows that were found of it."""
-    if not found:
+def current(session: Session, head: Head, place: str) -> tuple[Head, Lineage]:
+    """Return the branch of a head as it is now. Raises StoreRolledBack too, if the branch ends before the head."""
+    now, family = read_branch(session, head, place)
+    check_not_behind(head, now)
+    return now, family
+
+
+def branch_in(head: Head, rows: Sequence[Row], place: str) -> tuple[Head, Lineage]:
+    """Return the branch in these rows of `sql.BRANCH`. Raises NoSuchConversation, Damaged."""
+    if not rows:
         raise NoSuchConversation(head.name, place)
-    name, lineage, position, tip, seal, number, record, erased = found[0]
+    name, lineage, position, tip, seal, number, record, erased = rows[0]
     are_whole = all(type(value) is int for value in (position, number, erased))
     if not (are_bytes(tip, seal, record) and are_whole and _is_text(name)):
         raise Damaged(f"The branch of {head.name!r} cannot be read. Run `verify`.")
@@ -75,11 +86,11 @@ def branch_in(head: Head, found: Sequence[Row], place: str) -> tuple[Head, Linea
     try:
         return now, decode(lineage)
     except UNREADABLE as error:
-        raise Damaged(f"The branch of {name!r} does not tell where it came from ({error}). Run `verify`.") from error
+        raise Damaged(f"The ancestors of the branch of {name!r} cannot be read ({error}). Run `verify`.") from error
 
 
-def message_values(head: Head, row: Appended, packed: bytes) -> tuple[Row, Row | None]:
-    """What to insert into `message`, and into `body` where the body, as it is `packed`, is large."""
+def message_values(head: Head, row: StoredMessage, packed: bytes) -> tuple[Row, Row | None]:
+    """Return the values for `message`, and those for `body` if the packed body is large."""
     link = bytes.fromhex(row.id), bytes.fromhex(row.seal), wire.encode_stamp(row.stamp)
     if not packed:
         return (*key(head), row.position, *link, bytes.fromhex(row.body_hash), b""), None
@@ -90,12 +101,12 @@ def message_values(head: Head, row: Appended, packed: bytes) -> tuple[Row, Row |
 
 
 def are_bytes(*values: object) -> bool:
-    """Whether these columns hold what was written: a flipped bit may make text or a number of bytes in SQLite."""
+    """Whether all these columns contain bytes: in SQLite a flipped bit may change their type."""
     return all(type(value) is bytes for value in values)
 
 
 def _is_text(value: object) -> bool:
-    """Whether this column holds text that could have been written. Damaged text is read with surrogates in it."""
+    """Whether this column contains valid text. Damaged text is read with surrogates in it."""
     if not isinstance(value, str):
         return False
     try:
@@ -106,7 +117,7 @@ def _is_text(value: object) -> bool:
 
 
 def body_of(digest: Any, stored: Any) -> tuple[bytes, str]:
-    """The body and its hash, from the two columns that hold them. An erased body is b"". Raises DamagedBody."""
+    """Return a body and its hash from their two columns. An erased body is b"". Raises DamagedBody."""
     if not are_bytes(stored):
         raise DamagedBody("its body is gone")
     body = unpack(stored)
@@ -117,36 +128,44 @@ def body_of(digest: Any, stored: Any) -> tuple[bytes, str]:
     return b"", digest.hex()
 
 
-def messages_after(head: Head, rows: Iterable[Row]) -> list[Appended]:
-    """Rows that follow a head's tip, in order. Raises Damaged at the first that does not."""
-    made: list[Appended] = []
+def changes_query(head: Head, messages: int, records: int) -> tuple[tuple[str, Row], tuple[str, Row]]:
+    """Return the queries for so many messages and records after a head. They are behind any fork, so on its branch."""
+    return (
+        (sql.NEXT_MESSAGES, (*with_body(head), head.position, messages)),
+        (sql.NEXT_RECORDS, (*key(head), head.number, records)),
+    )
+
+
+def messages_after(head: Head, rows: Iterable[Row]) -> list[StoredMessage]:
+    """Return the messages in rows that follow a head's tip. Raises Damaged at the first that does not follow."""
+    messages: list[StoredMessage] = []
     expected, tip, seal = head.position + 1, head.tip, head.seal
     for row in rows:
         if row[0] != expected:
             raise _damaged(head, f"Message {expected}", "it is missing")
         message = _message(head, row, tip, seal)
-        made.append(message)
+        messages.append(message)
         expected, tip, seal = expected + 1, message.id, message.seal
-    return made
+    return messages
 
 
-def check_beyond(head: Head, now: Head, rows: Sequence[Row], records: Sequence[Row]) -> None:
-    """Raises StoreRolledBack where what a branch has beyond a head does not follow from it: the branch lost what it
-    had. Only
-    the first of both is looked at.
+def check_changes(head: Head, now: Head, rows: Sequence[Row], records: Sequence[Row]) -> None:
+    """Raise StoreRolledBack if the branch lost data: if the changes since a head do not follow from it.
+
+    Only the first message and the first record are checked.
     """
-    check_held(head, now)
+    check_not_behind(head, now)
     try:
         messages_after(head, rows[:1])
         records_after(head, records[:1])
     except Damaged as error:
-        raise went_back(head, now) from error
+        raise rolled_back(head, now) from error
     if (not rows and now.tip != head.tip) or (not records and now.record != head.record):
-        raise went_back(head, now)
+        raise rolled_back(head, now)
 
 
 def stamp_in(head: Head, row: Row) -> Stamp:
-    """The stamp in a row, before anything else of it is looked at. Raises Damaged."""
+    """Return the stamp in a row, without any other check. Raises Damaged."""
     try:
         return wire.decode_stamp(row[3])
     except UNREADABLE as error:
@@ -154,18 +173,18 @@ def stamp_in(head: Head, row: Row) -> Stamp:
 
 
 def records_after(head: Head, rows: Iterable[Row]) -> list[tuple[str, Record]]:
-    """Records that follow a head's journal, in order. Raises Damaged at the first that does not."""
-    made: list[tuple[str, Record]] = []
+    """Return the records in rows that follow a head's journal. Raises Damaged at the first that does not follow."""
+    records: list[tuple[str, Record]] = []
     tip, last = head.record, head.number
     for row in rows:
-        id, record = _linked(head, row, tip, last)
-        made.append((id, record))
+        id, record = _linked_record(head, row, tip, last)
+        records.append((id, record))
         tip, last = id, record.last
-    return made
+    return records
 
 
 def link_at(session: Session, head: Head, lineage: Lineage, position: int) -> tuple[str, str]:
-    """The id and the seal of the message at a position; of nothing, at 0. Raises Damaged."""
+    """Return the id and the seal of the message at a position; at 0, those of nothing. Raises Damaged."""
     for part in position_ranges(lineage, head.branch, position, position):
         for id, seal in session.rows(sql.LINK, (*key(head, part.branch), position, position)):
             if are_bytes(id, seal):
@@ -175,8 +194,8 @@ def link_at(session: Session, head: Head, lineage: Lineage, position: int) -> tu
     return ids.NO_PARENT, ids.NO_PARENT
 
 
-def read_messages(session: Session, head: Head, lineage: Lineage, first: int, last: int) -> Iterator[Appended]:
-    """Positions first..last, all of which the conversation has. Raises Damaged at the first that is not as appended."""
+def read_messages(session: Session, head: Head, lineage: Lineage, first: int, last: int) -> Iterator[StoredMessage]:
+    """Yield positions first..last, all of which must exist. Raises Damaged at the first that is not as appended."""
     tip, seal = link_at(session, head, lineage, first - 1)
     expected = first
     for part in position_ranges(lineage, head.branch, first, last):
@@ -190,7 +209,7 @@ def read_messages(session: Session, head: Head, lineage: Lineage, first: int, la
             raise _damaged(head, f"Message {expected}", "it is missing")
 
 
-def _message(head: Head, row: Row, parent: str, parent_seal: str) -> Appended:
+def _message(head: Head, row: Row, parent: str, parent_seal: str) -> StoredMessage:
     position, raw_id, raw_seal, packed, digest, stored = row
     if not are_bytes(raw_id, raw_seal, packed):
         raise _damaged(head, f"Message {position}", "its row cannot be read")
@@ -206,11 +225,11 @@ def _message(head: Head, row: Row, parent: str, parent_seal: str) -> Appended:
         not stamp.metadata or ids.seal(parent_seal, id, redacted_stamp(stamp)) != seal
     ):
         raise _damaged(head, f"Message {position}", "its stamp does not match its seal")
-    return Appended(position, id, seal, stamp, body, hash)
+    return StoredMessage(position, id, seal, stamp, body, hash)
 
 
 def record_at(session: Session, head: Head, lineage: Lineage, number: int) -> tuple[str, int]:
-    """The id and the last edit of the record that holds edit `number`; of nothing, at 0. Raises Damaged."""
+    """Return the id and the last edit of the record with edit `number`; at 0, of nothing. Raises Damaged."""
     for part in [*record_ranges(lineage, head.branch, 1, number)][-1:]:
         for first, id, stored in session.rows(sql.RECORD_AT, (*key(head, part.branch), part.first, part.last)):
             _, record = _record(head, first, id, stored)
@@ -221,19 +240,24 @@ def record_at(session: Session, head: Head, lineage: Lineage, number: int) -> tu
 
 
 def read_records(session: Session, head: Head, lineage: Lineage, after: int) -> Iterator[tuple[str, Record]]:
-    """The records whose first edit is numbered above `after`, up to the head's. Raises Damaged."""
+    """Yield the records whose first edit has a number above `after`, up to the head's. Raises Damaged."""
     tip, last = record_at(session, head, lineage, min(after, head.number))
     for part in record_ranges(lineage, head.branch, after + 1, head.number):
         for row in session.rows(sql.RECORDS, (*key(head, part.branch), part.first, part.last)):
-            id, record = _linked(head, row, tip, last)
+            id, record = _linked_record(head, row, tip, last)
             yield id, record
             tip, last = id, record.last
     if last < head.number:
         raise _damaged(head, f"Edit {last + 1}", "its record is missing")
 
 
-def _linked(head: Head, row: Row, tip: str, last: int) -> tuple[str, Record]:
-    """A record that follows the one with the id `tip`, whose last edit has the number `last`."""
+def damaged_row(head: Head, what: str) -> Damaged:
+    """Return the error for a row of a tree that cannot be read."""
+    return Damaged(f"{what.capitalize()} of {head.name!r}, or of a fork of it, is damaged. Run `verify`.")
+
+
+def _linked_record(head: Head, row: Row, tip: str, last: int) -> tuple[str, Record]:
+    """Return a record that follows the record with the id `tip`, whose last edit has the number `last`."""
     first, raw_id, stored = row
     body, record = _record(head, first, raw_id, stored)
     id: str = raw_id.hex()

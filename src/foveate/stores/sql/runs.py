@@ -1,7 +1,7 @@
-"""Runs of agents and their steps in the SQL store: rows to values and back, checked on the way out.
+"""Runs of agents and their steps in the SQL store, and the locks of their owners.
 
-What may be long (what a step was given and what came of it) is packed as bodies are. Nothing hashes these rows: they
-are records beside the history, not a part of its chain.
+Long texts (the input and the result of a step) are packed like bodies. These rows are not hashed: they are no part of
+the history's chain.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ...core.runs import AgentRun, AgentRunStep, Claim
+from ...core.runs import AgentRun, AgentRunStep, LockHolder
 from ...core.stamps import Usage
 from ...errors import Damaged, StoreError
 from ...ports import Head
-from ..checks import check_held, check_owner, check_run, check_step, taken_over
+from ..checks import check_not_behind, check_owner, check_run, check_step, lock_lost
 from ..codec import Codec, DamagedBody, pack, unpack
 from . import statements as sql
 from .driver import Driver, Row, Session
 from .rows import are_bytes, key, read_branch
 
-__all__ = ["SqlRuns", "asked_by", "read_runs", "read_steps"]
+__all__ = ["Locks", "Runs", "ask_as_owner", "pack_text", "read_runs", "read_steps"]
 
 T = TypeVar("T")
 
-_CLAIMS = 5
-"""How often a claim is tried that was given up by another between two statements."""
+_ATTEMPTS = 5
+"""Attempts to take a lock that its holder releases between two statements."""
 _RUN_TEXTS, _STEP_TEXTS = ("task", "result", "reason"), ("input", "output", "error")
 _USAGE = Usage.__struct_fields__
 _RUN = (
@@ -38,13 +38,13 @@ _STEP = ("run", "number", "kind", "name", "call", "state", *_STEP_TEXTS, "messag
 """The columns of `sql.STEPS`."""
 
 
-class SqlRuns:
-    """The part of the SQL store that keeps runs and steps, and who is at work."""
+class Runs:
+    """Stores and reads runs and steps."""
 
-    _driver: Driver
-    _codec: Codec
+    def __init__(self, driver: Driver, codec: Codec) -> None:
+        self._driver, self._codec, self._place = driver, codec, driver.place
 
-    def put_run(self, head: Head, run: AgentRun, *, owner: str = "") -> None:
+    def put_run(self, head: Head, run: AgentRun, owner: str) -> None:
         check_run(run)
         values = self._run_values(head, run)
 
@@ -54,32 +54,74 @@ class SqlRuns:
 
         self._put(head, put, owner)
 
-    def put_step(self, head: Head, step: AgentRunStep, *, owner: str = "") -> None:
+    def put_step(self, head: Head, step: AgentRunStep, owner: str) -> None:
         check_step(step)
         values = self._step_values(head, step)
         self._put(head, lambda session: session.rows(sql.PUT_STEP, values), owner)
 
-    def claim(self, head: Head, owner: str, instead_of: Claim | None = None) -> Claim:
-        check_owner(owner)
-        before = (instead_of.owner, instead_of.beats) if instead_of else (owner, 0)
+    def runs(self, head: Head) -> list[AgentRun]:
+        def work(session: Session) -> list[AgentRun]:
+            read_branch(session, head, self._place)
+            return read_runs(session, head)
 
-        def work(session: Session) -> Claim:
-            read_branch(session, head, self._driver.place)
-            for _ in range(_CLAIMS):
-                found = session.rows(sql.TAKE_CLAIM, (*key(head), owner, *before))
-                if found := found or session.rows(sql.CLAIM, key(head)):
-                    return Claim(*found[0])
-            raise StoreError(f"Others kept claiming and releasing {head.name!r} in between. Try again.")
+        return self._driver.read(work)
+
+    def steps(self, head: Head, run: str, after: int) -> list[AgentRunStep]:
+        def work(session: Session) -> list[AgentRunStep]:
+            read_branch(session, head, self._place)
+            return read_steps(session, head, run, after)
+
+        return self._driver.read(work)
+
+    def _put(self, head: Head, put: Callable[[Session], object], owner: str) -> None:
+        def work(session: Session) -> None:
+            if owner:
+                ask_as_owner(session, head, owner, self._place)  # A branch that is locked exists.
+            else:
+                read_branch(session, head, self._place)
+            put(session)
+
+        self._driver.write(work)
+
+    def _run_values(self, head: Head, run: AgentRun) -> Row:
+        names = run.id, run.agent, run.conversation, run.parent, run.state
+        texts = [pack_text(getattr(run, name), self._codec) for name in _RUN_TEXTS]
+        usage = msgspec.structs.astuple(run.usage)
+        return (head.tenant, head.root, *names, *texts, run.turns, *usage, run.cost, run.begun, run.ended)
+
+    def _step_values(self, head: Head, step: AgentRunStep) -> Row:
+        names = step.run, step.number, step.kind, step.name, step.call, step.state
+        texts = [pack_text(getattr(step, name), self._codec) for name in _STEP_TEXTS]
+        return (head.tenant, head.root, *names, *texts, step.message, step.turn, step.begun, step.ended)
+
+
+class Locks:
+    """Locks branches for owners."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver, self._place = driver, driver.place
+
+    def acquire(self, head: Head, owner: str, replaces: LockHolder | None) -> LockHolder:
+        check_owner(owner)
+        before = (replaces.owner, replaces.heartbeats) if replaces else (owner, 0)
+
+        def work(session: Session) -> LockHolder:
+            read_branch(session, head, self._place)
+            for _ in range(_ATTEMPTS):
+                rows = session.rows(sql.TAKE_LOCK, (*key(head), owner, *before))
+                if rows := rows or session.rows(sql.LOCK_HOLDER, key(head)):
+                    return LockHolder(*rows[0])
+            raise StoreError(f"Others kept locking and releasing {head.name!r} in between. Try again.")
 
         return self._driver.write(work)
 
-    def beat(self, head: Head, owner: str) -> bool:
+    def heartbeat(self, head: Head, owner: str) -> bool:
         check_owner(owner)
 
         def work(session: Session) -> bool:
-            if session.rows(sql.BEAT, (*key(head), owner)):
+            if session.rows(sql.HEARTBEAT, (*key(head), owner)):
                 return True
-            read_branch(session, head, self._driver.place)
+            read_branch(session, head, self._place)
             return False
 
         return self._driver.write(work)
@@ -88,95 +130,63 @@ class SqlRuns:
         check_owner(owner)
 
         def work(session: Session) -> None:
-            read_branch(session, head, self._driver.place)
-            session.rows(sql.DROP_CLAIM, (*key(head), owner))
+            read_branch(session, head, self._place)
+            session.rows(sql.DROP_LOCK, (*key(head), owner))
 
         self._driver.write(work)
 
-    def runs(self, head: Head) -> list[AgentRun]:
-        def work(session: Session) -> list[AgentRun]:
-            read_branch(session, head, self._driver.place)
-            return read_runs(session, head)
 
-        return self._driver.read(work)
-
-    def steps(self, head: Head, run: str, after: int = 0) -> list[AgentRunStep]:
-        def work(session: Session) -> list[AgentRunStep]:
-            read_branch(session, head, self._driver.place)
-            return read_steps(session, head, run, after)
-
-        return self._driver.read(work)
-
-    def _put(self, head: Head, put: Callable[[Session], object], owner: str) -> None:
-        def work(session: Session) -> None:
-            if owner:
-                asked_by(session, head, owner, self._driver.place)  # Where a claim is, there is a branch.
-            else:
-                read_branch(session, head, self._driver.place)
-            put(session)
-
-        self._driver.write(work)
-
-    def _run_values(self, head: Head, run: AgentRun) -> Row:
-        said = run.id, run.agent, run.conversation, run.parent, run.state
-        texts = [self._packed(getattr(run, name)) for name in _RUN_TEXTS]
-        usage = msgspec.structs.astuple(run.usage)
-        return (head.tenant, head.root, *said, *texts, run.turns, *usage, run.cost, run.begun, run.ended)
-
-    def _step_values(self, head: Head, step: AgentRunStep) -> Row:
-        said = step.run, step.number, step.kind, step.name, step.call, step.state
-        texts = [self._packed(getattr(step, name)) for name in _STEP_TEXTS]
-        return (head.tenant, head.root, *said, *texts, step.message, step.turn, step.begun, step.ended)
-
-    def _packed(self, text: str) -> bytes:
-        # What a tool hands back may hold halves of surrogate pairs, such as the name of a file that is not UTF-8.
-        return pack(text.encode("utf-8", "surrogatepass"), self._codec)
-
-
-def asked_by(
-    session: Session, head: Head, owner: str, place: str, *asked: tuple[str, Sequence[Any]]
+def ask_as_owner(
+    session: Session, head: Head, owner: str, place: str, *queries: tuple[str, Sequence[Any]]
 ) -> list[list[Row]]:
-    """What these statements return, asked in one breath with a sign of life of `owner`, if anybody is named: nobody
-    takes over until the transaction ends. Raises ConversationBusy where that one has no claim on the branch.
+    """Run these queries, together with a heartbeat of `owner` unless it is ""; return the rows of each.
+
+    The heartbeat locks the row, so no other owner takes over until the transaction ends. Raises ConversationBusy if
+    `owner` does not hold the lock on the branch.
     """
     if not owner:
-        return session.ask(*asked)
-    beat, *found = session.ask((sql.BEAT, (*key(head), owner)), *asked)
+        return session.ask(*queries)
+    beat, *rows = session.ask((sql.HEARTBEAT, (*key(head), owner)), *queries)
     if not beat:
-        check_held(head, read_branch(session, head, place)[0])
-        claim = session.rows(sql.CLAIM, key(head))
-        raise taken_over(head, Claim(*claim[0]) if claim else None)
-    return found
+        check_not_behind(head, read_branch(session, head, place)[0])
+        holder = session.rows(sql.LOCK_HOLDER, key(head))
+        raise lock_lost(head, LockHolder(*holder[0]) if holder else None)
+    return rows
 
 
 def read_runs(session: Session, head: Head) -> list[AgentRun]:
-    """All runs of a tree, in the order in which they were begun."""
+    """Return all runs of a tree, oldest first."""
     return [_run(head, row) for row in session.rows(sql.RUNS, (head.tenant, head.root))]
 
 
 def read_steps(session: Session, head: Head, run: str, after: int) -> list[AgentRunStep]:
-    """The steps of one of them behind a number."""
+    """Return the steps of a run with numbers above `after`."""
     return [_step(head, row) for row in session.rows(sql.STEPS, (head.tenant, head.root, run, after))]
 
 
+def pack_text(text: str, codec: Codec) -> bytes:
+    """Pack a text of a run. It may contain unpaired surrogates, such as a file name that is not UTF-8."""
+    return pack(text.encode("utf-8", "surrogatepass"), codec)
+
+
 def _run(head: Head, row: Row) -> AgentRun:
-    said = dict(zip(_RUN, row, strict=True))
-    usage = [said.pop(name) for name in _USAGE]
-    return _value(AgentRun, {**said, "usage": usage}, _RUN_TEXTS, f"Run {said['id']!r} of {head.name!r}")
+    fields = dict(zip(_RUN, row, strict=True))
+    usage = [fields.pop(name) for name in _USAGE]
+    return _value(AgentRun, {**fields, "usage": usage}, _RUN_TEXTS, f"Run {fields['id']!r} of {head.name!r}")
 
 
 def _step(head: Head, row: Row) -> AgentRunStep:
-    said = dict(zip(_STEP, row, strict=True))
-    where = f"Step {said['number']!r} of run {said['run']!r} of {head.name!r}"
-    return _value(AgentRunStep, said, _STEP_TEXTS, where)
+    fields = dict(zip(_STEP, row, strict=True))
+    where = f"Step {fields['number']!r} of run {fields['run']!r} of {head.name!r}"
+    return _value(AgentRunStep, fields, _STEP_TEXTS, where)
 
 
-def _value(kind: type[T], said: dict[str, Any], texts: tuple[str, ...], where: str) -> T:
+def _value(kind: type[T], fields: dict[str, Any], texts: tuple[str, ...], where: str) -> T:
     try:
         for name in texts:
-            if not are_bytes(said[name]):
+            if not are_bytes(fields[name]):
                 raise DamagedBody(f"its {name} is gone")
-            said[name] = unpack(said[name]).decode("utf-8", "surrogatepass")
-        return msgspec.convert(said, kind)
+            fields[name] = unpack(fields[name]).decode("utf-8", "surrogatepass")
+        return msgspec.convert(fields, kind)
     except (DamagedBody, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise Damaged(f"{where} is damaged: {error}.") from error

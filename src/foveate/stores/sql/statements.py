@@ -1,6 +1,6 @@
-"""Every statement of the SQL store, by name. Written once for all databases: `?` stands for a value.
+"""All statements of the SQL store, written once for every database: `?` stands for a value.
 
-Each begins at one tenant and root, and so touches one shard; `NAMES` alone looks at a whole tenant.
+Each names one tenant and root, so it touches one shard; only `NAMES` reads a whole tenant.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TAKE_NAME = """
 POINT_NAME = "UPDATE conversation SET branch = ? WHERE tenant = ? AND root = ? AND name = ? RETURNING branch"
 
 DROP_NAME = "DELETE FROM conversation WHERE tenant = ? AND root = ? AND name = ? RETURNING home, branch"
-SAY_NAME = f"UPDATE branch SET name = ? WHERE {_KEY} AND name = ? RETURNING branch"
+SET_NAME = f"UPDATE branch SET name = ? WHERE {_KEY} AND name = ? RETURNING branch"
 
 NEW_BRANCH = """
     INSERT INTO tree (tenant, root, branches) VALUES (?, ?, 1)
@@ -29,24 +29,23 @@ BRANCH = f"SELECT name, lineage, position, tip, seal, number, record, erased FRO
 
 TREE = "SELECT branch, name FROM branch WHERE tenant = ? AND root = ? ORDER BY branch"
 
-# The three ways a branch changes. Each states what it expects to find; where it finds something else it changes
-# nothing.
+# The three changes of a branch. Each states what it expects to find, and changes nothing if it finds something else.
 ADVANCE = f"""
     UPDATE branch SET position = ?, tip = ?, seal = ?
     WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND seal = ? RETURNING number, record, erased"""
 COMMIT = f"""
     UPDATE branch SET number = ?, record = ?
     WHERE {_KEY} AND name = ? AND number = ? AND record = ? AND erased = ? RETURNING position, tip, seal"""
-PUT_TIP = f"UPDATE branch SET position = ?, tip = ?, seal = ? WHERE {_KEY}"  # Of a branch that is held.
+PUT_TIP = f"UPDATE branch SET position = ?, tip = ?, seal = ? WHERE {_KEY}"  # Of a locked branch.
 RENAME = f"""
     UPDATE branch SET name = ?
     WHERE {_KEY} AND name = ? AND position = ? AND tip = ? AND number = ? AND record = ? RETURNING lineage, erased"""
 
-# Held until the transaction ends, so that nothing is erased meanwhile; no row where something was erased before.
-HOLD = f"UPDATE branch SET erased = erased WHERE {_KEY} AND erased = ? RETURNING erased"
+# Locks the branch until the transaction ends, so that nothing is erased meanwhile; no row if something was erased.
+LOCK_IF_NOT_ERASED = f"UPDATE branch SET erased = erased WHERE {_KEY} AND erased = ? RETURNING erased"
 
-# Held too, and as it is once it is held: whoever held it before is done.
-HOLD_BRANCH = f"""
+# Locks the branch, and returns it as it is then: the writer before is done.
+LOCK_BRANCH = f"""
     UPDATE branch SET erased = erased
     WHERE {_KEY} RETURNING name, lineage, position, tip, seal, number, record, erased"""
 
@@ -57,8 +56,8 @@ ADD_MESSAGE = """
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 ADD_BODY = """
     INSERT INTO body (tenant, root, hash, body) VALUES (?, ?, ?, ?) ON CONFLICT (tenant, root, hash) DO NOTHING"""
-# A large body is looked up, not joined: a planner that takes a tree for small would join all of its bodies to each row.
-# Its tenant and root are handed in once more (`rows.with_body`): in a parted table it is planned for one part then.
+# A large body is looked up, not joined: a planner that expects a small tree would join all of its bodies to each row.
+# Its tenant and root are passed again (`rows.with_body`), so that a partitioned table is planned for one partition.
 _BODY = """COALESCE(message.body, (
         SELECT body.body FROM body
         WHERE body.tenant = ? AND body.root = ? AND body.hash = message.body_hash))"""
@@ -73,9 +72,9 @@ STAMPS = f"""
 NEXT_MESSAGES = f"""
     SELECT position, id, seal, stamp, body_hash, {_BODY}
     FROM message WHERE {_KEY} AND position > ? ORDER BY position LIMIT ?"""
-# A range of one, in order: else such a planner may take the index of ids, and read all messages of the tree for one.
+# An ordered range of one: else a planner may take the index of ids, and read all messages of the tree for one.
 LINK = f"SELECT id, seal FROM message WHERE {_KEY} AND position BETWEEN ? AND ? ORDER BY position"
-STRAY_MESSAGES = (
+ORPHAN_MESSAGES = (
     f"SELECT position FROM message WHERE {_KEY} AND (position < ? OR position > ?) ORDER BY position LIMIT 100"
 )
 
@@ -85,7 +84,7 @@ ADD_RECORD = "INSERT INTO record (tenant, root, branch, first, id, body) VALUES 
 RECORDS = f"SELECT first, id, body FROM record WHERE {_KEY} AND first BETWEEN ? AND ? ORDER BY first"
 NEXT_RECORDS = f"SELECT first, id, body FROM record WHERE {_KEY} AND first > ? ORDER BY first LIMIT ?"
 RECORD_AT = f"SELECT first, id, body FROM record WHERE {_KEY} AND first BETWEEN ? AND ? ORDER BY first DESC LIMIT 1"
-STRAY_RECORDS = f"SELECT first FROM record WHERE {_KEY} AND (first < ? OR first > ?) ORDER BY first LIMIT 100"
+ORPHAN_RECORDS = f"SELECT first FROM record WHERE {_KEY} AND (first < ? OR first > ?) ORDER BY first LIMIT 100"
 
 SNAPSHOT = f"SELECT position, number, hash, body FROM snapshot WHERE {_KEY}"
 SAVE_SNAPSHOT = """
@@ -95,19 +94,19 @@ SAVE_SNAPSHOT = """
 
 # -------------------------------------------------------------------------------------------------------- erasing
 
-# Nobody begins a branch, appends, commits or indexes in this tree until the transaction ends.
-HOLD_TREE = "UPDATE tree SET branches = branches WHERE tenant = ? AND root = ? RETURNING branches"
-HOLD_BRANCHES = "UPDATE branch SET erased = erased WHERE tenant = ? AND root = ? RETURNING branch"
+# No other writer adds a branch, appends, commits or indexes in this tree until the transaction ends.
+LOCK_TREE = "UPDATE tree SET branches = branches WHERE tenant = ? AND root = ? RETURNING branches"
+LOCK_BRANCHES = "UPDATE branch SET erased = erased WHERE tenant = ? AND root = ? RETURNING branch"
 FAMILIES = "SELECT branch, lineage FROM branch WHERE tenant = ? AND root = ? ORDER BY branch"
 FACTS = f"""
     SELECT position, id, stamp, CASE WHEN body IS NULL OR length(body) > 0 THEN 1 ELSE 0 END
     FROM message WHERE {_KEY} AND position > ? ORDER BY position LIMIT ?"""
 ALL_RECORDS = f"SELECT first, body FROM record WHERE {_KEY} AND first > ? ORDER BY first LIMIT ?"
 SNAPSHOTS = "SELECT branch, body FROM snapshot WHERE tenant = ? AND root = ?"
-# Then it is added again, without its body: SQLite gives a page free when rows leave it, not when they shrink in it.
-TAKE_MESSAGE = f"DELETE FROM message WHERE {_KEY} AND position = ?"
+# Then it is added again without its body: SQLite frees a page when rows leave it, not when they shrink.
+DROP_MESSAGE = f"DELETE FROM message WHERE {_KEY} AND position = ?"
 ERASE_STAMP = f"UPDATE message SET stamp = ? WHERE {_KEY} AND position = ?"
-TAKE_RECORD = f"DELETE FROM record WHERE {_KEY} AND first = ?"
+DROP_RECORD = f"DELETE FROM record WHERE {_KEY} AND first = ?"
 ERASE_SNAPSHOT = f"UPDATE snapshot SET hash = ?, body = ? WHERE {_KEY}"
 SNAPSHOT_HASHES = "SELECT branch, hash FROM snapshot WHERE tenant = ? AND root = ?"
 DROP_SNAPSHOT = f"DELETE FROM snapshot WHERE {_KEY}"
@@ -117,7 +116,7 @@ LARGE_BODIES = f"""
     SELECT position, body_hash FROM message
     WHERE {_KEY} AND position > ? AND body IS NULL ORDER BY position LIMIT ?"""
 DROP_BODY = "DELETE FROM body WHERE tenant = ? AND root = ? AND hash = ?"
-# NULL for a text that stays. Nothing else of the row is touched: whoever is at work in it may have written it since.
+# NULL for a text that stays. No other column changes: the run may have written it since.
 ERASE_RUN = """
     UPDATE run SET task = COALESCE(?, task), result = COALESCE(?, result), reason = COALESCE(?, reason)
     WHERE tenant = ? AND root = ? AND id = ?"""
@@ -130,7 +129,7 @@ DROP_BODIES = """
 DROP_MARKS = "DELETE FROM indexed"
 TREES_WITH_BODIES = "SELECT DISTINCT tenant, root FROM body ORDER BY tenant, root"
 LAST_ERASURE = "SELECT COALESCE(MAX(number), 0) FROM erasure WHERE tenant = ? AND root = ?"
-SAY_ERASED = "UPDATE branch SET erased = ? WHERE tenant = ? AND root = ?"
+SET_ERASED = "UPDATE branch SET erased = ? WHERE tenant = ? AND root = ?"
 ADD_ERASURE = """
     INSERT INTO erasure (tenant, root, number, time, who, reason, name, handles, messages, edits, runs, steps)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
@@ -149,7 +148,7 @@ HAS_BODY = f"""
 
 # ---------------------------------------------------------------------------------------------------- runs and steps
 
-# Asked before, not in the statement: a database on several servers takes no look at a table into what it inserts.
+# A separate query: a distributed database does not allow a subquery in this insert.
 NEXT_RUN = "SELECT COALESCE(MAX(number), 0) + 1 FROM run WHERE tenant = ? AND root = ?"
 PUT_RUN = """
     INSERT INTO run (tenant, root, id, agent, conversation, parent, state, task, result, reason, turns,
@@ -179,15 +178,15 @@ STEPS = """
 
 # --------------------------------------------------------------------------------------------------------- claims
 
-TAKE_CLAIM = """
+TAKE_LOCK = """
     INSERT INTO claim (tenant, root, branch, owner, beats) VALUES (?, ?, ?, ?, 1)
     ON CONFLICT (tenant, root, branch) DO UPDATE SET owner = excluded.owner, beats = claim.beats + 1
     WHERE claim.owner = excluded.owner OR (claim.owner = ? AND claim.beats = ?)
     RETURNING owner, beats"""
-CLAIM = f"SELECT owner, beats FROM claim WHERE {_KEY}"
-# Holds the row until what the owner writes is there too: who takes over reads it then, or stops it.
-BEAT = f"UPDATE claim SET beats = beats + 1 WHERE {_KEY} AND owner = ? RETURNING beats"
-DROP_CLAIM = f"DELETE FROM claim WHERE {_KEY} AND owner = ?"
+LOCK_HOLDER = f"SELECT owner, beats FROM claim WHERE {_KEY}"
+# Locks the row until the owner's write is committed, so that an agent that takes over reads it.
+HEARTBEAT = f"UPDATE claim SET beats = beats + 1 WHERE {_KEY} AND owner = ? RETURNING beats"
+DROP_LOCK = f"DELETE FROM claim WHERE {_KEY} AND owner = ?"
 
 # -------------------------------------------------------------------------------------------------------- catalog
 
@@ -232,6 +231,6 @@ ADD_MIGRATION = "INSERT INTO migration (version, name, checksum, applied) VALUES
 
 
 def locate(count: int) -> str:
-    """Where messages lie whose ids begin with one of `count` prefixes of eight bytes."""
+    """Return the query for messages whose ids begin with one of `count` prefixes of eight bytes."""
     marks = ", ".join("?" * count)
     return f"SELECT id, branch, position FROM message WHERE tenant = ? AND root = ? AND substr(id, 1, 8) IN ({marks})"

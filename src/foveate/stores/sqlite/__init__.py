@@ -1,4 +1,4 @@
-"""SQLite: the driver, one writer at a time, and the index of words in its full-text module."""
+"""The SQLite store: a driver with one writer at a time, and a word index in FTS5."""
 
 from .store import SqliteDriver, SqliteStore
 

@@ -1,8 +1,7 @@
-"""What SQLite's errors mean to whoever reads them: what happened to which file, whose fault it is, what to do.
+"""Explain SQLite's errors: what happened to which file, and what to do.
 
-SQLite says little of why: a file that may not be opened, too few file handles and a folder that is gone are one code.
-So the place is looked at, without ever opening the file itself: who closes a file lets go of every lock that the
-process holds on it. Knows error codes and file systems; no connection and no table.
+SQLite has one code for a file without permissions, too few file handles and a missing folder. So the folder is checked,
+without opening the database file: closing it would release every lock that this process holds on it.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from ...errors import Damaged, StoreError
 __all__ = ["FAILURES", "code_of", "explain"]
 
 FAILURES = (sqlite3.Error, UnicodeDecodeError)
-"""What a connection raises. The second where SQLite quotes damaged text that Python cannot read."""
+"""Errors of a connection. The second: SQLite quotes damaged text that Python cannot decode."""
 
 _ROOM = 64 * 1024
-"""Bytes that must be free for a file to be opened: SQLite's shared index of the log begins with 32 KiB."""
+"""Free bytes that opening a file needs: SQLite's shared index of the log begins with 32 KiB."""
 
 _NO_LOCKS = {
     sqlite3.SQLITE_IOERR_LOCK,
@@ -39,14 +38,14 @@ _MAKE_ROOM = "Nothing was written. Make room, then retry; reading goes on meanwh
 
 
 def code_of(error: Exception) -> int:
-    """The primary code of an error (https://sqlite.org/rescode.html); 0 where it has none."""
+    """Return the primary code of an error (https://sqlite.org/rescode.html); 0 if it has none."""
     return _whole_code(error) & 0xFF
 
 
 def explain(error: Exception, path: Path, place: str, wait: float) -> StoreError:
-    """The error as one that says what happened to which file, and what to do.
+    """Return a StoreError that says what happened to which file, and what to do.
 
-    `place` is what the user calls `path`; `wait`: the seconds that were waited for others.
+    `place`: the user's name of `path`. `wait`: the seconds that the write waited for others.
     """
     why, whole = f"({error})", _whole_code(error)
     match code_of(error):
@@ -73,8 +72,9 @@ def explain(error: Exception, path: Path, place: str, wait: float) -> StoreError
             return StoreError(_unwritten(path, place, why))
         case sqlite3.SQLITE_IOERR if whole in _READING:
             return StoreError(
-                f"{place} could not be read {why}: its disk fails, or is gone. What was acknowledged is as safe as the "
-                f"disk. Keep a copy of it and of its -wal file, look after the disk, then `foveate db verify`."
+                f"{place} could not be read {why}: its disk fails, or was removed. What was acknowledged is as safe as "
+                f"the "
+                f"disk. Keep a copy of it and of its -wal file, check the disk, then run `foveate db verify`."
             )
         case sqlite3.SQLITE_TOOBIG:
             return StoreError(f"{place} takes no more than 1 GB in one piece {why}. Nothing was written.")
@@ -88,8 +88,8 @@ def _damaged(place: str, why: str) -> Damaged:
 
 def _unlockable(place: str, why: str) -> str:
     return (
-        f"{place} lies on a file system that does not lock files as SQLite needs it {why}: a network folder, or one "
-        f"shared with a virtual machine. Put it on a disk of this computer. {_LOOK}"
+        f"{place} is on a file system that does not lock files as SQLite needs it {why}: a network folder, or one "
+        f"shared with a virtual machine. Move it to a disk of this computer. {_LOOK}"
     )
 
 
@@ -98,15 +98,15 @@ def _unwritten(path: Path, place: str, why: str) -> str:
         return f"The disk of {place} is full {why}. {_MAKE_ROOM}"
     return (
         f"{place} could not be written to {why}: this user's quota or this process's limit for the size of a file "
-        f"(`ulimit -f`) is reached, or the disk fails. Nothing was written. Mend that, then retry."
+        f"(`ulimit -f`) is reached, or the disk fails. Nothing was written. Correct that, then retry."
     )
 
 
 def _unopened(path: Path, place: str, why: str) -> str:
-    """Of the reasons for which a file cannot be opened, or not for writing, the first that is found."""
+    """Return the first reason that is found for a file that cannot be opened for writing."""
     folder, begin = path.parent, f"{place} cannot be opened for writing {why}"
     if not folder.is_dir():
-        return f"{begin}: its folder is gone. Put it back, then open the store again."
+        return f"{begin}: its folder is gone. Restore it, then open the store again."
     if _has_no_handle():
         return (
             f"{begin}: this process has as many files open as it may. Nothing was written. Close some, share one store "
@@ -114,9 +114,9 @@ def _unopened(path: Path, place: str, why: str) -> str:
         )
     if _is_read_only(path):
         return f"{begin}: its file system is mounted read-only. Copy it to a disk that can be written to."
-    for one in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
-        if one.exists() and not os.access(one, os.R_OK | os.W_OK):
-            return f"{begin}: this user ({_user()}) may not read and write {one.name}{_because(one)}"
+    for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+        if file.exists() and not os.access(file, os.R_OK | os.W_OK):
+            return f"{begin}: this user ({_user()}) may not read and write {file.name}{_because(file)}"
     if not os.access(folder, os.W_OK | os.X_OK):
         return (
             f"{begin}: this user ({_user()}) may not make files in {folder}, where SQLite keeps its log. Have its "
@@ -131,9 +131,11 @@ def _unopened(path: Path, place: str, why: str) -> str:
 
 
 def _because(path: Path) -> str:
-    """Of a file that may not be read and written, why, and what to do."""
+    """Explain why a file may not be read and written, and what to do."""
     if hasattr(os, "geteuid") and path.stat().st_uid == os.geteuid():
-        return ", which is its own: allow it (`chmod u+rw`), or let it change (`chattr -i`, `chflags nouchg`)."
+        return (
+            ", although it owns the file: allow it (`chmod u+rw`), or make it mutable (`chattr -i`, `chflags nouchg`)."
+        )
     return f", which belongs to {_owner(path)}. Have its owner allow it, or run as its owner."
 
 
@@ -155,19 +157,19 @@ def _has_no_handle() -> bool:
 def _is_read_only(path: Path) -> bool:
     try:
         return bool(os.statvfs(path.parent).f_flag & os.ST_RDONLY)
-    except (AttributeError, OSError):  # Elsewhere than on Linux and macOS there is no such question.
+    except (AttributeError, OSError):  # Only Linux and macOS have statvfs.
         return False
 
 
 def _user() -> str:
-    return f"id {os.geteuid()}" if hasattr(os, "geteuid") else "the one who runs this"
+    return f"id {os.geteuid()}" if hasattr(os, "geteuid") else "the current user"
 
 
 def _owner(path: Path) -> str:
     try:
         return path.owner()
     except (KeyError, OSError, NotImplementedError):
-        return "somebody without a name here"
+        return "a user without a name here"
 
 
 def _whole_code(error: Exception) -> int:

@@ -1,8 +1,8 @@
-"""SQLite: the embedded default. One file (and its write-ahead log beside it), no server.
+"""The SQLite store and its driver: one file with a write-ahead log, no server.
 
-Writing is done by one at a time, for all who wait (`writer.py`); reading by as many as there are, each with a
-connection of its own while it reads. Other processes may use the same file; the folder must be on a disk of this
-computer, since the log is shared through memory. Nothing here knows a table.
+One thread writes at a time, for all that wait (`writer.py`); any number of threads read, each with its own connection.
+Other processes may use the same file. The folder must be on a disk of this computer, because the processes share the
+log through memory.
 """
 
 from __future__ import annotations
@@ -33,16 +33,15 @@ _FOREIGN = "SELECT type, name, tbl_name FROM sqlite_master WHERE type IN ('trigg
 
 
 class SqliteStore(SqlStore):
-    """Conversations in one SQLite file, made if there is none.
+    """Conversations in one SQLite file, which is created if there is none.
 
-    `synchronous="full"` (the default): what was acknowledged survives a power cut. `"normal"`: it survives a crash of
-    the process, and a power cut may undo the last moments, never a part of a write. `wait`: seconds to wait while
-    another process writes. `search=False`: no index of words is kept, and `search` raises StoreError, as it does where
-    SQLite was built without its full-text module FTS5. `connection` is the class that connections are made of, for
-    tests that make one fail.
+    `synchronous="full"` (the default): acknowledged writes survive a power cut. `"normal"`: they survive a crash of the
+    process; a power cut may undo the newest writes, but never a part of one. `wait`: seconds to wait while another
+    process writes. `search=False`: there is no word index, and `search` raises StoreError, as it does if SQLite was
+    built without FTS5. `connection`: the class of connections, for tests that let them fail.
 
-    Raises StoreError where the file cannot be used, and says what to do. A store cannot be carried across a fork: close
-    it before, open it after.
+    Raises StoreError, with advice, if the file cannot be used. A store cannot be used across a fork of the process:
+    close it before, and open it after.
     """
 
     def __init__(
@@ -61,7 +60,7 @@ class SqliteStore(SqlStore):
 
 
 class SqliteDriver:
-    """The Driver for one SQLite file."""
+    """The `Driver` for one SQLite file."""
 
     dialect: Dialect = "sqlite"
 
@@ -75,7 +74,7 @@ class SqliteDriver:
             raise file.explain(error) from error
         self._writer = writer
         self._idle: list[sqlite3.Connection] = []
-        """Connections that nobody reads with at the moment."""
+        """Connections that are not in use."""
         self._closed = False
         file.hold()
         self._finish = weakref.finalize(self, _finish, file, writer, self._idle)
@@ -92,12 +91,12 @@ class SqliteDriver:
             connection.execute("ROLLBACK")
         except BaseException as error:
             if connection is not None:
-                connection.close()  # It may be anywhere in its transaction; the next reader gets a new one.
+                connection.close()  # Its transaction is in an unknown state; the next reader gets a new connection.
             if isinstance(error, FAILURES):
                 raise self._file.explain(error) from error
             raise
         self._idle.append(connection)
-        if self._closed:  # Meanwhile, by another thread.
+        if self._closed:  # By another thread, meanwhile.
             _drain(self._idle)
         return result
 
@@ -107,7 +106,7 @@ class SqliteDriver:
             result = self._writer.run(lambda connection: work(_Session(connection)))
         except FAILURES as error:
             raise self._file.explain(error) from error
-        self._file.check()  # Again: what went into a file that was deleted meanwhile must not be acknowledged.
+        self._file.check()  # Checked again: a write to a file that was deleted meanwhile must not be acknowledged.
         return result
 
     def check(self) -> tuple[list[Finding], list[str]]:
@@ -132,7 +131,7 @@ class SqliteDriver:
             try:
                 connection.execute(f"PRAGMA busy_timeout = {round(self._file.wait * 1000)}").fetchall()
                 connection.execute("VACUUM")
-                # What was overwritten is in the log until the file has taken it over and the log is cut.
+                # Overwritten data stays in the log until it is checkpointed and truncated.
                 (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             finally:
                 connection.close()
@@ -140,8 +139,9 @@ class SqliteDriver:
             raise self._file.explain(error) from error
         if is_busy:
             raise StoreError(
-                f"{self.place} is being read by somebody else, so its log still holds what was deleted. Let them "
-                f"finish, then vacuum again."
+                f"{self.place} is being read by another connection, so its log still has the deleted data. Let it "
+                f"finish, "
+                f"then vacuum again."
             )
 
     def close(self) -> None:
@@ -161,7 +161,7 @@ class SqliteDriver:
 
 
 class _Session:
-    """The Session over a connection with an open transaction."""
+    """The `Session` of a connection with an open transaction."""
 
     __slots__ = ("_connection",)
 
@@ -171,8 +171,8 @@ class _Session:
     def rows(self, statement: str, values: Sequence[Any] = ()) -> list[Row]:
         return self._connection.execute(statement, values).fetchall()
 
-    def ask(self, *asked: tuple[str, Sequence[Any]]) -> list[list[Row]]:
-        return [self.rows(*one) for one in asked]
+    def ask(self, *queries: tuple[str, Sequence[Any]]) -> list[list[Row]]:
+        return [self.rows(*query) for query in queries]
 
     def each(self, statement: str, many: Sequence[Sequence[Any]]) -> None:
         self._connection.executemany(statement, many)
@@ -188,7 +188,7 @@ class _Session:
 
 
 def _finish(file: SqliteFile, writer: Writer, idle: list[sqlite3.Connection]) -> None:
-    """Close everything: on `close`, when a store is forgotten, and when Python ends."""
+    """Close everything: on `close`, when the store is garbage, and when Python ends."""
     if file.is_ours:  # In a forked child these connections are the parent's.
         writer.close()
         _drain(idle)

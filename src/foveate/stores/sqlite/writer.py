@@ -1,14 +1,12 @@
-"""The one connection that writes to a SQLite file, and how it commits many writes at once.
+"""The writing connection of a SQLite file, with group commit.
 
-Whoever wants to write puts a job into a queue and waits for its turn with the connection. Whose turn it is does all the
-jobs that wait, in one transaction and one commit, each in a savepoint of its own, so that one that fails takes no other
-with it; the others then find theirs done. So writers that come together share the price of a commit, and one that comes
-alone pays for no thread and waits for no timer.
+A thread puts its job into a queue and waits for its turn with the connection. The thread that has the turn runs all
+waiting jobs in one transaction and one commit, each in its own savepoint, so that a failing job affects no other; the
+other threads then find theirs done. So concurrent writers share the cost of a commit, and a single writer needs no
+thread and no timer.
 
-Ctrl-C may strike anywhere in here. It undoes the transaction, and jobs of other threads that were in it are done again
-by their owners; unless it strikes when they are committed, and they have yet to be told.
-
-It knows connections and transactions, no table.
+Ctrl-C may arrive anywhere in here. The transaction is rolled back, and the other threads run their jobs again, unless
+they were committed already.
 """
 
 from __future__ import annotations
@@ -29,40 +27,40 @@ __all__ = ["Writer"]
 T = TypeVar("T")
 
 _GROUP_MAX = 256
-"""Jobs committed together, so that the first of a long queue is not kept waiting by the last."""
+"""Jobs per commit at most, so that the first job of a long queue does not wait for the last."""
 
-_LOOK = 0.002
-"""Seconds, at most, until it is looked again whether another process is done writing."""
+_CHECK_EVERY = 0.002
+"""Seconds, at most, between two checks whether another process has finished writing."""
 
 
 class _Job:
-    """One piece of work, and what became of it once it is done."""
+    """One piece of work, and its result."""
 
     __slots__ = ("error", "is_done", "result", "work")
 
     def __init__(self, work: Callable[[sqlite3.Connection], Any]) -> None:
         self.work = work
         self.is_done = False
-        """Committed, failed, or given up by its owner."""
+        """Committed, failed, or abandoned by its owner."""
         self.result: Any = None
         self.error: Exception | None = None
 
     def run(self, connection: sqlite3.Connection) -> None:
         try:
             self.result, self.error = self.work(connection), None
-        except Exception as error:  # It belongs to the owner, who may be another thread.
+        except Exception as error:  # Raised later in the owner's thread.
             self.error = error
 
 
 class _Broken(Exception):
-    """The transaction is lost, with every job in it."""
+    """The transaction was rolled back with every job in it."""
 
 
 class Writer:
-    """Runs jobs on the connection that `connect` opens. Any thread of the process that made it may call `run`.
+    """Runs jobs on the connection that `connect` opens. Any thread of this process may call `run`.
 
-    A connection that fails even to undo a transaction is replaced; `losing` is called before it is closed. `wait`:
-    seconds to wait while another process writes, for a connection that does not wait by itself.
+    A connection that cannot roll back is replaced; `losing` is called before it is closed. `wait`: seconds to wait
+    while another process writes.
     """
 
     def __init__(
@@ -76,17 +74,17 @@ class Writer:
         self._connection: sqlite3.Connection | None = connect()
         self._queue: deque[_Job] = deque()
         self._turn = Lock()
-        """Held by whoever uses the connection."""
+        """Held by the thread that uses the connection."""
         self._thread = 0
-        """The thread that holds it."""
+        """The thread that holds `_turn`; 0 if none."""
         self._committing: list[_Job] = []
-        """The jobs of a transaction that is asked to commit, until all are told."""
+        """The jobs of a transaction during its commit, until all are marked as done."""
         self._is_open = True
 
     def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """What `work` returns, once it is committed; or what it raises, once it is undone.
+        """Run `work` and return its result when it is committed; an exception of `work` is raised after a rollback.
 
-        Raises StoreError where it is asked for from within another one, which would wait for itself.
+        Raises StoreError if it is called from within another job, which would wait for itself.
         """
         self._check_outside()
         job = _Job(work)
@@ -101,16 +99,16 @@ class Writer:
                             raise StoreError(CLOSED)
                         self._group(self._waiting(job))
                 finally:
-                    self._thread = 0  # Before another one has the turn, who says here that it has.
+                    self._thread = 0  # Before the next thread gets the turn.
         finally:
-            job.is_done = True  # Who gave up waiting gets nothing written behind their back.
+            job.is_done = True  # A caller that was interrupted must not get its job written later.
         if job.error is not None:
             raise job.error
         result: T = job.result
         return result
 
     def close(self) -> None:
-        """Commit what was accepted, then close the connection. Doing it again does nothing."""
+        """Commit the accepted jobs, then close the connection. A second call does nothing."""
         self._check_outside()
         with self._turn:
             try:
@@ -128,15 +126,15 @@ class Writer:
     def _check_outside(self) -> None:
         if self._thread == get_ident():
             raise StoreError(
-                "A write was asked for in the middle of another one of the same thread: by a function that makes "
-                "messages for a store, or by what Python does with an object that nobody needs any more, such as a "
-                "stream that was left. Nothing was written. Write before or after it, and close streams that you leave."
+                "A write was started in the middle of another write of the same thread: by a function that makes "
+                "messages for a store, or by the finalizer of an object, such as a stream that was abandoned. Nothing "
+                "was written. Write before or after it, and close streams that you abandon."
             )
 
-    # ------------------------------------------------------------------------------------- by whoever has the turn
+    # ---------------------------------------------------------------------------------- by the thread that has the turn
 
     def _waiting(self, own: _Job | None = None) -> list[_Job]:
-        """The jobs that wait, in order. Among them the caller's own, even if one who was interrupted had taken it."""
+        """Return the waiting jobs in order, with the caller's own, even if an interrupted thread had taken it."""
         jobs: list[_Job] = []
         while self._queue and len(jobs) < _GROUP_MAX:
             job = self._queue.popleft()
@@ -148,7 +146,7 @@ class Writer:
         try:
             self._transaction(jobs)
         except _Broken as broken:
-            # One job broke the transaction of all, and nothing of it was committed: each gets one of its own.
+            # One job broke the transaction of all, and nothing was committed: each gets its own transaction.
             for job in jobs if len(jobs) > 1 else ():
                 self._group([job])
             if len(jobs) == 1 and isinstance(broken.__cause__, Exception):
@@ -166,8 +164,8 @@ class Writer:
         self._committing = []
 
     def _settle(self) -> None:
-        """Where somebody was interrupted while committing: tell the jobs, if they are committed. Doing them again would
-        write them twice.
+        """After an interrupted commit: mark the jobs as done if they were committed. Else they would be written
+        twice.
         """
         if self._committing and self._connection is not None and not self._connection.in_transaction:
             for job in self._committing:
@@ -175,9 +173,11 @@ class Writer:
         self._committing = []
 
     def _transaction(self, jobs: list[_Job]) -> None:
-        """Run and commit these jobs. Raises _Broken where nothing was committed, others where it may have been."""
+        """Run and commit these jobs. Raises _Broken if nothing was committed, another error if the commit is
+        uncertain.
+        """
         if self._connection is not None and self._connection.in_transaction:
-            self._recover()  # Left by who was interrupted twice.
+            self._recover()  # Left open by a thread that was interrupted twice.
         if self._connection is None:
             self._connection = self._connect()
         connection = self._connection
@@ -195,7 +195,7 @@ class Writer:
         except Exception as error:
             self._recover()
             raise _Broken from error
-        if not connection.in_transaction:  # SQLite undid all of it: the disk is full, or failed.
+        if not connection.in_transaction:  # SQLite rolled all of it back: the disk is full, or failed.
             lost = sqlite3.OperationalError("the transaction was rolled back")
             raise _Broken from next((job.error for job in jobs if job.error), lost)
         if all(job.error is not None for job in jobs):
@@ -209,10 +209,10 @@ class Writer:
                 raise
 
     def _begin(self, connection: sqlite3.Connection) -> None:
-        """Begin a transaction when no other process is in one; raises what SQLite does after `wait` seconds.
+        """Begin a transaction when no other process has one. Raises SQLite's error after `wait` seconds.
 
-        SQLite itself looks more and more seldom for whether its turn has come, up to ten times a second: who goes on
-        writing would be first nearly each time, and who waits nearly never.
+        SQLite itself checks less and less often, down to ten times a second: a process that writes all the time would
+        nearly always be first, and one that waits nearly never.
         """
         deadline = time.monotonic() + self._wait
         while True:
@@ -221,12 +221,12 @@ class Writer:
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
-                time.sleep(random.random() * _LOOK)
+                time.sleep(random.random() * _CHECK_EVERY)
             else:
                 return
 
     def _recover(self) -> None:
-        """Undo the open transaction; where even that fails, begin again with a new connection."""
+        """Roll back the open transaction; if that fails, continue with a new connection."""
         connection = self._connection
         try:
             if connection is not None and connection.in_transaction:

@@ -1,4 +1,4 @@
-"""One tree of forks of the memory store, as an erasure reads it, and as it is once that is done."""
+"""A tree of forks of the memory store, as an erasure reads and changes it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ...core.edits import Record
 from ...core.messages import Message
 from ...core.redacted_form import redacted_record, redacted_stamp
 from ...core.runs import AgentRun, AgentRunStep
-from ...ports import Appended, Head
+from ...ports import Head, StoredMessage
 from .. import lineage
-from ..checks import too_early
-from ..erasing import Ends, Place, Reach, Seen
+from ..checks import too_old_to_erase
+from ..derived_data import DerivedData, Ends, Place, Row
 from .words import MemoryWords
 
 __all__ = ["MemoryBranch", "MemoryTree"]
 
 
 class MemoryBranch(Struct):
-    """One branch: everything it can see, its own or shared."""
+    """One branch, with all messages and records that it shows, its own and shared ones."""
 
     name: str
-    rows: list[Appended]
+    rows: list[StoredMessage]
     journal: list[tuple[str, Record]]
     lineage: lineage.Lineage = ()
     snapshot: tuple[int, int, bytes] | None = None
@@ -33,7 +33,7 @@ class MemoryBranch(Struct):
 
 
 class MemoryTree:
-    """The Tree of the branches of one root."""
+    """The `derived_data.Tree` of one root."""
 
     def __init__(
         self,
@@ -46,26 +46,26 @@ class MemoryTree:
     def branches(self) -> dict[int, lineage.Lineage]:
         return {number: branch.lineage for number, branch in self._branches.items()}
 
-    def rows(self, branch: int, first: int = 1) -> Iterator[Seen]:
-        one = self._branches[branch]
-        for row in one.rows[max(first - 1, one.lineage[-1].position if one.lineage else 0) :]:
-            yield Seen(row.position, row.id, row.stamp, bool(row.body))
+    def rows(self, branch: int, first: int = 1) -> Iterator[Row]:
+        own = self._branches[branch]
+        for row in own.rows[max(first - 1, own.lineage[-1].position if own.lineage else 0) :]:
+            yield Row(row.position, row.id, row.stamp, bool(row.body))
 
     def ends(self, erased: int) -> Ends:
-        """Of all branches. `erased`: the newest erasure of the tree."""
+        """Return the ends of all branches. `erased`: the newest erasure of the tree."""
         return {
-            number: (len(one.rows), one.journal[-1][1].last if one.journal else 0, erased)
-            for number, one in self._branches.items()
+            number: (len(branch.rows), branch.journal[-1][1].last if branch.journal else 0, erased)
+            for number, branch in self._branches.items()
         }
 
-    def said(self, place: Place) -> Message | None:
+    def message(self, place: Place) -> Message | None:
         body = self._branches[place.branch].rows[place.position - 1].body
         return wire.decode_message(body) if body else None
 
     def records(self, branch: int) -> Iterator[Record]:
-        one = self._branches[branch]
-        shared = one.lineage[-1].number if one.lineage else 0
-        return (record for _, record in one.journal if record.first > shared)
+        own = self._branches[branch]
+        shared = own.lineage[-1].number if own.lineage else 0
+        return (record for _, record in own.journal if record.first > shared)
 
     def snapshots(self) -> Iterator[tuple[int, bytes]]:
         return ((n, branch.snapshot[2]) for n, branch in self._branches.items() if branch.snapshot)
@@ -77,29 +77,29 @@ class MemoryTree:
         there = self._steps.get(run, {})
         return [there[number] for number in sorted(there)]
 
-    def check(self, head: Head, found: Reach) -> None:
-        """Raises StoreError where the chains could not be verified any more."""
-        for place, stamp in found.stamps.items():
+    def check(self, head: Head, data: DerivedData) -> None:
+        """Raise StoreError if the chains could not be verified any more."""
+        for place, stamp in data.stamps.items():
             rows = self._branches[place.branch].rows
             row, parent = (
                 rows[place.position - 1],
                 rows[place.position - 2].seal if place.position > 1 else ids.NO_PARENT,
             )
             if ids.seal(parent, row.id, redacted_stamp(stamp)) != row.seal:
-                raise too_early(head, f"The application's facts of message {place.position} were")
-        for number, record in found.records:
+                raise too_old_to_erase(head, f"The application's facts of message {place.position} were")
+        for number, record in data.records:
             journal = self._branches[number].journal
             at = next(i for i, (_, old) in enumerate(journal) if old.first == record.first)
             parent = journal[at - 1][0] if at else ids.NO_PARENT
             if ids.record_id(parent, redacted_record(record)) != journal[at][0]:
-                raise too_early(head, f"Record {record.first} of the journal was")
+                raise too_old_to_erase(head, f"Record {record.first} of the journal was")
 
-    def write(self, found: Reach, *, keep_snapshots: bool) -> None:
-        """Let every branch show it, whether it owns what is erased or shares it."""
-        records = {self._id_of(number, record): record for number, record in found.records}
-        # By the seal too: one message may lie on two branches, each with facts of its own.
-        stamps = {self._branches[at.branch].rows[at.position - 1].seal: stamp for at, stamp in found.stamps.items()}
-        bodies = {found.places[place] for place in found.bodies}
+    def write(self, data: DerivedData, *, keep_snapshots: bool) -> None:
+        """Replace the erased data in every branch that has or shares it."""
+        records = {self._id_of(number, record): record for number, record in data.records}
+        # By the seal: two branches may have the same message with different stamps.
+        stamps = {self._branches[at.branch].rows[at.position - 1].seal: stamp for at, stamp in data.stamps.items()}
+        bodies = {data.places[place] for place in data.bodies}
         for branch in self._branches.values():
             branch.rows = [
                 replace(row, body=b"" if row.id in bodies else row.body, stamp=stamps.get(row.seal, row.stamp))
@@ -111,15 +111,15 @@ class MemoryTree:
             branch.words = MemoryWords()
             if not keep_snapshots:
                 branch.snapshot = None
-        for number, body in found.snapshots.items():
+        for number, body in data.snapshots.items():
             branch = self._branches[number]
             branch.snapshot = (*branch.snapshot[:2], body) if branch.snapshot and body else None
-        self._runs.update({run.id: run for run in found.runs})
-        for step in found.steps:
+        self._runs.update({run.id: run for run in data.runs})
+        for step in data.steps:
             self._steps[step.run][step.number] = step
 
     def holding(self, number: int) -> list[int]:
-        """Positions of a branch that say nothing, and of which its index has words."""
+        """Return the positions of erased messages of a branch whose words are still in its index."""
         branch = self._branches[number]
         return [row.position for row in branch.rows if not row.body and branch.words.holds(row.position)]
 

@@ -1,8 +1,7 @@
-"""Which rows of a range of trees belong to nothing: of no branch, no tree, no run, or a body that no message has.
+"""Find rows that belong to nothing in a range of trees: to no branch, no tree, no run or no message.
 
-Each statement reads a table in the order of its key and compares tenant and root with tenant and root, so a database
-that lies on several machines can answer it too. They look at many trees at once, so they stand here and not with those
-of a turn. It looks at places alone: what rows say is for `verify`.
+Each statement reads a table in the order of its key and compares tenant and root with tenant and root, so a distributed
+database can answer it too. Only positions and keys are read; `verify` checks the content.
 """
 
 from __future__ import annotations
@@ -10,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ...ports import Stray
+from ...ports import Orphan
 from .driver import Row, Session
 
-__all__ = ["Trees", "strays", "with_runs"]
+__all__ = ["Trees", "orphans", "trees_with_runs"]
 
 _RANGE = "(x.tenant, x.root) > (?, ?){upto}"
 _UPTO = " AND (x.tenant, x.root) <= (?, ?)"
@@ -52,65 +51,65 @@ _OF_BRANCHES = {
     "indexed": "mark of the index of words",
     "claim": "claim",
 }
-"""Tables whose rows belong to a branch, and what a row is called."""
+"""Tables whose rows belong to a branch, and the name of a row."""
 _OF_TREES = {"branch": "conversation", "run": "run", "erasure": "record of an erasure", "body": "large body"}
 """Tables whose rows belong to a tree."""
 
 
 class Trees(NamedTuple):
-    """A range of trees, by tenant and root: those behind one, up to another or to the very end."""
+    """A range of trees by tenant and root: those after a key, up to another key or to the end."""
 
     after: Row
     upto: Row | None
     counts: dict[Row, int]
-    """Of those that there are, how many branches each is said to have."""
+    """The number of branches that each tree claims to have."""
 
     def rows(self, session: Session, statement: str, table: str = "") -> list[Row]:
-        """What a statement says of it."""
+        """Run a statement on these trees."""
         range = (*self.after, *(self.upto or ()))
         text = statement.format(upto=_UPTO if self.upto else "", table=table)
         return session.rows(text, range * text.count("(x.tenant, x.root) >"))
 
 
-def strays(session: Session, trees: Trees) -> Iterator[Stray]:
-    """Whatever in these trees belongs to nothing, and trees that are not as they say."""
+def orphans(session: Session, trees: Trees) -> Iterator[Orphan]:
+    """Yield the rows of these trees that belong to nothing, and the trees whose counts are wrong."""
     yield from _families(session, trees)
     for table, what in _OF_TREES.items():
         for tenant, root, count in trees.rows(session, _WITHOUT_TREE, table):
-            yield Stray(tenant, _tree(root), f"there is no such tree, and {_of(count, what)} in it")
+            yield Orphan(tenant, _tree(root), f"there is no such tree, and {_of(count, what)} in it")
     for table, what in _OF_BRANCHES.items():
         for tenant, root, branch, count in trees.rows(session, _WITHOUT_BRANCH, table):
             where = f"branch {branch} of {_tree(root)}"
-            yield Stray(tenant, where, f"there is no such branch, and {_of(count, what)} on it")
+            yield Orphan(tenant, where, f"there is no such branch, and {_of(count, what)} on it")
     for tenant, root, run, count in trees.rows(session, _WITHOUT_RUN):
         where = f"run {run!r} of {_tree(root)}"
-        yield Stray(tenant, where, f"there is no such run, and {_of(count, 'step')} of it")
+        yield Orphan(tenant, where, f"there is no such run, and {_of(count, 'step')} of it")
     for tenant, root, hash in trees.rows(session, _UNUSED_BODIES):
         where = f"body {hash.hex() if isinstance(hash, bytes) else hash!r} of {_tree(root)}"
-        yield Stray(tenant, where, "no message has it")
+        yield Orphan(tenant, where, "no message has it")
 
 
-def with_runs(session: Session, trees: Trees) -> list[Row]:
-    """Tenant and root of those in which agents ran."""
+def trees_with_runs(session: Session, trees: Trees) -> list[Row]:
+    """Return tenant and root of the trees with runs of agents."""
     return trees.rows(session, _WITH_RUNS)
 
 
-def _families(session: Session, trees: Trees) -> Iterator[Stray]:
-    """A tree counts its branches, and each of these knows the newest erasure: all are numbered without gaps."""
+def _families(session: Session, trees: Trees) -> Iterator[Orphan]:
+    """Compare the counters: a tree counts its branches, a branch stores the newest erasure, and there are no gaps."""
     erasures = {(tenant, root): (count, last) for tenant, root, count, last in trees.rows(session, _ERASURES)}
     families = {(tenant, root): row for tenant, root, *row in trees.rows(session, _FAMILIES)}
-    for (tenant, root), said in trees.counts.items():
+    for (tenant, root), counted in trees.counts.items():
         count, last, oldest, newest = families.get((tenant, root), (0, 0, 0, 0))
-        if count != said or last != said:
-            problem = f"it has had {said} branches, and there are {count}, the newest number {last}"
-            yield Stray(tenant, _tree(root), problem)
-        kept = erasures.get((tenant, root), (0, 0))
-        if kept[0] != kept[1] or (count and (oldest, newest) != (kept[1], kept[1])):
+        if count != counted or last != counted:
+            problem = f"it has had {counted} branches, and there are {count}, the newest number {last}"
+            yield Orphan(tenant, _tree(root), problem)
+        stored = erasures.get((tenant, root), (0, 0))
+        if stored[0] != stored[1] or (count and (oldest, newest) != (stored[1], stored[1])):
             problem = (
-                f"its conversations know of {newest} erasures, and records are kept of {kept[0]}, the newest "
-                f"number {kept[1]}"
+                f"its conversations know of {newest} erasures, and records are kept of {stored[0]}, the newest "
+                f"number {stored[1]}"
             )
-            yield Stray(tenant, _tree(root), problem)
+            yield Orphan(tenant, _tree(root), problem)
 
 
 def _tree(root: int) -> str:
@@ -118,7 +117,7 @@ def _tree(root: int) -> str:
 
 
 def _of(count: int, what: str) -> str:
-    """How many there are, as the end of a sentence says it."""
+    """Return the count with its noun and verb: `a step lies`, `3 steps lie`."""
     if count == 1:
         return f"a {what} lies"
     first, of, rest = what.partition(" of ")

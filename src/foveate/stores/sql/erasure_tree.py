@@ -1,4 +1,4 @@
-"""A tree of forks as an erasure reads it from rows, in one transaction. See `stores.erasing.Tree`."""
+"""A tree of forks as an erasure reads it from SQL rows, in one transaction."""
 
 from __future__ import annotations
 
@@ -9,24 +9,23 @@ from ...core.edits import Record
 from ...core.messages import Message
 from ...core.redacted_form import redacted_record, redacted_stamp
 from ...core.runs import AgentRun, AgentRunStep
-from ...errors import Damaged
 from ...ports import Head
 from ..codec import DamagedBody, unpack
-from ..erasing import Place, Seen
+from ..derived_data import Place, Row
 from ..lineage import Lineage, decode
 from . import statements as sql
 from .driver import Session
-from .rows import UNREADABLE, are_bytes, body_of, key, link_at, record_at, with_body
+from .rows import UNREADABLE, are_bytes, body_of, damaged_row, key, link_at, record_at, with_body
 from .runs import read_runs, read_steps
 
-__all__ = ["SqlTree", "damaged", "hash_of"]
+__all__ = ["SqlTree", "hash_of"]
 
 _ROWS = 1000
 """Rows read at a time."""
 
 
 class SqlTree:
-    """The Tree of one transaction. Raises Damaged where a row cannot be read."""
+    """The `derived_data.Tree` of one transaction. Raises Damaged if a row cannot be read."""
 
     def __init__(self, session: Session, head: Head) -> None:
         self._session, self.head = session, head
@@ -36,20 +35,20 @@ class SqlTree:
     def branches(self) -> dict[int, Lineage]:
         return self._families
 
-    def rows(self, branch: int, first: int = 1, last: int = 2**62) -> Iterator[Seen]:
+    def rows(self, branch: int, first: int = 1, last: int = 2**62) -> Iterator[Row]:
         before = first - 1
         while rows := self._session.rows(sql.FACTS, (*key(self.head, branch), before, _ROWS)):
             for position, id, stamp, has_body in rows:
                 if position > last:
                     return
                 try:
-                    yield Seen(position, id.hex(), wire.decode_stamp(stamp), bool(has_body))
+                    yield Row(position, id.hex(), wire.decode_stamp(stamp), bool(has_body))
                 except (AttributeError, TypeError, *UNREADABLE) as error:
-                    raise damaged(self.head, f"message {position}") from error
+                    raise damaged_row(self.head, f"message {position}") from error
             before = rows[-1][0]
 
     def large(self) -> Iterator[tuple[Place, bytes]]:
-        """All rows of the tree whose bodies lie apart from them, with their hashes."""
+        """Yield all rows of the tree with large bodies, and the hashes of these."""
         for branch in self._families:
             yield from self.large_of(branch, 0)
 
@@ -58,7 +57,7 @@ class SqlTree:
             yield from ((Place(branch, position), hash) for position, hash in rows)
             before = rows[-1][0]
 
-    def said(self, place: Place) -> Message | None:
+    def message(self, place: Place) -> Message | None:
         where = *with_body(self.head, place.branch), place.position, place.position
         for row in self._session.rows(sql.MESSAGES, where):
             try:
@@ -75,7 +74,7 @@ class SqlTree:
                 try:
                     yield wire.decode_record(unpack(stored))
                 except (DamagedBody, TypeError, *UNREADABLE) as error:
-                    raise damaged(self.head, f"record {first}") from error
+                    raise damaged_row(self.head, f"record {first}") from error
             before = rows[-1][0]
 
     def snapshots(self) -> Iterator[tuple[int, bytes]]:
@@ -91,8 +90,8 @@ class SqlTree:
     def steps(self, run: str) -> list[AgentRunStep]:
         return read_steps(self._session, self.head, run, 0)
 
-    def has_outline(self, place: Place) -> bool:
-        """Whether the seal of a row is made of its stamp's outline."""
+    def has_redacted_seal(self, place: Place) -> bool:
+        """Whether the seal of a row was computed from the redacted form of its stamp."""
         family = self._families[place.branch]
         branch = Head(self.head.tenant, self.head.name, self.head.root, place.branch)
         _, parent = link_at(self._session, branch, family, place.position - 1)
@@ -100,26 +99,21 @@ class SqlTree:
         seal: str = row[2].hex()
         return ids.seal(parent, row[1].hex(), redacted_stamp(wire.decode_stamp(row[3]))) == seal
 
-    def outlined_id(self, branch: int, record: Record) -> bytes | None:
-        """The id of this record, erased already, if it is made of its outline."""
+    def redacted_id(self, branch: int, record: Record) -> bytes | None:
+        """Return the id of this redacted record; None if the stored id was not computed from its redacted form."""
         family = self._families[branch]
         own = Head(self.head.tenant, self.head.name, self.head.root, branch)
         parent, _ = record_at(self._session, own, family, record.first - 1)
         rows = self._session.rows(sql.RECORDS, (*key(own), record.first, record.first))
-        made = bytes.fromhex(ids.record_id(parent, redacted_record(record)))
-        return made if [id for _, id, _ in rows] == [made] else None
+        id = bytes.fromhex(ids.record_id(parent, redacted_record(record)))
+        return id if [stored for _, stored, _ in rows] == [id] else None
 
 
 def hash_of(head: Head, position: int, digest: object, stored: object) -> str:
-    """The hash of the body in a row, also where the body itself is damaged."""
+    """Return the hash of the body in a row, even if the body itself is damaged."""
     try:
         return body_of(digest, stored)[1]
     except DamagedBody as error:
         if isinstance(digest, bytes):
             return digest.hex()
-        raise damaged(head, f"message {position}") from error
-
-
-def damaged(head: Head, what: str) -> Damaged:
-    """For a row that an erasure cannot read."""
-    return Damaged(f"{what.capitalize()} of {head.name!r}, or of a fork of it, is damaged. Run `verify`.")
+        raise damaged_row(head, f"message {position}") from error

@@ -1,0 +1,397 @@
+"""Erasing in the SQL store: one transaction erases messages and all data derived from them.
+
+`stores.derived_data` finds the data in the tree of `erasure_tree.py`. The tree is locked while it is erased, so that no
+other writer adds to it. Each branch stores the number of the newest erasure, which tells writers that read before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from msgspec import structs
+
+from ...core import ids, wire
+from ...core.caches import clear_caches
+from ...core.redacted_form import ERASED
+from ...core.runs import AgentRun, AgentRunStep
+from ...errors import StoreError
+from ...ports import Erasure, Finding, Head
+from ..checks import check_erasure, check_journal, check_prefix, check_spans, check_texts, too_old_to_erase
+from ..codec import Codec, DamagedBody, pack
+from ..derived_data import DerivedData, Ends, Place, derived_data
+from ..erasures import check_seen, counted, handles_of, residue, whole_runs
+from ..lineage import position_ranges, root_of
+from ..words import Words, words_of
+from . import statements as sql
+from .driver import Driver, Row, Section, Session
+from .erasure_tree import SqlTree, hash_of
+from .rows import body_of, key, read_branch, with_body
+from .runs import pack_text
+from .search import Search
+
+__all__ = ["Eraser"]
+
+_TREES = 50
+"""Trees of forks that one transaction of a vacuum reads; others write in between."""
+_ATTEMPTS = 3
+"""Attempts of an erasure: all but the last collect the data before they lock the tree."""
+_TABLES = ("message", "body", "record", "snapshot", "indexed", "run", "step", "erasure", "claim", "branch", "tree")
+"""Tables with rows of a tree."""
+_DISCARD = "DELETE FROM {} WHERE tenant = ? AND root = ?"
+_MARKED = "SELECT branch FROM indexed WHERE tenant = ? AND root = ?"
+
+
+class _Collected(NamedTuple):
+    """Everything that one erasure has to change, as it was when it was collected."""
+
+    heads: Ends
+    needs_silence: bool
+    """Whether it is valid only as long as no message is appended."""
+    data: DerivedData
+    tombstones: dict[Place, Row]
+    """Rows of `message` that replace the rows whose bodies are erased."""
+    records: list[Row]
+    """Rows of `record` that replace others."""
+    large: set[bytes]
+    """Hashes of large bodies that no message has any more then."""
+    words: dict[Place, Words]
+    """The words of the erased bodies."""
+    snapshots: dict[int, bytes]
+    """By branch: hashes of the snapshots that may stay, some of them changed."""
+
+
+class Eraser:
+    """Erases messages, proves that nothing is left, and discards trees."""
+
+    def __init__(self, driver: Driver, codec: Codec, search: Search) -> None:
+        self._driver, self._codec, self._search, self._place = driver, codec, search, driver.place
+
+    def erase(
+        self,
+        head: Head,
+        spans: Sequence[tuple[int, int]],
+        *,
+        runs: bool | Collection[str],
+        keep_shown: bool,
+        seen: Sequence[Head],
+        is_still: bool,
+        who: str,
+        reason: str,
+        time: int,
+    ) -> Erasure:
+        check_spans(head, spans)
+        check_texts("erasure", who=who, reason=reason)
+        request = Erasure(0, time, who, reason, head.name, handles_of(spans))
+        places: set[Place] = set()
+
+        def collect(session: Session) -> _Collected:
+            collected = self._collect(session, head, spans, runs, keep_shown, seen, is_still)
+            places.update(collected.data.bodies)
+            return collected
+
+        erasure: Erasure | None = None
+        for attempt in range(_ATTEMPTS):
+            before = self._driver.read(collect) if attempt < _ATTEMPTS - 1 else None
+            if before is not None and before.data.is_empty:
+                return Erasure(0)
+            erasure = self._driver.write(partial(self._erase, head, collect, before, request))
+            if erasure is not None:
+                break
+        assert erasure is not None  # The last attempt collects while the tree is locked.
+        if erasure.number and not keep_shown:
+            self._settle_words(head, places)
+        self._search.forget()
+        if erasure.number:
+            clear_caches()
+        return erasure
+
+    def erasures(self, head: Head) -> list[Erasure]:
+        def work(session: Session) -> list[Erasure]:
+            read_branch(session, head, self._place)
+            return [Erasure(*row) for row in session.rows(sql.ERASURES, (head.tenant, head.root))]
+
+        return self._driver.read(work)
+
+    def add_erasure(self, head: Head, erasure: Erasure) -> None:
+        check_erasure(erasure)
+
+        def work(session: Session) -> None:
+            tree = head.tenant, head.root
+            _lock_tree(session, head)
+            read_branch(session, head, self._place)
+            if erasure.number == session.rows(sql.LAST_ERASURE, tree)[0][0] + 1:
+                session.rows(sql.ADD_ERASURE, (*tree, *structs.astuple(erasure)))
+                session.rows(sql.SET_ERASED, (erasure.number, *tree))
+
+        self._driver.write(work)
+
+    def find_residue(self, head: Head) -> tuple[int, list[Finding]]:
+        def work(session: Session) -> tuple[int, list[Finding]]:
+            now, family = read_branch(session, head, self._place)
+            erased: dict[str, Place] = {}
+            tree = SqlTree(session, now)
+            for part in position_ranges(family, now.branch, 1, now.position):
+                for row in tree.rows(part.branch, part.first, part.last):
+                    if not row.has_body:
+                        erased[row.id] = Place(part.branch, row.position)
+            findings = residue(derived_data(tree, erased, proves=True)) if erased else []
+            return len(erased), [*findings, *self._remaining_words(session, now, erased.values())]
+
+        return self._driver.read(work)
+
+    def vacuum(self) -> None:
+        trees = self._driver.read(lambda session: session.rows(sql.TREES_WITH_BODIES))
+        for start in range(0, len(trees), _TREES):
+            self._driver.write(partial(_drop_bodies, trees[start : start + _TREES]))
+        self._settle_words(Head("", "", 0, 0), ())
+        self._driver.vacuum()
+
+    def discard(self, head: Head, prefix: str) -> None:
+        def work(session: Session) -> None:
+            tree = head.tenant, head.root
+            session.scrub()
+            _lock_tree(session, head)
+            read_branch(session, head, self._place)
+            names = [name for _, name in session.rows(sql.TREE, tree)]
+            check_prefix(prefix, names)
+            if session.rows(_MARKED, tree):
+                self._clear_words(session)
+            for name in sorted(names):
+                session.rows(sql.DROP_NAME, (head.tenant, root_of(head.tenant, name), name))
+            for table in _TABLES:
+                session.rows(_DISCARD.format(table), tree)
+
+        self._driver.write(work)
+        self._search.forget()
+
+    # ------------------------------------------------------------------------------------------------------ erasing
+
+    def _collect(
+        self,
+        session: Session,
+        head: Head,
+        spans: Sequence[tuple[int, int]],
+        runs: bool | Collection[str],
+        keep_shown: bool,
+        seen: Sequence[Head],
+        is_still: bool,
+    ) -> _Collected:
+        """Collect all that has to change. Raises StoreError if the chains could not be verified afterwards."""
+        now, family = read_branch(session, head, self._place)
+        tree, heads = SqlTree(session, now), _ends(session, now)
+        if keep_shown or seen:
+            check_journal(head, now)
+        if seen:
+            check_seen(tree, head, spans, seen, heads, is_still=is_still)
+        parts = (part for first, last in spans for part in position_ranges(family, now.branch, first, last))
+        wanted = {
+            row[1].hex()
+            for part in parts
+            for row in session.rows(sql.STAMPS, (*with_body(now, part.branch), *part[1:]))
+        }
+        data = derived_data(tree, wanted, runs=whole_runs(now, runs), keep_shown=keep_shown)
+        for place in data.stamps:
+            if not tree.has_redacted_seal(place):
+                raise too_old_to_erase(now, f"The application's facts of message {place.position} were")
+        records: list[Row] = []
+        for branch, record in data.records:
+            id = tree.redacted_id(branch, record)
+            if id is None:
+                raise too_old_to_erase(now, f"Record {record.first} of the journal was")
+            records.append((*key(now, branch), record.first, id, pack(wire.encode_record(record), self._codec)))
+        tombstones: dict[Place, Row] = {}
+        words: dict[Place, Words] = {}
+        large: set[bytes] = set()
+        for place in data.bodies:
+            (row,) = session.rows(sql.MESSAGES, (*with_body(now, place.branch), place.position, place.position))
+            hash = bytes.fromhex(hash_of(now, row[0], row[4], row[5]))
+            stamp = wire.encode_stamp(data.stamps[place]) if place in data.stamps else row[3]
+            tombstones[place] = (*key(now, place.branch), *row[:3], stamp, hash, b"")
+            if row[4] is not None:
+                large.add(hash)
+            if self._driver.words is not None:
+                words[place] = words_of(_body_or_empty(row[4], row[5]))
+        if large:
+            for place, hash in tree.large():
+                if place not in tombstones:
+                    large.discard(hash)
+        hashes: dict[int, bytes] = {}
+        if keep_shown:
+            hashes = dict(session.rows(sql.SNAPSHOT_HASHES, (now.tenant, now.root)))
+        return _Collected(heads, bool(seen) and is_still, data, tombstones, records, large, words, hashes)
+
+    def _erase(
+        self,
+        head: Head,
+        collect: Callable[[Session], _Collected],
+        before: _Collected | None,
+        request: Erasure,
+        session: Session,
+    ) -> Erasure | None:
+        """Erase what was collected before, or collect it now. None: it may be incomplete, so collect it again."""
+        session.scrub()
+        _lock_tree(session, head)
+        now, _ = read_branch(session, head, self._place)
+        if before is not None and not _is_complete(session, now, before):
+            return None
+        collected = before or collect(session)
+        if collected.data.is_empty:
+            return Erasure(0)
+        number = session.rows(sql.LAST_ERASURE, (head.tenant, head.root))[0][0] + 1
+        erasure = counted(collected.data, structs.replace(request, number=number, name=now.name))
+        self._remove_words(session, collected.words, _indexed(session, now, collected.data.bodies))
+        self._write(session, now, collected)
+        session.rows(sql.SET_ERASED, (number, head.tenant, head.root))
+        session.rows(sql.ADD_ERASURE, (head.tenant, head.root, *structs.astuple(erasure)))
+        return erasure
+
+    def _write(self, session: Session, head: Head, collected: _Collected) -> None:
+        data, tree = collected.data, (head.tenant, head.root)
+        stamps = [
+            (wire.encode_stamp(stamp), *key(head, at.branch), at.position)
+            for at, stamp in data.stamps.items()
+            if at not in collected.tombstones
+        ]
+        bodies = [(*key(head, at.branch), at.position) for at in collected.tombstones]
+        runs = [(*self._erased_texts(run, ("task", "result", "reason")), *tree, run.id) for run in data.runs]
+        steps = [
+            (*self._erased_texts(step, ("input", "output", "error")), *tree, step.run, step.number)
+            for step in data.steps
+        ]
+        for statement, many in (
+            (sql.ERASE_STAMP, stamps),
+            (sql.DROP_MESSAGE, bodies),
+            (sql.ADD_MESSAGE, list(collected.tombstones.values())),
+            (sql.DROP_RECORD, [row[:4] for row in collected.records]),
+            (sql.ADD_RECORD, collected.records),
+            (sql.DROP_BODY, [(*tree, hash) for hash in sorted(collected.large)]),
+            (sql.ERASE_RUN, runs),
+            (sql.ERASE_STEP, steps),
+        ):
+            if many:
+                session.each(statement, many)
+        self._write_snapshots(session, head, collected)
+
+    def _write_snapshots(self, session: Session, head: Head, collected: _Collected) -> None:
+        for branch, hash in session.rows(sql.SNAPSHOT_HASHES, (head.tenant, head.root)):
+            body = collected.data.snapshots.get(branch)
+            if body == b"" or collected.snapshots.get(branch) != hash:  # The second: saved since.
+                session.rows(sql.DROP_SNAPSHOT, key(head, branch))
+            elif body:
+                stored = bytes.fromhex(ids.body_hash(body)), pack(body, self._codec)
+                session.rows(sql.ERASE_SNAPSHOT, (*stored, *key(head, branch)))
+
+    def _erased_texts(self, value: AgentRun | AgentRunStep, names: tuple[str, ...]) -> list[bytes | None]:
+        """Return the new text of each field; None for a field that stays."""
+        return [pack_text(ERASED, self._codec) if getattr(value, name) == ERASED else None for name in names]
+
+    # ------------------------------------------------------------------------------------------------ the word index
+
+    def _remove_words(
+        self, session: Session, words: Mapping[Place, Words], indexed: Sequence[tuple[Section, Place]]
+    ) -> None:
+        if not indexed:
+            return
+        if self._driver.words is None:
+            raise StoreError(
+                f"{self._place} has an index with words of these messages, and was opened without it. Open it with "
+                f"search, then erase. Nothing was erased."
+            )
+        self._driver.words.remove(session, [(section, at.position, words[at]) for section, at in indexed])
+
+    def _settle_words(self, head: Head, places: Collection[Place]) -> None:
+        """Remove every word of these messages from the index. With a large index this takes long, so others write in
+        between; if it is interrupted, `vacuum` continues.
+        """
+        words = self._driver.words
+        if words is None:
+            return
+
+        def settle(session: Session) -> bool:
+            session.scrub()
+            return words.settle(session)
+
+        def clear(session: Session) -> None:
+            session.scrub()
+            words.clear(session)
+            session.rows(sql.DROP_MARKS)
+
+        while self._driver.write(settle):
+            pass
+        if self._driver.read(lambda session: any(True for _ in self._remaining_words(session, head, places))):
+            self._driver.write(clear)
+
+    def _remaining_words(self, session: Session, head: Head, places: Collection[Place]) -> Iterator[Finding]:
+        if self._driver.words is None:
+            return
+        indexed = {(section, at.position) for section, at in _indexed(session, head, places)}
+        for _, position in sorted(self._driver.words.holding(session, sorted(indexed)) if indexed else ()):
+            yield Finding(f"message {position}", "it was erased, and the index of words still has words of it")
+
+    def _clear_words(self, session: Session) -> None:
+        """Empty the whole index: a later search builds it again."""
+        if self._driver.words is None:
+            raise StoreError(
+                f"{self._place} has an index with words of this tree, and was opened without it. Open it with search. "
+                f"Nothing was deleted."
+            )
+        self._driver.words.clear(session)
+        session.rows(sql.DROP_MARKS)
+
+
+def _lock_tree(session: Session, head: Head) -> None:
+    session.rows(sql.LOCK_TREE, (head.tenant, head.root))
+    session.rows(sql.LOCK_BRANCHES, (head.tenant, head.root))
+
+
+def _drop_bodies(trees: Sequence[Row], session: Session) -> None:
+    """Delete the bodies of these trees that no message has."""
+    session.scrub()
+    for tenant, root in trees:
+        _lock_tree(session, Head(tenant, "", root, 0))
+        session.rows(sql.DROP_BODIES, (tenant, root, tenant, root))
+
+
+def _ends(session: Session, head: Head) -> Ends:
+    rows = session.rows(sql.HEADS, (head.tenant, head.root))
+    return {branch: (position, number, erased) for branch, position, number, erased in rows}
+
+
+def _is_complete(session: Session, head: Head, collected: _Collected) -> bool:
+    """Whether nothing changed since, and no new message has to be erased too."""
+    tree, now = SqlTree(session, head), _ends(session, head)
+    before = collected.heads
+    if {branch: ends[1:] for branch, ends in now.items()} != {branch: ends[1:] for branch, ends in before.items()}:
+        return False  # A fork, an edit, or another erasure.
+    for branch, (position, *_) in now.items():
+        last = before[branch][0]
+        if position == last:
+            continue
+        if collected.needs_silence or any(
+            row.id in collected.data.ids or (row.stamp.expanded and row.stamp.expanded.is_copy)
+            for row in tree.rows(branch, last + 1)
+        ):
+            return False
+        if any(hash in collected.large for _, hash in tree.large_of(branch, last)):
+            return False
+    return True
+
+
+def _body_or_empty(digest: object, stored: object) -> bytes:
+    """Return a body; b"" for a damaged one, whose words are not in the index."""
+    try:
+        return body_of(digest, stored)[0]
+    except DamagedBody:
+        return b""
+
+
+def _indexed(session: Session, head: Head, places: Collection[Place]) -> list[tuple[Section, Place]]:
+    """Return the messages among these that are in the word index, each with its section of the index."""
+    marks: dict[int, tuple[int, Section]] = {}
+    for branch in {place.branch for place in places}:
+        for position, place in session.rows(sql.MARK, key(head, branch)):
+            marks[branch] = position, Section(*key(head, branch), place)
+    known = [(marks[at.branch], at) for at in places if at.branch in marks]
+    return [(section, at) for (position, section), at in known if at.position <= position]
