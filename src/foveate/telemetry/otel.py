@@ -32,10 +32,10 @@ _NAMES = {
 """Fact -> attribute. The attribute of any other fact is `foveate.` and its name."""
 
 _COUNTED = {
-    "tokens_saved": "Tokens of messages that were not sent, over sending everything, call by call",
-    "tokens_rebilled": "Tokens that an edit let be written again, and a warm cache would have had",
-    "tokens_expanded": "Tokens shown again because somebody asked for them",
-    "tokens_refetched": "Tokens of results of calls made again whose earlier result was shrunk or hidden",
+    "tokens_saved": "Tokens saved over sending the whole history, summed over calls",
+    "tokens_rebilled": "Tokens written again because of an edit, which a warm cache would have served",
+    "tokens_expanded": "Tokens shown again on request",
+    "tokens_refetched": "Tokens of results of repeated calls whose earlier result was shrunk or hidden",
 }
 """Sums of `Totals` that become counters, such as `foveate.tokens.saved`, with their descriptions."""
 
@@ -79,7 +79,7 @@ def instrument(
     )
 
 
-class _Doing(NamedTuple):
+class _Operation(NamedTuple):
     """A begun operation: its span, and the context manager that makes the span current."""
 
     span: Span
@@ -106,12 +106,12 @@ class OpenTelemetryWatch:
     ) -> None:
         self._tracer = trace.get_tracer("foveate", tracer_provider=tracer_provider)
         meter = metrics.get_meter("foveate", meter_provider=meter_provider)
-        self._about = {"gen_ai.conversation.id": conversation}
-        self._asked = {"gen_ai.operation.name": "chat"}
+        self._base_attributes = {"gen_ai.conversation.id": conversation}
+        self._call_attributes = {"gen_ai.operation.name": "chat"}
         if provider:
-            self._asked["gen_ai.provider.name"] = provider
+            self._call_attributes["gen_ai.provider.name"] = provider
         if model:
-            self._asked["gen_ai.request.model"] = model
+            self._call_attributes["gen_ai.request.model"] = model
         self._usage = meter.create_histogram(
             "gen_ai.client.token.usage",
             unit="{token}",
@@ -121,25 +121,25 @@ class OpenTelemetryWatch:
         # Only the saved tokens can go down: expansions may exceed the savings.
         self._counters = {
             name: (meter.create_up_down_counter if name == "tokens_saved" else meter.create_counter)(
-                _attribute(name.replace("_", ".")), unit="{token}", description=told
+                _attribute(name.replace("_", ".")), unit="{token}", description=text
             )
-            for name, told in _COUNTED.items()
+            for name, text in _COUNTED.items()
         }
         self._counted = Totals()
-        self._began: list[int] = []
+        self._start_times: list[int] = []
         """Start times of the operations in progress, in nanoseconds since 1970, as in spans."""
 
-    def begin(self, doing: str) -> _Doing:
-        span = self._tracer.start_span(f"foveate.{doing}", attributes=dict(self._about))
+    def begin(self, doing: str) -> _Operation:
+        span = self._tracer.start_span(f"foveate.{doing}", attributes=dict(self._base_attributes))
         current = trace.use_span(span)
         current.__enter__()
-        self._began.append(getattr(span, "start_time", None) or 0)
-        return _Doing(span, current)
+        self._start_times.append(getattr(span, "start_time", None) or 0)
+        return _Operation(span, current)
 
     def end(self, begun: object, facts: Mapping[str, Fact], error: BaseException | None) -> None:
-        assert isinstance(begun, _Doing), "what begin returned is handed in"
+        assert isinstance(begun, _Operation), "expected the value that begin returned"
         span, current = begun
-        self._began.pop()
+        self._start_times.pop()
         current.__exit__(None, None, None)
         span.set_attributes(_attributes(facts))
         if error is not None:
@@ -149,27 +149,27 @@ class OpenTelemetryWatch:
         span.end()
 
     def did(self, doing: str, facts: Mapping[str, Fact]) -> None:
-        attributes = self._about | _attributes(facts)
-        began = None
+        attributes = self._base_attributes | _attributes(facts)
+        start_time = None
         if doing == "record":
-            attributes |= self._asked
+            attributes |= self._call_attributes
             self._bill(facts)
-        elif doing == "compact" and self._began:
-            began = self._began[-1] or None
-        self._tracer.start_span(f"foveate.{doing}", start_time=began, attributes=attributes).end()
+        elif doing == "compact" and self._start_times:
+            start_time = self._start_times[-1] or None
+        self._tracer.start_span(f"foveate.{doing}", start_time=start_time, attributes=attributes).end()
 
     def count(self, totals: Totals) -> None:
         for name, counter in self._counters.items():
             more = getattr(totals, name) - getattr(self._counted, name)
             if more > 0 or (more < 0 and name == "tokens_saved"):
-                counter.add(more, self._asked)
+                counter.add(more, self._call_attributes)
         self._counted = totals
 
     def _bill(self, facts: Mapping[str, Fact]) -> None:
         for kind in ("input", "output"):
             tokens = facts.get(kind)
             if isinstance(tokens, int):
-                self._usage.record(tokens, self._asked | {"gen_ai.token.type": kind})
+                self._usage.record(tokens, self._call_attributes | {"gen_ai.token.type": kind})
 
 
 def _attributes(facts: Mapping[str, Fact]) -> dict[str, Fact]:
