@@ -490,5 +490,5 @@ def test_over_the_wire_the_sdk_sends_what_the_builder_was_told_with_its_key(prov
         assert made["model"]._own is None  # Who opened it for the agent cannot close it.
         for received in server.received:
             assert "s3cret" in (received.headers.get("authorization", "") + received.headers.get("x-api-key", ""))
-            assert (received.said["model"], b"s3cret" in received.body) == ("m", False)
+            assert (received.values["model"], b"s3cret" in received.body) == ("m", False)
         assert server.illegal == []

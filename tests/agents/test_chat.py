@@ -35,7 +35,7 @@ from foveate.agents.events import (
 from foveate.agents.react import INSTRUCTION
 from foveate.errors import BadSetting
 from foveate.expansion import EXPAND_INSTRUCTION
-from foveate.testing import Cut, ProviderError, ScriptedModel, call, calls, say, thought
+from foveate.testing import CutReply, ProviderError, ScriptedModel, call, calls, say, thought
 
 from .acting import agent, async_agent, plain, requests, told
 
@@ -194,7 +194,7 @@ def test_an_error_of_the_provider_is_raised_and_the_conversation_goes_on():
 
 
 def test_a_stream_that_breaks_is_raised_and_what_was_said_of_it_is_not_kept():
-    with agent([Cut(say("Hello there.")), "Hello."]) as one:
+    with agent([CutReply(say("Hello there.")), "Hello."]) as one:
         with pytest.raises(ConnectionError):
             list(one.stream("Hi."))
         assert told(one.conversation) == [("user", "Hi.")]

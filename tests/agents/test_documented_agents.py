@@ -17,7 +17,7 @@ from foveate.core.edits import Summarize
 from foveate.core.messages import Message
 from foveate.core.rules import check
 from foveate.testing import ScriptedModel, call, calls
-from foveate.testing.summaries import ScriptedSummarizer
+from foveate.testing.stubs import ScriptedSummarizer
 
 PROVIDERS = ("openai", "anthropic")
 

@@ -12,7 +12,7 @@ from foveate.agents.stopping import GO_ON
 from foveate.core.stamps import Stop
 from foveate.errors import StoreError
 from foveate.stores.memory import MemoryStore
-from foveate.testing import ScriptedModel, Stops, call, calls
+from foveate.testing import ScriptedModel, StoppedReply, call, calls
 
 from .acting import agent, async_agent, dying, plain, requests, told
 
@@ -32,7 +32,7 @@ def counted(done: list[str]) -> Any:
 
 @PROVIDERS
 def test_why_a_reply_ended_is_kept_with_it(provider: str):
-    script = [call("c1", "send", to="x"), Stops("A stop that came later.", "tired")]
+    script = [call("c1", "send", to="x"), StoppedReply("A stop that came later.", "tired")]
     with agent(script, provider, tools=[counted([])]) as one:
         events = list(one.stream("Go."))
         said = {"anthropic": "tool_use", "openai": "tool_calls"}[provider]
@@ -46,7 +46,7 @@ def test_why_a_reply_ended_is_kept_with_it(provider: str):
 
 @PROVIDERS
 def test_a_reply_that_is_as_long_as_it_may_be_is_no_answer(provider: str):
-    script = [Stops("The first half, ", CUT[provider]), "and the second half."]
+    script = [StoppedReply("The first half, ", CUT[provider]), "and the second half."]
     with agent(script, provider) as one:
         outcome = one.send("Tell me all.")
         assert (outcome.text, outcome.is_done) == ("The first half, ", False)
@@ -65,7 +65,7 @@ def test_a_reply_that_is_as_long_as_it_may_be_is_no_answer(provider: str):
 
 
 def test_after_a_reply_that_was_cut_something_else_may_be_said():
-    with agent([Stops("The first half, ", "max_tokens"), "Fine."]) as one:
+    with agent([StoppedReply("The first half, ", "max_tokens"), "Fine."]) as one:
         one.send("Tell me all.")
         assert one.send("Never mind.").text == "Fine."
         assert [text for _, text in told(one.conversation)][2:] == ["Never mind.", "Fine."]
@@ -75,7 +75,7 @@ def test_after_a_reply_that_was_cut_something_else_may_be_said():
 def test_a_call_that_a_reply_was_cut_in_is_not_carried_out(provider: str):
     """Its arguments may be read, and mean something else."""
     done: list[str] = []
-    cut = Stops(calls(call("c1", "send", to="x"), call("c2", "send")), CUT[provider])
+    cut = StoppedReply(calls(call("c1", "send", to="x"), call("c2", "send")), CUT[provider])
     with agent([cut, "Done."], provider, tools=[counted(done)]) as one:
         assert one.send("Go.").text == "Done."
         results = [row.message.result for row in one.conversation.history() if row.message.result]
@@ -96,7 +96,9 @@ def test_a_call_that_was_cut_is_not_carried_out_by_who_takes_the_run_up_either(a
         def script(request: dict[str, Any]) -> Any:
             is_answered = any(block["type"] == "tool_result" for block in request["messages"][-1]["content"])
             return (
-                "Done." if is_answered else Stops(calls(call("c1", "send", to="x"), call("c2", "send")), "max_tokens")
+                "Done."
+                if is_answered
+                else StoppedReply(calls(call("c1", "send", to="x"), call("c2", "send")), "max_tokens")
             )
 
         try:
@@ -117,7 +119,7 @@ def test_a_call_that_was_cut_is_not_carried_out_by_who_takes_the_run_up_either(a
     [("anthropic", "refusal", "refusal"), ("openai", "content_filter", "filtered")],
 )
 def test_a_refusal_is_no_answer(provider: str, reason: str, why: str):
-    with agent([Stops("I would rather", reason), "Fine."], provider, result_type=int) as one:
+    with agent([StoppedReply("I would rather", reason), "Fine."], provider, result_type=int) as one:
         outcome = one.send("Do harm.")
         assert (outcome.text, outcome.run.state, outcome.run.reason) == ("I would rather", "failed", why)
         again = one.resume()  # It is told again, and the model is not asked.
@@ -127,7 +129,7 @@ def test_a_refusal_is_no_answer(provider: str, reason: str, why: str):
 
 def test_a_refusal_without_a_word_stays_one_when_something_else_is_said():
     store = MemoryStore()
-    with agent([Stops("", "refusal")], store=store) as one:
+    with agent([StoppedReply("", "refusal")], store=store) as one:
         one.send("Do harm.")
     with agent(["Fine."], store=store, new_id=lambda: "z") as two:
         two.send("Hello.")
@@ -149,7 +151,7 @@ def test_openai_says_a_refusal_beside_the_reason():
 
 def test_nothing_that_a_refused_reply_calls_for_is_carried_out():
     done: list[str] = []
-    with agent([Stops(call("c1", "send", to="x"), "refusal")], tools=[counted(done)]) as one:
+    with agent([StoppedReply(call("c1", "send", to="x"), "refusal")], tools=[counted(done)]) as one:
         assert one.send("Go.").run.reason == "refusal"
         assert told(one.conversation)[-1] == (
             "tool",
@@ -178,7 +180,7 @@ def test_an_async_agent_does_the_same():
     import asyncio
 
     async def later() -> list[str]:
-        async with async_agent([Stops("Half, ", "max_tokens"), "whole."]) as one:
+        async with async_agent([StoppedReply("Half, ", "max_tokens"), "whole."]) as one:
             first = await one.send("Tell me.")
             return [first.run.reason, (await one.resume()).text]
 
@@ -194,7 +196,7 @@ def test_whatever_fails_a_reply_that_was_cut_is_never_taken_for_an_answer(after:
 
         def script(request: dict[str, Any]) -> Any:
             said = [block["text"] for message in request["messages"] for block in message["content"]]
-            return "and whole." if GO_ON in said else Stops("Half, ", "max_tokens")
+            return "and whole." if GO_ON in said else StoppedReply("Half, ", "max_tokens")
 
         try:
             with ChatAgent(ScriptedModel(script), store=store, **plain()) as one:
@@ -213,7 +215,7 @@ def test_whatever_fails_a_reply_that_was_cut_is_never_taken_for_an_answer(after:
 
 
 def test_a_task_of_a_react_agent_ends_so_too():
-    with ReActAgent(ScriptedModel([Stops("{", "max_tokens"), "7"]), result_type=int, **plain()) as one:
+    with ReActAgent(ScriptedModel([StoppedReply("{", "max_tokens"), "7"]), result_type=int, **plain()) as one:
         assert one.run("How many?").run.reason == "length"
         assert one.resume().value == 7
 
@@ -227,20 +229,20 @@ DONE = '{"taskComplete": true, "message": "done"}'
 
 
 def test_a_loop_agent_is_told_that_its_step_was_cut():
-    one, model = loop([Stops('{"nextStep": {"type": "Act', "max_tokens"), DONE])
+    one, model = loop([StoppedReply('{"nextStep": {"type": "Act', "max_tokens"), DONE])
     with one:
         assert one.run("Go.").text == "done"
     assert "it was cut off, for it was as long as it may be; say less" in str(model.requests[1]["messages"][-1])
 
 
 def test_a_loop_agent_carries_out_a_step_that_is_whole_though_what_followed_was_cut():
-    one, _ = loop([Stops(DONE + " And now I", "max_tokens")])
+    one, _ = loop([StoppedReply(DONE + " And now I", "max_tokens")])
     with one:
         assert one.run("Go.").text == "done"
 
 
 def test_a_loop_agent_ends_with_a_refusal():
-    one, model = loop([Stops("No.", "refusal")])
+    one, model = loop([StoppedReply("No.", "refusal")])
     with one:
         outcome = one.run("Go.")
         assert (outcome.run.state, outcome.run.reason, outcome.text) == ("failed", "refusal", "No.")

@@ -21,7 +21,7 @@ from foveate.stores.sqlite import SqliteStore
 from foveate.summarizers import Answer, NeedsSummary, Summary, SummaryRequest
 from foveate.testing import answer, call, say, text_of, user
 from foveate.testing.background import HandCranked
-from foveate.testing.summaries import ScriptedSummarizer
+from foveate.testing.stubs import ScriptedSummarizer
 from foveate.types import Lease
 
 from .shells import opened, refusals, texts

@@ -15,7 +15,7 @@ from foveate.stores.memory import MemoryStore
 from foveate.stores.sqlite import SqliteStore
 from foveate.testing import say, text_of, user
 from foveate.testing.faults import Countdown, failing_store
-from foveate.testing.summaries import ScriptedSummarizer
+from foveate.testing.stubs import ScriptedSummarizer
 
 from .shells import opened, refusals, texts
 

@@ -17,7 +17,7 @@ from foveate.stores.sqlite import SqliteStore
 from foveate.summarizers import Answer, NeedsSummary, SummaryRequest
 from foveate.testing import call, chat, say, user
 from foveate.testing.faults import Countdown, failing_store
-from foveate.testing.summaries import ScriptedSummarizer
+from foveate.testing.stubs import ScriptedSummarizer
 
 from .shells import opened, texts
 

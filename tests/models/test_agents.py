@@ -12,7 +12,7 @@ from foveate.agents.chat import AsyncChatAgent
 from foveate.agents.events import ModelReplied, RunEnded, TextDelta, ToolAnswered, ToolCalled
 from foveate.agents.react import ReActAgent
 from foveate.errors import BrokenStream
-from foveate.testing import Cut, Fails, ScriptedModel, call, calls
+from foveate.testing import CutReply, Failure, ScriptedModel, call, calls
 from foveate.testing.server import StubServer
 
 from .serving import BOTH
@@ -43,7 +43,7 @@ def test_an_agent_that_is_named_a_model_calls_tools_and_knows_what_it_cost(provi
     pytest.importorskip("genai_prices")
     script = [
         calls(call("t1", "weather", city="Oslo"), call("t2", "weather", city="Rome")),
-        Fails(529, retry_after=0.01),
+        Failure(529, retry_after=0.01),
         "Take two umbrellas.",
     ]
     with StubServer(ScriptedModel(script, provider)) as server:
@@ -55,14 +55,14 @@ def test_an_agent_that_is_named_a_model_calls_tools_and_knows_what_it_cost(provi
             assert outcome.run.cost is not None
             assert 0 < outcome.run.cost < 0.01
     assert server.illegal == []
-    assert [one.said["model"] for one in server.received] == [NAMES[provider].partition(":")[2]] * 3
+    assert [one.values["model"] for one in server.received] == [NAMES[provider].partition(":")[2]] * 3
     assert b"rain in Oslo" in server.received[-1].body
 
 
 @BOTH
 def test_a_stream_that_is_cut_is_told_and_the_agent_goes_on_from_there(provider: str, monkeypatch):
     pytest.importorskip(provider)
-    with StubServer(ScriptedModel([Cut("one two three four"), "Whole."], provider)) as server:
+    with StubServer(ScriptedModel([CutReply("one two three four"), "Whole."], provider)) as server:
         at(server, monkeypatch)
         with ReActAgent(NAMES[provider]) as agent:
             heard: list[Any] = []
@@ -71,7 +71,7 @@ def test_a_stream_that_is_cut_is_told_and_the_agent_goes_on_from_there(provider:
             assert isinstance(heard[0], TextDelta)
             assert [one.message.text for one in agent.conversation.history()] == ["Say it."]
             assert agent.resume().text == "Whole."
-    assert server.received[0].said["messages"] == server.received[1].said["messages"]
+    assert server.received[0].values["messages"] == server.received[1].values["messages"]
 
 
 def hear(events: Any, heard: list[Any]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from foveate import Message, Reasoning, Text, ToolCall, open_async_conversation, open_conversation
 from foveate.core.stamps import Usage
 from foveate.errors import BrokenStream
-from foveate.testing import Cut, ScriptedModel, call, text_of
+from foveate.testing import CutReply, ScriptedModel, call, text_of
 from foveate.testing.server import StubServer
 
 from .serving import BOTH, model_at, serving
@@ -57,7 +57,7 @@ def test_what_was_rendered_arrives_byte_for_byte_and_what_was_billed_is_known(pr
         for prompt, received in zip(prompts, server.received, strict=True):
             for key, value in prompt.items():
                 assert written(value) in received.body, key
-        assert [len(one.said["messages"]) for one in server.received] == [len(one["messages"]) for one in prompts]
+        assert [len(one.values["messages"]) for one in server.received] == [len(one["messages"]) for one in prompts]
         marks = [one.body.count(b"cache_control") for one in server.received]
         assert all(marks) if provider == "anthropic" else not any(marks)
         assert [usage and usage.cache_read for usage in usages] != [0, 0, 0]
@@ -91,7 +91,7 @@ def test_blocks_of_reasoning_come_back_unchanged_and_so_do_blocks_that_nobody_kn
         chat.append(result("anthropic", "t1", "open"))
         chat.record(asked(model, chat.prompt(), streams))
         assert chat.history()[1].stamp.usage == Usage(5, None, None, 9, 4)
-    assert server.received[1].said["messages"][1] == {"role": "assistant", "content": content}
+    assert server.received[1].values["messages"][1] == {"role": "assistant", "content": content}
     assert server.illegal == []
 
 
@@ -120,7 +120,7 @@ def test_signatures_that_a_compatible_server_gives_its_calls_come_back(streams: 
         chat.append([result("openai", "t1", "open"), result("openai", "t2", "shut")])
         chat.record(asked(model, chat.prompt(), streams))
         assert chat.history()[1].stamp.usage == Usage(5, None, None, 9)
-    assert server.received[1].said["messages"][1] == message
+    assert server.received[1].values["messages"][1] == message
     assert server.illegal == []
 
 
@@ -129,7 +129,7 @@ def test_signatures_that_a_compatible_server_gives_its_calls_come_back(streams: 
 def test_a_stream_that_is_cut_leaves_the_conversation_as_it_was(provider: str, politely: bool):
     half = Message("assistant", (Reasoning("Hm.", format=provider), Text("one two"), ToolCall("t1", "look", '{"a":1}')))
     with (
-        serving([Cut(half, politely), "whole"], provider) as (server, model),
+        serving([CutReply(half, politely), "whole"], provider) as (server, model),
         open_conversation("c", format=provider, window=50_000) as chat,
     ):
         chat.append("Say it.")

@@ -17,7 +17,7 @@ from foveate.models import is_model_name, model_named
 from foveate.models.anthropic import anthropic_model
 from foveate.models.openai import openai_model
 from foveate.summarizers import SummaryRequest, model_summarizer
-from foveate.testing import Fails, ScriptedModel, Slow
+from foveate.testing import Failure, ScriptedModel, SlowReply
 from foveate.testing.server import StubServer
 
 from .serving import BODY, BOTH, model_at, serving
@@ -31,7 +31,7 @@ def test_the_anthropic_sdk_carries_a_request_and_the_format_reads_its_response()
     with serving(["In short."], "anthropic", max_tokens=99) as (server, model):
         assert (model.name, model.format) == ("anthropic:m", "anthropic")
         assert text_of(model, model.complete(BODY)) == "In short."
-        assert [(one.path, one.said) for one in server.received] == [
+        assert [(one.path, one.values) for one in server.received] == [
             ("/v1/messages", {"model": "m", "max_tokens": 99, **BODY})
         ]
 
@@ -40,7 +40,7 @@ def test_the_openai_sdk_carries_a_request_and_the_format_reads_its_response():
     with serving(["In short."], "openai", max_tokens=99) as (server, model):
         assert (model.name, model.format) == ("openai:m", "openai")
         assert text_of(model, model.complete(BODY)) == "In short."
-        assert [(one.path, one.said) for one in server.received] == [
+        assert [(one.path, one.values) for one in server.received] == [
             ("/v1/chat/completions", {"model": "m", "max_tokens": 99, **BODY})
         ]
 
@@ -62,7 +62,7 @@ def test_options_are_said_with_every_request_and_a_request_that_says_its_own_kee
     with serving(["one", "two"], provider, options=options) as (server, model):
         model.complete(BODY)
         model.complete({**BODY, "temperature": 1, "model": "other", "max_tokens": 5})
-    assert [one.said for one in server.received] == [
+    assert [one.values for one in server.received] == [
         {"model": "m", "max_tokens": 9, "temperature": 0, **BODY},
         {"model": "other", "max_tokens": 5, "temperature": 1, **BODY},
     ]
@@ -72,7 +72,7 @@ def test_options_are_said_with_every_request_and_a_request_that_says_its_own_kee
 def test_a_field_that_the_sdk_has_no_keyword_for_travels_all_the_same(provider: str):
     with serving(["one"], provider, options={"newer": {"deep": [1]}, "extra_body": {"newest": 2}}) as (server, model):
         model.complete(BODY)
-    assert {"newer": {"deep": [1]}, "newest": 2}.items() <= server.received[0].said.items()
+    assert {"newer": {"deep": [1]}, "newest": 2}.items() <= server.received[0].values.items()
 
 
 @pytest.mark.parametrize(
@@ -96,16 +96,16 @@ def test_a_server_is_told_the_length_in_its_own_word(client: Any, word: str):
 
 def test_a_server_that_knows_the_length_by_the_other_word_is_told_it_by_that_from_then_on():
     said = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
-    with serving([Fails(400, message=said), "one", "two"], "openai") as (server, model):
+    with serving([Failure(400, message=said), "one", "two"], "openai") as (server, model):
         assert [text_of(model, model.complete(BODY)) for _ in range(2)] == ["one", "two"]
-    lengths = [sorted(one.said.keys() & {"max_tokens", "max_completion_tokens"}) for one in server.received]
+    lengths = [sorted(one.values.keys() & {"max_tokens", "max_completion_tokens"}) for one in server.received]
     assert lengths == [["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]]
 
 
 def test_a_length_that_is_too_large_is_no_word_that_a_server_does_not_know():
     sdk = pytest.importorskip("openai")
     said = "'max_tokens' or 'max_completion_tokens' is too large: 8192. The maximum context length is 4096 tokens."
-    with serving([Fails(400, message=said)], "openai") as (server, model):
+    with serving([Failure(400, message=said)], "openai") as (server, model):
         with pytest.raises(sdk.BadRequestError, match="too large"):
             model.complete(BODY)
         assert len(server.received) == 1
@@ -114,7 +114,7 @@ def test_a_length_that_is_too_large_is_no_word_that_a_server_does_not_know():
 @BOTH
 def test_what_the_sdk_raises_is_raised(provider: str):
     sdk = pytest.importorskip(provider)
-    with serving([Fails(529, message="overloaded")], provider) as (_, model):
+    with serving([Failure(529, message="overloaded")], provider) as (_, model):
         with pytest.raises(sdk.APIStatusError, match="overloaded") as caught:
             model.complete(BODY)
         assert caught.value.status_code == 529
@@ -124,7 +124,7 @@ def test_what_the_sdk_raises_is_raised(provider: str):
 
 @BOTH
 def test_what_may_pass_is_tried_again_when_the_server_says(provider: str):
-    script = [Fails(429, retry_after=0.01), Fails(500, retry_after=0.01), "In short."]
+    script = [Failure(429, retry_after=0.01), Failure(500, retry_after=0.01), "In short."]
     with serving(script, provider, max_retries=2) as (server, model):
         assert text_of(model, model.complete(BODY)) == "In short."
     assert [one.headers["x-stainless-retry-count"] for one in server.received] == ["0", "1", "2"]
@@ -134,7 +134,7 @@ def test_what_may_pass_is_tried_again_when_the_server_says(provider: str):
 @BOTH
 def test_a_server_that_never_answers_is_given_up(provider: str):
     sdk = pytest.importorskip(provider)
-    with serving([Slow("x", 600)], provider, timeout=0.1) as (_, model), pytest.raises(sdk.APITimeoutError):
+    with serving([SlowReply("x", 600)], provider, timeout=0.1) as (_, model), pytest.raises(sdk.APITimeoutError):
         model.complete(BODY)
 
 

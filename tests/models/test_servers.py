@@ -103,7 +103,7 @@ def test_a_server_of_ones_own_is_named_by_its_address(key: str, monkeypatch):
         "/mine/v1/chat/completions",
         f"Bearer {key or 'none'}",
     )
-    assert received.said == {"model": "qwen", "max_tokens": 7, **BODY}
+    assert received.values == {"model": "qwen", "max_tokens": 7, **BODY}
 
 
 def test_the_table_is_asked_by_the_host_of_a_client_too():

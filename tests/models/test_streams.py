@@ -16,7 +16,7 @@ from foveate.formats import get_format
 from foveate.models.anthropic import anthropic_model
 from foveate.models.openai import openai_model
 from foveate.ports import Delta, Whole
-from foveate.testing import Cut, Fails, ScriptedModel, Slow
+from foveate.testing import CutReply, Failure, ScriptedModel, SlowReply
 from foveate.testing.server import StubServer
 
 from .serving import BODY, BOTH, model_at, serving
@@ -55,7 +55,7 @@ def judged(provider: str, pieces: list[Any], response: object) -> None:
 def test_a_stream_says_what_the_whole_response_says(provider: str):
     with serving([said_by(provider)] * 2, provider) as (server, model):
         judged(provider, list(model.stream(BODY)), model.complete(BODY))
-    first, second = (one.said for one in server.received)
+    first, second = (one.values for one in server.received)
     assert first.pop("stream") is True
     if provider == "openai":
         assert first.pop("stream_options") == {"include_usage": True}
@@ -79,7 +79,7 @@ def test_an_async_stream_is_the_same(provider: str):
 def test_of_a_stream_that_is_cut_the_pieces_are_told_and_nothing_is_whole(provider: str, politely: bool):
     heard: list[Any] = []
     says = rf"The answer of {provider}:m broke off.*server or the network.*send the request again"
-    with serving([Cut("one two three four five six", politely)], provider) as (_, model):
+    with serving([CutReply("one two three four five six", politely)], provider) as (_, model):
         pieces = model.stream(BODY)
         with pytest.raises(BrokenStream, match=says):
             hear(pieces, heard)
@@ -96,7 +96,7 @@ def hear(pieces: Any, heard: list[Any]) -> None:
 @pytest.mark.parametrize("politely", [False, True], ids=["broken", "ended"])
 def test_an_async_stream_that_is_cut_is_told_too(provider: str, politely: bool):
     async def run() -> None:
-        with StubServer(ScriptedModel([Cut("one two three four five six", politely)], provider)) as server:
+        with StubServer(ScriptedModel([CutReply("one two three four five six", politely)], provider)) as server:
             model = model_at(server, provider, asynchronous=True)
             async with model._client_passed:
                 with pytest.raises(BrokenStream, match="broke off"):
@@ -110,7 +110,7 @@ def test_an_async_stream_that_is_cut_is_told_too(provider: str, politely: bool):
 def test_a_stream_that_halts_in_the_middle_is_given_up(provider: str):
     def story(seconds: float) -> None:
         """It begins in time, and then halts for longer."""
-        with serving([Slow("one two three four", 600)], provider, timeout=seconds) as (_, model):
+        with serving([SlowReply("one two three four", 600)], provider, timeout=seconds) as (_, model):
             pieces = model.stream(BODY)
             with pytest.raises(BrokenStream, match=r"ReadTimeout|Timeout"):
                 list(pieces)
@@ -120,7 +120,7 @@ def test_a_stream_that_halts_in_the_middle_is_given_up(provider: str):
 
 @BOTH
 def test_closing_a_stream_ends_the_request_and_the_model_goes_on(provider: str):
-    with serving([Slow("one two three four", 600), "whole"], provider) as (_, model):
+    with serving([SlowReply("one two three four", 600), "whole"], provider) as (_, model):
         pieces = model.stream(BODY)
         assert next(pieces).text == "one "
         pieces.close()
@@ -130,7 +130,7 @@ def test_closing_a_stream_ends_the_request_and_the_model_goes_on(provider: str):
 @BOTH
 def test_closing_an_async_stream_ends_the_request_too(provider: str):
     async def run() -> str:
-        with StubServer(ScriptedModel([Slow("one two three four", 600), "whole"], provider)) as server:
+        with StubServer(ScriptedModel([SlowReply("one two three four", 600), "whole"], provider)) as server:
             model = model_at(server, provider, asynchronous=True)
             async with model._client_passed:
                 pieces = model.stream(BODY)
@@ -202,7 +202,7 @@ def test_however_a_stream_is_left_its_connection_is_let_go(provider: str, ends: 
 @BOTH
 def test_a_stream_that_cannot_begin_is_tried_again_and_what_the_sdk_raises_is_raised(provider: str):
     sdk = pytest.importorskip(provider)
-    script = [Fails(529, retry_after=0.01), "whole", Fails(401, message="no such key")]
+    script = [Failure(529, retry_after=0.01), "whole", Failure(401, message="no such key")]
     with serving(script, provider, max_retries=1) as (server, model):
         assert joined(list(model.stream(BODY)), "text") == "whole"
         with pytest.raises(sdk.AuthenticationError, match="no such key"):
@@ -214,17 +214,17 @@ def test_a_stream_that_cannot_begin_is_tried_again_and_what_the_sdk_raises_is_ra
 def test_an_error_that_the_server_tells_in_the_middle_is_the_sdks_own(provider: str):
     sdk = pytest.importorskip(provider)
     heard: list[Any] = []
-    script = [Cut("one two three four", why=Fails(529, message="Overloaded in the middle."))]
+    script = [CutReply("one two three four", error=Failure(529, message="Overloaded in the middle."))]
     with serving(script, provider) as (_, model), pytest.raises(sdk.APIError, match="Overloaded in the middle"):
         hear(model.stream(BODY), heard)
     assert joined(heard, "text").startswith("one ")
 
 
 def test_a_server_that_does_not_know_stream_options_is_asked_without_them_from_then_on():
-    refusal = Fails(422, message="body.stream_options.include_usage: Extra inputs are not permitted")
+    refusal = Failure(422, message="body.stream_options.include_usage: Extra inputs are not permitted")
     with serving([refusal, "one", "two"], "openai") as (server, model):
         assert [joined(list(model.stream(BODY)), "text") for _ in range(2)] == ["one", "two"]
-    assert ["stream_options" in one.said for one in server.received] == [True, False, False]
+    assert ["stream_options" in one.values for one in server.received] == [True, False, False]
 
 
 def test_usage_that_a_server_does_not_tell_is_unknown():

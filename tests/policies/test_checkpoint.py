@@ -30,7 +30,7 @@ from foveate.policies.tool_result_filter import filter_tool_results
 from foveate.replay.recordings import read_recording
 from foveate.testing import answer, call, calls, chat, say, system, user
 from foveate.testing.strategies import histories, runs
-from foveate.testing.summaries import ScriptedSummarizer
+from foveate.testing.stubs import ScriptedSummarizer
 
 AS_DOCUMENTED = checkpoint(template=PLAIN)
 

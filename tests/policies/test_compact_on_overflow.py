@@ -37,7 +37,7 @@ from foveate.summarizers import first_characters
 from foveate.testing import agent_run, answer, call, calls, chat, say, system, text_of, thought, user
 from foveate.testing.faults import Countdown, failing_store
 from foveate.testing.strategies import histories
-from foveate.testing.summaries import ScriptedSummarizer
+from foveate.testing.stubs import ScriptedSummarizer
 
 AS_DOCUMENTED = compact_on_overflow(keep_recent=0, framing="{summary}", strict=True)
 PLAIN = compact_on_overflow(keep_recent=0, framing="{summary}")

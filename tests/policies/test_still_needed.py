@@ -10,7 +10,7 @@ from foveate.edits import Summarize
 from foveate.policies import checkpoint, compact_on_overflow
 from foveate.policies.names import names_needed_later
 from foveate.testing import answer, call, say, system, user
-from foveate.testing.summaries import ScriptedSummarizer
+from foveate.testing.stubs import ScriptedSummarizer
 
 
 def entries(*messages: object) -> tuple[Entry, ...]:

@@ -13,7 +13,7 @@ from foveate import user
 from foveate.edits import Task
 from foveate.errors import BadSetting
 from foveate.summarizers import Summary, SummaryRequest, cached, digest_history
-from foveate.testing.summaries import ScriptedSummarizer
+from foveate.testing.stubs import ScriptedSummarizer
 
 REQUEST = SummaryRequest("compact", (user("Mend the login, and say how it went. " * 9),), 100)
 GOOD = "The login was mended."

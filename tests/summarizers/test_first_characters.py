@@ -11,7 +11,7 @@ from foveate.errors import BadSetting
 from foveate.summarizers import SummaryRequest, first_characters
 from foveate.testing import agent_run, answer, calls, chat, say, user
 from foveate.testing.strategies import histories
-from foveate.testing.summaries import ScriptedSummarizer
+from foveate.testing.stubs import ScriptedSummarizer
 
 
 def request(*messages: Message, target: int = 1_000, previous: str = "") -> SummaryRequest:

@@ -12,7 +12,7 @@ import pytest
 from foveate.core.messages import Message, Reasoning, Text, ToolCall, assistant
 from foveate.ports import Delta, Whole
 from foveate.testing import (
-    Cut,
+    CutReply,
     IllegalRequest,
     ProviderError,
     ScriptedModel,
@@ -299,7 +299,7 @@ def test_an_asynchronous_model_is_awaited_and_iterated_over():
 
 
 def test_of_an_answer_that_is_cut_nothing_is_whole():
-    model = ScriptedModel([Cut("one two three four"), Cut("x"), "whole"])
+    model = ScriptedModel([CutReply("one two three four"), CutReply("x"), "whole"])
     heard: list[Any] = []
     with pytest.raises(ConnectionError, match="before the answer was whole"):
         hear(model.stream({"messages": [HI]}), heard)

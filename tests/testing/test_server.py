@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from foveate.core.messages import Message, Reasoning, Text, ToolCall
-from foveate.testing import Cut, Fails, ScriptedModel, Slow
+from foveate.testing import CutReply, Failure, ScriptedModel, SlowReply
 from foveate.testing.server import StubServer
 
 HI = {"messages": [{"role": "user", "content": "hi"}]}
@@ -100,7 +100,7 @@ def test_what_the_provider_would_refuse_is_its_400_and_is_remembered(provider: s
 
 @BOTH
 def test_trouble_has_its_status_its_words_and_when_to_come_back(provider: str):
-    with StubServer(ScriptedModel([Fails(429, 2, "Slow down."), Fails(529)], provider)) as server:
+    with StubServer(ScriptedModel([Failure(429, 2, "Slow down."), Failure(529)], provider)) as server:
         status, headers, body = ask(server, PATHS[provider], HI)
         assert (status, headers["retry-after"], json.loads(body)["error"]["message"]) == (429, "2", "Slow down.")
         status, headers, body = ask(server, PATHS[provider], HI)
@@ -109,7 +109,12 @@ def test_trouble_has_its_status_its_words_and_when_to_come_back(provider: str):
 
 @BOTH
 def test_an_answer_that_is_cut_ends_in_the_middle(provider: str):
-    cuts = [Cut("one two"), Cut("one two"), Cut("one two", politely=True), Cut("one two", why=Fails(529))]
+    cuts = [
+        CutReply("one two"),
+        CutReply("one two"),
+        CutReply("one two", is_clean=True),
+        CutReply("one two", error=Failure(529)),
+    ]
     with StubServer(ScriptedModel(cuts, provider)) as server:
         with pytest.raises(http.client.RemoteDisconnected):
             ask(server, PATHS[provider], HI)
@@ -123,7 +128,7 @@ def test_an_answer_that_is_cut_ends_in_the_middle(provider: str):
 
 
 def test_a_slow_answer_is_given_up_when_the_server_closes():
-    with StubServer(ScriptedModel([Slow("x", 60)])) as server:
+    with StubServer(ScriptedModel([SlowReply("x", 60)])) as server:
         connection = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=60)
         connection.request("POST", PATHS["anthropic"], json.dumps(HI))
     with pytest.raises(ConnectionError):
@@ -152,7 +157,7 @@ def test_models_stand_at_their_paths_and_nobody_at_others():
         assert texts == ["a", "b"]
         assert json.loads(ask(server, "/v1/chat/completions", HI)[2])["choices"][0]["message"]["content"] == "c"
         status, _, body = ask(server, "/v1/messages", HI)
-        assert (status, json.loads(body)["error"]["message"]) == (404, "Nobody answers at /v1/messages.")
+        assert (status, json.loads(body)["error"]["message"]) == (404, "No model answers at /v1/messages.")
     assert [one.path for one in server.received][-1] == "/v1/messages"
 
 

@@ -150,7 +150,7 @@ def _findings(recording: Recording, provider: str) -> list[Finding]:
             place,
             recording.messages[place - 1].line if place else 0,
             refusal.rule,
-            refusal.says,
+            refusal.problem,
             _REPAIRS.get(refusal.rule, "writes it in the provider's form"),
         )
         for place, refusal in sorted(zip(places, refusals, strict=True), key=lambda pair: pair[0])

@@ -1,6 +1,6 @@
-"""For those who test with foveate, or test foveate: conversations, checkers of requests, a model that follows a script.
+"""Test helpers: builders of conversations, checkers of request bodies, a scripted model.
 
-What needs a package of its own is imported by its own name: `foveate.testing.strategies` needs Hypothesis.
+Helpers with their own dependencies are imported from their modules: `foveate.testing.strategies` needs Hypothesis.
 """
 
 from __future__ import annotations
@@ -8,19 +8,19 @@ from __future__ import annotations
 from .bodies import BodyChecker, Refusal, check_body
 from .builders import agent_run, answer, call, calls, chat, say, system, text_of, thought, user
 from .model import ScriptedModel
-from .script import Cut, Fails, IllegalRequest, ProviderError, Slow, Stops
+from .script import CutReply, Failure, IllegalRequest, ProviderError, SlowReply, StoppedReply
 from .stubs import StubAnthropic, StubOpenAI
 
 __all__ = [
     "BodyChecker",
-    "Cut",
-    "Fails",
+    "CutReply",
+    "Failure",
     "IllegalRequest",
     "ProviderError",
     "Refusal",
     "ScriptedModel",
-    "Slow",
-    "Stops",
+    "SlowReply",
+    "StoppedReply",
     "StubAnthropic",
     "StubOpenAI",
     "agent_run",

@@ -1,8 +1,8 @@
-"""A scripted model: answers by script, as a provider would.
+"""A scripted model that answers like a provider.
 
-Every request is checked as the provider checks it (`bodies`), counted, and kept. An illegal one is a failure of the
-test; one larger than the window is refused in the provider's own words. Replies look like the SDK's objects:
-attributes, and `model_dump()`.
+It checks every request as the provider does (`bodies`), counts it and keeps it. An illegal request fails the test; a
+request larger than the window gets the provider's own error. Replies look like the SDK's objects: attributes, and
+`model_dump()`.
 """
 
 from __future__ import annotations
@@ -16,25 +16,36 @@ from ..core.messages import Message, Text
 from ..errors import BrokenStream
 from ..ports import Delta, Whole
 from .bodies import BodyChecker
-from .pieces import deltas
-from .responses import SIGNED, Reply, anthropic_response, openai_response, shown, sign, wired
-from .script import Answer, Answered, Cut, Fails, IllegalRequest, ProviderError, Script, Slow, Stops, failure, too_long
+from .responses import SIGNED, Reply, anthropic_response, as_reply, as_values, deltas, openai_response, sign
+from .script import (
+    CutReply,
+    Failure,
+    IllegalRequest,
+    ProviderError,
+    Script,
+    ScriptedReply,
+    ScriptItem,
+    SlowReply,
+    StoppedReply,
+    failure,
+    too_long,
+)
 from .usage import Billed, Meter, tokens_of
 
 __all__ = ["ScriptedModel"]
 
 
 class ScriptedModel:
-    """Answers requests by a script. `requests` holds a copy of each that was legal, `billed` what each cost.
+    """Answers requests by a script. `requests` holds a copy of each legal one, `billed` the cost of each.
 
-    It is a `ports.StreamingModel`: `complete` and `stream` say the same, the latter a word at a time. `provider`:
-    "anthropic" or "openai", whose requests and responses it speaks. Where it is `asynchronous`, what `complete`
-    returns is awaited, and `stream` is iterated over by `async for`. May be called from several threads; a script that
-    is a function is then called by several at once.
+    It is a `ports.StreamingModel`: `complete` and `stream` return the same content, `stream` word by word. `provider`:
+    "anthropic" or "openai", the format of requests and responses. With `asynchronous`, the result of `complete` is
+    awaitable, and `stream` returns an async iterator. Several threads may call it; they call a script that is a
+    function at the same time.
 
-    Raises IllegalRequest for what the provider would refuse, and ProviderError for what does not fit the `window` (in
-    tokens; None: everything fits). With `strict`, unknown keys are refused too. With `binds_reasoning`, thinking that
-    was signed here is taken back only after the very system prompt, tools and messages that came before it (F05).
+    Raises IllegalRequest for a request that the provider would refuse, and ProviderError if it exceeds the `window` (in
+    tokens; None: no limit). `strict` also refuses unknown keys. With `binds_reasoning`, thinking signed here is
+    accepted only after the same system prompt, tools and messages as before (F05).
     """
 
     def __init__(
@@ -60,66 +71,66 @@ class ScriptedModel:
         self._lock = threading.Lock()
 
     def complete(self, body: Mapping[str, Any]) -> Any:
-        """The response to a request as the SDK's object, a Reply; to be awaited if this model is asynchronous."""
-        return self._later(body) if self._asynchronous else shown(self.reply(body))
+        """Return the response as an object of the SDK, a Reply, or an awaitable of it if this model is asynchronous."""
+        return self._later(body) if self._asynchronous else as_reply(self.reply(body))
 
     def stream(self, body: Mapping[str, Any]) -> Any:
-        """The same in pieces, and last the whole of it. Of an answer that is cut, half the pieces, then
-        BrokenStream, or what the provider says.
+        """Return an iterator over the parts of the response, and last the whole. A cut reply yields half of its
+        parts, then raises BrokenStream or the provider's error.
         """
         return self._pieces_later(body) if self._asynchronous else self._pieces(body)
 
     def reply(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The response to one request, as plain values. Raises BrokenStream where it is cut."""
+        """Return the response to one request as plain values. Raises BrokenStream if it is cut."""
         answered = self.answer(request)
         if answered.cut:
             raise self.cut(answered.cut)
         return answered.response
 
-    def answer(self, request: Mapping[str, Any]) -> Answered:
-        """The response to one request, and what is to happen to it on its way."""
-        kept: dict[str, Any] = wired(request)
+    def answer(self, request: Mapping[str, Any]) -> ScriptedReply:
+        """Return the response to one request and the faults of its delivery."""
+        copied: dict[str, Any] = as_values(request)
         with self._lock:
-            self._check(kept)
-            self.requests.append(kept)
+            self._check(copied)
+            self.requests.append(copied)
             number = len(self.requests)
             answer = None if callable(self._answers) else self._next(self._answers, number)
         if answer is None:
             assert callable(self._answers)
-            answer = self._answers(kept)
-        cut = answer if isinstance(answer, Cut) else None
-        seconds = answer.seconds if isinstance(answer, Slow) else 0.0
-        why = answer.reason if isinstance(answer, Stops) else ""
+            answer = self._answers(copied)
+        cut = answer if isinstance(answer, CutReply) else None
+        seconds = answer.seconds if isinstance(answer, SlowReply) else 0.0
+        reason = answer.reason if isinstance(answer, StoppedReply) else ""
         match answer:
-            case Cut() | Slow() | Stops():
+            case CutReply() | SlowReply() | StoppedReply():
                 answer = answer.answer
-            case Fails():
+            case Failure():
                 raise failure(self.provider, answer)
             case Exception():
                 raise answer
         with self._lock:
-            billed = self._meter.take(kept)
+            billed = self._meter.take(copied)
             self.billed.append(billed)
         if isinstance(answer, Mapping):
-            return Answered(copy.deepcopy(dict(answer)), cut, seconds)
-        said = Message("assistant", (Text(answer),)) if isinstance(answer, str) else answer
-        written = anthropic_response if self.provider == "anthropic" else openai_response
-        response = written(said, number, billed, kept)
-        if why:
-            ended = response if self.provider == "anthropic" else response["choices"][0]
-            ended["stop_reason" if self.provider == "anthropic" else "finish_reason"] = why
-        return Answered(response, cut, seconds)
+            return ScriptedReply(copy.deepcopy(dict(answer)), cut, seconds)
+        message = Message("assistant", (Text(answer),)) if isinstance(answer, str) else answer
+        make_response = anthropic_response if self.provider == "anthropic" else openai_response
+        response = make_response(message, number, billed, copied)
+        if reason:
+            choice = response if self.provider == "anthropic" else response["choices"][0]
+            choice["stop_reason" if self.provider == "anthropic" else "finish_reason"] = reason
+        return ScriptedReply(response, cut, seconds)
 
     async def _later(self, body: Mapping[str, Any]) -> Reply:
-        return shown(self.reply(body))
+        return as_reply(self.reply(body))
 
     def _pieces(self, body: Mapping[str, Any]) -> Iterator[Delta | Whole]:
         answered = self.answer(body)
-        pieces = list(deltas(answered.response))
-        yield from pieces[: len(pieces) // 2] if answered.cut else pieces
+        parts = list(deltas(answered.response))
+        yield from parts[: len(parts) // 2] if answered.cut else parts
         if answered.cut:
             raise self.cut(answered.cut)
-        yield Whole(shown(answered.response))
+        yield Whole(as_reply(answered.response))
 
     async def _pieces_later(self, body: Mapping[str, Any]) -> AsyncIterator[Delta | Whole]:
         for piece in self._pieces(body):
@@ -131,19 +142,19 @@ class ScriptedModel:
         if self._binds:
             self._compare(request)
         if self.window is not None and (size := self._meter.count(request).total) > self.window:
-            beside = tokens_of(request["tools"]) - 4 if request.get("tools") else 0
-            raise too_long(self.provider, size, self.window, beside)
+            tools = tokens_of(request["tools"]) - 4 if request.get("tools") else 0
+            raise too_long(self.provider, size, self.window, tools)
 
-    def _next(self, answers: Iterator[Answer], number: int) -> Answer:
+    def _next(self, answers: Iterator[ScriptItem], number: int) -> ScriptItem:
         try:
             return next(answers)
         except StopIteration:
             raise AssertionError(f"The script has {number - 1} answers, and this is request {number}.") from None
 
-    def cut(self, cut: Cut) -> ProviderError | BrokenStream:
-        """The error for an answer that is cut: the provider's own, if it says one."""
-        if cut.why is not None:
-            return failure(self.provider, cut.why)
+    def cut(self, cut: CutReply) -> ProviderError | BrokenStream:
+        """Return the error of a cut reply: the provider's own error if the script has one."""
+        if cut.error is not None:
+            return failure(self.provider, cut.error)
         return BrokenStream("The connection broke before the answer was whole. Nothing of it was recorded; ask again.")
 
     def _compare(self, request: Mapping[str, Any]) -> None:
@@ -153,5 +164,5 @@ class ScriptedModel:
                 if block["type"] not in ("thinking", "redacted_thinking") or not str(signature).startswith(SIGNED):
                     continue
                 if signature != sign(request, position):
-                    said = f"messages.{position}.content.{place}: Invalid `signature` in `{block['type']}` block"
-                    raise failure("anthropic", Fails(400, message=said))
+                    problem = f"messages.{position}.content.{place}: Invalid `signature` in `{block['type']}` block"
+                    raise failure("anthropic", Failure(400, message=problem))

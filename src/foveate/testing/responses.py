@@ -1,45 +1,60 @@
-"""How a reply looks on the wire, and as the object that an SDK makes of it.
+"""Responses of both providers: as JSON values, SDK objects, deltas and server-sent events.
 
-Knows the response shapes of both providers and nothing of scripts: what is said is a message, what it cost is given.
+The content is a message, and the usage is an argument. The event sequences follow the references of both APIs.
 """
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from types import SimpleNamespace
 from typing import Any, Final
 
 from ..core.messages import Message, Reasoning, Text
+from ..ports import Delta
 from .usage import Billed, tokens_of, unmarked
 
-__all__ = ["SIGNED", "Reply", "anthropic_response", "openai_response", "shown", "sign", "wired"]
+__all__ = [
+    "SIGNED",
+    "Reply",
+    "anthropic_events",
+    "anthropic_response",
+    "as_reply",
+    "as_values",
+    "deltas",
+    "error_event",
+    "openai_events",
+    "openai_response",
+    "sign",
+    "split_words",
+]
 
 SIGNED: Final = "signed-"
-"""What signatures begin with that were made here."""
+"""Prefix of signatures made here."""
 
 
 class Reply(SimpleNamespace):
-    """A response like the SDK's: its fields are attributes, all the way down, and `model_dump()` gives them back."""
+    """A response like the SDK's: nested attributes, and `model_dump()`."""
 
     def model_dump(self, *, exclude_none: bool = False, **_: object) -> dict[str, Any]:
-        """Plain values, as the SDK's objects give them; without the empty fields if `exclude_none`."""
+        """Return plain values like the SDK's objects, without empty fields if `exclude_none`."""
         plain: dict[str, Any] = _dumped(self, exclude_none)
         return plain
 
 
 def sign(request: Mapping[str, Any], position: int) -> str:
-    """The signature of thinking that comes after the first `position` messages of a request."""
+    """Return the signature of thinking after the first `position` messages of a request."""
     before = [request.get("system"), request.get("tools"), request["messages"][:position]]
     return SIGNED + blake2b(json.dumps(unmarked(before)).encode(), digest_size=12).hexdigest()
 
 
-def anthropic_response(said: Message, number: int, billed: Billed, request: Mapping[str, Any]) -> dict[str, Any]:
-    """A response of the Messages API. Thinking without a signature is signed."""
+def anthropic_response(reply: Message, number: int, billed: Billed, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a response of the Messages API. Thinking without a signature is signed."""
     content: list[dict[str, Any]] = []
-    for part in said.parts:
+    for part in reply.parts:
         match part:
             case Text(text):
                 content.append({"citations": None, "text": text, "type": "text"})
@@ -48,7 +63,7 @@ def anthropic_response(said: Message, number: int, billed: Billed, request: Mapp
             case Reasoning(text, signature):
                 signature = signature or sign(request, len(request["messages"]))
                 content.append({"signature": signature, "thinking": text, "type": "thinking"})
-    for call in said.calls:
+    for call in reply.calls:
         arguments = json.loads(call.arguments)
         content.append({"id": call.call_id, "caller": None, "input": arguments, "name": call.name, "type": "tool_use"})
     usage = {
@@ -63,32 +78,32 @@ def anthropic_response(said: Message, number: int, billed: Billed, request: Mapp
         "content": content,
         "model": request.get("model", "scripted"),
         "role": "assistant",
-        "stop_reason": "tool_use" if said.calls else "end_turn",
+        "stop_reason": "tool_use" if reply.calls else "end_turn",
         "stop_sequence": None,
         "type": "message",
         "usage": usage,
     }
 
 
-def openai_response(said: Message, number: int, billed: Billed, request: Mapping[str, Any]) -> dict[str, Any]:
-    """A response of chat completions. Thoughts that can be read are in the field that compatible servers use."""
-    thought = "\n".join(part.text for part in said.parts if isinstance(part, Reasoning) and part.text)
-    asked = [
+def openai_response(reply: Message, number: int, billed: Billed, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a response of chat completions. Readable reasoning is in the field that compatible servers use."""
+    thought = "\n".join(part.text for part in reply.parts if isinstance(part, Reasoning) and part.text)
+    calls = [
         {"id": call.call_id, "function": {"arguments": call.arguments, "name": call.name}, "type": "function"}
-        for call in said.calls
+        for call in reply.calls
     ]
     message = {
-        "content": said.text or (None if asked else ""),
+        "content": reply.text or (None if calls else ""),
         "refusal": None,
         "role": "assistant",
         "annotations": [],
         "audio": None,
         "function_call": None,
-        "tool_calls": asked or None,
+        "tool_calls": calls or None,
     }
     if thought:
         message["reasoning_content"] = thought
-    output = tokens_of({"content": said.text, "calls": asked, "thought": thought}) - 4
+    output = tokens_of({"content": reply.text, "calls": calls, "thought": thought}) - 4
     reasoning = tokens_of({"thought": thought}) - 4
     usage = {
         "completion_tokens": output,
@@ -97,7 +112,7 @@ def openai_response(said: Message, number: int, billed: Billed, request: Mapping
         "completion_tokens_details": {"reasoning_tokens": reasoning},
         "prompt_tokens_details": {"cached_tokens": billed.read},
     }
-    choice = {"finish_reason": "tool_calls" if asked else "stop", "index": 0, "logprobs": None, "message": message}
+    choice = {"finish_reason": "tool_calls" if calls else "stop", "index": 0, "logprobs": None, "message": message}
     return {
         "id": f"chatcmpl-{number:04}",
         "choices": [choice],
@@ -108,28 +123,150 @@ def openai_response(said: Message, number: int, billed: Billed, request: Mapping
     }
 
 
-def shown(value: Mapping[str, Any]) -> Reply:
-    """Plain values as an object. A tool's input stays a dict, as the SDK leaves it."""
+def as_reply(value: Mapping[str, Any]) -> Reply:
+    """Return plain values as an object. A tool's input stays a dict, as in the SDK."""
 
-    def inner(key: str, one: Any) -> Any:
-        if isinstance(one, Mapping) and key != "input":
-            return shown(one)
-        return [inner(key, each) for each in one] if isinstance(one, list) else one
+    def inner(key: str, item: Any) -> Any:
+        if isinstance(item, Mapping) and key != "input":
+            return as_reply(item)
+        return [inner(key, element) for element in item] if isinstance(item, list) else item
 
-    return Reply(**{key: inner(key, one) for key, one in value.items()})
+    return Reply(**{key: inner(key, item) for key, item in value.items()})
 
 
 def _dumped(value: Any, exclude_none: bool) -> Any:
     if isinstance(value, Reply):
         fields = vars(value).items()
-        return {key: _dumped(one, exclude_none) for key, one in fields if one is not None or not exclude_none}
-    return [_dumped(one, exclude_none) for one in value] if isinstance(value, list) else copy.deepcopy(value)
+        return {key: _dumped(item, exclude_none) for key, item in fields if item is not None or not exclude_none}
+    return [_dumped(item, exclude_none) for item in value] if isinstance(value, list) else copy.deepcopy(value)
 
 
-def wired(value: Any) -> Any:
-    """A copy in plain values of what a caller hands to the SDK, replies of the SDK among it."""
+def as_values(value: Any) -> Any:
+    """Return a request as plain values, including replies of the SDK in it."""
     if isinstance(value, Reply):
         return value.model_dump()
     if isinstance(value, Mapping):
-        return {key: wired(one) for key, one in value.items()}
-    return [wired(one) for one in value] if isinstance(value, list | tuple) else copy.deepcopy(value)
+        return {key: as_values(item) for key, item in value.items()}
+    return [as_values(item) for item in value] if isinstance(value, list | tuple) else copy.deepcopy(value)
+
+
+_WORD = re.compile(r"\s*\S+\s*|\s+")
+
+
+def deltas(response: Mapping[str, Any]) -> Iterator[Delta]:
+    """Yield the deltas of a response of either provider, in order."""
+    if "choices" in response:
+        for choice in response["choices"][:1]:
+            yield from _of_openai(choice["message"])
+    else:
+        for block in response.get("content", ()):
+            yield from _of_anthropic(block)
+
+
+def split_words(text: str) -> Sequence[str]:
+    """Return a text as a list of words."""
+    return _WORD.findall(text)
+
+
+def _of_anthropic(block: Mapping[str, Any]) -> Iterator[Delta]:
+    match block:
+        case {"type": "text", "text": text}:
+            yield from (Delta("text", piece) for piece in split_words(text))
+        case {"type": "thinking", "thinking": text}:
+            yield from (Delta("reasoning", piece) for piece in split_words(text))
+        case {"type": "tool_use", "name": name, "input": given}:
+            yield from _call(name, json.dumps(given, ensure_ascii=False) if given else "")
+
+
+def _of_openai(message: Mapping[str, Any]) -> Iterator[Delta]:
+    yield from (Delta("reasoning", piece) for piece in split_words(message.get("reasoning_content") or ""))
+    yield from (Delta("text", piece) for piece in split_words(message.get("content") or ""))
+    for call in message.get("tool_calls") or ():
+        if function := call.get("function"):
+            yield from _call(function["name"], function["arguments"])
+
+
+def _call(name: str, arguments: str) -> Iterator[Delta]:
+    yield Delta("call", "", name)
+    yield from (Delta("call", piece) for piece in split_words(arguments))
+
+
+def anthropic_events(response: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield the events of a response of the Messages API."""
+    usage = response.get("usage") or {}
+    begun = {**response, "content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
+    yield _event({"type": "message_start", "message": begun})
+    for index, block in enumerate(response.get("content", ())):
+        empty, grown = _opened(block)
+        yield _event({"type": "content_block_start", "index": index, "content_block": empty})
+        if not index:
+            yield _event({"type": "ping"})
+        for delta in grown:
+            yield _event({"type": "content_block_delta", "index": index, "delta": delta})
+        yield _event({"type": "content_block_stop", "index": index})
+    ended = {key: response.get(key) for key in ("stop_reason", "stop_sequence")}
+    said = {"output_tokens": usage.get("output_tokens", 0)}
+    yield _event({"type": "message_delta", "delta": ended, "usage": said})
+    yield _event({"type": "message_stop"})
+
+
+def openai_events(response: Mapping[str, Any], *, usage: bool) -> Iterator[bytes]:
+    """Yield the events of a chat completion. `usage`: with a final chunk of its usage."""
+    head = {key: value for key, value in response.items() if key not in ("choices", "usage", "object")}
+    head = {**head, "object": "chat.completion.chunk"}
+    for choice in response["choices"]:
+        for delta in _deltas(choice["message"]):
+            yield _data({**head, "choices": [{"index": choice["index"], "delta": delta, "finish_reason": None}]})
+        ended = {"index": choice["index"], "delta": {}, "finish_reason": choice["finish_reason"]}
+        yield _data({**head, "choices": [ended]})
+    if usage:
+        yield _data({**head, "choices": [], "usage": response["usage"]})
+    yield b"data: [DONE]\n\n"
+
+
+def error_event(body: Mapping[str, Any]) -> bytes:
+    """Return an error event for the middle of a stream, as its provider writes it."""
+    return _event(body) if "type" in body else _data(body)
+
+
+def _opened(block: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the start of a block, and the events that complete it."""
+    match block:
+        case {"type": "text", "text": text}:
+            return {**block, "text": ""}, [{"type": "text_delta", "text": piece} for piece in split_words(text)]
+        case {"type": "thinking", "thinking": text, "signature": signature}:
+            grown: list[dict[str, Any]] = [{"type": "thinking_delta", "thinking": piece} for piece in split_words(text)]
+            grown.append({"type": "signature_delta", "signature": signature})
+            return {**block, "thinking": "", "signature": ""}, grown
+        case {"type": "tool_use", "input": given}:
+            written = split_words(json.dumps(given, ensure_ascii=False)) if given else ()
+            pieces = [{"type": "input_json_delta", "partial_json": piece} for piece in ("", *written)]
+            return {**block, "input": {}}, pieces
+    return dict(block), []
+
+
+def _deltas(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    yield {"role": message["role"], "content": ""}
+    for key, value in sorted(message.items(), key=lambda item: not item[0].startswith("reasoning")):
+        match key, value:
+            case "role" | "tool_calls", _:
+                continue
+            case "content" | "reasoning_content" | "reasoning" | "refusal", str(text):
+                for piece in split_words(text):
+                    yield {key: piece}
+            case _ if value not in (None, []):
+                yield {key: value}
+    for index, call in enumerate(message.get("tool_calls") or ()):
+        kind = call["type"]
+        field = "arguments" if kind == "function" else "input"
+        yield {"tool_calls": [{"index": index, **call, kind: {**call[kind], field: ""}}]}
+        for piece in split_words(call[kind][field]):
+            yield {"tool_calls": [{"index": index, kind: {field: piece}}]}
+
+
+def _event(said: Mapping[str, Any]) -> bytes:
+    return f"event: {said['type']}\n".encode() + _data(said)
+
+
+def _data(said: Mapping[str, Any]) -> bytes:
+    return b"data: " + json.dumps(said, ensure_ascii=False).encode() + b"\n\n"

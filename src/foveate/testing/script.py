@@ -1,6 +1,6 @@
-"""What a script says, and what goes wrong in one: the answers of a scripted model, and the errors of its providers.
+"""Scripts of a scripted model: replies, faults of replies, and the errors of providers.
 
-Knows the words in which the providers tell their errors. Knows nothing of requests.
+The errors have the providers' own words.
 """
 
 from __future__ import annotations
@@ -12,80 +12,81 @@ from ..core.messages import Message
 from .bodies import Refusal
 
 __all__ = [
-    "Answer",
-    "Answered",
-    "Cut",
-    "Fails",
+    "CutReply",
+    "Failure",
     "IllegalRequest",
     "ProviderError",
-    "Said",
+    "ReplyContent",
     "Script",
-    "Slow",
-    "Stops",
+    "ScriptItem",
+    "ScriptedReply",
+    "SlowReply",
+    "StoppedReply",
     "failure",
     "too_long",
 ]
 
-Said = str | Message | Mapping[str, Any]
-"""Text, a message of the assistant, or a whole response as the provider writes it."""
+ReplyContent = str | Message | Mapping[str, Any]
+"""Text, a message of the assistant, or a whole response in the provider's format."""
 
 
-class Slow(NamedTuple):
-    """An answer that a server begins at once, where it streams, and finishes so many seconds later.
+class SlowReply(NamedTuple):
+    """A reply that a streaming server begins at once and finishes after some seconds.
 
-    From the model itself it comes without any waiting.
+    Direct calls of the model do not wait.
     """
 
-    answer: Said
+    answer: ReplyContent
     seconds: float
 
 
-class Stops(NamedTuple):
-    """An answer that ended for a reason of its own: what the provider says of it, such as `max_tokens`."""
+class StoppedReply(NamedTuple):
+    """A reply with a given stop reason of the provider, such as `max_tokens`."""
 
-    answer: Said
+    answer: ReplyContent
     reason: str
 
 
-class Fails(NamedTuple):
-    """The provider has trouble, and says so in its own shape."""
+class Failure(NamedTuple):
+    """An error of the provider, in its own format."""
 
     status: int
-    """Of HTTP, such as 429, 500 or 529."""
+    """HTTP status, such as 429, 500 or 529."""
     retry_after: float | None = None
-    """Seconds after which it wants to be asked again, as it says in a header."""
+    """Seconds in the retry header."""
     message: str = "It did not work out."
+    """The text of the error."""
 
 
-class Cut(NamedTuple):
-    """An answer whose connection breaks in the middle: a stream brings about half of it, and nothing is whole."""
+class CutReply(NamedTuple):
+    """A reply whose connection breaks in the middle. A stream brings about half of it; the response is incomplete."""
 
-    answer: Said
-    politely: bool = False
-    """Whether a server ends its response as if all were said, as some proxies do, instead of breaking off."""
-    why: Fails | None = None
-    """What the provider says of it instead, in the middle of the stream."""
-
-
-Answer = Said | Cut | Slow | Stops | Fails | Exception
-"""What a script says: an answer, what goes wrong with one, or an error that is raised as it is."""
-
-Script = Iterable[Answer] | Callable[[dict[str, Any]], Answer]
-"""Answers in their order, or a function of the request."""
+    answer: ReplyContent
+    is_clean: bool = False
+    """Whether the server ends its response normally, as some proxies do, instead of breaking the connection."""
+    error: Failure | None = None
+    """The provider's error in the middle of the stream instead."""
 
 
-class Answered(NamedTuple):
-    """What a script has for one request."""
+ScriptItem = ReplyContent | CutReply | SlowReply | StoppedReply | Failure | Exception
+"""A reply, a reply with a fault, an error of the provider, or an exception to raise."""
+
+Script = Iterable[ScriptItem] | Callable[[dict[str, Any]], ScriptItem]
+"""Items in order, or a function of the request."""
+
+
+class ScriptedReply(NamedTuple):
+    """The response to one request, and the faults of its delivery."""
 
     response: dict[str, Any]
-    cut: Cut | None = None
-    """Set where it is cut on its way."""
+    cut: CutReply | None = None
+    """Set if the reply is cut."""
     seconds: float = 0.0
-    """How long a server waits before it has said all of it."""
+    """Seconds that a server waits before it finishes the reply."""
 
 
 class IllegalRequest(AssertionError):
-    """The provider would refuse this request. `refusals` says why."""
+    """The provider would refuse this request. `refusals` has the reasons."""
 
     def __init__(self, refusals: Sequence[Refusal]) -> None:
         self.refusals = tuple(refusals)
@@ -93,7 +94,7 @@ class IllegalRequest(AssertionError):
 
 
 class ProviderError(Exception):
-    """An error of the API, as its SDK raises it: `status_code`, `body`, `message`, `code`, and its `headers`."""
+    """An API error as its SDK raises it: `status_code`, `body`, `message`, `code` and `headers`."""
 
     def __init__(self, status_code: int, body: dict[str, Any], headers: Mapping[str, str] | None = None) -> None:
         self.status_code, self.body, self.headers = status_code, body, dict(headers or {})
@@ -102,8 +103,8 @@ class ProviderError(Exception):
         super().__init__(f"Error code: {status_code} - {body}")
 
 
-def failure(provider: str, fails: Fails) -> ProviderError:
-    """The error of a provider that has trouble."""
+def failure(provider: str, fails: Failure) -> ProviderError:
+    """Return the error of a provider."""
     kind = _KINDS.get(fails.status, "api_error")
     headers = {} if fails.retry_after is None else {"retry-after": f"{fails.retry_after:g}"}
     if provider == "anthropic":
@@ -113,16 +114,21 @@ def failure(provider: str, fails: Fails) -> ProviderError:
     return ProviderError(fails.status, error, headers)
 
 
-def too_long(provider: str, size: int, window: int, beside: int) -> ProviderError:
-    """The error for a prompt of `size` tokens, `beside` of them in its tools, where the window is smaller."""
+def too_long(provider: str, size: int, window: int, tools: int) -> ProviderError:
+    """Return the error for a prompt of `size` tokens, `tools` of them in its tools, that exceeds the window."""
     if provider == "anthropic":
-        return failure(provider, Fails(400, message=f"prompt is too long: {size} tokens > {window} maximum"))
-    apart = f" ({size - beside} in the messages, {beside} in the functions)" if beside else ""
-    said = (
+        return failure(provider, Failure(400, message=f"prompt is too long: {size} tokens > {window} maximum"))
+    split = f" ({size - tools} in the messages, {tools} in the functions)" if tools else ""
+    message = (
         f"This model's maximum context length is {window} tokens. However, your messages resulted in {size} tokens"
-        f"{apart}. Please reduce the length of the messages{' or functions' if beside else ''}."
+        f"{split}. Please reduce the length of the messages{' or functions' if tools else ''}."
     )
-    error = {"message": said, "type": "invalid_request_error", "param": "messages", "code": "context_length_exceeded"}
+    error = {
+        "message": message,
+        "type": "invalid_request_error",
+        "param": "messages",
+        "code": "context_length_exceeded",
+    }
     return ProviderError(400, {"error": error})
 
 
@@ -135,4 +141,4 @@ _KINDS: Final = {
     429: "rate_limit_error",
     529: "overloaded_error",
 }
-"""What Anthropic calls the errors with these numbers; what it says of others is `api_error`."""
+"""Anthropic's error types by status; the type of other errors is `api_error`."""

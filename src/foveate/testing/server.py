@@ -1,7 +1,7 @@
-"""A provider on the loopback: speaks Anthropic's Messages API and OpenAI's chat completions, by script.
+"""A local HTTP server for Anthropic's Messages API and OpenAI's chat completions, by script.
 
-For tests of programs that use the SDKs' real clients. What a request leads to is a `ScriptedModel`'s affair; here it
-goes over HTTP: whole or as server-sent events, with the status and the words the provider has for what it refuses.
+For tests of programs with the real SDK clients. A `ScriptedModel` decides on the reply. The server sends it over HTTP:
+whole or as server-sent events, with the provider's status and error texts.
 
     >>> with StubServer(ScriptedModel(["Hello."], "openai")) as server:
     ...     client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="none")  # doctest: +SKIP
@@ -19,53 +19,53 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from .model import ScriptedModel
-from .script import Answered, Fails, IllegalRequest, ProviderError, failure
-from .sse import anthropic_events, error_event, openai_events
+from .responses import anthropic_events, error_event, openai_events
+from .script import Failure, IllegalRequest, ProviderError, ScriptedReply, failure
 
-__all__ = ["Received", "StubServer"]
+__all__ = ["ReceivedRequest", "StubServer"]
 
 _PATHS = {"anthropic": "/messages", "openai": "/chat/completions"}
-"""How the path of a request ends, by provider."""
+"""End of a request's path, by provider."""
 
 
-class Received(NamedTuple):
-    """A request as it came over the wire."""
+class ReceivedRequest(NamedTuple):
+    """A request as it arrived."""
 
     path: str
     headers: Mapping[str, str]
-    """By names in small letters."""
+    """Names are in lower case."""
     body: bytes
 
     @property
-    def said(self) -> dict[str, Any]:
-        """The body as values. Raises ValueError where it is no JSON object."""
-        values = json.loads(self.body)
-        if not isinstance(values, dict):
+    def values(self) -> dict[str, Any]:
+        """Return the body as body. Raises ValueError if it is not a JSON object."""
+        body = json.loads(self.body)
+        if not isinstance(body, dict):
             raise ValueError("the body is not a JSON object")
-        return values
+        return body
 
 
 class _Server(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say what went wrong, but for a client that hung up between two requests, as those do that are closed."""
+        """Print the error, except for a client that closed its connection between two requests."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
 
 class StubServer:
-    """A server, that runs while its `with` block does. `received`: what came, in order, the illegal too.
+    """A server that runs during its `with` block. `received`: all requests in order, including illegal ones.
 
-    `models`: one for all requests, or one for each beginning of a path, such as `{"/a": one, "/b": another}`; the
-    longest that fits is asked. An illegal request is answered as the provider does, with status 400, and `illegal`
-    remembers it. A script's `Cut`, `Slow` and `Fails` happen as they would; its ConnectionError ends the connection
-    without an answer.
+    `models`: one for all requests, or one for each prefix of a path, such as `{"/a": model_a, "/b": model_b}`; the
+    longest prefix wins. An illegal request gets the provider's answer with status 400 and is added to `illegal`. A
+    script's `CutReply`, `SlowReply` and `Failure` happen as described. Its ConnectionError ends the connection without
+    an answer.
     """
 
     def __init__(self, models: ScriptedModel | Mapping[str, ScriptedModel]) -> None:
         self.models = {"": models} if isinstance(models, ScriptedModel) else dict(models)
-        self.received: list[Received] = []
+        self.received: list[ReceivedRequest] = []
         self.illegal: list[IllegalRequest] = []
-        self._over = threading.Event()
+        self._closed = threading.Event()
         self._open: set[socket.socket] = set()
         self._server = _Server(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
@@ -73,19 +73,19 @@ class StubServer:
 
     @property
     def url(self) -> str:
-        """Its address, as Anthropic's client wants it; OpenAI's wants `/v1` behind it."""
+        """Return its address for Anthropic's client. OpenAI's client needs `/v1` at the end."""
         return f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def start(self) -> StubServer:
-        """Begin to answer, until `close`; a `with` block does both. Returns this server."""
+        """Start to answer until `close`. A `with` block does both. Returns this server."""
         self._thread.start()
         return self
 
     def close(self) -> None:
-        """Answer nobody any more, and end all connections."""
-        self._over.set()
+        """Stop answering and end all connections."""
+        self._closed.set()
         self._server.shutdown()
-        for connection in list(self._open):  # Those that clients keep for their next request.
+        for connection in list(self._open):  # Connections that clients keep for later requests.
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
         self._server.server_close()
@@ -98,12 +98,12 @@ class StubServer:
         self.close()
 
     def wait(self, seconds: float) -> None:
-        """Let so much time pass. Raises ConnectionError where the server is closed before."""
-        if seconds and self._over.wait(seconds):
+        """Wait this long. Raises ConnectionError if the server closes before."""
+        if seconds and self._closed.wait(seconds):
             raise ConnectionError("The server was closed.")
 
     def model_at(self, path: str) -> ScriptedModel:
-        """Who answers there. Raises ProviderError, with status 404, if nobody does."""
+        """Return the model for a path. Raises ProviderError with status 404 if there is none."""
         path = path.partition("?")[0]
         fitting = [
             (len(start), model)
@@ -111,25 +111,25 @@ class StubServer:
             if path.startswith(start) and path.endswith(_PATHS[model.provider])
         ]
         if not fitting:
-            raise _refusal(path, 404, f"Nobody answers at {path}.")
-        return max(fitting, key=lambda one: one[0])[1]
+            raise _refusal(path, 404, f"No model answers at {path}.")
+        return max(fitting, key=lambda item: item[0])[1]
 
-    def answer(self, request: Received) -> Answered:
-        """What the script says to a request. Raises ProviderError, and ConnectionError where the script does.
+    def answer(self, request: ReceivedRequest) -> ScriptedReply:
+        """Return the script's reply to a request. Raises ProviderError, and ConnectionError if the script does.
 
-        Whatever else goes wrong in a script is told as a request that is refused.
+        Any other error in a script becomes a refused request.
         """
         self.received.append(request)
         path = request.path
         model = self.model_at(path)
         try:
-            return model.answer(request.said)
+            return model.answer(request.values)
         except IllegalRequest as illegal:
             self.illegal.append(illegal)
             raise _refusal(path, 400, "; ".join(map(str, illegal.refusals))) from illegal
         except (ProviderError, ConnectionError):
             raise
-        except Exception as error:  # Of the script, which is over or fails: not to be tried again.
+        except Exception as error:  # An error in the script, or its end: clients must not retry.
             kind = "" if isinstance(error, AssertionError) else f"{type(error).__name__}: "
             raise _refusal(path, 400, f"{kind}{error}") from error
 
@@ -137,7 +137,7 @@ class StubServer:
 def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # A piece is sent when it is said.
+        disable_nagle_algorithm = True  # Send each piece at once.
 
         def setup(self) -> None:
             super().setup()
@@ -145,30 +145,30 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
 
         def finish(self) -> None:
             stub._open.discard(self.connection)
-            with suppress(OSError):  # The client went away.
+            with suppress(OSError):  # The client closed the connection.
                 super().finish()
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            request = Received(self.path, headers, body)
+            request = ReceivedRequest(self.path, headers, body)
             try:
                 self._say(request, stub.answer(request))
             except ProviderError as error:
                 self._whole(error.status_code, error.body, error.headers)
-            except ConnectionError:  # The script ends the connection, or the client went away.
+            except ConnectionError:  # The script ends the connection, or the client closed it.
                 self.close_connection = True
 
-        def _say(self, request: Received, answered: Answered) -> None:
-            said = request.said
-            if not said.get("stream"):
+        def _say(self, request: ReceivedRequest, answered: ScriptedReply) -> None:
+            values = request.values
+            if not values.get("stream"):
                 stub.wait(answered.seconds)
                 self.close_connection = answered.cut is not None
                 if not answered.cut:
                     self._whole(200, answered.response)
                 return
             if "choices" in answered.response:
-                usage = bool((said.get("stream_options") or {}).get("include_usage"))
+                usage = bool((values.get("stream_options") or {}).get("include_usage"))
                 events = list(openai_events(answered.response, usage=usage))
             else:
                 events = list(anthropic_events(answered.response))
@@ -179,15 +179,15 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
             cut = answered.cut
             if cut is None:
                 self._chunks(events[half:])
-            elif cut.why is not None:
+            elif cut.error is not None:
                 error = stub.model_at(request.path).cut(cut)
                 self._chunks([error_event(getattr(error, "body", {}))])
-            self.close_connection = cut is not None and not cut.politely and cut.why is None
+            self.close_connection = cut is not None and not cut.is_clean and cut.error is None
             if not self.close_connection:
                 self.wfile.write(b"0\r\n\r\n")
 
-        def _whole(self, status: int, said: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
-            text = json.dumps(said).encode()
+        def _whole(self, status: int, values: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
+            text = json.dumps(values).encode()
             self._begin(
                 status, {"Content-Type": "application/json", "Content-Length": str(len(text)), **(headers or {})}
             )
@@ -211,6 +211,6 @@ def _handler(stub: StubServer) -> type[BaseHTTPRequestHandler]:
 
 
 def _refusal(path: str, status: int, message: str) -> ProviderError:
-    """An error in the words of whoever's path this looks like."""
+    """Return an error in the words of the provider whose path this is."""
     provider = "anthropic" if path.endswith(_PATHS["anthropic"]) else "openai"
-    return failure(provider, Fails(status, message=message))
+    return failure(provider, Failure(status, message=message))

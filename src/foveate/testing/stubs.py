@@ -1,20 +1,22 @@
-"""Clients that stand in for the SDKs': the methods that send requests, answered by a scripted model."""
+"""Stub clients and a stub summarizer with scripted answers."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
 
+from ..core.summaries import Summary, SummaryRequest
 from .model import ScriptedModel
-from .responses import Reply, shown
+from .responses import Reply, as_reply
 from .script import Script
 from .usage import Meter
 
-__all__ = ["StubAnthropic", "StubOpenAI"]
+__all__ = ["ScriptedSummarizer", "StubAnthropic", "StubOpenAI"]
 
 
 class StubAnthropic:
-    """Stands in for `anthropic.Anthropic`: `client.messages.create(...)` and `.count_tokens(...)`.
+    """A stub of `anthropic.Anthropic`: `client.messages.create(...)` and `.count_tokens(...)`.
 
     >>> client = StubAnthropic(["Hello."])
     >>> reply = client.messages.create(model="m", max_tokens=9, messages=[{"role": "user", "content": "hi"}])
@@ -28,18 +30,18 @@ class StubAnthropic:
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """The keyword arguments of each legal call, in order."""
+        """Return the keyword arguments of each legal call, in order."""
         return self.model.requests
 
     def _create(self, **request: Any) -> Reply:
-        return shown(self.model.reply(request))
+        return as_reply(self.model.reply(request))
 
     def _count(self, **request: Any) -> Reply:
         return Reply(input_tokens=Meter(marks=True).count(request).total)
 
 
 class StubOpenAI:
-    """Stands in for `openai.OpenAI`: `client.chat.completions.create(...)`.
+    """A stub of `openai.OpenAI`: `client.chat.completions.create(...)`.
 
     >>> client = StubOpenAI(["Hello."])
     >>> reply = client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hi"}])
@@ -53,8 +55,38 @@ class StubOpenAI:
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """The keyword arguments of each legal call, in order."""
+        """Return the keyword arguments of each legal call, in order."""
         return self.model.requests
 
     def _create(self, **request: Any) -> Reply:
-        return shown(self.model.reply(request))
+        return as_reply(self.model.reply(request))
+
+
+Answer = str | Summary | BaseException | Callable[[SummaryRequest], str | Summary]
+
+
+class ScriptedSummarizer:
+    """Returns scripted answers in order, repeats the last one, and keeps its requests.
+
+    An answer is a text or a Summary, an exception to raise, or a function of the request. The object itself is the
+    summarizer of a `Conversation`; its method `later` is that of an `AsyncConversation`.
+
+    >>> summarizer = ScriptedSummarizer(["In short.", OSError("down")])
+    >>> summarizer(SummaryRequest("compact", (), 100)), len(summarizer.requests)
+    ('In short.', 1)
+    """
+
+    def __init__(self, answers: Iterable[Answer] = ("So far, so good.",)) -> None:
+        self._answers = list(answers)
+        self.requests: list[SummaryRequest] = []
+
+    def __call__(self, request: SummaryRequest) -> str | Summary:
+        self.requests.append(request)
+        answer = self._answers[min(len(self.requests), len(self._answers)) - 1]
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer if isinstance(answer, str | Summary) else answer(request)
+
+    async def later(self, request: SummaryRequest) -> str | Summary:
+        """Return the next answer as a coroutine."""
+        return self(request)

@@ -1,7 +1,7 @@
-"""What a provider would bill for a request: tokens by rule of thumb, and the part of them it had cached.
+"""Estimates of a provider's bill for a request, including its cache.
 
-A token is four characters here, rounded up for each message, and each message costs four more; an image counts as a
-fixed number. What is cached is the longest run of leading parts of the request that stood in the last one too.
+A token is four characters, rounded up for each message, plus four tokens per message; an image is a fixed number of
+tokens. Cached is the longest sequence of leading parts that the last request also had.
 """
 
 from __future__ import annotations
@@ -17,41 +17,43 @@ MESSAGE_TOKENS: Final = 4
 SILENT: Final = frozenset(
     {"type", "role", "id", "tool_call_id", "tool_use_id", "cache_control", "signature", "media_type"}
 )
-"""Fields that are not counted: they are there for the program, not for the model."""
+"""Fields that are not counted: the program needs them, not the model."""
 
 
 def tokens_of(message: object) -> int:
-    """Tokens of one message, or of whatever else stands in a request."""
+    """Return the tokens of one message or another part of a request."""
     characters, images = _weigh(message)
     return -(-characters // 4) + images * IMAGE_TOKENS + MESSAGE_TOKENS
 
 
 def unmarked(value: object) -> object:
-    """The same wire value without its cache marks: they do not change what is cached or signed."""
+    """Return the same value without its cache marks: they change neither cache nor signature."""
     if isinstance(value, Mapping):
         return {key: unmarked(inner) for key, inner in value.items() if key != "cache_control"}
     return [unmarked(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
 class Billed(NamedTuple):
-    """The input tokens of one request, by what they cost."""
+    """The input tokens of one request, by price."""
 
     read: int
-    """Found in the cache."""
+    """Read from the cache."""
     written: int
-    """Put into the cache."""
+    """Written to the cache."""
     plain: int
+    """Neither read nor written."""
 
     @property
     def total(self) -> int:
+        """Return all input tokens."""
         return self.read + self.written + self.plain
 
 
 class Meter:
-    """Counts requests one after another, and remembers what the last one left in the cache.
+    """Counts requests in order and remembers the cache of the last one.
 
-    With `marks` a request is cached up to its last cache mark, as Anthropic does it; without, all of it is cached and
-    writing costs nothing apart, as OpenAI does it.
+    With `marks`, a request is cached up to its last cache mark, as at Anthropic. Without, all of it is cached at no
+    extra cost, as at OpenAI.
     """
 
     def __init__(self, *, marks: bool) -> None:
@@ -59,18 +61,18 @@ class Meter:
         self._cached: list[str] = []
 
     def count(self, body: Mapping[str, Any]) -> Billed:
-        """What this request bills, were it sent now. Nothing is remembered."""
+        """Return the bill of this request without remembering it."""
         return self._bill(*self._parts(body))
 
     def take(self, body: Mapping[str, Any]) -> Billed:
-        """What this request bills; from now on it is the last one."""
+        """Return the bill of this request and remember it as the last one."""
         parts, cached_to = self._parts(body)
         billed = self._bill(parts, cached_to)
         self._cached = [text for text, _ in parts[:cached_to]]
         return billed
 
     def _parts(self, body: Mapping[str, Any]) -> tuple[list[tuple[str, int]], int]:
-        """The parts of a request as text and tokens, in the order they are cached, and how many of them are."""
+        """Return the parts of a request as text and tokens, in cache order, and the number of cached parts."""
         beside = [part for part in (body.get("tools"), body.get("system")) if part]
         messages: Sequence[object] = body["messages"]
         parts = [(json.dumps(unmarked(part)), tokens_of(part) - MESSAGE_TOKENS) for part in beside]
@@ -92,7 +94,7 @@ class Meter:
 
 
 def _weigh(value: object) -> tuple[int, int]:
-    """Characters and images in a wire value."""
+    """Return the characters and images of a value."""
     match value:
         case str():
             return (0, 1) if value.startswith("data:") else (len(value), 0)

@@ -1,7 +1,7 @@
-"""What Anthropic's Messages API refuses in a list of messages and in what travels beside it.
+"""Rules of Anthropic's Messages API for a list of messages, system prompt and tools.
 
-Consecutive messages of one role are one turn to this API, so pairs and their order are judged by turn. A message alone
-is read by `anthropic_message.py`.
+Consecutive messages of one role are one turn for this API, so pairs and their order are checked by turn.
+`anthropic_message.py` checks single messages.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from .anthropic_media import MANY_PIXELS
 from .anthropic_message import THINKING, AnthropicFacts, AnthropicReader
+from .media import MANY_PIXELS
 from .values import CALL_ID, Fault, encodes
 
 __all__ = ["AnthropicRules"]
@@ -21,7 +21,7 @@ MESSAGES_MAX: Final = 100_000
 MEDIA_MAX: Final = 100
 """Images and documents in a request to a model with a window of 200,000 tokens."""
 MANY_IMAGES: Final = 20
-"""Above this many images in a request, none may be large."""
+"""Above this number of images in a request, none may be large."""
 MARKS_MAX: Final = 4
 NO_PREFILL: Final = (
     "claude-fable-",
@@ -32,16 +32,16 @@ NO_PREFILL: Final = (
     "claude-sonnet-4-6",
     "claude-sonnet-5",
 )
-"""Models that want the user to have the last word."""
+"""Models that require a user message at the end."""
 
 
 class AnthropicRules(AnthropicReader):
-    """The Messages API."""
+    """The rules of the Messages API."""
 
     bytes_max = 32_000_000
 
     def judge(self, messages: Messages, body: Mapping[str, Any]) -> Iterator[Fault]:
-        """What is wrong with messages beside each other, and with what travels beside them; paths from the top."""
+        """Yield the problems across messages, system prompt and tools, with paths from the top."""
         if len(messages) > MESSAGES_MAX:
             yield "size", "messages", f"List should have at most {MESSAGES_MAX} items"
         if messages[0].role == "assistant":
@@ -56,163 +56,165 @@ class AnthropicRules(AnthropicReader):
         yield from self._beside(messages, body)
 
     def _beside(self, messages: Messages, body: Mapping[str, Any]) -> Iterator[Fault]:
-        """The tools, the system prompt, and the cache marks of all three, in the order the API reads them."""
-        aside = AnthropicFacts()
-        self._tools(body.get("tools"), aside)
+        """Yield the problems of tools, system prompt and all cache marks, in the order the API reads them."""
+        extras = AnthropicFacts()
+        self._tools(body.get("tools"), extras)
         system = body.get("system")
         if isinstance(system, list):
             for place, block in enumerate(system):
                 if isinstance(block, dict) and block.get("type") == "text":
-                    self._block(block, f"system[{place}]", aside)
+                    self._block(block, f"system[{place}]", extras)
                 else:
-                    aside.fault("system", f"system[{place}]", "Input should be a text block")
+                    extras.fault("system", f"system[{place}]", "Input should be a text block")
         elif isinstance(system, str):
             if not encodes(system):
-                aside.fault("utf8", "system", "str is not valid UTF-8: surrogates not allowed")
+                extras.fault("utf8", "system", "str is not valid UTF-8: surrogates not allowed")
         elif system is not None:
-            aside.fault("system", "system", "Input should be a valid string or list of text blocks")
-        yield from aside.faults
-        marks = aside.marks
+            extras.fault("system", "system", "Input should be a valid string or list of text blocks")
+        yield from extras.faults
+        marks = extras.marks
         for position, facts in enumerate(messages):
             if facts.marks:
                 marks += [(f"messages[{position}]{path}", ttl) for path, ttl in facts.marks]
         yield from _cache(marks, automatic=body.get("cache_control") is not None)
 
-    def _tools(self, tools: object, aside: AnthropicFacts) -> None:
+    def _tools(self, tools: object, extras: AnthropicFacts) -> None:
         if tools is None:
             return
         if not isinstance(tools, list):
-            aside.fault("tools", "tools", "Input should be a valid list")
+            extras.fault("tools", "tools", "Input should be a valid list")
             return
         names: set[object] = set()
         for place, tool in enumerate(tools):
             if not isinstance(tool, dict):
-                aside.fault("tools", f"tools[{place}]", "Input should be an object")
+                extras.fault("tools", f"tools[{place}]", "Input should be an object")
                 continue
             name = tool.get("name")
             if tool.get("type") in (None, "custom"):
                 if not (isinstance(name, str) and CALL_ID(name) and len(name) <= 128):
-                    aside.fault("name", f"tools[{place}].name", "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'")
+                    extras.fault("name", f"tools[{place}].name", "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'")
                 if not isinstance(tool.get("input_schema"), dict):
-                    aside.fault("tools", f"tools[{place}].input_schema", "Field required")
+                    extras.fault("tools", f"tools[{place}].input_schema", "Field required")
             if isinstance(name, str) and name in names:
-                aside.fault("tools", f"tools[{place}].name", "Tool names must be unique.")
+                extras.fault("tools", f"tools[{place}].name", "Tool names must be unique.")
             names.add(str(name))
-            self._mark(tool.get("cache_control"), f"tools[{place}]", aside)
+            self._mark(tool.get("cache_control"), f"tools[{place}]", extras)
 
 
 def _pairs(messages: Messages) -> Iterator[Fault]:
-    """Calls and answers: each call answered in the next turn, first thing and once; ids never used twice."""
+    """Yield problems of calls and answers: each call answered once at the start of the next turn; ids never repeat."""
     used: set[str] = set()
-    asked: dict[str, int] = {}
+    open_calls: dict[str, int] = {}
     """The calls of the newest assistant turn, each with its message."""
     answered: set[str] = set()
     turn, spoken, called = "", False, False
     for position, facts in enumerate(messages):
         if facts.role != turn:
             if facts.role != "user":
-                yield from _unanswered(asked, answered)
-                asked, called = {}, False
+                yield from _unanswered(open_calls, answered)
+                open_calls, called = {}, False
             turn, answered, spoken = facts.role, set(), False
         for call_id, place in facts.calls:
             if call_id in used:
                 yield "call-id", f"messages[{position}].content[{place}].id", "`tool_use` ids must be unique"
             used.add(call_id)
-            asked[call_id] = position
+            open_calls[call_id] = position
         for call_id, place in facts.answers:
             where = f"messages[{position}].content[{place}]"
-            if call_id not in asked or turn != "user":
-                said = "Each `tool_result` block must have a corresponding `tool_use` block in the previous message"
-                yield "pairing", where, f"unexpected `tool_use_id` found in `tool_result` blocks: {call_id}. {said}"
+            if call_id not in open_calls or turn != "user":
+                problem = "Each `tool_result` block must have a corresponding `tool_use` block in the previous message"
+                yield "pairing", where, f"unexpected `tool_use_id` found in `tool_result` blocks: {call_id}. {problem}"
             elif call_id in answered:
-                said = "each tool_use must have a single result. Found multiple `tool_result` blocks with id"
-                yield "pairing", where, f"{said}: {call_id}"
+                problem = "each tool_use must have a single result. Found multiple `tool_result` blocks with id"
+                yield "pairing", where, f"{problem}: {call_id}"
             answered.add(call_id)
-        if turn == "user" and asked:
+        if turn == "user" and open_calls:
             for place, kind in enumerate(facts.kinds):
                 if kind != "tool_result":
                     spoken = True
                 elif spoken:
-                    said = "Messages following `tool_use` blocks must begin with the `tool_result` blocks"
-                    yield "order", f"messages[{position}].content[{place}]", said
-        elif turn == "assistant" and asked:
+                    problem = "Messages following `tool_use` blocks must begin with the `tool_result` blocks"
+                    yield "order", f"messages[{position}].content[{place}]", problem
+        elif turn == "assistant" and open_calls:
             for place, kind in enumerate(facts.kinds):
                 if kind == "tool_use":
                     called = True
                 elif called and (kind == "text" or kind in THINKING):
-                    said = f"`{kind}` stands between `tool_use` blocks and their `tool_result` blocks"
-                    yield "order", f"messages[{position}].content[{place}]", said
-    yield from _unanswered(asked, answered)
+                    problem = f"`{kind}` stands between `tool_use` blocks and their `tool_result` blocks"
+                    yield "order", f"messages[{position}].content[{place}]", problem
+    yield from _unanswered(open_calls, answered)
 
 
-def _unanswered(asked: Mapping[str, int], answered: set[str]) -> Iterator[Fault]:
-    if missing := [call_id for call_id in asked if call_id not in answered]:
-        said = "`tool_use` ids were found without `tool_result` blocks immediately after"
-        yield "pairing", f"messages[{asked[missing[0]]}]", f"{said}: {', '.join(missing)}"
+def _unanswered(open_calls: Mapping[str, int], answered: set[str]) -> Iterator[Fault]:
+    if missing := [call_id for call_id in open_calls if call_id not in answered]:
+        problem = "`tool_use` ids were found without `tool_result` blocks immediately after"
+        yield "pairing", f"messages[{open_calls[missing[0]]}]", f"{problem}: {', '.join(missing)}"
 
 
 def _server_pairs(messages: Messages) -> Iterator[Fault]:
-    """The provider runs its own tools: their results stand in the assistant's messages, after their calls."""
+    """Yield problems of server tools: their results follow their calls in the assistant's messages."""
     served: set[str] = set()
     for position, facts in enumerate(messages):
         if facts.server_calls:
             served.update(facts.server_calls)
         for call_id, place in facts.server_answers:
             if call_id not in served:
-                said = "Each result of a server tool must have a corresponding `server_tool_use` block before it"
+                problem = "Each result of a server tool must have a corresponding `server_tool_use` block before it"
                 where = f"messages[{position}].content[{place}]"
-                yield "pairing", where, f"unexpected `tool_use_id`: {call_id}. {said}"
+                yield "pairing", where, f"unexpected `tool_use_id`: {call_id}. {problem}"
 
 
 def _ends(messages: Messages, model: str) -> Iterator[Fault]:
-    """How messages end: with something, not in thinking; the last of all not in a blank, or not the model's at all."""
+    """Yield problems at the ends of messages: empty, or in thinking; for the last one also blank or not a user's."""
     last = len(messages) - 1
     for position, facts in enumerate(messages):
         if not facts.kinds:
             if (position < last or facts.role != "assistant") and not facts.faults:
-                said = "all messages must have non-empty content except for the optional final assistant message"
-                yield "empty", f"messages[{position}].content", said
-        elif facts.kinds[-1] in THINKING and facts.role == "assistant" and not _goes_on(messages, position):
-            said = f"The final block in an assistant message cannot be `{facts.kinds[-1]}`"
-            yield "thinking", f"messages[{position}].content[{len(facts.kinds) - 1}]", said
+                problem = "all messages must have non-empty content except for the optional final assistant message"
+                yield "empty", f"messages[{position}].content", problem
+        elif facts.kinds[-1] in THINKING and facts.role == "assistant" and not _continues(messages, position):
+            problem = f"The final block in an assistant message cannot be `{facts.kinds[-1]}`"
+            yield "thinking", f"messages[{position}].content[{len(facts.kinds) - 1}]", problem
     if messages[last].role != "assistant":
         return
     text = messages[last].last_text
     if text and text[-1].isspace():
         yield "trailing", f"messages[{last}].content", "final assistant content cannot end with trailing whitespace"
     if model.startswith(NO_PREFILL):
-        said = "This model does not support assistant message prefill. The conversation must end with a user message."
-        yield "prefill", f"messages[{last}]", said
+        problem = (
+            "This model does not support assistant message prefill. The conversation must end with a user message."
+        )
+        yield "prefill", f"messages[{last}]", problem
 
 
-def _goes_on(messages: Messages, position: int) -> bool:
-    """Whether the next message belongs to the same turn."""
+def _continues(messages: Messages, position: int) -> bool:
+    """Return whether the next message belongs to the same turn."""
     return position + 1 < len(messages) and messages[position + 1].role == messages[position].role
 
 
 def _thinking(messages: Messages, mode: object) -> Iterator[Fault]:
-    """With extended thinking on, an open tool loop starts with thinking; with thinking off, the end holds none."""
+    """Yield problems of extended thinking: if on, an open tool loop starts with thinking; if off, the end has none."""
     last = len(messages) - 1
     if mode == "disabled" and messages[last].role == "assistant":
         for place, kind in enumerate(messages[last].kinds):
             if kind in THINKING:
-                said = "When thinking is disabled, a final `assistant` message cannot contain `thinking`"
-                yield "thinking", f"messages[{last}].content[{place}]", said
+                problem = "When thinking is disabled, a final `assistant` message cannot contain `thinking`"
+                yield "thinking", f"messages[{last}].content[{place}]", problem
     if mode != "enabled":
         return
     loop: list[int] = []
-    """The assistant messages since the user last said something, newest first."""
+    """The assistant messages since the last text of the user, newest first."""
     for position in range(last, -1, -1):
         if messages[position].role == "assistant":
             loop.append(position)
         elif not messages[position].answers:
             break
-    # A model that does not think between its calls has thought once, at the start of the loop.
+    # A model without interleaved thinking thinks once, at the start of the loop.
     if loop and not any(messages[position].kinds[:1] in (["thinking"], ["redacted_thinking"]) for position in loop):
         found = next(iter(messages[loop[-1]].kinds), "nothing")
-        said = "When `thinking` is enabled, a final `assistant` message must start with a thinking block"
+        problem = "When `thinking` is enabled, a final `assistant` message must start with a thinking block"
         where = f"messages[{loop[-1]}].content[0]"
-        yield "thinking", where, f"Expected `thinking` or `redacted_thinking`, but found `{found}`. {said}"
+        yield "thinking", where, f"Expected `thinking` or `redacted_thinking`, but found `{found}`. {problem}"
 
 
 def _media(messages: Messages) -> Iterator[Fault]:
@@ -223,14 +225,14 @@ def _media(messages: Messages) -> Iterator[Fault]:
     if images > MANY_IMAGES:
         for position, facts in enumerate(messages):
             for path in facts.large:
-                said = f"image dimensions exceed max allowed size for many-image requests: {MANY_PIXELS} pixels"
-                yield "media", f"messages[{position}]{path}", said
+                problem = f"image dimensions exceed max allowed size for many-image requests: {MANY_PIXELS} pixels"
+                yield "media", f"messages[{position}]{path}", problem
 
 
 def _cache(marks: Sequence[tuple[str, str]], *, automatic: bool) -> Iterator[Fault]:
     if (count := len(marks) + automatic) > MARKS_MAX:
-        said = f"A maximum of {MARKS_MAX} blocks with cache_control may be provided. Found {count}."
-        yield "cache", marks[-1][0], said
+        problem = f"A maximum of {MARKS_MAX} blocks with cache_control may be provided. Found {count}."
+        yield "cache", marks[-1][0], problem
     short = False
     for path, ttl in marks:
         if short and ttl == "1h":

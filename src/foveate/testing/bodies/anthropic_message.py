@@ -1,8 +1,8 @@
-"""One message as Anthropic's Messages API reads it: what it says to its neighbours, and what is wrong with it alone.
+"""Rules of Anthropic's Messages API for a single message.
 
-Knows only the wire: dicts and lists as they are sent. Fields and block types this file does not know are let through
-unless `strict`: the API itself refuses what *it* does not know, but it learns new ones faster than this file, and what
-came from it may go back to it. What is known to belong to another provider is refused either way.
+The reader returns the facts that its neighbours need, and the problems of the message alone. Unknown fields and block
+types pass unless `strict`: the API refuses fields that *it* does not know, but it learns new ones faster than this
+module, and its own blocks return to it. Known blocks of other providers are always refused.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 from msgspec import field
 
-from .anthropic_media import is_large, source_faults
+from .media import is_large, source_faults
 from .values import CALL_ID, Facts, encodes, strings, unknown_keys
 
 __all__ = ["THINKING", "AnthropicFacts", "AnthropicReader"]
@@ -41,21 +41,22 @@ NO_MATCH: Final = "String should match pattern '^[a-zA-Z0-9_-]+$'"
 
 
 class AnthropicFacts(Facts):
-    """A message, its calls and answers, and how it begins and ends."""
+    """The facts of a message: its calls and answers, its begin and end."""
 
     kinds: list[str] = field(default_factory=list)
+    """The types of its blocks, in order."""
     calls: list[tuple[str, int]] = field(default_factory=list)
-    """Ids, each with its block's place."""
+    """Ids of calls, each with the index of its block."""
     answers: list[tuple[str, int]] = field(default_factory=list)
     server_calls: list[str] = field(default_factory=list)
     server_answers: list[tuple[str, int]] = field(default_factory=list)
     last_text: str | None = None
-    """The text it ends with, if it ends with text."""
+    """The text at its end, if it ends with text."""
     marks: list[tuple[str, str]] = field(default_factory=list)
-    """Cache marks: where, and for how long."""
+    """Cache marks: path and lifetime."""
     documents: int = 0
     large: list[str] = field(default_factory=list)
-    """Where images stand that are too large among many."""
+    """Paths of images that are too large among many."""
 
 
 class AnthropicReader:
@@ -65,7 +66,7 @@ class AnthropicReader:
         self.strict = strict
 
     def read(self, message: object) -> AnthropicFacts:
-        """What one message of the list says, and what is wrong with it alone."""
+        """Return the facts and problems of one message."""
         facts = AnthropicFacts()
         if not isinstance(message, dict):
             facts.fault("shape", "", "Input should be an object")
@@ -74,8 +75,8 @@ class AnthropicReader:
         if role == "user" or role == "assistant":
             facts.role = role
         elif role == "system":
-            said = 'Unexpected role "system". The Messages API accepts a top-level `system` parameter'
-            facts.fault("role", ".role", said)
+            problem = 'Unexpected role "system". The Messages API accepts a top-level `system` parameter'
+            facts.fault("role", ".role", problem)
         else:
             facts.fault("role", ".role", f"Input should be 'user' or 'assistant', got {role!r}")
         if self.strict:
@@ -148,7 +149,7 @@ class AnthropicReader:
             return
         try:
             facts.size += len(msgspec.json.encode(arguments))
-        except (TypeError, ValueError, RecursionError):  # Half of a surrogate pair is a ValueError too.
+        except (TypeError, ValueError, RecursionError):  # Half of a surrogate pair is also a ValueError.
             facts.fault("arguments", f"{path}.input", "the input cannot be written as JSON in UTF-8")
 
     def _tool_result(self, block: Mapping[str, Any], path: str, facts: AnthropicFacts) -> None:
@@ -207,8 +208,8 @@ class AnthropicReader:
         source = block.get("source")
         facts.images += kind == "image"
         facts.documents += kind == "document"
-        for said in source_faults(kind, source):
-            facts.fault("media", f"{path}.source", said)
+        for problem in source_faults(kind, source):
+            facts.fault("media", f"{path}.source", problem)
         data = source.get("data") if isinstance(source, dict) else None
         if isinstance(data, str):
             facts.size += len(data)

@@ -1,6 +1,6 @@
-"""What chat completions refuse in a list of messages and in what travels beside it.
+"""Rules of chat completions for a list of messages and tools.
 
-A message alone is read by `openai_message.py`.
+`openai_message.py` checks single messages.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ IMAGES_MAX: Final = 500
 
 
 class OpenAIRules(OpenAIReader):
-    """Chat completions."""
+    """The rules of chat completions."""
 
     bytes_max = 50_000_000
 
     def judge(self, messages: Sequence[OpenAIFacts], body: Mapping[str, Any]) -> Iterator[Fault]:
-        """What is wrong with messages beside each other, and with what travels beside them; paths from the top."""
+        """Yield the problems across messages and tools, with paths from the top."""
         yield from _pairs(messages)
         if (images := sum([facts.images for facts in messages])) > IMAGES_MAX:
             yield "media", "messages", f"too many images: {images} > {IMAGES_MAX}"
@@ -33,37 +33,39 @@ class OpenAIRules(OpenAIReader):
 
 
 def _pairs(messages: Sequence[OpenAIFacts]) -> Iterator[Fault]:
-    """Calls and answers: tool messages stand right behind the message that asked, one for each call, in any order."""
-    asked: dict[str, int | None] = {}
-    """The calls that tool messages may answer here, and where each was answered."""
+    """Yield problems of calls and answers: tool messages directly follow the message with the calls, one each, in any
+    order.
+    """
+    open_calls: dict[str, int | None] = {}
+    """The calls that tool messages may answer here, each with the position of its answer."""
     caller = 0
     for position, facts in enumerate(messages):
         if facts.role != "tool":
-            if asked:
-                yield from _unanswered(asked, caller)
-            asked, caller = dict.fromkeys(facts.calls), position
+            if open_calls:
+                yield from _unanswered(open_calls, caller)
+            open_calls, caller = dict.fromkeys(facts.calls), position
             continue
         if (answer := facts.answer) is None:
             continue
         where = f"messages[{position}].tool_call_id"
-        if answer not in asked:
-            said = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'"
-            yield "pairing", where, f"{said}: {answer!r}"
-        elif (before := asked[answer]) is not None:
-            said = f"Duplicate value for 'tool_call_id' of {answer!r}"
-            yield "pairing", where, f"{said}, in messages[{before}] and messages[{position}]."
+        if answer not in open_calls:
+            problem = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'"
+            yield "pairing", where, f"{problem}: {answer!r}"
+        elif (before := open_calls[answer]) is not None:
+            problem = f"Duplicate value for 'tool_call_id' of {answer!r}"
+            yield "pairing", where, f"{problem}, in messages[{before}] and messages[{position}]."
         else:
-            asked[answer] = position
-    yield from _unanswered(asked, caller)
+            open_calls[answer] = position
+    yield from _unanswered(open_calls, caller)
 
 
-def _unanswered(asked: Mapping[str, int | None], caller: int) -> Iterator[Fault]:
-    if missing := [call_id for call_id, where in asked.items() if where is None]:
-        said = (
+def _unanswered(open_calls: Mapping[str, int | None], caller: int) -> Iterator[Fault]:
+    if missing := [call_id for call_id, where in open_calls.items() if where is None]:
+        problem = (
             "An assistant message with 'tool_calls' must be followed by tool messages responding to each "
             f"'tool_call_id'. The following tool_call_ids did not have response messages: {', '.join(missing)}"
         )
-        yield "pairing", f"messages[{caller}].tool_calls", said
+        yield "pairing", f"messages[{caller}].tool_calls", problem
 
 
 def _tools(tools: object) -> Iterator[Fault]:
@@ -75,8 +77,8 @@ def _tools(tools: object) -> Iterator[Fault]:
     if not tools:
         yield "tools", "tools", EMPTY_ARRAY
     if len(tools) > TOOLS_MAX:
-        said = f"array too long. Expected an array with maximum length {TOOLS_MAX}, but got {len(tools)}."
-        yield "tools", "tools", said
+        problem = f"array too long. Expected an array with maximum length {TOOLS_MAX}, but got {len(tools)}."
+        yield "tools", "tools", problem
     for place, tool in enumerate(tools):
         kind = tool.get("type") if isinstance(tool, dict) else None
         what = tool.get(kind) if isinstance(kind, str) else None

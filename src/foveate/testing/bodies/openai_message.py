@@ -1,8 +1,8 @@
-"""One message as chat completions read it: what it says to its neighbours, and what is wrong with it alone.
+"""Rules of chat completions for a single message.
 
-Knows only the wire: dicts and lists as they are sent. OpenAI itself takes arguments that are no JSON; most servers that
-speak its language parse them and do not, so broken arguments are refused here. Keys and kinds of parts this file does
-not know are let through unless `strict`; what is known to belong to another provider is refused either way.
+The reader returns the facts that its neighbours need, and the problems of the message alone. OpenAI itself accepts
+arguments that are not JSON, but most compatible servers do not, so they are refused here. Unknown keys and kinds of
+parts pass unless `strict`. Known parts of other providers are always refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROLES: Final[dict[str, frozenset[str]]] = {
     "tool": frozenset({"role", "content", "tool_call_id"}),
     "function": frozenset({"role", "content", "name"}),
 }
-"""The roles, and the keys a strict reader takes with each."""
+"""The roles, and the keys that a strict reader accepts for each."""
 
 PARTS: Final[dict[str, frozenset[str]]] = {
     "system": frozenset({"text"}),
@@ -42,9 +42,9 @@ PARTS: Final[dict[str, frozenset[str]]] = {
     "function": frozenset(),
 }
 OPEN: Final = frozenset({"user", "assistant"})
-"""Roles that may hold kinds of parts newer than this file."""
+"""Roles that may have kinds of parts newer than this module."""
 MISPLACED: Final = PARTS["user"] | {"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document"}
-"""Kinds of parts that are known, if not among a role's own, to belong to another role or provider."""
+"""Known kinds of parts that belong to another role or provider, unless they belong to the role."""
 
 KEYS: Final[dict[str, frozenset[str]]] = {
     "text": frozenset({"type", "text"}),
@@ -63,7 +63,7 @@ EMPTY_ARRAY: Final = "empty array. Expected an array with minimum length 1, but 
 
 
 class OpenAIFacts(Facts):
-    """A message and its part in calls and answers."""
+    """The facts of a message: its calls and its answer."""
 
     calls: list[str] = field(default_factory=list)
     answer: str | None = None
@@ -76,7 +76,7 @@ class OpenAIReader:
         self.strict = strict
 
     def read(self, message: object) -> OpenAIFacts:
-        """What one message of the list says, and what is wrong with it alone."""
+        """Return the facts and problems of one message."""
         facts = OpenAIFacts()
         if not isinstance(message, dict):
             facts.fault("shape", "", "expected an object")
@@ -97,8 +97,8 @@ class OpenAIReader:
                 facts.fault("call-id", ".tool_call_id", "Missing required parameter: 'tool_call_id'.")
         self._content(message, facts)
         if (name := message.get("name")) is not None and not (isinstance(name, str) and SPEAKER(name)):
-            said = "string does not match pattern. Expected a string that matches the pattern '^[^\\s<|\\\\/>]+$'."
-            facts.fault("name", ".name", said)
+            problem = "string does not match pattern. Expected a string that matches the pattern '^[^\\s<|\\\\/>]+$'."
+            facts.fault("name", ".name", problem)
         if self.strict:
             for key in unknown_keys(message, ROLES[role]):
                 facts.fault("keys", f".{key}", NO_EXTRA)
@@ -114,8 +114,8 @@ class OpenAIReader:
             for index, part in enumerate(content):
                 self._part(part, f".content[{index}]", facts)
         elif content is not None:
-            said = f"expected one of a string or array of objects, but got {type(content).__name__} instead."
-            facts.fault("content", ".content", said)
+            problem = f"expected one of a string or array of objects, but got {type(content).__name__} instead."
+            facts.fault("content", ".content", problem)
         elif facts.role != "assistant" or all(
             message.get(key) is None for key in ("tool_calls", "function_call", "audio", "refusal")
         ):
@@ -138,8 +138,8 @@ class OpenAIReader:
             return
         role, allowed = facts.role, PARTS[facts.role]
         if kind == "image_url" and role != "user":
-            said = "Image URLs are only allowed for messages with role 'user', but this message with role"
-            facts.fault("block", path, f"{said} {role!r} contains an image URL.")
+            problem = "Image URLs are only allowed for messages with role 'user', but this message with role"
+            facts.fault("block", path, f"{problem} {role!r} contains an image URL.")
         elif kind not in allowed and (self.strict or role not in OPEN or kind in MISPLACED):
             supported = ", ".join(map(repr, sorted(allowed)))
             facts.fault("block", path, f"Invalid value: {kind!r}. Supported values are: {supported}.")
@@ -182,8 +182,8 @@ class OpenAIReader:
         if not calls:
             facts.fault("empty", ".tool_calls", EMPTY_ARRAY)
         if len(calls) > CALLS_MAX:
-            said = f"array too long. Expected an array with maximum length {CALLS_MAX}, but got {len(calls)}."
-            facts.fault("size", ".tool_calls", said)
+            problem = f"array too long. Expected an array with maximum length {CALLS_MAX}, but got {len(calls)}."
+            facts.fault("size", ".tool_calls", problem)
         for index, call in enumerate(calls):
             self._call(call, f".tool_calls[{index}]", facts)
 
@@ -197,26 +197,26 @@ class OpenAIReader:
         name = what.get("name")
         if not isinstance(name, str) or not TOOL_NAME(name):
             facts.fault("name", f"{path}.{kind}.name", NO_MATCH)
-        given = "arguments" if kind == "function" else "input"
-        self._text(what.get(given), f"{path}.{kind}.{given}", facts)
-        if kind == "function" and isinstance(what.get(given), str) and not is_json(what[given]):
+        field_name = "arguments" if kind == "function" else "input"
+        self._text(what.get(field_name), f"{path}.{kind}.{field_name}", facts)
+        if kind == "function" and isinstance(what.get(field_name), str) and not is_json(what[field_name]):
             facts.fault("arguments", f"{path}.function.arguments", "tool call arguments must be valid JSON")
         if self.strict:
             for key in unknown_keys(call, KEYS[str(kind)]):
                 facts.fault("keys", f"{path}.{key}", NO_EXTRA)
-            for key in unknown_keys(what, ("name", given)):
+            for key in unknown_keys(what, ("name", field_name)):
                 facts.fault("keys", f"{path}.{kind}.{key}", NO_EXTRA)
 
     def _call_id(self, call_id: object, path: str, facts: OpenAIFacts) -> None:
         if not isinstance(call_id, str) or not call_id:
-            said = "empty string. Expected a string with minimum length 1, but got an empty string instead."
-            facts.fault("call-id", path, said)
+            problem = "empty string. Expected a string with minimum length 1, but got an empty string instead."
+            facts.fault("call-id", path, problem)
             return
         if call_id in facts.calls:
             facts.fault("call-id", path, f"Duplicate call ids submitted: {call_id!r}")
         facts.calls.append(call_id)
         if len(call_id) > CALL_ID_MAX:
-            said = f"string too long. Expected a string with maximum length {CALL_ID_MAX}, but got {len(call_id)}."
-            facts.fault("call-id", path, said)
+            problem = f"string too long. Expected a string with maximum length {CALL_ID_MAX}, but got {len(call_id)}."
+            facts.fault("call-id", path, problem)
         if not encodes(call_id):
             facts.fault("utf8", path, NO_SURROGATES)

@@ -1,7 +1,6 @@
-"""What the readers of both providers share: how a fault is noted, and what makes text, JSON and ids acceptable.
+"""Shared parts of the readers of both providers: faults, and checks of text, JSON and ids.
 
-Knows nothing of either provider. The path of a fault in a message is relative to that message (`.content[1].source`),
-because the same message is read once and stands in many requests.
+The path of a fault is relative to its message (`.content[1].source`), because one message occurs in many requests.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from msgspec import Struct, field
 __all__ = ["CALL_ID", "TOOL_NAME", "Facts", "Fault", "encodes", "is_json", "strings", "unknown_keys"]
 
 Fault = tuple[str, str, str]
-"""Rule, path, and what the provider would say."""
+"""Rule, path, and the provider's error."""
 
 CALL_ID: Final = re.compile(r"[a-zA-Z0-9_-]+").fullmatch
 TOOL_NAME: Final = re.compile(r"[a-zA-Z0-9_-]{1,64}").fullmatch
 
 
 class Facts(Struct):
-    """What one message says, as far as its neighbours matter, and what is wrong with it alone."""
+    """The facts of one message that its neighbours need, and its faults."""
 
     role: str = ""
     faults: list[Fault] = field(default_factory=list)
@@ -32,13 +31,13 @@ class Facts(Struct):
     size: int = 0
     """Characters, without keys and quotes."""
 
-    def fault(self, rule: str, path: str, says: str) -> None:
-        """Note something the provider would refuse."""
-        self.faults.append((rule, path, says))
+    def fault(self, rule: str, path: str, problem: str) -> None:
+        """Add a problem that the provider would refuse."""
+        self.faults.append((rule, path, problem))
 
 
 def encodes(text: str) -> bool:
-    """Whether a string can be sent at all: half of a surrogate pair cannot."""
+    """Return whether a string can be encoded: half of a surrogate pair cannot."""
     if text.isascii():
         return True
     try:
@@ -49,11 +48,11 @@ def encodes(text: str) -> bool:
 
 
 def is_json(text: str) -> bool:
-    """Whether a text is one JSON value."""
+    """Return whether a text is one JSON value."""
     try:
         msgspec.json.decode(text)
     except (ValueError, RecursionError):
-        try:  # The slower reader has the last word: it takes escapes and numbers that the quick one does not.
+        try:  # The slower parser decides: it accepts escapes and numbers that the fast one refuses.
             json.loads(text, parse_constant=_not_json)
         except (ValueError, RecursionError):
             return False
@@ -65,7 +64,7 @@ def _not_json(constant: str) -> Any:
 
 
 def strings(value: object) -> Iterator[str]:
-    """Every string in a JSON value, keys too, in no particular order."""
+    """Yield every string in a JSON value, including keys, in no particular order."""
     pending = [value]
     while pending:
         item = pending.pop()
@@ -79,5 +78,5 @@ def strings(value: object) -> Iterator[str]:
 
 
 def unknown_keys(value: Mapping[str, Any], known: Iterable[str]) -> list[str]:
-    """The keys of a message or block that a strict reader does not know, sorted."""
+    """Return the sorted keys of a message or block that a strict reader does not know."""
     return sorted(map(str, value.keys() - known))

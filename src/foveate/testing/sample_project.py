@@ -1,7 +1,7 @@
-"""A made-up project for a made-up agent to work on: its files, and what tools say about them.
+"""A generated project for a generated agent: its files, and tool results about them.
 
-Knows nothing of messages. Everything is drawn from a `random.Random` that is handed in. What a step asks for was seen
-in the result of an earlier one: paths come from listings, lines to edit from files that were read.
+All content is drawn from a `random.Random` argument. A step uses only content of earlier results: paths come from
+listings, and lines to edit come from files that were read.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from ..core.messages import State
 __all__ = ["Project", "Step", "prose"]
 
 
-def _words(listed: str) -> list[str]:
-    return listed.split()
+def _words(text: str) -> list[str]:
+    return text.split()
 
 
 NOUNS: Final = _words("""
@@ -40,8 +40,8 @@ PLAIN: Final = _words("""
 
 
 def prose(random: Random, characters: int) -> str:
-    """About so many characters of sentences, with an identifier or a path here and there."""
-    made: list[str] = []
+    """Return sentences with about this many characters, with some identifiers and paths."""
+    sentences: list[str] = []
     have = 0
     while have < characters:
         words = random.choices(PLAIN, k=4) + random.choices(NOUNS, k=3) + random.choices(VERBS, k=2)
@@ -50,13 +50,13 @@ def prose(random: Random, characters: int) -> str:
             (_function(random), _path(random), str(random.randrange(9999)))
         )
         sentence = " ".join(words).capitalize() + random.choice((". ", ".\n", ". "))
-        made.append(sentence)
+        sentences.append(sentence)
         have += len(sentence)
-    return "".join(made)
+    return "".join(sentences)
 
 
 class Step(NamedTuple):
-    """One call of a tool, and what came back."""
+    """One tool call and its result."""
 
     tool: str
     arguments: dict[str, object]
@@ -74,22 +74,22 @@ class Project:
         self.read: list[tuple[str, str]] = []
 
     def request(self, random: Random) -> str:
-        """What the user wants."""
-        wish = random.choice(("fails", "is slow", "loses records", "raises KeyError", "ignores the setting"))
-        what, when = f"{random.choice(NOUNS)} {random.choice(NOUNS)}", random.choice(NOUNS)
-        return f"The {what} {wish} when the {when} is empty. Fix it."
+        """Return a request of the user."""
+        problem = random.choice(("fails", "is slow", "loses records", "raises KeyError", "ignores the setting"))
+        subject, when = f"{random.choice(NOUNS)} {random.choice(NOUNS)}", random.choice(NOUNS)
+        return f"The {subject} {problem} when the {when} is empty. Fix it."
 
     def remark(self, random: Random) -> str:
-        """What the assistant says before it calls."""
+        """Return a text of the assistant before a call."""
         return f"I will {random.choice(VERBS)} the {random.choice(NOUNS)} and look at the {random.choice(NOUNS)}."
 
     def report(self, random: Random) -> str:
-        """What the assistant says when it is done."""
+        """Return a report of the assistant at the end of its work."""
         where = self.seen[-1] if self.seen else "the project"
         return f"Done: `{_function(random)}` in {where} now handles an empty {random.choice(NOUNS)}. The tests pass."
 
     def step(self, random: Random, result_chars: tuple[int, int]) -> Step:
-        """The next thing the agent does. Small results are more frequent than large ones."""
+        """Return the agent's next step. Small results are more frequent than large ones."""
         least, most = result_chars
         size = least + int((most - least) * random.random() ** 2)
         kind = random.choice(("list", "search", "read", "read", "edit", "test", "query")) if self.seen else "list"
@@ -116,8 +116,8 @@ class Project:
 
     def _search(self, random: Random, size: int) -> Step:
         word = random.choice(VERBS)
-        found = [f"{path}:{n}: {line.strip()}" for path, n, line in self._lines() if word in line]
-        return Step("grep", {"pattern": word, "path": "src"}, _cut("\n".join(found) or "no matches", size))
+        matches = [f"{path}:{n}: {line.strip()}" for path, n, line in self._lines() if word in line]
+        return Step("grep", {"pattern": word, "path": "src"}, _cut("\n".join(matches) or "no matches", size))
 
     def _read(self, random: Random, size: int) -> Step:
         path = random.choice(self.seen)
