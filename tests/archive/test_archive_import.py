@@ -86,9 +86,7 @@ def first(said: list[dict[str, Any]], kind: str, nth: int = 0) -> int:
         ("step", 0, {"is": "stop"}, "it is no line of an archive"),
     ],
 )
-def test_a_line_that_was_changed_is_named(
-    path: Path, kind: str, nth: int, change: dict[str, Any], problem: str
-) -> None:
+def test_line_that_was_changed_is_named(path: Path, kind: str, nth: int, change: dict[str, Any], problem: str) -> None:
     """Whoever changes a line can mend the hash of the whole; not the chains."""
     where = []
 
@@ -126,7 +124,7 @@ def test_lines_that_are_dropped_doubled_or_exchanged_are_found(path: Path, kind:
         assert store.names(TENANT) == []
 
 
-def test_a_changed_byte_is_found_wherever_it_is(path: Path) -> None:
+def test_changed_byte_is_found_wherever_it_is(path: Path) -> None:
     archive = path.read_bytes()
     for at in range(0, len(archive), len(archive) // 60):
         path.write_bytes(archive[:at] + bytes([archive[at] ^ 1]) + archive[at + 1 :])
@@ -137,19 +135,19 @@ def test_a_changed_byte_is_found_wherever_it_is(path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"hello\n", b"{}\n", b'[{"role":"user"}]', b"SQLite format 3\0"])
-def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.jsonl").write_bytes(content)
     with pytest.raises(BadTranscript, match=r"x\.jsonl"):
         import_archive(MemoryStore(), tmp_path / "x.jsonl")
 
 
-def test_what_follows_the_end_is_refused(path: Path) -> None:
+def test_lines_after_the_end_are_refused(path: Path) -> None:
     path.write_bytes(path.read_bytes() * 2)
     with pytest.raises(BadTranscript, match="something follows the end"):
         import_archive(MemoryStore(), path)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadSetting, match=r"none\.jsonl cannot be read: No such file"):
         import_archive(MemoryStore(), tmp_path / "none.jsonl")
 
@@ -157,18 +155,18 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
 # --------------------------------------------------------------------------------------------- what is there already
 
 
-def test_an_import_tells_what_it_came_to(store: MemoryStore, path: Path) -> None:
+def test_import_reports_its_result(store: MemoryStore, path: Path) -> None:
     other = MemoryStore()
     assert import_archive(other, path) == Imported(2, 2, 12, 3)
     assert import_archive(other, path) == Imported(2, 0, 0, 0)
 
 
-def test_it_can_become_another_tenants(store: MemoryStore, path: Path) -> None:
+def test_import_can_assign_another_tenant(store: MemoryStore, path: Path) -> None:
     import_archive(store, path, tenant="zeta")
     assert contents(store, "zeta") == contents(store, TENANT)
 
 
-def test_what_went_on_meanwhile_stays(store: MemoryStore, path: Path) -> None:
+def test_conversation_that_grew_meanwhile_stays(store: MemoryStore, path: Path) -> None:
     head = store.open(TENANT, "begun")
     head = append(store, head, chain([user("later")], head))
     head = store.commit(head, *record_after(head))
@@ -177,7 +175,7 @@ def test_what_went_on_meanwhile_stays(store: MemoryStore, path: Path) -> None:
     assert contents(store) == before
 
 
-def test_another_past_under_the_same_name_is_refused_and_nothing_is_written(path: Path) -> None:
+def test_import_over_another_past_is_refused(path: Path) -> None:
     store = MemoryStore()
     head = store.open(TENANT, "begun")
     append(store, head, chain([user("something else")], head))
@@ -197,7 +195,7 @@ def test_another_past_of_edits_is_refused(store: MemoryStore, path: Path, tmp_pa
         import_archive(other, path)
 
 
-def test_a_fork_that_ends_before_it_forked_is_another_one(store: MemoryStore, path: Path) -> None:
+def test_fork_that_ends_before_it_forked_is_another_one(store: MemoryStore, path: Path) -> None:
     """What it lacks lies in the lines of another conversation, so it could not be continued."""
     other = MemoryStore()
     head = other.open(TENANT, "fork 5")
@@ -209,7 +207,7 @@ def test_a_fork_that_ends_before_it_forked_is_another_one(store: MemoryStore, pa
     assert import_archive(other, path, on_conflict="rename").new == 2
 
 
-def test_what_is_there_as_a_conversation_of_its_own_is_continued(store: MemoryStore, path: Path) -> None:
+def test_import_continues_an_existing_conversation(store: MemoryStore, path: Path) -> None:
     """The same past, said once more instead of shared."""
     other = MemoryStore()
     for name in ("begun", "fork 5"):
@@ -237,7 +235,7 @@ def test_another_name_is_found_for_it_and_found_again(path: Path) -> None:
     assert store.names(TENANT) == ["begun", "begun~imported", "begun~imported2", "fork 5~imported2"]
 
 
-def test_what_was_erased_there_stays_erased(tmp_path: Path) -> None:
+def test_erased_messages_stay_erased_on_import(tmp_path: Path) -> None:
     first, second = MemoryStore(), MemoryStore()
     head = first.open(TENANT, "one")
     rows = chain([user("a secret"), user("plain")], head)
@@ -249,7 +247,7 @@ def test_what_was_erased_there_stays_erased(tmp_path: Path) -> None:
     assert second.messages(second.open(TENANT, "one"), 1, 1) == [erased(rows[0])]
 
 
-def test_a_run_that_went_on_there_is_not_set_back(tmp_path: Path) -> None:
+def test_run_that_went_on_there_is_not_set_back(tmp_path: Path) -> None:
     first, second = MemoryStore(), MemoryStore()
     for store, state in ((first, "running"), (second, "done")):
         head = store.open(TENANT, "one")
@@ -266,7 +264,7 @@ def test_a_run_that_went_on_there_is_not_set_back(tmp_path: Path) -> None:
         assert [(step.number, step.state) for step in store.steps(head, "r")] == [(1, "done"), (2, "running")]
 
 
-def test_a_catalog_comes_along_where_it_was_asked_for(tmp_path: Path) -> None:
+def test_catalog_comes_along_where_it_was_asked_for(tmp_path: Path) -> None:
     first, second, third = MemoryStore(), MemoryStore(), MemoryStore()
     furnish(first)
     export_archive(first, tmp_path / "a.jsonl", tenant=TENANT, catalog=True)
@@ -296,7 +294,7 @@ def test_chains_from_before_there_were_outlines_come_along(tmp_path: Path) -> No
     assert contents(second) == contents(first)
 
 
-def test_a_large_message_is_written_once(tmp_path: Path) -> None:
+def test_large_message_is_written_once(tmp_path: Path) -> None:
     store = MemoryStore()
     head = store.open(TENANT, "one")
     head = append(store, head, chain([user(LONG)] * 5, head))
@@ -306,7 +304,7 @@ def test_a_large_message_is_written_once(tmp_path: Path) -> None:
     assert (tmp_path / "a.jsonl").stat().st_size < 2 * len(LONG)
 
 
-def test_an_export_is_one_moment_of_a_tree_that_others_write_to(tmp_path: Path) -> None:
+def test_export_is_one_moment_of_a_tree_that_others_write_to(tmp_path: Path) -> None:
     class Busy(MemoryStore):
         def messages(self, head: Head, first: int, last: int) -> list[StoredMessage]:
             for branch in self.branches(head):
@@ -327,7 +325,7 @@ def test_an_export_is_one_moment_of_a_tree_that_others_write_to(tmp_path: Path) 
         assert (now.tip, now.record) == (head.tip, head.record)
 
 
-def test_little_memory_is_taken_whatever_the_size(tmp_path: Path) -> None:
+def test_memory_does_not_grow_with_the_size(tmp_path: Path) -> None:
     """Thirty megabytes go out and in by way of a few."""
     with SqliteStore(tmp_path / "a.db", synchronous="normal", search=False) as store:
         head = store.open(TENANT, "one")
@@ -368,9 +366,7 @@ def test_ten_times_as_much_takes_no_more_memory(tmp_path: Path, monkeypatch: pyt
     assert peaks[1] < 1.2 * peaks[0], peaks
 
 
-def test_a_large_message_that_was_long_ago_is_told_in_full_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_message_far_back_is_written_in_full_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("foveate.archive.large._KEPT_MAX", 3)
     store, other = MemoryStore(), MemoryStore()
     head = store.open(TENANT, "one")
@@ -406,13 +402,13 @@ def test_damage_stops_an_export_and_leaves_no_file(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir() if "jsonl" in file.name] == []
 
 
-def test_a_conversation_that_is_not_there_is_told(store: MemoryStore, tmp_path: Path) -> None:
+def test_missing_conversation_is_reported(store: MemoryStore, tmp_path: Path) -> None:
     with pytest.raises(NoSuchConversation):
         export_archive(store, tmp_path / "a.jsonl", tenant=TENANT, conversation="nobody")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_that_is_there_is_only_overwritten_on_purpose(store: MemoryStore, path: Path) -> None:
+def test_file_that_is_there_is_only_overwritten_on_purpose(store: MemoryStore, path: Path) -> None:
     before = path.read_bytes()
     with pytest.raises(BadSetting, match="There is a file"):
         export_archive(store, path, tenant="nobody")
@@ -421,7 +417,7 @@ def test_a_file_that_is_there_is_only_overwritten_on_purpose(store: MemoryStore,
     assert path.read_bytes().count(b"\n") == 2
 
 
-def test_a_file_may_be_read_by_whom_the_user_lets_read(store: MemoryStore, path: Path) -> None:
+def test_file_may_be_read_by_whom_the_user_lets_read(store: MemoryStore, path: Path) -> None:
     plain = path.with_name("plain")
     plain.touch()
     assert path.stat().st_mode == plain.stat().st_mode
@@ -431,7 +427,7 @@ def test_a_file_may_be_read_by_whom_the_user_lets_read(store: MemoryStore, path:
 
 
 @pytest.mark.parametrize("name", ["no/such/a.jsonl", "."])
-def test_a_place_where_nothing_can_be_written_is_told(store: MemoryStore, tmp_path: Path, name: str) -> None:
+def test_unwritable_place_is_reported(store: MemoryStore, tmp_path: Path, name: str) -> None:
     with pytest.raises(BadSetting):
         export_archive(store, tmp_path / name, tenant=TENANT)
 
@@ -440,7 +436,7 @@ def test_a_place_where_nothing_can_be_written_is_told(store: MemoryStore, tmp_pa
 
 
 @pytest.mark.parametrize("ending", [".gz", ".zst"])
-def test_a_name_says_how_it_is_compressed(store: MemoryStore, path: Path, ending: str) -> None:
+def test_name_says_how_it_is_compressed(store: MemoryStore, path: Path, ending: str) -> None:
     packed = path.with_name(path.name + ending)
     try:
         export_archive(store, packed, tenant=TENANT)
@@ -459,13 +455,13 @@ def test_a_name_says_how_it_is_compressed(store: MemoryStore, path: Path, ending
             import_archive(MemoryStore(), packed)
 
 
-def test_a_packed_archive_is_the_plain_one_packed(store: MemoryStore, path: Path) -> None:
+def test_packed_archive_is_the_plain_one_packed(store: MemoryStore, path: Path) -> None:
     packed = path.with_name("all.jsonl.gz")
     export_archive(store, packed, tenant=TENANT)
     assert gzip.decompress(packed.read_bytes()) == path.read_bytes()
 
 
-def test_somebody_else_who_writes_to_it_meanwhile_is_told(store: MemoryStore, path: Path) -> None:
+def test_write_by_another_during_an_import_is_reported(store: MemoryStore, path: Path) -> None:
     class Meddled(MemoryStore):
         def extend(self, head: Head, make: Any, *, owner: str = "") -> Changes:
             changes = super().extend(head, make)
@@ -478,7 +474,7 @@ def test_somebody_else_who_writes_to_it_meanwhile_is_told(store: MemoryStore, pa
 
 
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.jsonl"])
-def test_a_line_that_is_too_long_is_refused_without_reading_it_whole(
+def test_line_that_is_too_long_is_refused_without_reading_it_whole(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fault 11: a compressed file of 256 kB took 2 GB of memory."""
@@ -496,7 +492,7 @@ def test_a_line_that_is_too_long_is_refused_without_reading_it_whole(
     assert ("unpack it" in str(refused.value)) == name.endswith(".gz")
 
 
-def test_a_line_of_several_pieces_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_of_several_pieces_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "_PIECE", 64)
     first, second = MemoryStore(), MemoryStore()
     build(first, [(2, 0, 0), (3, 1, 5), (7, 2, 3)])

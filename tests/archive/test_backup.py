@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "chat.db"
 
 
-def test_a_backup_holds_what_the_database_holds(path: Path, tmp_path: Path) -> None:
+def test_backup_holds_what_the_database_holds(path: Path, tmp_path: Path) -> None:
     with SqliteStore(path) as store:
         head = store.open("acme", "begun")
         append(store, head, chain([user("still in the log")], head))
@@ -43,7 +43,7 @@ def test_a_backup_holds_what_the_database_holds(path: Path, tmp_path: Path) -> N
         assert contents(copy) == whole
 
 
-def test_a_backup_is_one_file(path: Path, tmp_path: Path) -> None:
+def test_backup_is_one_file(path: Path, tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     with SqliteStore(path):
         backup(f"sqlite:///{path}?search=off", tmp_path / "there" / "copy.db")
@@ -51,11 +51,11 @@ def test_a_backup_is_one_file(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("options", ["", "?search=off", "?synchronous=normal", "?wait=30", "?wait=5&search=off"])
-def test_a_database_is_found_by_any_url_that_opens_it(path: Path, tmp_path: Path, options: str) -> None:
+def test_database_is_found_by_any_url_that_opens_it(path: Path, tmp_path: Path, options: str) -> None:
     assert backup(f"sqlite:///{path}{options}", tmp_path / "copy.db") == (tmp_path / "copy.db").stat().st_size
 
 
-def test_a_backup_is_one_moment_while_others_write(path: Path, tmp_path: Path) -> None:
+def test_backup_is_one_moment_while_others_write(path: Path, tmp_path: Path) -> None:
     stop, acknowledged = Event(), []
 
     def write() -> None:
@@ -82,7 +82,7 @@ def test_a_backup_is_one_moment_while_others_write(path: Path, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_four_processes_that_write_are_in_every_copy_as_far_as_they_had_come(path: Path, tmp_path: Path) -> None:
+def test_backup_holds_a_consistent_prefix_of_four_writers(path: Path, tmp_path: Path) -> None:
     names = [f"writer {n}" for n in range(4)]
     writers = [child("write", path, name) for name in names]
     try:
@@ -108,7 +108,7 @@ def test_four_processes_that_write_are_in_every_copy_as_far_as_they_had_come(pat
 
 
 @pytest.mark.parametrize("what", ["backup", "export"])
-def test_where_there_is_no_room_no_half_of_a_copy_is_left(path: Path, tmp_path: Path, what: str) -> None:
+def test_full_disk_leaves_no_partial_copy(path: Path, tmp_path: Path, what: str) -> None:
     """As on a disk that is full: no file may grow above a few thousand bytes."""
     pytest.importorskip("resource", reason="this system sets no limit to the size of a file")
     (tmp_path / "there").mkdir()
@@ -119,7 +119,7 @@ def test_where_there_is_no_room_no_half_of_a_copy_is_left(path: Path, tmp_path: 
         assert list(precious.parent.iterdir()) == []
 
 
-def test_the_journal_of_a_copy_for_which_there_was_no_room_is_taken_away(tmp_path: Path) -> None:
+def test_journal_of_a_copy_for_which_there_was_no_room_is_taken_away(tmp_path: Path) -> None:
     """SQLite cannot play it back there, and left it beside the copy."""
     with placed(tmp_path / "copy.db", database=True) as beside:
         for suffix in ("-journal", "-wal", "-shm"):
@@ -128,7 +128,7 @@ def test_the_journal_of_a_copy_for_which_there_was_no_room_is_taken_away(tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_copy_that_is_interrupted_leaves_nothing(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copy_that_is_interrupted_leaves_nothing(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*given: object) -> None:
         assert len([file for file in tmp_path.iterdir() if file.name.startswith(".copy")]) == 1
         raise KeyboardInterrupt
@@ -143,7 +143,7 @@ def test_a_copy_that_is_interrupted_leaves_nothing(path: Path, tmp_path: Path, m
     assert [file.name for file in before if "wal" not in file.name and "shm" not in file.name] == ["chat.db"]
 
 
-def test_a_copy_takes_the_place_of_another_one_only_when_it_is_whole(
+def test_copy_takes_the_place_of_another_one_only_when_it_is_whole(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = tmp_path / "copy.db"
@@ -154,7 +154,7 @@ def test_a_copy_takes_the_place_of_another_one_only_when_it_is_whole(
     assert copy.read_bytes() == b"the last good one"
 
 
-def test_a_copy_that_is_put_back_is_the_database_again(path: Path, tmp_path: Path) -> None:
+def test_copy_that_is_put_back_is_the_database_again(path: Path, tmp_path: Path) -> None:
     """As docs/export.md says: with everybody gone, and without the log of the one that was lost."""
     with SqliteStore(path) as store:
         before = contents(store)
@@ -177,7 +177,7 @@ def child(*arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(program, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
-def test_what_is_there_is_only_overwritten_on_purpose(path: Path, tmp_path: Path) -> None:
+def test_existing_file_is_overwritten_only_on_request(path: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy.db"
     copy.write_bytes(b"precious")
     with pytest.raises(BadSetting, match="There is a file"):
@@ -188,14 +188,14 @@ def test_what_is_there_is_only_overwritten_on_purpose(path: Path, tmp_path: Path
         assert store.names("acme") == ["begun", "fork 5"]
 
 
-def test_the_database_is_never_overwritten_by_its_own_copy(path: Path, tmp_path: Path) -> None:
+def test_database_is_never_overwritten_by_its_own_copy(path: Path, tmp_path: Path) -> None:
     (tmp_path / "link.db").symlink_to(path)
     for name in ("chat.db", "link.db"):
         with pytest.raises(BadSetting, match="is the database itself"):
             backup(path, tmp_path / name, overwrite=True)
 
 
-def test_an_archive_never_takes_the_place_of_a_database(path: Path, tmp_path: Path) -> None:
+def test_archive_never_takes_the_place_of_a_database(path: Path, tmp_path: Path) -> None:
     """`foveate db export chat.db --overwrite --store sqlite:///chat.db` left no database behind."""
     before = path.read_bytes()
     (tmp_path / "link.db").symlink_to(path)
@@ -218,9 +218,7 @@ def test_nothing_is_written_where_the_database_keeps_its_log(path: Path, tmp_pat
         assert (target.read_bytes() if target.exists() else None) == before
 
 
-def test_a_folder_or_what_is_no_file_is_not_replaced(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_folder_or_what_is_no_file_is_not_replaced(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     os.mkfifo("pipe")
     for name, said in (("", "is a folder"), (".", "is a folder"), ("pipe", "is no file that could be replaced")):
@@ -231,13 +229,13 @@ def test_a_folder_or_what_is_no_file_is_not_replaced(
     assert Path("pipe").is_fifo()
 
 
-def test_the_log_of_another_database_is_not_read_into_the_copy(path: Path, tmp_path: Path) -> None:
+def test_log_of_another_database_is_not_read_into_the_copy(path: Path, tmp_path: Path) -> None:
     (tmp_path / "copy.db-wal").write_bytes(b"left by a crash")
     with pytest.raises(BadSetting, match="the log of another database"):
         backup(path, tmp_path / "copy.db", overwrite=True)
 
 
-def test_what_is_no_database_of_ours_is_refused(tmp_path: Path) -> None:
+def test_foreign_database_is_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "other.db")
     connection.execute("CREATE TABLE t (a)")
     connection.close()
@@ -254,7 +252,7 @@ def test_what_is_no_database_of_ours_is_refused(tmp_path: Path) -> None:
     assert sorted(file.name for file in tmp_path.iterdir()) == ["other.db", "text.db"]
 
 
-def test_a_damaged_database_makes_no_backup(path: Path, tmp_path: Path) -> None:
+def test_damaged_database_makes_no_backup(path: Path, tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[8192:24576] = b"\xff" * 16384
     path.write_bytes(content)

@@ -36,7 +36,7 @@ def run(path: Path, *statements: str, values: tuple[object, ...] = ()) -> None:
     connection.close()
 
 
-def test_a_saved_view_with_a_correct_hash_is_found_with_heads(tmp_path: Path) -> None:
+def test_saved_view_with_a_correct_hash_is_found_with_heads(tmp_path: Path) -> None:
     """Fault 2: a falsified view whose hash was made right went unseen where a head was given."""
     path = tmp_path / "chat.db"
     with SqliteStore(path) as store:
@@ -50,7 +50,7 @@ def test_a_saved_view_with_a_correct_hash_is_found_with_heads(tmp_path: Path) ->
     assert [finding.where for finding in result.findings] == ["snapshot"]
 
 
-def test_a_conversation_is_verified_once_with_its_head(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_conversation_is_verified_once_with_its_head(monkeypatch: pytest.MonkeyPatch) -> None:
     store = MemoryStore()
     kept = heads_in("\n".join(head_text(filled(store, name)) for name in ("one", "two")))
     verified: list[str] = []
@@ -60,7 +60,7 @@ def test_a_conversation_is_verified_once_with_its_head(monkeypatch: pytest.Monke
     assert sorted(verified) == ["one", "two"]
 
 
-def test_a_head_of_a_conversation_that_is_gone_is_found() -> None:
+def test_head_of_a_conversation_that_is_gone_is_found() -> None:
     store, other = MemoryStore(), MemoryStore()
     filled(store)
     kept = heads_in(head_text(filled(other, "two")))
@@ -72,7 +72,7 @@ def test_a_head_of_a_conversation_that_is_gone_is_found() -> None:
     ]
 
 
-def test_what_was_added_since_a_head_is_noted() -> None:
+def test_additions_since_a_head_are_noted() -> None:
     store = MemoryStore()
     head = filled(store)
     (kept,) = heads_in(head_text(head))
@@ -83,7 +83,7 @@ def test_what_was_added_since_a_head_is_noted() -> None:
     assert (result.findings, result.notes) == ((), ("2 messages, 1 edit and 1 erasure added since the head was taken",))
 
 
-def test_a_head_on_a_former_branch_is_noted() -> None:
+def test_head_on_a_former_branch_is_noted() -> None:
     store = MemoryStore()
     head = filled(store)
     (kept,) = heads_in(head_text(head))
@@ -93,7 +93,7 @@ def test_a_head_on_a_former_branch_is_noted() -> None:
     assert results["one"].notes == ("the conversation was set back since, and its former branch is called 'one~1'",)
 
 
-def test_a_row_that_its_index_misses_is_found(tmp_path: Path) -> None:
+def test_row_that_its_index_misses_is_found(tmp_path: Path) -> None:
     """Fault 8: a bit that flipped in a key column went unseen; REINDEX would then drop the message."""
     path = tmp_path / "chat.db"
     with SqliteStore(path, search=False) as store:

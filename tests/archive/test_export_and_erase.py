@@ -95,7 +95,7 @@ def made(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[]
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_whenever_something_is_erased_an_archive_says_the_same_of_it_everywhere(
+def test_archive_is_consistent_for_any_moment_of_an_erasure(
     made: Callable[[], Any], tmp_path: Path, after: bool
 ) -> None:
     """F35: at each reading of an export, and between each two of them."""
@@ -113,7 +113,7 @@ def test_whenever_something_is_erased_an_archive_says_the_same_of_it_everywhere(
     assert behind > calm.readings // 2
 
 
-def test_an_export_that_never_gets_through_says_so_and_leaves_no_file(tmp_path: Path) -> None:
+def test_export_that_never_succeeds_is_reported_and_leaves_no_file(tmp_path: Path) -> None:
     store = MemoryStore()
     head = store.open(TENANT, "middle")
     append(store, head, chain([user(f"{n}") for n in range(50)], head))
@@ -139,9 +139,7 @@ def test_an_export_that_never_gets_through_says_so_and_leaves_no_file(tmp_path: 
     )  # How an archive begins; that it does not end is told by whoever reads it.
 
 
-def test_lines_that_are_put_aside_lie_beside_the_archive_and_leave_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_spooled_lines_stand_next_to_the_archive_and_vanish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tree of gigabytes needs the room of its archive there, and not that of the system's own folder."""
     store = MemoryStore()
     head = store.open(TENANT, "long")

@@ -216,7 +216,7 @@ def found(path: Path, kept: str) -> tuple[list[str], list[str]]:
 
 
 @pytest.mark.parametrize("what", [*BY_VERIFY, *BY_A_HEAD, *BY_NOTHING])
-def test_what_is_falsified_is_found_as_the_table_says(tmp_path: Path, what: str) -> None:
+def test_falsification_is_found_as_the_table_says(tmp_path: Path, what: str) -> None:
     path = tmp_path / "chat.db"
     heads = filled(path)
     with SqliteStore(path, synchronous="normal") as store:

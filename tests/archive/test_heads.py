@@ -125,7 +125,7 @@ FALSIFIED = {
 
 
 @pytest.mark.parametrize("kind", FALSIFIED)
-def test_what_is_falsified_is_found_without_a_head(store: SqlStore, run: Run, kind: str) -> None:
+def test_falsification_is_found_without_a_head(store: SqlStore, run: Run, kind: str) -> None:
     head = filled(store)
     assert store.verify(head) == []
     for statement in FALSIFIED[kind]:
@@ -141,7 +141,7 @@ ROLLED_BACK = [
 ]
 
 
-def test_a_history_that_was_cut_well_needs_a_head_to_be_found(store: SqlStore, run: Run) -> None:
+def test_history_that_was_cut_well_needs_a_head_to_be_found(store: SqlStore, run: Run) -> None:
     head = filled(store)
     for statement in ROLLED_BACK:
         run(statement)
@@ -151,7 +151,7 @@ def test_a_history_that_was_cut_well_needs_a_head_to_be_found(store: SqlStore, r
     assert found.problem == "the head given knows 10 messages and 4 edits; there are 7 and 4"
 
 
-def test_a_journal_that_was_cut_well_needs_a_head_to_be_found(store: SqlStore, run: Run) -> None:
+def test_journal_that_was_cut_well_needs_a_head_to_be_found(store: SqlStore, run: Run) -> None:
     head = filled(store)
     run("UPDATE branch SET number = 2, record = (SELECT id FROM record WHERE first = 2)")
     run("DELETE FROM record WHERE first > 2")
@@ -159,7 +159,7 @@ def test_a_journal_that_was_cut_well_needs_a_head_to_be_found(store: SqlStore, r
     assert [finding.where for finding in verify_head(store, head)] == ["head"]
 
 
-def test_a_history_that_was_written_anew_needs_a_head_to_be_found(store: SqlStore, run: Run) -> None:
+def test_rewritten_history_is_found_only_with_a_head(store: SqlStore, run: Run) -> None:
     """Cut, and then carried on by the program itself, so that every chain is sound."""
     head = filled(store)
     for statement in ROLLED_BACK:
@@ -171,7 +171,7 @@ def test_a_history_that_was_written_anew_needs_a_head_to_be_found(store: SqlStor
     assert found.problem == "the head given, with message 10 as its tip, is not on this conversation's chain"
 
 
-def test_a_file_that_was_put_back_is_found(tmp_path: Path) -> None:
+def test_file_that_was_put_back_is_found(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with SqliteStore(path) as store:
         filled(store)
@@ -201,13 +201,13 @@ def test_two_conversations_that_were_exchanged_are_found(store: SqlStore, run: R
         assert len(verify_head(store, head)) == 2
 
 
-def test_a_name_that_was_led_to_another_conversation_is_found(store: SqlStore, run: Run) -> None:
+def test_name_that_was_led_to_another_conversation_is_found(store: SqlStore, run: Run) -> None:
     one, two = filled(store), filled(store, "two", "sport")
     run(f"UPDATE conversation SET home = {two.root} WHERE name = 'one'")
     assert verify_head(store, one) != []
 
 
-def test_a_conversation_that_is_gone_is_found(store: SqlStore, run: Run) -> None:
+def test_conversation_that_is_gone_is_found(store: SqlStore, run: Run) -> None:
     head = filled(store)
     run("DELETE FROM conversation")
     assert [str(finding.problem) for finding in verify_head(store, head)] == ["there is no conversation 'one' any more"]
@@ -216,21 +216,21 @@ def test_a_conversation_that_is_gone_is_found(store: SqlStore, run: Run) -> None
 # ------------------------------------------------------------------------------------------------- what is no damage
 
 
-def test_a_history_that_went_on_runs_through_its_head(store: SqlStore) -> None:
+def test_history_that_went_on_runs_through_its_head(store: SqlStore) -> None:
     head = filled(store)
     now = append(store, head, chain(talk(3), head))
     store.commit(now, *record_after(now))
     assert verify_head(store, head) == []
 
 
-def test_a_history_that_was_taken_back_by_a_fork_keeps_its_head(store: SqlStore) -> None:
+def test_history_left_by_a_fork_keeps_its_head(store: SqlStore) -> None:
     head = filled(store)
     now = store.repoint(head, 4, 1, "one~1")
     append(store, now, chain(talk(9, "another course"), now))
     assert verify_head(store, head) == []
 
 
-def test_a_history_that_was_imported_runs_through_its_head(tmp_path: Path) -> None:
+def test_history_that_was_imported_runs_through_its_head(tmp_path: Path) -> None:
     first, second = MemoryStore(), MemoryStore()
     head = filled(first)
     export_archive(first, tmp_path / "a.jsonl", tenant="acme")
@@ -238,7 +238,7 @@ def test_a_history_that_was_imported_runs_through_its_head(tmp_path: Path) -> No
     assert verify_head(second, head) == []
 
 
-def test_a_head_is_a_line_of_text(store: SqlStore) -> None:
+def test_head_is_a_line_of_text(store: SqlStore) -> None:
     head = filled(store)
     text = head_text(head, time=1_790_000_000_000)
     (kept,) = heads_in(f"\n{text}\n")
@@ -248,7 +248,7 @@ def test_a_head_is_a_line_of_text(store: SqlStore) -> None:
     assert heads_in(f"{text}\n{text}") == [kept, kept]
 
 
-def test_a_head_escapes_control_and_direction_characters_of_a_name() -> None:
+def test_head_escapes_control_and_direction_characters_of_a_name() -> None:
     """Printed raw, they would steer the terminal, or reverse the text that follows."""
     name = "no\u202edrow\x9b31m\u2028\x7f\x1b[31m"
     text = head_text(Head("", name, 1, 1))
@@ -258,17 +258,17 @@ def test_a_head_escapes_control_and_direction_characters_of_a_name() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n", "no head", "{}", '{"is":"head"}', "[1]"])
-def test_what_is_no_head_is_refused(text: str) -> None:
+def test_line_that_is_no_head_is_refused(text: str) -> None:
     with pytest.raises(BadSetting, match=r"no head"):
         heads_in(text)
 
 
-def test_a_head_of_a_later_version_is_refused() -> None:
+def test_head_of_a_later_version_is_refused() -> None:
     with pytest.raises(BadSetting, match="version 2; known: 1"):
         heads_in(head_text(Head("", "one", 1, 1)).replace('"version":1', '"version":2'))
 
 
-def test_an_empty_conversation_has_a_head_too(store: SqlStore) -> None:
+def test_empty_conversation_has_a_head_too(store: SqlStore) -> None:
     head = store.open("acme", "empty")
     assert verify_head(store, head) == []
     append(store, head, chain([user("hello")], head))

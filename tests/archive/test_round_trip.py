@@ -60,12 +60,12 @@ def around(made: list[tuple[int, int, int]], *openers: Callable[[], Database]) -
 
 @SOME
 @given(made=moves)
-def test_an_archive_stays_the_same_through_sqlite_and_memory(made: list[tuple[int, int, int]]) -> None:
+def test_archive_stays_the_same_through_sqlite_and_memory(made: list[tuple[int, int, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         around(made, lambda: SqliteStore(Path(folder) / "a.db", synchronous="normal"), MemoryStore)
 
 
-def test_an_archive_stays_the_same_through_postgres(postgres_url: str) -> None:
+def test_archive_stays_the_same_through_postgres(postgres_url: str) -> None:
     from postgres_schemas import emptied
 
     from foveate.stores.postgres import PostgresStore
@@ -82,7 +82,7 @@ def test_an_archive_stays_the_same_through_postgres(postgres_url: str) -> None:
 
 @settings(max_examples=10)
 @given(made=moves)
-def test_the_same_history_makes_the_same_archive_wherever_it_was_made(made: list[tuple[int, int, int]]) -> None:
+def test_same_history_makes_the_same_archive_wherever_it_was_made(made: list[tuple[int, int, int]]) -> None:
     memory = MemoryStore()
     build(memory, made)
     with tempfile.TemporaryDirectory() as folder, SqliteStore(Path(folder) / "a.db", synchronous="normal") as sqlite:
@@ -92,7 +92,7 @@ def test_the_same_history_makes_the_same_archive_wherever_it_was_made(made: list
 
 @SOME
 @given(made=moves)
-def test_a_conversation_takes_its_whole_tree_along_and_nothing_else(made: list[tuple[int, int, int]]) -> None:
+def test_conversation_takes_its_whole_tree_along_and_nothing_else(made: list[tuple[int, int, int]]) -> None:
     first, second = MemoryStore(), MemoryStore()
     build(first, made)
     for name in first.names(TENANT):
@@ -106,7 +106,7 @@ def test_a_conversation_takes_its_whole_tree_along_and_nothing_else(made: list[t
 
 @SOME
 @given(made=moves, more=moves)
-def test_what_has_grown_is_imported_once_more(
+def test_grown_archive_can_be_imported_again(
     made: list[tuple[int, int, int]], more: list[tuple[int, int, int]]
 ) -> None:
     """What was said and forked since comes along, as long as no name leads elsewhere."""
@@ -121,7 +121,7 @@ def test_what_has_grown_is_imported_once_more(
 
 
 @pytest.mark.parametrize("made", [[(0, 1, 3), (3, 1, 1), (4, 0, 1), (2, 1, 0), (5, 0, 2), (7, 2, 2), (1, 0, 4)]])
-def test_an_import_that_breaks_off_anywhere_shows_nothing_and_goes_on(made: list[tuple[int, int, int]]) -> None:
+def test_interrupted_import_shows_nothing_and_continues(made: list[tuple[int, int, int]]) -> None:
     first = MemoryStore()
     build(first, made)
     archive, names = exported(first), first.names(TENANT)
@@ -143,7 +143,7 @@ def test_an_import_that_breaks_off_anywhere_shows_nothing_and_goes_on(made: list
 
 @SOME
 @given(made=moves)
-def test_a_file_that_is_cut_anywhere_is_refused(made: list[tuple[int, int, int]]) -> None:
+def test_file_that_is_cut_anywhere_is_refused(made: list[tuple[int, int, int]]) -> None:
     first, second = MemoryStore(), MemoryStore()
     build(first, made)
     archive = exported(first)

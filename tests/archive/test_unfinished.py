@@ -54,9 +54,7 @@ def half(path: Path, store: Database) -> Database:
 
 
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.slow)])
-def test_an_import_whose_statement_fails_anywhere_goes_on_and_ends_the_same(
-    path: Path, tmp_path: Path, step: int
-) -> None:
+def test_import_with_any_failed_statement_ends_the_same(path: Path, tmp_path: Path, step: int) -> None:
     """Each statement of each transaction, or each seventh; BEGIN and COMMIT too."""
     archive = path.read_bytes()
     for fatal in range(1, 2000, step):
@@ -86,7 +84,7 @@ def test_an_import_whose_statement_fails_anywhere_goes_on_and_ends_the_same(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fatal", [3, 40, 90, 140])
-def test_an_import_that_is_killed_goes_on_and_ends_the_same(path: Path, tmp_path: Path, fatal: int) -> None:
+def test_killed_import_continues_and_ends_the_same(path: Path, tmp_path: Path, fatal: int) -> None:
     """The process is gone in the middle of a statement, without a word to anybody."""
     program = f"""
 import os, sqlite3, sys
@@ -111,7 +109,7 @@ import_archive(SqliteStore({str(tmp_path / "a.db")!r}, connection=Fatal), {str(p
         assert exported(store) == path.read_bytes()
 
 
-def test_what_is_unfinished_is_told_and_taken_away(first: MemoryStore, path: Path) -> None:
+def test_unfinished_imports_are_listed_and_removed(first: MemoryStore, path: Path) -> None:
     store = half(path, MemoryStore())
     whole = [name for name in store.names(TENANT) if not name.startswith("~importing ")]
     kept = {name: found for name, found in contents(store).items() if name in whole}
@@ -124,7 +122,7 @@ def test_what_is_unfinished_is_told_and_taken_away(first: MemoryStore, path: Pat
     assert contents(store) == contents(first)
 
 
-def test_what_somebody_gave_a_name_is_not_taken_away(path: Path) -> None:
+def test_named_conversation_is_not_discarded(path: Path) -> None:
     store = half(path, MemoryStore())
     (told,) = unfinished(store)
     store.fork(store.open(TENANT, told.names[0]), "mine", 0, 0)
@@ -149,7 +147,7 @@ def test_no_conversation_can_be_named_as_what_is_unfinished() -> None:
     assert store.names("") == ["importing my notes", "notes"]
 
 
-def test_a_store_in_which_nothing_is_unfinished_says_so(first: MemoryStore) -> None:
+def test_store_in_which_nothing_is_unfinished_says_so(first: MemoryStore) -> None:
     assert list(unfinished(first)) == drop_unfinished(first) == []
     first.open(TENANT, "~importing 7-1")
     assert list(unfinished(first)) == [Unfinished(TENANT, ("~importing 7-1",), 0)]

@@ -26,7 +26,7 @@ from foveate.stores.sqlite import SqliteStore
 from foveate.testing.rows import chain
 
 
-def test_every_conversation_is_told_with_how_much_was_looked_at() -> None:
+def test_verify_reports_each_conversation_with_its_counts() -> None:
     store = MemoryStore()
     for tenant, name, count in (("zeta", "one", 2), ("", "one", 3), ("acme", "two", 0)):
         head = store.open(tenant, name)
@@ -37,7 +37,7 @@ def test_every_conversation_is_told_with_how_much_was_looked_at() -> None:
     assert list(verify_all(store, tenant="nobody")) == []
 
 
-def test_a_file_that_is_damaged_in_the_middle_does_not_hide_what_comes_before(tmp_path: Path) -> None:
+def test_damage_in_the_middle_does_not_hide_earlier_messages(tmp_path: Path) -> None:
     class Broken(MemoryStore):
         def census(self, tenant=None):  # type: ignore[no-untyped-def]
             yield from super().census(tenant)
@@ -79,7 +79,7 @@ def viewed(path: Path) -> None:
         chat._do(chat._engine.save_snapshot())
 
 
-def test_a_view_that_a_conversation_saved_is_as_the_journal_says(tmp_path: Path) -> None:
+def test_view_that_a_conversation_saved_is_as_the_journal_says(tmp_path: Path) -> None:
     viewed(tmp_path / "chat.db")
     with SqliteStore(tmp_path / "chat.db") as store:
         head = store.open("", "one")
@@ -95,7 +95,7 @@ def test_a_view_that_a_conversation_saved_is_as_the_journal_says(tmp_path: Path)
 
 
 @pytest.mark.parametrize("policy", ["balanced", "keep-last-2", "prune-and-compact"])
-def test_a_view_that_policies_made_is_as_the_journal_says_before_and_after_an_age(policy: str) -> None:
+def test_view_matches_the_journal_before_and_after_retention(policy: str) -> None:
     """Their edits are measured once they are made. A view that was saved without their sizes, as it once was, is
     taken for no other; one with other sizes is.
     """
@@ -144,7 +144,7 @@ def save_with_sizes(store: MemoryStore, head: Head, snapshot: Snapshot, size: in
     store.save_snapshot(head, snapshot.position, snapshot.number, body)
 
 
-def test_one_text_in_it_that_was_set_otherwise_is_found(tmp_path: Path) -> None:
+def test_changed_text_in_a_snapshot_is_found(tmp_path: Path) -> None:
     viewed(tmp_path / "chat.db")
     with SqliteStore(tmp_path / "chat.db") as store:
         saved = store.snapshot(store.open("", "one"))
@@ -161,7 +161,7 @@ def test_one_text_in_it_that_was_set_otherwise_is_found(tmp_path: Path) -> None:
         assert one.findings == (Finding("snapshot", "it tells edit 2 as another one than the journal does"),)
 
 
-def test_a_view_of_another_version_is_left_alone(tmp_path: Path) -> None:
+def test_view_of_another_version_is_left_alone(tmp_path: Path) -> None:
     with SqliteStore(tmp_path / "chat.db") as store:
         head = store.open("", "one")
         store.save_snapshot(head, 0, 0, b"[99, 0, 0, [], [], [], []]")

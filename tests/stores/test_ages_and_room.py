@@ -69,8 +69,9 @@ def pages(path: Path) -> int:
 
 
 @pytest.mark.slow
-def test_f36_with_ages_a_file_grows_by_its_tombstones_alone(tmp_path: Path) -> None:
-    """Of each message its place, its hashes and its stamp stay, some 200 bytes; of each edit the fact that it was made.
+def test_file_with_retention_grows_by_tombstones_only(tmp_path: Path) -> None:
+    """F36: Of each message its place, its hashes and its stamp stay, some 200 bytes; of each edit the fact that it was
+    made.
     That is an eighth of what comes in.
     """
     kept, plain = room(tmp_path / "kept.db", ages=AGES), room(tmp_path / "plain.db", turns=600)
@@ -80,14 +81,14 @@ def test_f36_with_ages_a_file_grows_by_its_tombstones_alone(tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_f36_without_a_vacuum_the_room_is_used_again(tmp_path: Path) -> None:
-    """What goes leaves whole pages free, which what comes is written to."""
+def test_freed_room_is_reused_without_a_vacuum(tmp_path: Path) -> None:
+    """F36: What goes leaves whole pages free, which what comes is written to."""
     sizes = room(tmp_path / "chat.db", ages=AGES, vacuums=False, turns=600)
     assert (sizes[-1] - sizes[2]) / 300 < 1_700  # Bytes a turn; without ages it is more than 3,000, as above.
     assert sizes[-1] < 1_500_000
 
 
-def test_a_page_that_an_erasure_freed_is_written_to_before_the_file_grows(tmp_path: Path) -> None:
+def test_page_that_an_erasure_freed_is_written_to_before_the_file_grows(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with SqliteStore(path, search=False) as store:
         head = store.open("", "c")
@@ -103,7 +104,7 @@ def test_a_page_that_an_erasure_freed_is_written_to_before_the_file_grows(tmp_pa
         assert pages(path) < before * 0.9
 
 
-def test_others_write_while_it_is_looked_for_what_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_others_write_during_the_search_for_derived_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is slowed down for a minute here would find the file locked, if it were looked for in the transaction."""
     from foveate.stores.sql import eraser
 
@@ -127,7 +128,7 @@ def test_others_write_while_it_is_looked_for_what_goes(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize("meanwhile", ["copy", "edit", "fork", "same words", "erasure"])
-def test_what_comes_meanwhile_and_would_have_to_be_reached_is_reached(
+def test_derived_data_added_meanwhile_is_erased_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: str
 ) -> None:
     """Three times what matters comes in between; then nobody is let in any more."""
@@ -176,9 +177,7 @@ def test_what_comes_meanwhile_and_would_have_to_be_reached_is_reached(
             assert WORD not in everything(store, now)
 
 
-def test_whoever_waits_to_write_waits_for_a_piece_of_the_index_and_not_for_all_of_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_writer_waits_for_one_index_batch_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No write of an erasure holds the file for longer than it takes to mark what goes, or to merge some pages."""
     with SqliteStore(tmp_path / "chat.db") as store:
         head = store.open("", "c")

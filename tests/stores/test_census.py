@@ -67,7 +67,7 @@ def strays(store: SqlStore | MemoryStore, tenant: str | None = None) -> list[Orp
     return [one for one in store.census(tenant) if isinstance(one, Orphan)]
 
 
-def test_of_what_belongs_to_somebody_nothing_is_told(store: SqlStore) -> None:
+def test_rows_with_an_owner_are_not_reported(store: SqlStore) -> None:
     assert strays(store) == strays(store, "acme") == []
 
 
@@ -98,7 +98,7 @@ DAMAGE = [
 
 
 @pytest.mark.parametrize(("statement", "where", "problem"), DAMAGE)
-def test_what_belongs_to_nobody_is_told(store: SqlStore, run: Run, statement: str, where: str, problem: str) -> None:
+def test_orphan_rows_are_reported(store: SqlStore, run: Run, statement: str, where: str, problem: str) -> None:
     tree = store.open("acme", "one").root
     run(statement)
     found = [(stray.where, stray.problem) for stray in strays(store)]
@@ -106,7 +106,7 @@ def test_what_belongs_to_nobody_is_told(store: SqlStore, run: Run, statement: st
     assert [one for one in found if one[0].startswith(expected[0]) and expected[1] in one[1]], found
 
 
-def test_postgres_tells_the_same(store: SqlStore, run: Run, postgres_url: str) -> None:
+def test_postgres_reports_the_same(store: SqlStore, run: Run, postgres_url: str) -> None:
     from postgres_schemas import execute
 
     from foveate.stores.postgres import PostgresStore
@@ -127,7 +127,7 @@ def test_postgres_tells_the_same(store: SqlStore, run: Run, postgres_url: str) -
 
 
 @pytest.mark.parametrize("page", [1, 2, 3])
-def test_it_does_not_matter_how_many_are_looked_at_at_once(
+def test_census_does_not_depend_on_the_page_size(
     store: SqlStore, run: Run, monkeypatch: pytest.MonkeyPatch, page: int
 ) -> None:
     for n in range(4):
@@ -141,7 +141,7 @@ def test_it_does_not_matter_how_many_are_looked_at_at_once(
     assert sum(isinstance(one, Head) for one in expected[0]) == 7
 
 
-def test_a_binding_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+def test_unreadable_binding_is_reported(tmp_path: Path) -> None:
     with SqliteStore(tmp_path / "chat.db") as store:
         store.put_prompt("acme", Prompt("short", "{{ text }}"))
         connection = sqlite3.connect(tmp_path / "chat.db")
@@ -153,7 +153,7 @@ def test_a_binding_that_cannot_be_read_is_told(tmp_path: Path) -> None:
         assert "The prompt 'short' cannot be read" in found.problem
 
 
-def test_a_name_that_is_no_text_ends_the_list_with_a_sentence(tmp_path: Path) -> None:
+def test_name_that_is_no_text_ends_the_list_with_a_sentence(tmp_path: Path) -> None:
     with SqliteStore(tmp_path / "chat.db") as store:
         store.open("acme", "one")
         connection = sqlite3.connect(tmp_path / "chat.db")
@@ -164,7 +164,7 @@ def test_a_name_that_is_no_text_ends_the_list_with_a_sentence(tmp_path: Path) ->
             list(store.census())
 
 
-def test_in_memory_it_is_told_too() -> None:
+def test_census_of_memory_reports_the_same() -> None:
     store = MemoryStore()
     head = store.open("acme", "one")
     store.put_run(store.open("zeta", "two"), AgentRun("r", "me", "two"))

@@ -65,7 +65,7 @@ BEGIN
 END $$"""
 
 
-def test_every_table_is_spread_as_citus_takes_it_and_beside_the_first(postgres_url: str) -> None:
+def test_every_table_is_distributed_with_the_first(postgres_url: str) -> None:
     PostgresStore(postgres_url).close()
     execute(postgres_url, CITUS)
     schema = taken_apart(postgres_url)[1]
@@ -89,9 +89,7 @@ def test_every_table_is_spread_as_citus_takes_it_and_beside_the_first(postgres_u
         ),
     ],
 )
-def test_what_citus_would_refuse_is_refused_by_what_stands_in_for_it(
-    postgres_url: str, statement: str, refused: str
-) -> None:
+def test_stand_in_refuses_what_citus_refuses(postgres_url: str, statement: str, refused: str) -> None:
     PostgresStore(postgres_url).close()
     execute(postgres_url, CITUS)
     execute(postgres_url, statement)
@@ -99,19 +97,19 @@ def test_what_citus_would_refuse_is_refused_by_what_stands_in_for_it(
         execute(postgres_url, "SELECT create_distributed_table('more', 'root', colocate_with => 'none')")
 
 
-def test_what_others_refer_to_comes_first() -> None:
+def test_referenced_tables_come_first() -> None:
     order = tables()
     assert sorted(order) == sorted(TABLES)
     assert order[0] == "conversation"
     assert order.index("prompt") < order.index("action") < order.index("binding")
 
 
-def test_a_schema_with_an_odd_name_is_quoted_twice() -> None:
+def test_schema_with_an_odd_name_is_quoted_twice() -> None:
     named = """'"it''s ""my"" own".conversation'"""
     assert distributing('it\'s "my" own')[0] == (
         f"SELECT create_distributed_table({named}, 'root', colocate_with => 'none');"
     )
 
 
-def test_the_page_about_citus_has_the_calls_as_they_are() -> None:
+def test_page_about_citus_has_the_calls_as_they_are() -> None:
     assert "\n".join(distributing("foveate", 64)) in PAGE.read_text("utf-8")

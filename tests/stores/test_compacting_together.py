@@ -85,7 +85,8 @@ def check(url: str, said: list[str], summaries: int = 1) -> list[str]:
         return [entry.message.text.split(" ", 1)[0] for entry in chat.view if entry.kind != "summary"]
 
 
-def test_f35_of_two_who_compact_at_the_same_moment_one_does_and_the_other_finds_it_done(url: str) -> None:
+def test_second_of_two_compactions_finds_it_done(url: str) -> None:
+    """F35."""
     summarizer = Meeting(2)
     with opened(url, summarizer=summarizer) as one:
         talk(one, 11)
@@ -98,7 +99,8 @@ def test_f35_of_two_who_compact_at_the_same_moment_one_does_and_the_other_finds_
     assert check(url, said)[-1] == "now"
 
 
-def test_f35_what_lies_ready_in_the_background_is_dropped_where_another_compacted_first(url: str) -> None:
+def test_prefetched_summary_is_dropped_after_another_compaction(url: str) -> None:
+    """F35."""
     background = HandCranked()
     with opened(url, summarizer=lambda request: "Mine.", background=background) as one:
         talk(one, 9)
@@ -114,8 +116,9 @@ def test_f35_what_lies_ready_in_the_background_is_dropped_where_another_compacte
     assert check(url, said)[-1] == "now"
 
 
-def test_f35_a_worker_and_a_conversation_that_compact_at_the_same_moment_do_not_merge_their_plans(url: str) -> None:
-    """Whoever is second plans anew. A worker takes the summary that came for the one that was wanted; who compacts by
+def test_worker_and_conversation_do_not_both_compact(url: str) -> None:
+    """F35: Whoever is second plans anew. A worker takes the summary that came for the one that was wanted; who
+    compacts by
     hand gets what they asked for, of what is shown by then.
     """
     summarizer = Meeting(2)
@@ -131,7 +134,8 @@ def test_f35_a_worker_and_a_conversation_that_compact_at_the_same_moment_do_not_
 
 
 @pytest.mark.parametrize("how", ["at once", "in the background", "by a worker"])
-def test_f31_what_another_says_while_a_summary_is_written_stays_as_it_was_said(url: str, how: str) -> None:
+def test_message_appended_during_a_summary_stays_whole(url: str, how: str) -> None:
+    """F31."""
     with opened(url, policy="none") as other:
         talk(other, 10)
 

@@ -120,7 +120,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
         yield store
 
 
-def test_a_history_that_is_ten_times_as_long_asks_no_more_of_its_database(
+def test_history_that_is_ten_times_as_long_asks_no_more_of_its_database(
     store: SqlStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshots, "KEPT_MAX", MOVES // 4)
@@ -146,7 +146,7 @@ def test_a_history_that_is_ten_times_as_long_asks_no_more_of_its_database(
         assert far.bytes <= GROWS * asked["near"][what].bytes, (what, asked)
 
 
-def test_a_history_that_is_ten_times_as_long_has_no_more_pages_looked_at(postgres_url: str) -> None:
+def test_history_that_is_ten_times_as_long_has_no_more_pages_looked_at(postgres_url: str) -> None:
     from foveate.stores.postgres import PostgresStore
 
     pages: dict[str, dict[str, int]] = {}

@@ -38,7 +38,7 @@ def said(store: Database, name: str, tenant: str = "acme") -> str:
     return "".join("x" if row.body else "-" for row in store.messages(head, 1, head.position))
 
 
-def test_a_conversation_is_erased_in_pieces_and_its_forks_keep_their_own(store: Database) -> None:
+def test_conversation_is_erased_in_pieces_and_its_forks_keep_their_own(store: Database) -> None:
     done = erase_conversation(store, "one", tenant="acme", reason="closed", who="ann", clock=lambda: 9)
     assert [(one.number, one.handles, one.messages, one.runs) for one in done] == [
         (1, "m1-m3", 3, 0),
@@ -51,7 +51,7 @@ def test_a_conversation_is_erased_in_pieces_and_its_forks_keep_their_own(store: 
     assert erase_conversation(store, "one", tenant="acme") == []
 
 
-def test_who_is_interrupted_begins_again(store: Database) -> None:
+def test_interrupted_writer_begins_again(store: Database) -> None:
     for n in range(1, 40):
         countdown = Countdown(n)
         try:
@@ -64,7 +64,7 @@ def test_who_is_interrupted_begins_again(store: Database) -> None:
     assert store.find_residue(store.open("acme", "one")) == (7, [])
 
 
-def test_what_is_appended_meanwhile_is_erased_too(store: Database) -> None:
+def test_message_appended_meanwhile_is_erased_too(store: Database) -> None:
     class Busy(MemoryStore):
         """Others append while it erases."""
 
@@ -94,7 +94,7 @@ def test_all_of_a_tenant(store: Database) -> None:
     assert erase_tenant(store, "nobody") == {}
 
 
-def test_a_conversation_that_is_not_there(store: Database) -> None:
+def test_conversation_that_is_not_there(store: Database) -> None:
     with pytest.raises(NoSuchConversation):
         erase_conversation(store, "nobody", tenant="acme")
     assert "nobody" not in store.names("acme")

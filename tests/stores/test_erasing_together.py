@@ -110,7 +110,7 @@ def test_nothing_comes_back_and_nothing_else_is_lost(store: Database) -> None:
 
 
 @pytest.mark.parametrize("is_still", [True, False])
-def test_what_is_said_between_looking_and_erasing_counts_where_nothing_may_be(store: Any, is_still: bool) -> None:
+def test_message_before_a_whole_erasure_prevents_it(store: Any, is_still: bool) -> None:
     """What has to be reached is looked for before the transaction that erases."""
     head = store.open("acme", "one")
     head = append(store, head, chain([user(f"{WORD} {n}") for n in range(4)], head))

@@ -147,7 +147,7 @@ class Crowd:
                     assert gap < SHARE * len(places), (name, before, line, len(places))
 
 
-def test_processes_that_talk_in_one_conversation_and_are_killed_lose_nothing(url: str, tmp_path: Path) -> None:
+def test_killed_processes_in_one_conversation_lose_nothing(url: str, tmp_path: Path) -> None:
     crowd = Crowd(url, tmp_path, count=2, seconds=2.5, seed=1)
     crowd.run(pause=0.7)
     done = crowd.check()
@@ -155,9 +155,8 @@ def test_processes_that_talk_in_one_conversation_and_are_killed_lose_nothing(url
 
 
 @pytest.mark.slow
-def test_f35_eight_processes_talk_in_one_conversation_and_compact_it_for_half_a_minute(
-    url: str, tmp_path: Path
-) -> None:
+def test_eight_processes_append_and_compact_together(url: str, tmp_path: Path) -> None:
+    """F35."""
     crowd = Crowd(url, tmp_path, count=8, seconds=30.0, seed=2)
     crowd.run(pause=2.0)
     done = crowd.check()

@@ -48,7 +48,7 @@ def server(postgres: Any) -> Iterator[Any]:
 
 
 @pytest.mark.slow
-def test_a_server_that_is_stopped_and_killed_under_load_loses_and_doubles_nothing(server: Any) -> None:
+def test_stopped_and_killed_server_loses_and_doubles_nothing(server: Any) -> None:
     """Four processes, three in one conversation, all compacting; the same conversations go on without being opened."""
     url = server.url() + "?wait=60"
     PostgresStore(url).close()
@@ -103,14 +103,14 @@ def check_every_end(url: str, step: int, first: int = 1) -> int:
     return told
 
 
-def test_a_process_of_the_server_that_is_ended_at_some_statement_is_replaced(postgres_url: str) -> None:
+def test_backend_terminated_at_some_statement_is_replaced(postgres_url: str) -> None:
     """Every way to change a store: appending, committing, forking, snapshots, erasing and more."""
     PostgresStore(postgres_url).close()
     check_every_end(postgres_url, step=71, first=7)
 
 
 @pytest.mark.slow
-def test_a_process_of_the_server_that_is_ended_at_any_statement_is_replaced(postgres_url: str) -> None:
+def test_backend_terminated_at_any_statement_is_replaced(postgres_url: str) -> None:
     PostgresStore(postgres_url).close()
     assert check_every_end(postgres_url, step=9) > 0  # Some ended at COMMIT: nobody knows, and that is told.
 
@@ -137,7 +137,7 @@ def stopped(url: str) -> Callable[[], None]:
     return go_on
 
 
-def test_a_server_that_stands_still_is_given_up_after_a_time_and_nothing_was_written(postgres_url: str) -> None:
+def test_hanging_server_is_abandoned_and_nothing_is_written(postgres_url: str) -> None:
     with PostgresStore(named(postgres_url) + "&wait=60") as store:
         chat = open_conversation("one", store=store, policy="off", window=32_000)
         tip = chat.append("hi")[-1]
@@ -154,7 +154,7 @@ def test_a_server_that_stands_still_is_given_up_after_a_time_and_nothing_was_wri
         assert ([row.id for row in chat.history()], chat.verify()) == ([tip, *second], [])
 
 
-def test_a_server_that_stands_still_at_the_commit_is_told_as_unknown_and_said_again_it_is_there_once(
+def test_server_hanging_at_commit_gives_one_copy_after_a_retry(
     postgres_url: str,
 ) -> None:
     going: list[Callable[[], None]] = []
@@ -195,7 +195,7 @@ def test_a_server_that_stands_still_at_the_commit_is_told_as_unknown_and_said_ag
 
 
 @pytest.mark.slow
-def test_a_server_that_takes_connections_and_says_nothing_is_told(server: Any) -> None:
+def test_server_that_never_answers_is_reported(server: Any) -> None:
     with PostgresStore(server.url()) as store:
         head = store.open("acme", "one")
         server.pause()

@@ -74,7 +74,7 @@ def url(postgres: Any) -> str:
 @pytest.mark.parametrize(
     ("state", "tries", "says"), [*((state, 1, says) for state, says in ONCE), *AGAIN], ids=lambda one: str(one)[:5]
 )
-def test_an_error_has_its_sentence_and_is_met_once_or_again(url: str, state: str, tries: int, says: str) -> None:
+def test_error_has_its_sentence_and_is_met_once_or_again(url: str, state: str, tries: int, says: str) -> None:
     emptied(url)
     tried = 0
     with PostgresStore(url, pause=lambda attempt: None) as store:
@@ -102,7 +102,7 @@ def test_an_error_has_its_sentence_and_is_met_once_or_again(url: str, state: str
 
 
 @pytest.mark.parametrize("state", ["53100", "53200", "58030"])
-def test_a_server_without_room_refuses_what_is_written_and_goes_on_showing_what_is_there(url: str, state: str) -> None:
+def test_server_without_disk_space_refuses_writes_and_serves_reads(url: str, state: str) -> None:
     emptied(url)
     with open_conversation("one", store=url, policy="off", window=32_000) as chat:
         first = chat.append("hi")
@@ -138,13 +138,13 @@ def test_a_server_without_room_refuses_what_is_written_and_goes_on_showing_what_
         ("something that nobody has seen yet", "See that it runs, and retry"),
     ],
 )
-def test_where_no_connection_comes_about_it_is_said_what_to_do(said: str, todo: str) -> None:
+def test_failed_connection_is_reported_with_advice(said: str, todo: str) -> None:
     told = str(unreachable(PLACE, 10, psycopg.OperationalError(said)))
     assert told.startswith(f"{PLACE} cannot be reached ({said}). ")
     assert todo in told
 
 
-def test_where_several_hosts_were_tried_each_is_told_of_and_the_last_says_what_to_do() -> None:
+def test_each_failed_host_is_reported_with_advice_for_the_last() -> None:
     said = """connection timeout expired
 Multiple connection attempts failed. All failures were:
 - host: 'a', port: '1', hostaddr: '10.0.0.1': connection to server at "10.0.0.1", port 1 failed: Connection refused
@@ -157,19 +157,19 @@ Multiple connection attempts failed. All failures were:
     )
 
 
-def test_an_error_of_which_nothing_is_known_says_its_first_line() -> None:
+def test_error_of_which_nothing_is_known_says_its_first_line() -> None:
     told = str(explain(psycopg.InternalError("made up\nDETAIL: more"), PLACE))
     assert told == f"{PLACE} failed (made up). Nothing was written. See the server's log for what it is about."
 
 
-def test_a_host_that_there_is_not_and_a_server_without_tls_are_named(postgres: Any) -> None:
+def test_host_that_there_is_not_and_a_server_without_tls_are_named(postgres: Any) -> None:
     with pytest.raises(StoreError, match="There is no host of this name"):
         PostgresStore("postgresql://ann:secret@no-such-host.invalid/db?wait=1")
     with pytest.raises(StoreError, match=r"does not support SSL.* Set sslmode in the URL"):
         PostgresStore(postgres.url() + "?sslmode=require&wait=1")
 
 
-def test_a_server_without_a_connection_to_spare_says_so_and_goes_on_when_there_is_one(postgres: Any, url: str) -> None:
+def test_server_without_free_connections_is_reported_and_recovers(postgres: Any, url: str) -> None:
     """PostgreSQL's code 53300, as it comes: by a limit of the user's."""
     emptied(url)
     schema = url.partition("?schema=")[2]
@@ -186,7 +186,7 @@ def test_a_server_without_a_connection_to_spare_says_so_and_goes_on_when_there_i
         assert append(store, head, chain([user("hi")], head)).position == 1
 
 
-def test_a_transaction_that_its_own_process_holds_up_is_ended_and_done_again(url: str) -> None:
+def test_transaction_stalled_by_its_own_process_is_repeated(url: str) -> None:
     """PostgreSQL's code 25P03, as it comes."""
     emptied(url)
     with PostgresStore(url) as store:
@@ -206,7 +206,7 @@ def test_a_transaction_that_its_own_process_holds_up_is_ended_and_done_again(url
     assert execute(url, "SELECT root FROM tree") == [(2,)]
 
 
-def test_a_connection_that_leads_to_a_standby_is_replaced_where_the_url_asks_for_the_primary(url: str) -> None:
+def test_standby_connection_is_replaced_if_the_url_asks_for_the_primary(url: str) -> None:
     """As behind a balancer that was switched: all connections of the pool take no writes any more, new ones do."""
     emptied(url)
     demoted = "SELECT set_config('default_transaction_read_only', 'on', false)"
@@ -222,7 +222,7 @@ def test_a_connection_that_leads_to_a_standby_is_replaced_where_the_url_asks_for
                     append(store, head, chain([user("hi")], head))
 
 
-def test_what_was_prepared_before_a_table_changed_is_prepared_anew(url: str) -> None:
+def test_prepared_statement_is_prepared_again_after_a_table_change(url: str) -> None:
     """PostgreSQL's code 0A000: a newer foveate brought the tables up to date while this one was at work."""
     execute(url, "DROP TABLE IF EXISTS changing; CREATE TABLE changing (one INT)")
     with PostgresStore(url, pause=lambda attempt: None) as store:
@@ -236,7 +236,7 @@ def test_what_was_prepared_before_a_table_changed_is_prepared_anew(url: str) -> 
 
 
 @pytest.mark.parametrize("back", [1, 10**6, 10**12])
-def test_neither_clock_matters_where_it_goes_back(url: str, back: int) -> None:
+def test_clocks_that_go_back_do_not_matter(url: str, back: int) -> None:
     """The client's is in stamps and records, as said; the server's is asked for nothing."""
     emptied(url)
     times = iter([2 * 10**12, 2 * 10**12 - back, 2 * 10**12 - back, *[10**12 - back + 1] * 99])

@@ -83,7 +83,7 @@ def pair(postgres: Any) -> Iterator[Pair]:
         server.let_go()
 
 
-def test_a_failover_under_load_loses_and_doubles_nothing_that_the_standby_was_waited_for(pair: Pair) -> None:
+def test_synchronous_failover_under_load_loses_and_doubles_nothing(pair: Pair) -> None:
     url = pair.url() + "&wait=30"
     PostgresStore(url).close()
     pair.wait_for_standby()
@@ -95,7 +95,7 @@ def test_a_failover_under_load_loses_and_doubles_nothing_that_the_standby_was_wa
         assert set(leaders.told()) <= TOLD
 
 
-def test_a_failover_to_a_standby_that_was_behind_is_told_to_who_saw_what_is_lost(pair: Pair) -> None:
+def test_failover_to_a_late_standby_raises_for_readers_of_lost_data(pair: Pair) -> None:
     url = pair.url() + "&wait=20"
     with (
         PostgresStore(url) as store,
@@ -143,7 +143,7 @@ def again(work: Callable[[], Any]) -> Any:
                 raise
 
 
-def test_a_commit_that_does_not_wait_for_its_standby_any_more_is_not_taken_for_safe(pair: Pair) -> None:
+def test_commit_that_stops_waiting_for_its_standby_is_not_safe(pair: Pair) -> None:
     with PostgresStore(pair.primary.url() + "?wait=60") as store:
         head = store.open("acme", "one")
         head = append(store, head, chain([user("safe")], head))
@@ -182,7 +182,7 @@ def cancelled(pair: Pair) -> int:
     return len(execute(pair.primary.url(), waiting))
 
 
-def test_a_standby_can_be_read_and_says_that_it_takes_no_writes(pair: Pair) -> None:
+def test_standby_can_be_read_and_says_that_it_takes_no_writes(pair: Pair) -> None:
     with open_conversation("one", store=pair.primary.url(), policy="off", window=32_000) as chat:
         chat.append("Where is the rain?")
         found = chat.search("rain")

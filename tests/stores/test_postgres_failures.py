@@ -96,14 +96,16 @@ def check_every_statement(url: str, after: bool, step: int) -> None:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_f30_whichever_statement_fails_nothing_is_half_written(postgres_url: str, after: bool) -> None:
+def test_any_failed_statement_leaves_nothing_half_written(postgres_url: str, after: bool) -> None:
+    """F30."""
     PostgresStore(postgres_url).close()
     check_every_statement(postgres_url, after, step=17)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_f30_each_and_every_statement(postgres_url: str, after: bool) -> None:
+def test_cut_at_every_single_statement(postgres_url: str, after: bool) -> None:
+    """F30."""
     PostgresStore(postgres_url).close()
     check_every_statement(postgres_url, after, step=1)
 
@@ -139,18 +141,18 @@ def check_every_cut(url: str, step: int) -> None:
     assert (done, n > 50, told > 0) == (len(along) - 1, True, True)
 
 
-def test_wherever_the_connection_is_cut_nothing_is_half_written(postgres_url: str) -> None:
+def test_cut_connection_leaves_nothing_half_written(postgres_url: str) -> None:
     PostgresStore(postgres_url).close()
     check_every_cut(postgres_url, step=11)
 
 
 @pytest.mark.slow
-def test_wherever_the_connection_is_cut_at_each_statement(postgres_url: str) -> None:
+def test_cut_at_each_statement_leaves_nothing_half_written(postgres_url: str) -> None:
     PostgresStore(postgres_url).close()
     check_every_cut(postgres_url, step=1)
 
 
-def test_a_new_schema_whose_making_failed_is_made_by_the_next_who_opens_it(postgres: Any) -> None:
+def test_new_schema_whose_making_failed_is_made_by_the_next_who_opens_it(postgres: Any) -> None:
     for n in range(1, 99, 9):
         name = f"t{uuid.uuid4().hex[:12]}"
         execute(postgres.url(), f"CREATE SCHEMA {name}")
@@ -175,7 +177,7 @@ def cut_all(url: str) -> None:
     execute(url, f"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE application_name = '{name}'")
 
 
-def test_connections_that_were_cut_while_nobody_used_them_are_replaced(postgres_url: str) -> None:
+def test_idle_connections_that_were_cut_are_replaced(postgres_url: str) -> None:
     with PostgresStore(named(postgres_url), pause=without_pause) as store:
         head = store.open("acme", "one")
         for n in range(3):
@@ -186,7 +188,7 @@ def test_connections_that_were_cut_while_nobody_used_them_are_replaced(postgres_
         assert head.position == 3
 
 
-def test_a_write_that_is_cut_before_it_commits_is_done_again(postgres_url: str) -> None:
+def test_write_that_is_cut_before_it_commits_is_done_again(postgres_url: str) -> None:
     with PostgresStore(named(postgres_url), pause=without_pause) as store:
         made = []
 
@@ -218,7 +220,7 @@ def test_work_that_is_cut_again_and_again_is_given_up(postgres_url: str) -> None
         assert store.names("acme") == []
 
 
-def test_a_connection_that_is_lost_while_committing_leaves_it_open_whether_it_was_written(postgres_url: str) -> None:
+def test_connection_lost_during_commit_reports_an_unknown_outcome(postgres_url: str) -> None:
     def hook(connection: psycopg.Connection[Any], operation: Callable[[], Any], query: Any) -> Any:
         if query != b"COMMIT" or not armed:
             return operation()
@@ -249,7 +251,7 @@ def test_a_connection_that_is_lost_while_committing_leaves_it_open_whether_it_wa
 
 
 @pytest.mark.parametrize("state", ["40001", "40P01", "23505"])
-def test_who_collided_with_others_tries_again_and_not_for_ever(postgres_url: str, state: str) -> None:
+def test_collision_is_retried_a_bounded_number_of_times(postgres_url: str, state: str) -> None:
     pauses: list[int] = []
     with PostgresStore(postgres_url, pause=pauses.append) as store:
         tries = 0
@@ -271,7 +273,7 @@ def test_who_collided_with_others_tries_again_and_not_for_ever(postgres_url: str
         assert tries == 12
 
 
-def test_reading_sees_one_state_whoever_writes_meanwhile(postgres_url: str) -> None:
+def test_read_sees_one_state_during_writes(postgres_url: str) -> None:
     with PostgresStore(postgres_url) as store:
         names = "SELECT name FROM conversation WHERE tenant = ?"
 
@@ -286,9 +288,7 @@ def test_reading_sees_one_state_whoever_writes_meanwhile(postgres_url: str) -> N
 
 
 @pytest.mark.parametrize("and_goes_on", [False, True])
-def test_work_that_swallows_an_error_of_the_database_is_not_taken_for_written(
-    postgres_url: str, and_goes_on: bool
-) -> None:
+def test_work_that_swallows_a_database_error_is_not_committed(postgres_url: str, and_goes_on: bool) -> None:
     """PostgreSQL answers ROLLBACK, and no error, to those who commit what failed."""
     with PostgresStore(postgres_url) as store:
 
@@ -306,7 +306,7 @@ def test_work_that_swallows_an_error_of_the_database_is_not_taken_for_written(
         assert store.open("acme", "one").position == 0
 
 
-def test_a_refusal_leaves_the_connection_as_it_was(postgres_url: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_refusal_leaves_the_connection_as_it_was(postgres_url: str, caplog: pytest.LogCaptureFixture) -> None:
     """The pool would mend it, and warn."""
     with PostgresStore(postgres_url + "&pool=1") as store:
         head = store.open("acme", "one")
@@ -317,7 +317,7 @@ def test_a_refusal_leaves_the_connection_as_it_was(postgres_url: str, caplog: py
     assert caplog.records == []
 
 
-def test_who_began_the_same_conversation_at_the_same_moment_gets_the_other_s(postgres_url: str) -> None:
+def test_simultaneous_creation_gives_one_conversation(postgres_url: str) -> None:
     """Between its look and its making, another made it."""
     with PostgresStore(postgres_url) as ours, PostgresStore(postgres_url) as theirs:
         begun: list[Any] = []
@@ -340,9 +340,7 @@ def own_server(tmp_path_factory: pytest.TempPathFactory, postgres: Any) -> Any:
 
 
 @pytest.mark.slow
-def test_after_a_crash_and_restart_everything_acknowledged_is_there(
-    tmp_path_factory: pytest.TempPathFactory, postgres: Any
-) -> None:
+def test_acknowledged_data_survives_crash_and_restart(tmp_path_factory: pytest.TempPathFactory, postgres: Any) -> None:
     server = own_server(tmp_path_factory, postgres)
     with PostgresStore(server.url() + "?wait=60") as store:
         head = store.open("acme", "one")

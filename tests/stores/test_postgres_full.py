@@ -50,7 +50,7 @@ def resized(folder: Path, size: str) -> None:
     subprocess.run(["mount", "-o", f"remount,size={size}", folder], check=True)
 
 
-def test_a_disk_that_is_full_is_told_and_what_was_acknowledged_is_there(
+def test_full_disk_is_reported_and_acknowledged_data_stays(
     postgres: Any, small_disk: tuple[str, Callable[[str], None]]
 ) -> None:
     name, resize = small_disk

@@ -41,7 +41,7 @@ def loaded(url: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_database_that_an_older_foveate_made_is_opened_and_goes_on(postgres_url: str, name: str) -> None:
+def test_database_that_an_older_foveate_made_is_opened_and_goes_on(postgres_url: str, name: str) -> None:
     schema = int(name.split("_")[1])
     with PostgresStore(loaded(postgres_url, name)) as store:
         one, two = store.open("acme", "one", create=False), store.open("acme", "two", create=False)
@@ -63,7 +63,7 @@ def test_a_database_that_an_older_foveate_made_is_opened_and_goes_on(postgres_ur
     assert ran == [(one.version, one.name, one.checksum) for one in migrations("postgres")]
 
 
-def test_there_is_a_file_for_every_schema() -> None:
+def test_every_schema_version_has_a_golden_file() -> None:
     newest = len(migrations("postgres"))
     assert set(FILES) >= {*(f"postgres_{number}" for number in range(1, newest + 1)), f"postgres_{newest}_parted"}
 

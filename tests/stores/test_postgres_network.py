@@ -183,7 +183,7 @@ def check_cuts(url: str, wire: Wire, do: str, side: Side, step: int) -> int:
 
 @pytest.mark.parametrize("side", ["client", "server"])
 @pytest.mark.parametrize("do", ["append", "commit"])
-def test_a_connection_that_is_cut_between_messages_or_in_one_loses_and_doubles_nothing(
+def test_cut_connection_loses_and_doubles_nothing(
     postgres: Any, postgres_url: str, wire: Wire, do: str, side: Side
 ) -> None:
     check_cuts(
@@ -193,7 +193,7 @@ def test_a_connection_that_is_cut_between_messages_or_in_one_loses_and_doubles_n
 
 @pytest.mark.slow
 @pytest.mark.parametrize("do", OPERATIONS)
-def test_a_connection_that_is_cut_at_every_message(postgres: Any, postgres_url: str, wire: Wire, do: str) -> None:
+def test_connection_that_is_cut_at_every_message(postgres: Any, postgres_url: str, wire: Wire, do: str) -> None:
     url = wire.url(postgres_url, postgres.port)
     step = {"append": 1, "commit": 2, "erase": 41}.get(do, 7)  # It says a great deal.
     unknown = [check_cuts(url, wire, do, side, step) for side in ("client", "server")]
@@ -224,7 +224,7 @@ def check_swallowed(url: str, wire: Wire, do: str, side: Side, some: Callable[[l
 
 @pytest.mark.parametrize("side", ["client", "server"])
 @pytest.mark.parametrize("do", ["append"])
-def test_a_network_that_swallows_what_is_sent_is_given_up_and_told(
+def test_silent_network_is_abandoned_and_reported(
     postgres: Any, postgres_url: str, wire: Wire, do: str, side: Side
 ) -> None:
     told = check_swallowed(wire.url(postgres_url, postgres.port), wire, do, side, lambda places: [0, places[-1]])
@@ -234,13 +234,11 @@ def test_a_network_that_swallows_what_is_sent_is_given_up_and_told(
 @pytest.mark.slow
 @pytest.mark.parametrize("side", ["client", "server"])
 @pytest.mark.parametrize("do", ["append", "commit"])
-def test_a_network_that_swallows_what_is_sent_from_any_message_on(
-    postgres: Any, postgres_url: str, wire: Wire, do: str, side: Side
-) -> None:
+def test_silent_network_from_any_message_on(postgres: Any, postgres_url: str, wire: Wire, do: str, side: Side) -> None:
     check_swallowed(wire.url(postgres_url, postgres.port), wire, do, side, lambda places: places[::4])
 
 
-def test_a_conversation_through_bad_cuts_says_everything_once_with_after(
+def test_conversation_through_bad_cuts_says_everything_once_with_after(
     postgres: Any, postgres_url: str, wire: Wire
 ) -> None:
     """As a program does it: whatever fails is said again, after the tip as it was."""
@@ -269,9 +267,7 @@ def test_bytes_that_come_one_by_one_are_put_together(postgres: Any, postgres_url
         assert (talk.is_as("append"), talk.told) == (True, [])
 
 
-def test_a_network_that_is_down_is_told_and_the_same_store_goes_on_when_it_is_back(
-    postgres: Any, postgres_url: str, wire: Wire
-) -> None:
+def test_network_failure_is_reported_and_the_store_recovers(postgres: Any, postgres_url: str, wire: Wire) -> None:
     with PostgresStore(wire.url(postgres_url, postgres.port) + "&wait=60") as store:
         talk = Talk(store)
         for _ in range(2):

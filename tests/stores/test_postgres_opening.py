@@ -38,7 +38,7 @@ from foveate.testing.rows import chain, record_after
 # --------------------------------------------------------------------------------------------------------------- URLs
 
 
-def test_a_url_says_where_to_connect_and_how() -> None:
+def test_url_says_where_to_connect_and_how() -> None:
     told = read_url(
         "postgresql://ann:s%40crt@db.example:5433/chats?schema=my%20own&pool=3&wait=2.5&search=off&sslmode=require"
     )
@@ -61,7 +61,7 @@ def test_a_url_says_where_to_connect_and_how() -> None:
     )
 
 
-def test_what_a_url_says_holds_against_what_foveate_would_say() -> None:
+def test_url_options_override_defaults() -> None:
     told = read_url("postgres://host/db?connect_timeout=99&application_name=mine&options=-c%20lock_timeout%3D1s")
     found = conninfo_to_dict(told.conninfo)
     assert (found["connect_timeout"], found["application_name"]) == ("99", "mine")
@@ -108,7 +108,7 @@ def test_no_password_is_in_what_is_shown(password: str) -> None:
         "postgresql:/h/db?password=hunter2",
     ],
 )
-def test_a_password_is_masked_in_a_store_that_is_refused(text: str) -> None:
+def test_password_is_masked_in_a_store_that_is_refused(text: str) -> None:
     with pytest.raises(BadSetting) as refusal:
         open_store(text)
     assert "***" in str(refusal.value)
@@ -128,7 +128,7 @@ def test_a_password_is_masked_in_a_store_that_is_refused(text: str) -> None:
         "postgresql://",
     ],
 )
-def test_a_url_that_cannot_be_read_is_refused_without_showing_any_of_it(url: str) -> None:
+def test_url_that_cannot_be_read_is_refused_without_showing_any_of_it(url: str) -> None:
     with pytest.raises(BadSetting, match="written as %40") as refusal:
         PostgresStore(url)
     assert "cret" not in str(refusal.value)
@@ -151,7 +151,7 @@ def test_a_url_that_cannot_be_read_is_refused_without_showing_any_of_it(url: str
         (f"schema={'s' * 64}", "63 bytes"),
     ],
 )
-def test_an_option_that_is_not_allowed_is_named(options: str, says: str) -> None:
+def test_unknown_option_is_named(options: str, says: str) -> None:
     with pytest.raises(BadSetting, match=says):
         PostgresStore(f"postgresql://ann:secret@host/db?{options}")
 
@@ -163,7 +163,7 @@ def test_another_scheme_is_refused_without_its_password() -> None:
         PostgresDriver("mysql://host/db")
 
 
-def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_psycopg_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.delitem(sys.modules, "foveate.stores.postgres")
@@ -188,7 +188,7 @@ def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         ("SELECT 5 % ?", "SELECT 5 %% %s", True),
     ],
 )
-def test_a_statement_is_rewritten_but_for_what_stands_in_quotation_marks(ours: str, theirs: str, returns: bool) -> None:
+def test_statement_is_rewritten_but_for_what_stands_in_quotation_marks(ours: str, theirs: str, returns: bool) -> None:
     assert rewritten(ours) == (theirs.encode(), returns)
 
 
@@ -206,35 +206,35 @@ def other_user(postgres: Any, postgres_url: str) -> str:
     return f"{postgres.url(user=name, password='reads')}?schema={postgres_url.partition('schema=')[2]}"
 
 
-def test_a_wrong_password_is_said_at_once_and_not_shown(postgres: Any) -> None:
+def test_wrong_password_is_said_at_once_and_not_shown(postgres: Any) -> None:
     with pytest.raises(StoreError, match=r"password authentication failed .* Correct the URL") as refusal:
         PostgresStore(postgres.url(password="wrong-one"))
     assert "wrong-one" not in str(refusal.value)
 
 
-def test_a_database_that_there_is_not_is_named(postgres: Any) -> None:
+def test_database_that_there_is_not_is_named(postgres: Any) -> None:
     with pytest.raises(StoreError, match=r'database "nowhere" does not exist.* Create the database'):
         PostgresStore(postgres.url(database="nowhere"))
 
 
-def test_a_schema_that_there_is_not_is_named_and_not_made(postgres: Any) -> None:
+def test_schema_that_there_is_not_is_named_and_not_made(postgres: Any) -> None:
     with pytest.raises(StoreError, match=r'no schema "nowhere".*CREATE SCHEMA nowhere AUTHORIZATION postgres'):
         PostgresStore(postgres.url() + "?schema=nowhere")
 
 
-def test_where_nothing_listens_is_said() -> None:
+def test_port_without_a_server_is_named() -> None:
     with pytest.raises(StoreError, match=r"cannot be reached .*Start the server, or correct host and port"):
         PostgresStore("postgresql://ann:secret@127.0.0.1:1/db?wait=1")
 
 
-def test_a_database_that_cannot_hold_every_character_is_refused(postgres: Any) -> None:
+def test_database_that_cannot_hold_every_character_is_refused(postgres: Any) -> None:
     name = f"latin_{uuid.uuid4().hex[:8]}"
     execute(postgres.url(), f"CREATE DATABASE {name} ENCODING 'LATIN1' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
     with pytest.raises(StoreError, match=r"keeps text as LATIN1.*ENCODING 'UTF8'"):
         PostgresStore(postgres.url(database=name))
 
 
-def test_who_may_not_vacuum_is_told(other_user: str) -> None:
+def test_vacuum_without_privilege_is_reported(other_user: str) -> None:
     """The server passes over each table with a warning, so it was taken for done."""
     with (
         PostgresStore(other_user) as store,
@@ -243,7 +243,7 @@ def test_who_may_not_vacuum_is_told(other_user: str) -> None:
         store.vacuum()
 
 
-def test_a_user_who_may_only_read_reads(postgres_url: str, other_user: str) -> None:
+def test_user_who_may_only_read_reads(postgres_url: str, other_user: str) -> None:
     with PostgresStore(postgres_url) as store:
         head = store.open("acme", "one")
         rows = chain([user("hi")], head)
@@ -256,7 +256,7 @@ def test_a_user_who_may_only_read_reads(postgres_url: str, other_user: str) -> N
             store.open("acme", "two")
 
 
-def test_a_server_that_is_set_to_read_only_says_so(postgres_url: str) -> None:
+def test_server_that_is_set_to_read_only_says_so(postgres_url: str) -> None:
     PostgresStore(postgres_url).close()
     with PostgresStore(postgres_url + "&options=-c%20default_transaction_read_only=on") as store:
         assert store.names("acme") == []
@@ -264,7 +264,7 @@ def test_a_server_that_is_set_to_read_only_says_so(postgres_url: str) -> None:
             store.open("acme", "one")
 
 
-def test_a_statement_that_takes_too_long_is_stopped(postgres_url: str) -> None:
+def test_statement_that_takes_too_long_is_stopped(postgres_url: str) -> None:
     with PostgresStore(postgres_url) as store:
 
         def work(session: Any) -> None:
@@ -276,7 +276,7 @@ def test_a_statement_that_takes_too_long_is_stopped(postgres_url: str) -> None:
         assert store.names("acme") == []
 
 
-def test_a_row_that_another_holds_too_long_is_given_up(postgres_url: str) -> None:
+def test_row_that_another_holds_too_long_is_given_up(postgres_url: str) -> None:
     with PostgresStore(postgres_url + "&wait=60&options=-c%20lock_timeout=200") as store:
         head = store.open("acme", "one")
         with psycopg.connect(postgres_url.partition("?")[0]) as other:
@@ -316,7 +316,7 @@ def test_when_all_connections_are_in_use_the_pool_is_named(postgres_url: str) ->
 
 
 @pytest.mark.slow
-def test_a_server_that_is_gone_is_named_however_many_ask_for_a_connection(postgres_url: str) -> None:
+def test_server_that_is_gone_is_named_however_many_ask_for_a_connection(postgres_url: str) -> None:
     """Those who ask meanwhile take nothing from those who wait."""
     is_gone = False
 
@@ -347,7 +347,7 @@ def test_a_server_that_is_gone_is_named_however_many_ask_for_a_connection(postgr
     assert ["Start the server" in one for one in said] == [True] * 24
 
 
-def test_who_asks_while_an_attempt_is_given_up_is_served_by_the_next(postgres_url: str) -> None:
+def test_request_during_an_abandoned_attempt_uses_the_next_one(postgres_url: str) -> None:
     """The server is back, but the last attempt began before it was."""
     second_asks, last_began = threading.Event(), threading.Event()
     tried: list[Any] = []
@@ -389,7 +389,7 @@ def test_who_asks_while_an_attempt_is_given_up_is_served_by_the_next(postgres_ur
 @pytest.mark.parametrize(
     ("looks", "is_given_up"), [([0.1] * 21, True), ([0.1] * 19, False), ([100, *[0.1] * 9], False)]
 )
-def test_a_server_is_silent_only_while_this_process_looks(
+def test_server_is_silent_only_while_this_process_looks(
     monkeypatch: pytest.MonkeyPatch, looks: list[float], is_given_up: bool
 ) -> None:
     """A process that stood still for a while has not heard the answer that came meanwhile."""
@@ -415,7 +415,7 @@ def test_reading_cannot_write(postgres_url: str) -> None:
         store._driver.read(lambda session: session.rows("DELETE FROM tree RETURNING root"))
 
 
-def test_text_that_postgresql_cannot_hold_is_refused_and_the_connection_goes_on(postgres_url: str) -> None:
+def test_text_that_postgresql_cannot_store_is_refused(postgres_url: str) -> None:
     with PostgresStore(postgres_url) as store:
         for text in ("a\0b", "half \ud83d"):
             with pytest.raises(StoreError, match="neither NUL nor half"):
@@ -423,7 +423,7 @@ def test_text_that_postgresql_cannot_hold_is_refused_and_the_connection_goes_on(
         assert store.names("acme") == []
 
 
-def test_a_store_without_an_index_of_words_refuses_to_search(postgres_url: str) -> None:
+def test_store_without_an_index_of_words_refuses_to_search(postgres_url: str) -> None:
     with PostgresStore(postgres_url + "&search=off") as store:
         head = store.open("acme", "one")
         head = append(store, head, chain([user("rain")], head))
@@ -453,7 +453,7 @@ def test_two_schemas_of_one_database_know_nothing_of_each_other(postgres: Any, p
         assert theirs.open("acme", "one") == head
 
 
-def test_a_new_schema_takes_nothing_from_another_on_the_search_path(postgres: Any, postgres_url: str) -> None:
+def test_new_schema_takes_nothing_from_another_on_the_search_path(postgres: Any, postgres_url: str) -> None:
     """As a user who has a schema of their own beside the one that all share."""
     name = postgres_url.partition("schema=")[2]
     own = f"{name}_own"
@@ -486,6 +486,6 @@ def test_many_who_open_a_new_schema_at_once_all_find_it_made(postgres_url: str, 
     assert (len(found), len(set(found))) == (6, 1)
 
 
-def test_a_store_keeps_no_password_in_what_it_is_shown_as(postgres: Any, postgres_url: str) -> None:
+def test_store_keeps_no_password_in_what_it_is_shown_as(postgres: Any, postgres_url: str) -> None:
     with PostgresStore(postgres_url) as store:
         assert postgres.password not in repr(store) + repr(store._driver) + str(vars(store))

@@ -49,7 +49,7 @@ def test_every_statement_of_a_turn_goes_into_one_partition(postgres_url: str) ->
     assert len(plans) > 50
 
 
-def test_a_whole_tenant_is_looked_for_in_all_of_them(postgres_url: str) -> None:
+def test_whole_tenant_is_looked_for_in_all_of_them(postgres_url: str) -> None:
     """So that the test above can fail."""
     PostgresStore(f"{postgres_url}&partitions=4").close()
     server, schema = taken_apart(postgres_url)
@@ -82,7 +82,7 @@ def test_whole_tables_are_not_parted_afterwards(postgres_url: str) -> None:
         PostgresStore(f"{postgres_url}&partitions=4")
 
 
-def test_a_table_of_a_later_migration_is_parted_like_the_others_whatever_the_url_says(postgres_url: str) -> None:
+def test_table_of_a_later_migration_has_the_same_partitions(postgres_url: str) -> None:
     known = migrations("postgres")
     for url, upto in ((f"{postgres_url}&partitions=3", known[:3]), (postgres_url, known)):
         driver = PostgresDriver(url)
@@ -91,7 +91,7 @@ def test_a_table_of_a_later_migration_is_parted_like_the_others_whatever_the_url
     assert parts(postgres_url) == {table: [f"{table}_p00", f"{table}_p01", f"{table}_p02"] for table in TABLES}
 
 
-def test_a_statement_that_makes_a_table_makes_its_partitions() -> None:
+def test_statement_that_makes_a_table_makes_its_partitions() -> None:
     made = "CREATE TABLE note (\n    tenant TEXT NOT NULL,\n    root BIGINT NOT NULL\n)"
     assert laid_out(made, 2) == [
         f"{made} PARTITION BY HASH (root)",
@@ -110,7 +110,7 @@ def test_names_of_many_partitions_sort_as_their_numbers() -> None:
 
 
 @pytest.mark.slow
-def test_a_server_as_it_is_installed_has_room_for_the_most_partitions(postgres_url: str) -> None:
+def test_server_as_it_is_installed_has_room_for_the_most_partitions(postgres_url: str) -> None:
     with PostgresStore(f"{postgres_url}&partitions={PARTITIONS_MAX}") as store:
         head = store.open("acme", "one")
         head = append(store, head, chain([user("rain")], head))
@@ -131,7 +131,7 @@ def parts(url: str) -> dict[str, list[str]]:
 # ---------------------------------------------------------------------------------------------------- life and death
 
 
-def test_a_vacuum_leaves_no_byte_of_what_was_erased_in_any_partition(postgres_url: str) -> None:
+def test_vacuum_leaves_no_byte_of_what_was_erased_in_any_partition(postgres_url: str) -> None:
     with PostgresStore(f"{postgres_url}&partitions=3") as store:
         for name in ("one", "two", "three", "four"):
             head = store.open("acme", name)
@@ -170,7 +170,7 @@ def test_conversations_move_from_whole_tables_into_partitions(postgres: Any, pos
             assert (there.verify(other), there.messages(other, 1, 99)) == ([], here.messages(one, 1, 99))
 
 
-def test_jobs_lie_beside_tables_in_partitions_and_are_done(postgres_url: str) -> None:
+def test_jobs_run_next_to_partitioned_tables(postgres_url: str) -> None:
     pytest.importorskip("procrastinate", reason="procrastinate is not installed (the extra `worker`)")
     from foveate.worker import Worker, enqueue, job_states
 

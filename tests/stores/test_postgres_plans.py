@@ -66,7 +66,7 @@ def plan_of(connection: psycopg.Connection[Any], statement: str, values: tuple[A
 
 
 @pytest.mark.parametrize("is_counted", [False, True])
-def test_a_search_reads_the_index_of_words_and_not_the_words_of_all(postgres_url: str, is_counted: bool) -> None:
+def test_search_reads_the_index_of_words_and_not_the_words_of_all(postgres_url: str, is_counted: bool) -> None:
     with PostgresStore(postgres_url) as store:
         head = store.open("acme", "one")
         head = append(store, head, chain([user(f"rain {n}") for n in range(300)], head))

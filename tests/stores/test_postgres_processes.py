@@ -112,12 +112,12 @@ def test_processes_write_one_conversation_and_one_is_killed(postgres_url: str) -
 
 
 @pytest.mark.slow
-def test_eight_processes_write_one_conversation_and_half_of_them_are_killed(postgres_url: str) -> None:
+def test_eight_writers_lose_nothing_when_half_are_killed(postgres_url: str) -> None:
     check_killed(postgres_url + "&wait=60", count=8, each=250, kills=4, seed=2)
 
 
 @pytest.mark.slow
-def test_a_server_that_crashes_in_the_middle_of_load_loses_nothing_it_acknowledged(postgres: Any) -> None:
+def test_server_crash_under_load_loses_nothing_acknowledged(postgres: Any) -> None:
     server = type(postgres).shared(Path(postgres.folder).with_name(f"foveate-postgres-own-{uuid.uuid4().hex[:8]}"))
     try:
         url = server.url() + "?wait=60"
@@ -160,7 +160,7 @@ print(store.names("acme"))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_store_is_not_carried_across_a_fork_and_is_closed_when_python_ends(postgres_url: str) -> None:
+def test_store_is_not_used_after_os_fork_and_is_closed_at_exit(postgres_url: str) -> None:
     child = subprocess.run(
         [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", FORK, postgres_url],
         env={**os.environ, "PYTHONPATH": str(SRC)},

@@ -67,15 +67,13 @@ class TestPostgresStoreInPartitions(TestPostgresStore):
     def schema(self, parted: str) -> None:
         self.url = emptied(parted)
 
-    def test_its_tables_lie_in_as_many_partitions_as_the_url_says(self, store: PostgresStore) -> None:
+    def test_tables_have_the_partitions_of_the_url(self, store: PostgresStore) -> None:
         found = execute(self.url, "SELECT inhparent::regclass::text, count(*) FROM pg_inherits GROUP BY 1")
         parted = {name: number for name, number in found if name in TABLES}
         assert parted == dict.fromkeys(TABLES, 5)
 
 
-def test_conversations_that_share_a_number_of_the_index_find_nothing_of_each_other(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_conversations_with_equal_index_keys_stay_separate(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The number is a hash: among very many branches some share one."""
     monkeypatch.setattr(PostgresWords, "place", lambda *given: 7)
     with PostgresStore(postgres_url) as store:

@@ -82,9 +82,7 @@ def proxy(postgres: Any) -> Iterator[Proxy]:
     proxy.close()
 
 
-def test_an_append_and_a_commit_wait_for_the_server_twice_and_who_was_not_first_once_more(
-    postgres: Any, postgres_url: str, proxy: Proxy
-) -> None:
+def test_append_and_commit_take_two_round_trips(postgres: Any, postgres_url: str, proxy: Proxy) -> None:
     def trips(work: Callable[[], Any]) -> int:
         before = proxy.trips
         work()

@@ -62,12 +62,14 @@ def check_killed(path: Path, kills: int, seed: int) -> None:
     assert [run.id for run in runs] == [f"r{kill}" for kill in range(kills)]
 
 
-def test_f30_a_killed_agent_loses_no_step_that_was_acknowledged(tmp_path: Path) -> None:
+def test_killed_agent_loses_no_acknowledged_step(tmp_path: Path) -> None:
+    """F30."""
     check_killed(tmp_path / "chat.db", kills=3, seed=1)
 
 
 @pytest.mark.slow
-def test_f30_however_often_an_agent_is_killed(tmp_path: Path) -> None:
+def test_repeatedly_killed_agent_loses_no_step(tmp_path: Path) -> None:
+    """F30."""
     check_killed(tmp_path / "chat.db", kills=40, seed=2)
 
 

@@ -32,20 +32,20 @@ STATEMENTS = {name: text for name, text in vars(statements).items() if name.isup
 
 
 @pytest.mark.parametrize("name", sorted(set(STATEMENTS) - set(OF_MANY)))
-def test_a_statement_is_of_one_tenant_and_root(name: str) -> None:
+def test_statement_is_of_one_tenant_and_root(name: str) -> None:
     assert problems(STATEMENTS[name]) == []
 
 
 @pytest.mark.parametrize("name", sorted(OF_MANY))
-def test_what_is_said_to_be_of_many_trees_is(name: str) -> None:
+def test_statements_declared_for_many_trees_are(name: str) -> None:
     assert problems(STATEMENTS[name]) != []
 
 
-def test_where_messages_lie_is_asked_of_one_tree() -> None:
+def test_locate_asks_one_tree() -> None:
     assert problems(statements.locate(3)) == []
 
 
-def test_so_is_the_index_of_words_of_postgresql() -> None:
+def test_postgresql_word_index_names_one_shard() -> None:
     pytest.importorskip("psycopg", reason="psycopg is not installed (the extra `postgres`)")
     from foveate.stores.postgres import words
 
@@ -79,7 +79,7 @@ def test_so_is_the_index_of_words_of_postgresql() -> None:
         ("VACUUM message", "of no known kind"),
     ],
 )
-def test_what_would_be_asked_of_several_servers_is_noticed(statement: str, problem: str) -> None:
+def test_statement_for_several_shards_is_detected(statement: str, problem: str) -> None:
     assert problem in " ".join(problems(statement))
 
 
@@ -108,7 +108,7 @@ def most(asked: list) -> int:
     return max(len(found) for found in named.values())
 
 
-def test_every_table_is_keyed_by_tenant_and_root_and_refers_to_nothing_without_them() -> None:
+def test_every_key_contains_tenant_and_root() -> None:
     made = [text for one in migrations("postgres") for text in one.statements if text.startswith("CREATE")]
     tables = [text for text in made if text.startswith("CREATE TABLE")]
     indexes = [text for text in made if text not in tables and " gin " not in text]

@@ -107,7 +107,7 @@ def test_tasks_share_one_object_or_have_one_each(store: Any, objects: int) -> No
     check(store, "c", [f"t{n}" for n in range(3)], 2)
 
 
-def test_writers_of_one_conversation_get_equal_parts_of_what_the_database_can_write(
+def test_writers_of_one_conversation_get_equal_shares(
     request: pytest.FixtureRequest, store: Any, tmp_path: Path
 ) -> None:
     """Each with connections of its own, as processes have. PostgreSQL serves them in the order in which they come;
@@ -130,7 +130,7 @@ def test_writers_of_one_conversation_get_equal_parts_of_what_the_database_can_wr
     assert min(counts) >= part, counts
 
 
-def test_what_another_object_said_comes_in_with_the_next_append_or_a_refresh(store: Any) -> None:
+def test_append_or_refresh_reads_messages_of_another_object(store: Any) -> None:
     one, other = (open_conversation("c", store=store, window=100_000, policy="none") for _ in range(2))
     one.append(user("a"))
     assert (len(one), len(other)) == (1, 0)
@@ -141,7 +141,7 @@ def test_what_another_object_said_comes_in_with_the_next_append_or_a_refresh(sto
     assert [entry.message.text for entry in one.view] == ["a", "b"]
 
 
-def test_a_result_names_the_tool_that_another_writer_called_meanwhile(store: Any) -> None:
+def test_result_names_the_tool_that_another_writer_called_meanwhile(store: Any) -> None:
     """The name is looked for in what the others said, while the writer has its turn."""
     one, other = (open_conversation("c", store=store, window=100_000, policy="none") for _ in range(2))
     one.append([user("go"), call("x", "look")])
@@ -150,9 +150,7 @@ def test_a_result_names_the_tool_that_another_writer_called_meanwhile(store: Any
     assert [row.stamp.turn for row in other.history()] == [0, 1, 1]
 
 
-def test_of_a_hundred_conversations_at_once_none_stops_the_loop(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hundred_conversations_do_not_block_the_loop(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waits for the database does so in another thread: the loop's own never takes a connection."""
     from foveate.stores.postgres.pool import Connections
 
@@ -182,7 +180,7 @@ def test_of_a_hundred_conversations_at_once_none_stops_the_loop(
     assert loop not in borrowers
 
 
-def test_who_is_far_behind_reads_first_and_then_takes_its_turn(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writer_far_behind_reads_before_it_extends(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Others would wait while it reads: it is sent away, reads while nobody waits, and comes again."""
     monkeypatch.setattr("foveate.stores.sql.messages._BEHIND_MAX", 3)
     one, other = (open_conversation("c", store=store, window=100_000, policy="none") for _ in range(2))

@@ -42,9 +42,7 @@ def insert(raw: sqlite3.Connection, **said: Any) -> None:
 
 
 @pytest.mark.parametrize("constraint", REFUSED)
-def test_what_python_refuses_the_database_refuses_too(
-    store: SqliteStore, raw: sqlite3.Connection, constraint: str
-) -> None:
+def test_database_refuses_what_python_refuses(store: SqliteStore, raw: sqlite3.Connection, constraint: str) -> None:
     said, answer = REFUSED[constraint]
     with pytest.raises(BadSetting, match=answer):
         store.put_binding("acme", binding(**said))
@@ -65,7 +63,7 @@ def test_what_python_refuses_the_database_refuses_too(
         {"result_expiration_mode": "compact", "compact_mode": "summary", "compact_prompt": "Ordre"},
     ],
 )
-def test_what_python_takes_the_database_takes_too(
+def test_database_accepts_what_python_accepts(
     store: SqliteStore, raw: sqlite3.Connection, said: dict[str, Any]
 ) -> None:
     insert(raw, **said)
@@ -117,14 +115,14 @@ def test_every_constraint_of_a_binding_is_tried(raw: sqlite3.Connection) -> None
         "UPDATE action SET tenant = 'zeta'",
     ],
 )
-def test_the_database_lets_no_name_lead_nowhere(store: SqliteStore, raw: sqlite3.Connection, statement: str) -> None:
+def test_database_lets_no_name_lead_nowhere(store: SqliteStore, raw: sqlite3.Connection, statement: str) -> None:
     store.put_action("acme", Action("look", default_compact_prompt="Ordre"))
     store.put_binding("acme", binding())
     with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
         raw.execute(statement)
 
 
-def test_the_store_itself_keeps_foreign_keys(store: SqliteStore) -> None:
+def test_store_itself_keeps_foreign_keys(store: SqliteStore) -> None:
     """SQLite minds them only where a connection asks it to."""
     store.put_binding("acme", binding())
     with pytest.raises(StoreError, match="FOREIGN KEY"):
@@ -132,7 +130,7 @@ def test_the_store_itself_keeps_foreign_keys(store: SqliteStore) -> None:
     assert [action.name for action in store.actions("acme")] == ["look"]
 
 
-def test_what_another_program_garbled_is_named(store: SqliteStore, raw: sqlite3.Connection) -> None:
+def test_row_garbled_by_another_program_is_named(store: SqliteStore, raw: sqlite3.Connection) -> None:
     store.put_binding("acme", binding())
     raw.execute("UPDATE binding SET result_expiration_turns = 'soon'")
     with pytest.raises(Damaged, match=r"binding 'support' cannot be read: .*result_expiration_turns.* Set or drop it"):

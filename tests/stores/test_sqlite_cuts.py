@@ -152,22 +152,23 @@ STEPS = pytest.mark.parametrize("step", [61, pytest.param(1, marks=pytest.mark.s
 
 
 @STEPS
-def test_f30_a_file_cut_at_any_byte_of_its_last_pages_is_told(
-    closed: Made, meet: Callable[..., str], step: int
-) -> None:
+def test_file_cut_in_its_last_pages_is_reported(closed: Made, meet: Callable[..., str], step: int) -> None:
+    """F30."""
     size = len(closed.content)
     for end in every(step, size - 2 * PAGE, size):
         assert meet(closed.content[:end], b"", closed) == "told", f"cut at {end} of {size}"
 
 
-def test_f30_a_file_cut_between_any_two_pages_is_told(closed: Made, meet: Callable[..., str]) -> None:
+def test_file_cut_between_pages_is_reported(closed: Made, meet: Callable[..., str]) -> None:
+    """F30."""
     for end in range(0, len(closed.content), PAGE):
         assert meet(closed.content[:end], b"", closed) == "told", f"cut at {end}"
 
 
 @STEPS
-def test_f30_a_log_cut_at_any_byte_holds_whole_writes(left: Made, meet: Callable[..., str], step: int) -> None:
-    """Such a cut is what a crash leaves of a write that was not acknowledged. Of one that was, it is damage; then the
+def test_log_cut_at_any_byte_holds_whole_writes(left: Made, meet: Callable[..., str], step: int) -> None:
+    """F30: Such a cut is what a crash leaves of a write that was not acknowledged. Of one that was, it is damage; then
+    the
     head that was exported tells that something is missing.
     """
     met, size = Counter[str](), len(left.log)
@@ -184,7 +185,8 @@ def test_f30_a_log_cut_at_any_byte_holds_whole_writes(left: Made, meet: Callable
     assert set(met) == {str(number) for number in range(len(left.held) - 1)}
 
 
-def test_f30_after_a_cut_log_writing_goes_on(left: Made, tmp_path: Path) -> None:
+def test_writing_continues_after_a_cut_log(left: Made, tmp_path: Path) -> None:
+    """F30."""
     path, log = tmp_path / "met.db", tmp_path / "met.db-wal"
     for end in range(100, len(left.log), FRAME):
         path.write_bytes(left.content)
@@ -198,19 +200,19 @@ def test_f30_after_a_cut_log_writing_goes_on(left: Made, tmp_path: Path) -> None
 
 
 @STEPS
-def test_f30_a_byte_that_flips_in_the_last_page_is_told_or_was_not_used(
-    closed: Made, meet: Callable[..., str], step: int
-) -> None:
+def test_flipped_byte_in_the_last_page_is_reported_or_unused(closed: Made, meet: Callable[..., str], step: int) -> None:
+    """F30."""
     check_flips(closed, meet, every(step, len(closed.content) - PAGE, len(closed.content)))
 
 
-def test_f30_a_byte_that_flips_anywhere_is_told_or_was_not_used(closed: Made, meet: Callable[..., str]) -> None:
-    """This found an index of ids that was damaged unseen, and rows that `verify` stumbled over."""
+def test_any_flipped_byte_is_reported_or_unused(closed: Made, meet: Callable[..., str]) -> None:
+    """F30: This found an index of ids that was damaged unseen, and rows that `verify` stumbled over."""
     check_flips(closed, meet, every(1999, 0, len(closed.content)))
 
 
 @pytest.mark.slow
-def test_f30_whichever_byte_flips_it_is_told_or_was_not_used(closed: Made, meet: Callable[..., str]) -> None:
+def test_each_flipped_byte_is_reported_or_unused(closed: Made, meet: Callable[..., str]) -> None:
+    """F30."""
     check_flips(closed, meet, every(23, 0, len(closed.content)))
 
 
@@ -228,7 +230,7 @@ def check_flips(made: Made, meet: Callable[..., str], places: range) -> None:
     assert set(met) == {"told", "0"}
 
 
-def test_a_message_that_the_index_of_ids_lost_is_told(closed: Made, tmp_path: Path) -> None:
+def test_message_missing_from_the_id_index_is_reported(closed: Made, tmp_path: Path) -> None:
     """Who looks for it by its id would be told that it never was; who appends it again would not be found out."""
     head, rows, _ = closed.held[-1]
     id = bytes.fromhex(rows[4].id)
@@ -255,7 +257,8 @@ def test_a_message_that_the_index_of_ids_lost_is_told(closed: Made, tmp_path: Pa
         assert store.verify(head) == []
 
 
-def test_f30_a_page_of_zeroes_is_told_or_was_not_used(closed: Made, meet: Callable[..., str]) -> None:
+def test_page_of_zeroes_is_reported_or_unused(closed: Made, meet: Callable[..., str]) -> None:
+    """F30."""
     met = Counter[str]()
     for begin in range(0, len(closed.content), PAGE):
         met[meet(closed.content[:begin] + bytes(PAGE) + closed.content[begin + PAGE :], b"", closed)] += 1
@@ -264,7 +267,8 @@ def test_f30_a_page_of_zeroes_is_told_or_was_not_used(closed: Made, meet: Callab
 
 
 @pytest.mark.parametrize("where", ["header", "frame", "page"])
-def test_f30_a_byte_that_flips_in_a_log_ends_it_there(left: Made, meet: Callable[..., str], where: str) -> None:
+def test_flipped_byte_in_a_log_ends_it_there(left: Made, meet: Callable[..., str], where: str) -> None:
+    """F30."""
     at = {"header": range(0, 32, 5), "frame": range(32, 56, 5), "page": range(56, FRAME, 101)}[where]
     for frame in range(0, len(left.log) // FRAME, 3) if where != "header" else [0]:
         for offset in at:
@@ -277,13 +281,11 @@ def test_f30_a_byte_that_flips_in_a_log_ends_it_there(left: Made, meet: Callable
 # ------------------------------------------------------------------------------------------------ the files beside
 
 
-def test_a_log_that_was_deleted_takes_its_writes_with_it_and_the_exported_head_tells(
-    left: Made, meet: Callable[..., str]
-) -> None:
+def test_exported_head_reveals_the_writes_of_a_deleted_log(left: Made, meet: Callable[..., str]) -> None:
     assert meet(left.content, b"", left) == "0"
 
 
-def test_a_file_cut_to_nothing_beside_its_log_is_not_taken_for_a_new_one(left: Made, tmp_path: Path) -> None:
+def test_empty_file_with_a_log_is_not_treated_as_new(left: Made, tmp_path: Path) -> None:
     """SQLite itself takes it for one, and throws away the log: the only place where the newest writes are."""
     (tmp_path / "met.db").touch()
     (tmp_path / "met.db-wal").write_bytes(left.log)
@@ -292,18 +294,18 @@ def test_a_file_cut_to_nothing_beside_its_log_is_not_taken_for_a_new_one(left: M
     assert (tmp_path / "met.db-wal").read_bytes() == left.log
 
 
-def test_a_file_cut_to_nothing_is_a_new_one_and_the_exported_head_tells(closed: Made, tmp_path: Path) -> None:
+def test_file_cut_to_nothing_is_a_new_one_and_the_exported_head_tells(closed: Made, tmp_path: Path) -> None:
     (tmp_path / "met.db").touch()
     with store_at(tmp_path / "met.db") as store:
         assert store.names("acme") == []
         assert store.verify(closed.held[-1][0]) != []
 
 
-def test_a_log_of_another_file_is_told(left: Made, closed: Made, meet: Callable[..., str]) -> None:
+def test_log_of_another_file_is_reported(left: Made, closed: Made, meet: Callable[..., str]) -> None:
     assert meet(closed.content, left.log, closed) == "told"
 
 
-def test_a_log_of_another_tenants_file_is_told(left: Made, tmp_path: Path) -> None:
+def test_log_of_another_tenants_file_is_reported(left: Made, tmp_path: Path) -> None:
     """Its pages are whole and fit, so SQLite believes it."""
     path = tmp_path / "other.db"
     with store_at(path) as store:
@@ -319,7 +321,7 @@ def test_a_log_of_another_tenants_file_is_told(left: Made, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("what", [b"", b"\0" * 32768, b"\xff" * 32768, b"junk"], ids=["empty", "zero", "ones", "short"])
-def test_an_index_of_the_log_is_made_anew_whatever_lies_there(left: Made, tmp_path: Path, what: bytes) -> None:
+def test_log_index_is_always_rebuilt(left: Made, tmp_path: Path, what: bytes) -> None:
     (tmp_path / "met.db").write_bytes(left.content)
     (tmp_path / "met.db-wal").write_bytes(left.log)
     (tmp_path / "met.db-shm").write_bytes(what)

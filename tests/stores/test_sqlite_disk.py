@@ -106,9 +106,8 @@ def tried(made: Path, path: Path, fails: Callable[[Kind, int], int], life: Life)
     return said
 
 
-def test_f30_whatever_the_disk_fails_at_the_state_is_that_before_or_after_and_the_store_goes_on(
-    made: Path, life: Life, tmp_path: Path
-) -> None:
+def test_any_disk_failure_leaves_a_whole_state(made: Path, life: Life, tmp_path: Path) -> None:
+    """F30."""
     met, n = Counter[str](), 1
     while True:
         failed: list[Kind] = []
@@ -134,9 +133,8 @@ def test_f30_whatever_the_disk_fails_at_the_state_is_that_before_or_after_and_th
     assert met["sync: told"] > 2
 
 
-def test_f30_whenever_the_disk_goes_for_good_every_call_fails_and_nothing_is_lost(
-    made: Path, life: Life, tmp_path: Path
-) -> None:
+def test_lost_disk_fails_every_call_and_loses_nothing(made: Path, life: Life, tmp_path: Path) -> None:
+    """F30."""
     for n in range(1, 170, 7):
 
         def fails(kind: Kind, count: int, n: int = n) -> int:
@@ -163,7 +161,7 @@ def meets(store: SqliteStore, head: Head, path: Path, disk: Disk) -> None:
         ("read", sqlite3.SQLITE_IOERR_READ, r"could not be read .*its disk fails.*foveate db verify"),
     ],
 )
-def test_a_failing_disk_is_told_with_what_to_do(made: Path, tmp_path: Path, kind: Kind, code: int, says: str) -> None:
+def test_failing_disk_is_reported_with_advice(made: Path, tmp_path: Path, kind: Kind, code: int, says: str) -> None:
     path = Path(shutil.copy(made, tmp_path / "chat.db"))
     disk = Disk()
     with SqliteStore(path, connection=disk.connection, search=False) as store:
@@ -181,7 +179,7 @@ def test_a_failing_disk_is_told_with_what_to_do(made: Path, tmp_path: Path, kind
 
 
 @pytest.mark.parametrize("kind", ["write", "sync"])
-def test_a_checkpoint_that_fails_costs_no_write(made: Path, tmp_path: Path, kind: Kind) -> None:
+def test_checkpoint_that_fails_costs_no_write(made: Path, tmp_path: Path, kind: Kind) -> None:
     """The log is written back into the file after a commit that stands; where that fails, the log keeps everything."""
     path = Path(shutil.copy(made, tmp_path / "chat.db"))
     disk, failed = Disk(), Counter[str]()
@@ -206,7 +204,7 @@ def test_a_checkpoint_that_fails_costs_no_write(made: Path, tmp_path: Path, kind
 
 
 @pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.slow)], ids=["some", "every"])
-def test_a_vacuum_that_the_disk_fails_at_changes_nothing_and_can_be_made_again(tmp_path: Path, step: int) -> None:
+def test_vacuum_on_a_failing_disk_changes_nothing(tmp_path: Path, step: int) -> None:
     """It needs room for a second file, which a disk that is nearly full has not."""
     made = tmp_path / "made.db"
     with SqliteStore(made, search=False, synchronous="normal") as store:

@@ -30,7 +30,7 @@ def bytes_of(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(folder.iterdir()))
 
 
-def test_after_a_vacuum_no_byte_of_it_is_in_any_file(store: SqliteStore, tmp_path: Path) -> None:
+def test_vacuum_removes_every_erased_byte(store: SqliteStore, tmp_path: Path) -> None:
     """What is said is packed, so this looks for pieces of what is stored, and for the word where it stands as it is."""
     head, _, _ = told(store)
     packed = [pack(row.body) for row in store.get_many(head, [3, 5, 6])]
@@ -82,7 +82,7 @@ def test_words_that_were_cut_in_another_way_are_taken_out_with_all_others(
     assert store.find_residue(head) == (1, [])
 
 
-def test_a_word_that_was_left_in_the_index_is_found(store: SqliteStore, tmp_path: Path) -> None:
+def test_word_that_was_left_in_the_index_is_found(store: SqliteStore, tmp_path: Path) -> None:
     head, _, _ = told(store)
     store.erase(head, [(3, 3)])
     with sqlite3.connect(tmp_path / "chat.db") as connection:
@@ -93,7 +93,7 @@ def test_a_word_that_was_left_in_the_index_is_found(store: SqliteStore, tmp_path
     assert store.find_residue(head) == (3, [Finding("message 3", problem)])
 
 
-def test_what_was_indexed_without_this_process_looking_is_taken_out(store: SqliteStore, tmp_path: Path) -> None:
+def test_words_indexed_by_another_process_are_removed(store: SqliteStore, tmp_path: Path) -> None:
     head, _, _ = told(store)
     with SqliteStore(tmp_path / "chat.db", search=False) as other:
         with pytest.raises(StoreError, match="opened without it"):
@@ -102,7 +102,7 @@ def test_what_was_indexed_without_this_process_looking_is_taken_out(store: Sqlit
         assert store.erasures(head) == []
 
 
-def test_a_file_that_is_read_by_others_says_that_its_log_is_still_there(store: SqliteStore, tmp_path: Path) -> None:
+def test_file_that_is_read_by_others_says_that_its_log_is_still_there(store: SqliteStore, tmp_path: Path) -> None:
     head, _, _ = told(store)
     reader = sqlite3.connect(tmp_path / "chat.db", isolation_level=None)
     reader.execute("BEGIN")
@@ -120,7 +120,7 @@ def test_a_file_that_is_read_by_others_says_that_its_log_is_still_there(store: S
     assert WORD.encode() not in bytes_of(tmp_path)
 
 
-def test_a_body_without_a_message_goes_with_a_vacuum(store: SqliteStore, tmp_path: Path) -> None:
+def test_body_without_a_message_goes_with_a_vacuum(store: SqliteStore, tmp_path: Path) -> None:
     head, _, _ = told(store)
     with sqlite3.connect(tmp_path / "chat.db") as connection:
         connection.execute("INSERT INTO body VALUES ('acme', ?, x'00', x'00')", (head.root,))

@@ -55,7 +55,7 @@ class Limited(sqlite3.Connection):
         return super().execute(sql, values)
 
 
-def test_a_conversation_meets_a_full_disk_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+def test_conversation_meets_a_full_disk_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
     Limited.pages = 0
     store = SqliteStore(tmp_path / "chat.db", connection=Limited)
     with foveate.open_conversation("one", store=store, window=100_000) as chat:
@@ -75,7 +75,7 @@ def test_a_conversation_meets_a_full_disk_and_goes_on_when_there_is_room(tmp_pat
     store.close()
 
 
-def test_a_plan_that_finds_the_disk_full_is_made_again_later(tmp_path: Path) -> None:
+def test_plan_that_finds_the_disk_full_is_made_again_later(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "chat.db", connection=Limited)
     with foveate.open_conversation("one", store=store, window=8_000) as chat:
         for number in range(6):
@@ -115,7 +115,7 @@ print(said(store) == [str(n) for n in range(1, number + 1)])
 """
 
 
-def test_a_limit_on_the_size_of_files_is_met_like_a_full_disk(tmp_path: Path) -> None:
+def test_limit_on_the_size_of_files_is_met_like_a_full_disk(tmp_path: Path) -> None:
     pytest.importorskip("resource", reason="this system has no such limit")
     here = Path(__file__).resolve().parent
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(here.parents[1] / "src"), str(here)])}
@@ -152,7 +152,7 @@ def small_disk() -> Iterator[Path]:
         os.rmdir(folder)
 
 
-def test_a_disk_that_is_really_full(small_disk: Path) -> None:
+def test_disk_that_is_really_full(small_disk: Path) -> None:
     path, ballast = small_disk / "chat.db", small_disk / "ballast"
     with foveate.open_store(f"sqlite:///{path}") as store:
         chat = foveate.open_conversation("one", store=store, window=100_000)
@@ -174,7 +174,7 @@ def test_a_disk_that_is_really_full(small_disk: Path) -> None:
         assert said(store) == [*whole, str(number)]
 
 
-def test_a_file_on_a_full_disk_cannot_be_opened_and_says_so(small_disk: Path) -> None:
+def test_file_on_a_full_disk_cannot_be_opened_and_says_so(small_disk: Path) -> None:
     path, ballast = small_disk / "chat.db", small_disk / "ballast"
     with foveate.open_store(f"sqlite:///{path}") as store:
         foveate.open_conversation("one", store=store, window=100_000).append({"role": "user", "content": noise(1)})

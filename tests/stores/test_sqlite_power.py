@@ -61,10 +61,11 @@ STEPS = pytest.mark.parametrize("step", [29, pytest.param(1, marks=pytest.mark.s
 
 
 @STEPS
-def test_f30_whenever_the_power_goes_what_was_acknowledged_is_there_whole_and_once(
+def test_power_cut_keeps_acknowledged_data_once(
     disk: Disk, along: list[dict[str, Any]], tmp_path: Path, step: int
 ) -> None:
-    """Nothing of what was not synced is left, or all of it, or torn sectors of it, in any order: each leaves the state
+    """F30: Nothing of what was not synced is left, or all of it, or torn sectors of it, in any order: each leaves the
+    state
     before a write or after it. A file that was being made is empty, and made by the next who opens it.
     """
     lost, random, met = Lost(), Random(step), Counter[str]()
@@ -87,10 +88,8 @@ def test_f30_whenever_the_power_goes_what_was_acknowledged_is_there_whole_and_on
 
 
 @pytest.mark.slow
-def test_f30_however_the_disk_tears_what_was_not_synced(
-    disk: Disk, along: list[dict[str, Any]], tmp_path: Path
-) -> None:
-    """The moments right before a sync, when most is under way, many times each."""
+def test_torn_unsynced_writes_keep_whole_states(disk: Disk, along: list[dict[str, Any]], tmp_path: Path) -> None:
+    """F30: The moments right before a sync, when most is under way, many times each."""
     lost, random, tries = Lost(), Random(7), 0
     for event in disk.events:
         if event.kind == "sync":
@@ -101,7 +100,7 @@ def test_f30_however_the_disk_tears_what_was_not_synced(
     assert tries > 400
 
 
-def test_a_disk_that_says_it_synced_and_did_not_is_found_out(
+def test_disk_that_says_it_synced_and_did_not_is_found_out(
     disk: Disk, along: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     """That these tests can fail: with the syncs left out, something that was acknowledged is gone."""
@@ -113,9 +112,7 @@ def test_a_disk_that_says_it_synced_and_did_not_is_found_out(
         check(tmp_path, lost, lost.left(None), along)
 
 
-def test_with_normal_a_power_cut_may_undo_the_last_moments_and_never_a_part_of_a_write(
-    along: list[dict[str, Any]], tmp_path: Path
-) -> None:
+def test_power_cut_under_normal_may_undo_only_whole_recent_writes(along: list[dict[str, Any]], tmp_path: Path) -> None:
     """What `synchronous="normal"` promises, and no more."""
     (tmp_path / "made").mkdir()
     (tmp_path / "left").mkdir()
@@ -156,7 +153,7 @@ def test_every_acknowledged_write_was_synced_first(disk: Disk) -> None:
     assert written >= len(scenario()) - 1  # One of them is refused, and writes nothing.
 
 
-def test_writers_that_come_together_share_one_sync(tmp_path: Path) -> None:
+def test_simultaneous_writers_share_one_sync(tmp_path: Path) -> None:
     disk, count = Disk(), 24
 
     class Slow(disk.connection):  # type: ignore[misc,name-defined]

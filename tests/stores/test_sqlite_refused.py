@@ -117,7 +117,7 @@ def refusals(everyones: Path) -> Iterator[dict[str, list[str]]]:
         path.parent.chmod(0o755)
 
 
-def test_a_read_only_file_is_read_and_a_write_says_why_not(refusals: dict[str, list[str]]) -> None:
+def test_read_only_file_is_read_and_a_write_says_why_not(refusals: dict[str, list[str]]) -> None:
     read, write, again, opened = refusals["read_only"]
     assert (read, again, opened) == ("read: done", "read again: done", "open: done")
     assert write.startswith(
@@ -145,14 +145,14 @@ def test_a_read_only_file_is_read_and_a_write_says_why_not(refusals: dict[str, l
         ),
     ],
 )
-def test_a_file_that_may_not_be_opened_says_why_not(refusals: dict[str, list[str]], case: str, says: str) -> None:
+def test_file_that_may_not_be_opened_says_why_not(refusals: dict[str, list[str]], case: str, says: str) -> None:
     (opened,) = refusals[case]
     assert opened.startswith("open: StoreError FOLDER/chat.db cannot be ")
     assert says in opened
 
 
 @needs_root
-def test_a_file_system_that_is_mounted_read_only_says_so(everyones: Path) -> None:
+def test_file_system_that_is_mounted_read_only_says_so(everyones: Path) -> None:
     path = made(everyones / "mounted")
     folder = str(path.parent)
     if subprocess.run(["mount", "--bind", folder, folder], capture_output=True, check=False).returncode:
@@ -180,13 +180,13 @@ class NoSharing(sqlite3.Connection):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no such file system here to stand in for it")
-def test_a_file_system_without_shared_memory_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_file_system_without_shared_memory_is_refused_before_writing(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"is on a file system where SQLite cannot share its log \(a network folder"):
         SqliteStore(tmp_path / "chat.db", connection=NoSharing)
 
 
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR_LOCK, sqlite3.SQLITE_IOERR_SHMLOCK, sqlite3.SQLITE_PROTOCOL])
-def test_a_file_system_without_locks_says_so(tmp_path: Path, code: int) -> None:
+def test_file_system_without_locks_says_so(tmp_path: Path, code: int) -> None:
     class NoLocks(sqlite3.Connection):
         def execute(self, sql: str, values: Any = (), /) -> sqlite3.Cursor:
             if sql == "BEGIN IMMEDIATE":
@@ -199,7 +199,7 @@ def test_a_file_system_without_locks_says_so(tmp_path: Path, code: int) -> None:
         SqliteStore(tmp_path / "chat.db", connection=NoLocks)
 
 
-def test_too_many_open_files_is_told_and_over_when_some_are_closed(tmp_path: Path) -> None:
+def test_too_many_open_files_is_reported_and_recovers(tmp_path: Path) -> None:
     """In a process of its own, whose limit is lowered."""
     code = (
         "import resource, os, sys; from foveate.stores.sqlite import SqliteStore;"
@@ -261,7 +261,7 @@ def append_text(store: SqliteStore, text: str) -> Head:
     return append(store, head, chain([user(text)], head))
 
 
-def test_a_process_that_hangs_in_a_write_is_waited_for_told_and_got_over_when_it_is_killed(
+def test_writer_hanging_in_a_write_is_reported_and_overcome(
     store: SqliteStore, holding: Callable[..., subprocess.Popen[str]]
 ) -> None:
     child = holding(store._driver.place, "BEGIN IMMEDIATE", "DELETE FROM conversation")
@@ -275,7 +275,7 @@ def test_a_process_that_hangs_in_a_write_is_waited_for_told_and_got_over_when_it
     assert store.verify(store.open("acme", "one")) == []
 
 
-def test_many_threads_that_meet_a_lock_are_all_told_and_wait_no_longer_than_twice(
+def test_many_threads_at_a_lock_are_refused_within_twice_the_wait(
     store: SqliteStore, holding: Callable[..., subprocess.Popen[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who waits for the writer's turn waits with it, not one after the other: all of them in two times, that of the
@@ -310,7 +310,7 @@ def test_many_threads_that_meet_a_lock_are_all_told_and_wait_no_longer_than_twic
     assert store.open("acme", "one") == head
 
 
-def test_a_file_that_somebody_has_for_himself_is_told_to_who_opens_and_who_reads(
+def test_exclusively_locked_file_is_reported_on_open_and_read(
     tmp_path: Path, holding: Callable[..., subprocess.Popen[str]]
 ) -> None:
     path = tmp_path / "chat.db"
@@ -327,7 +327,7 @@ def test_a_file_that_somebody_has_for_himself_is_told_to_who_opens_and_who_reads
 # ----------------------------------------------------------------------------------------------------- taken away
 
 
-def test_a_folder_that_is_removed_takes_no_more_writes(tmp_path: Path) -> None:
+def test_folder_that_is_removed_takes_no_more_writes(tmp_path: Path) -> None:
     folder = tmp_path / "here"
     folder.mkdir()
     with SqliteStore(folder / "chat.db") as store:
@@ -339,7 +339,7 @@ def test_a_folder_that_is_removed_takes_no_more_writes(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_a_folder_in_place_of_the_file_is_told(tmp_path: Path) -> None:
+def test_folder_in_place_of_the_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with SqliteStore(path) as store:
         append_text(store, "hi")
@@ -369,9 +369,7 @@ def test_another_file_in_its_place_gets_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["chat.db-wal", "chat.db-shm"])
 @pytest.mark.parametrize("how", ["deleted", "replaced"])
-def test_a_log_that_is_taken_away_ends_writing_and_loses_nothing_that_is_still_held(
-    tmp_path: Path, name: str, how: str
-) -> None:
+def test_removed_log_stops_writing_without_loss(tmp_path: Path, name: str, how: str) -> None:
     """SQLite goes on writing to what was deleted, and acknowledges it; who opens the file then makes a log anew."""
     path, beside = tmp_path / "chat.db", tmp_path / name
     with SqliteStore(path) as store:
@@ -391,7 +389,7 @@ def test_a_log_that_is_taken_away_ends_writing_and_loses_nothing_that_is_still_h
 
 
 @pytest.mark.parametrize("name", ["chat.db", "chat.db-wal"])
-def test_what_is_taken_away_in_the_middle_of_a_write_is_not_acknowledged(tmp_path: Path, name: str) -> None:
+def test_file_removed_during_a_write_is_not_acknowledged(tmp_path: Path, name: str) -> None:
     class Taking(sqlite3.Connection):
         taken = False
 
@@ -407,7 +405,7 @@ def test_what_is_taken_away_in_the_middle_of_a_write_is_not_acknowledged(tmp_pat
             append(store, head, chain([user("hi")], head))
 
 
-def test_a_writer_that_lost_its_connection_makes_a_log_anew_and_goes_on(tmp_path: Path) -> None:
+def test_writer_that_lost_its_connection_makes_a_new_log(tmp_path: Path) -> None:
     """The last connection that closes deletes the log. That one is nobody's fault, and no reason to stop."""
 
     class Breaking(sqlite3.Connection):

@@ -82,7 +82,7 @@ def test_no_commit_waits_for_more_than_one_step(tmp_path: Path) -> None:
         assert marks(path) == [(1, 100)]
 
 
-def test_a_search_catches_up_in_steps_so_that_writers_get_in_between(tmp_path: Path, monkeypatch: Any) -> None:
+def test_search_catches_up_in_steps_so_that_writers_get_in_between(tmp_path: Path, monkeypatch: Any) -> None:
     with opened(tmp_path / "chat.db") as store:
         head = talked(store, 200)
         sizes = []
@@ -94,7 +94,7 @@ def test_a_search_catches_up_in_steps_so_that_writers_get_in_between(tmp_path: P
         assert max(sizes) < 100
 
 
-def test_what_goes_wrong_with_the_index_does_not_touch_what_was_committed(tmp_path: Path, monkeypatch: Any) -> None:
+def test_index_failure_does_not_touch_committed_data(tmp_path: Path, monkeypatch: Any) -> None:
     with opened(tmp_path / "chat.db") as store:
         head = talked(store, 50)
 
@@ -109,7 +109,7 @@ def test_what_goes_wrong_with_the_index_does_not_touch_what_was_committed(tmp_pa
         assert len(positions(store, head, "rain")) == 50
 
 
-def test_a_lost_index_is_made_again(tmp_path: Path) -> None:
+def test_lost_index_is_made_again(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with opened(path) as store:
         head = talked(store, 40)
@@ -148,7 +148,7 @@ def test_two_who_index_one_file_at_once_do_it_once(tmp_path: Path, monkeypatch: 
 # ----------------------------------------------------------------------------------------------- what is not found
 
 
-def test_a_message_erased_after_it_was_indexed_is_not_found(tmp_path: Path) -> None:
+def test_message_erased_after_it_was_indexed_is_not_found(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with opened(path) as store:
         head = talked(store, 30)
@@ -161,7 +161,7 @@ def test_a_message_erased_after_it_was_indexed_is_not_found(tmp_path: Path) -> N
         assert positions(store, head, "rain snow", 2) == [28, 22]
 
 
-def test_a_large_body_that_was_erased_is_not_found(tmp_path: Path) -> None:
+def test_large_body_that_was_erased_is_not_found(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with opened(path) as store:
         head = store.open("acme", "one")
@@ -174,7 +174,7 @@ def test_a_large_body_that_was_erased_is_not_found(tmp_path: Path) -> None:
         assert positions(store, head, "rain") == []
 
 
-def test_a_damaged_message_is_passed_over(tmp_path: Path) -> None:
+def test_damaged_message_is_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with opened(path) as store:
         head = talked(store, 3)
@@ -189,7 +189,7 @@ def test_a_damaged_message_is_passed_over(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------ having no index
 
 
-def test_a_store_without_an_index_says_so_and_keeps_none(tmp_path: Path) -> None:
+def test_store_without_an_index_says_so_and_keeps_none(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with open_store(f"sqlite:///{path}?search=off") as store:  # type: ignore[attr-defined]
         head = committed(store, talked(store, 50))
@@ -218,17 +218,17 @@ def test_sqlite_without_its_full_text_module_says_so(tmp_path: Path, monkeypatch
         ("sqlite:///chat.db?search=on", ("sqlite", "chat.db", True)),
     ],
 )
-def test_a_url_may_say_that_no_index_is_kept(url: str, said: tuple[str, str, bool]) -> None:
+def test_url_may_say_that_no_index_is_kept(url: str, said: tuple[str, str, bool]) -> None:
     assert place_of(url)[:3] == said
 
 
 @pytest.mark.parametrize("url", ["sqlite:///?search=off", "sqlite:///chat.db?search=no", "sqlite:///"])
-def test_a_url_that_says_something_else_is_refused(url: str) -> None:
+def test_url_that_says_something_else_is_refused(url: str) -> None:
     with pytest.raises(BadSetting):
         place_of(url)
 
 
-def test_a_file_made_before_there_was_a_search_is_searched(tmp_path: Path) -> None:
+def test_file_made_before_there_was_a_search_is_searched(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     connection = sqlite3.connect(path)
     connection.executescript((Path(__file__).parent / "golden" / "schema_1.sql").read_text("utf-8"))
@@ -282,7 +282,7 @@ def test_sqlite_finds_what_memory_finds_over_and_over(courses: Any, queries: Any
 
 
 @pytest.mark.slow
-def test_the_index_of_recordings_is_smaller_than_half_of_their_json(transcripts: Path, tmp_path: Path) -> None:
+def test_index_of_recordings_is_smaller_than_half_of_their_json(transcripts: Path, tmp_path: Path) -> None:
     format = get_format("openai")
     lines = (
         line for path in sorted((transcripts / "neutral").glob("*/*.jsonl")) for line in path.read_bytes().splitlines()

@@ -92,9 +92,8 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
     return traced(tmp_path_factory.mktemp("traced"))
 
 
-def test_f30_whenever_the_power_goes_what_pythons_own_sqlite_acknowledged_is_there(
-    events: list[Event], tmp_path: Path
-) -> None:
+def test_power_cut_keeps_acknowledged_data_of_stock_sqlite(events: list[Event], tmp_path: Path) -> None:
+    """F30."""
     along: list[dict[str, Any]] = states_along_the_way()
     lost, random, torn = Lost(folders=True), Random(19), 0
     for number, event in enumerate(events):

@@ -17,7 +17,7 @@ from foveate.testing.rows import chain
 
 
 @pytest.mark.parametrize("size", [0, 1, 40, 300, 4000, 16_384, 16_385, 100_000])
-def test_a_body_is_packed_and_unpacked(size: int) -> None:
+def test_body_is_packed_and_unpacked(size: int) -> None:
     body = (b'{"role":"user","parts":[{"type":"text","text":"' + b"the weather in Rome " * 6000)[:size]
     assert codec.unpack(codec.pack(body)) == body
     assert len(codec.pack(body)) <= size + bool(size)
@@ -35,21 +35,21 @@ def test_small_bodies_pack_well() -> None:
     assert len(codec.pack(body)) < 0.3 * len(body)
 
 
-def test_the_dictionary_is_part_of_the_file_format() -> None:
+def test_dictionary_is_part_of_the_file_format() -> None:
     """Whoever changes it makes every database unreadable: give a better one a tag of its own."""
     stored = bytes.fromhex("0223316891cb763d900900")
     assert codec.unpack(stored) == b'{"role":"user","parts":[{"type":"text","text":"Let me check."}]}'
 
 
 @pytest.mark.parametrize("stored", [b"\x01junk", b"\x02junk\xff\xff", b"\x02", b"\x03junk", b"\x99abc"])
-def test_what_cannot_be_unpacked_is_damaged(stored: bytes) -> None:
+def test_unpackable_body_is_damaged(stored: bytes) -> None:
     if stored[:1] == b"\x03":
         pytest.importorskip("zstandard")
     with pytest.raises(codec.DamagedBody):
         codec.unpack(stored)
 
 
-def test_a_packed_body_that_is_cut_short_or_runs_on_is_damaged() -> None:
+def test_packed_body_that_is_cut_short_or_runs_on_is_damaged() -> None:
     stored = codec.pack(b"the weather in Rome " * 20)
     for damaged in (stored[:-3], stored + b"\0"):
         with pytest.raises(codec.DamagedBody, match="cut short or run on"):
@@ -68,7 +68,7 @@ def test_zstd_is_written_where_asked_for_and_always_read(tmp_path: Path) -> None
         assert store.messages(head, 1, 2) == rows
 
 
-def test_without_zstd_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_zstd_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "zstandard", None)
     monkeypatch.setitem(sys.modules, "compression", None)
     with pytest.raises(MissingExtra, match=r"foveate\[zstd\]"):

@@ -54,7 +54,7 @@ def wheres(findings: list[Finding]) -> list[str]:
 
 @pytest.mark.parametrize("position", [1, 5, 20])
 @pytest.mark.parametrize("at", [0, 1, 12])
-def test_a_byte_of_a_body_that_flipped(store: SqliteStore, head: Head, position: int, at: int) -> None:
+def test_byte_of_a_body_that_flipped(store: SqliteStore, head: Head, position: int, at: int) -> None:
     body = stored(store, "body", position)
     damage(store, "UPDATE message SET body = ? WHERE position = ?", flipped(body, at), position)
     assert wheres(store.verify(head)) == [f"message {position}"]
@@ -66,7 +66,7 @@ def test_a_byte_of_a_body_that_flipped(store: SqliteStore, head: Head, position:
     assert [row.position for row in store.get_many(head, others)] == others
 
 
-def test_a_byte_of_a_large_body_that_flipped(store: SqliteStore, head: Head) -> None:
+def test_byte_of_a_large_body_that_flipped(store: SqliteStore, head: Head) -> None:
     (body,) = rows(store, "SELECT body FROM body")[0]
     damage(store, "UPDATE body SET body = ?", flipped(body, 3000))
     assert wheres(store.verify(head)) == ["message 8"]
@@ -74,7 +74,7 @@ def test_a_byte_of_a_large_body_that_flipped(store: SqliteStore, head: Head) -> 
         store.get_many(head, [8])
 
 
-def test_a_body_exchanged_for_another_that_reads_well(store: SqliteStore, head: Head) -> None:
+def test_body_exchanged_for_another_that_reads_well(store: SqliteStore, head: Head) -> None:
     damage(store, "UPDATE message SET body = ? WHERE position = 9", pack(wire.encode_message(user("never said"))))
     problem = "its id does not follow from its body and the message before it"
     assert store.verify(head) == [Finding("message 9", problem)]
@@ -126,7 +126,7 @@ def test_each_damage_is_one_finding_at_its_place(store: SqliteStore, head: Head,
     assert wheres(store.verify(now)) == [where]
 
 
-def test_a_stamp_that_was_changed(store: SqliteStore, head: Head) -> None:
+def test_stamp_that_was_changed(store: SqliteStore, head: Head) -> None:
     stamp = store.get_many(head, [12])[0].stamp
     damage(store, "UPDATE message SET stamp = ? WHERE position = 12", wire.encode_stamp(structs.replace(stamp, turn=1)))
     assert store.verify(head) == [Finding("message 12", "its stamp does not match its seal")]
@@ -134,7 +134,7 @@ def test_a_stamp_that_was_changed(store: SqliteStore, head: Head) -> None:
         store.messages(head, 12, 12)
 
 
-def test_a_record_that_was_changed(store: SqliteStore, head: Head) -> None:
+def test_record_that_was_changed(store: SqliteStore, head: Head) -> None:
     _, record = store.records(head)[1]
     changed = pack(wire.encode_record(structs.replace(record, author="nobody")))
     damage(store, "UPDATE record SET body = ? WHERE first = 2", changed)
@@ -162,7 +162,7 @@ def test_messages_that_are_gone_are_met_by_who_reads(store: SqliteStore, head: H
     assert store.names("acme") == ["one"]
 
 
-def test_rows_beyond_the_head_are_told(store: SqliteStore, head: Head) -> None:
+def test_rows_beyond_the_head_are_reported(store: SqliteStore, head: Head) -> None:
     """What a store must never leave behind: a part of a write that was not acknowledged."""
     damage(store, "UPDATE branch SET position = 19, number = 3")
     assert wheres(store.verify(store.open("acme", "one"))) == ["head", "head", "head", "message 20", "record 4"]
@@ -177,7 +177,7 @@ def test_damage_in_what_a_fork_shares_is_found_from_the_fork_too(store: SqliteSt
     assert wheres(store.verify(head)) == ["message 7"]
 
 
-def test_several_damages_are_all_told(store: SqliteStore, head: Head) -> None:
+def test_all_damages_are_reported(store: SqliteStore, head: Head) -> None:
     for statement in (
         "UPDATE message SET body = x'00' WHERE position = 3",
         "DELETE FROM message WHERE position = 5",
@@ -190,24 +190,24 @@ def test_several_damages_are_all_told(store: SqliteStore, head: Head) -> None:
     assert found == ["message 3", "message 5", "message 6", "message 20", "edits 2-3"]
 
 
-def test_a_head_that_is_not_on_the_chain_is_told(store: SqliteStore, head: Head) -> None:
+def test_head_off_the_chain_is_reported(store: SqliteStore, head: Head) -> None:
     made_up = structs.replace(head, tip=ids.body_hash(b"x"), record=ids.body_hash(b"y"))
     assert wheres(store.verify(made_up)) == ["head", "head"]
 
 
-def test_a_damaged_snapshot_is_not_used(store: SqliteStore, head: Head) -> None:
+def test_damaged_snapshot_is_not_used(store: SqliteStore, head: Head) -> None:
     assert store.snapshot(head) == (10, 1, b"a view")
     damage(store, "UPDATE snapshot SET body = ?", pack(b"another view"))
     assert store.snapshot(head) is None
 
 
-def test_a_name_that_leads_nowhere_is_told_on_opening(store: SqliteStore, head: Head) -> None:
+def test_name_without_a_branch_is_reported_on_opening(store: SqliteStore, head: Head) -> None:
     damage(store, "DELETE FROM branch")
     with pytest.raises(Damaged, match="leads to a branch that is gone"):
         store.open("acme", "one")
 
 
-def test_a_file_whose_pages_were_overwritten_is_told_not_trusted(store: SqliteStore, head: Head) -> None:
+def test_file_with_overwritten_pages_is_reported(store: SqliteStore, head: Head) -> None:
     store.close()
     path = Path(store._driver.place)
     content = bytearray(path.read_bytes())
@@ -217,7 +217,7 @@ def test_a_file_whose_pages_were_overwritten_is_told_not_trusted(store: SqliteSt
         SqliteStore(path)
 
 
-def test_whatever_bit_flips_is_reported_or_was_not_used(store: SqliteStore, head: Head, tmp_path: Path) -> None:
+def test_any_flipped_bit_is_reported_or_unused(store: SqliteStore, head: Head, tmp_path: Path) -> None:
     rows, records = store.messages(head, 1, 20), store.records(head)
     store.close()
     intact = Path(store._driver.place).read_bytes()
@@ -241,7 +241,7 @@ def test_whatever_bit_flips_is_reported_or_was_not_used(store: SqliteStore, head
     assert silent > 10
 
 
-def test_a_run_that_is_damaged_is_met_by_who_reads_it(store: SqliteStore, head: Head) -> None:
+def test_run_that_is_damaged_is_met_by_who_reads_it(store: SqliteStore, head: Head) -> None:
     """Nothing hashes a run: what still reads well is believed. The conversation is not touched."""
     store.put_run(head, run_of("r1"))
     for number in (1, 2):

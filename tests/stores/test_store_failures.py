@@ -30,7 +30,8 @@ def run(store: Database) -> int:
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_f30_whichever_statement_fails_nothing_is_half_written(tmp_path: Path, after: bool) -> None:
+def test_any_failed_statement_leaves_nothing_half_written(tmp_path: Path, after: bool) -> None:
+    """F30."""
     along, made, n = states_along_the_way(), tmp_path / "made.db", 0
     SqliteStore(made).close()
     while True:
@@ -52,7 +53,8 @@ def test_f30_whichever_statement_fails_nothing_is_half_written(tmp_path: Path, a
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_f30_whichever_statement_fails_a_new_file_is_made_by_the_next_who_opens_it(tmp_path: Path, after: bool) -> None:
+def test_next_open_creates_the_file_after_any_failed_statement(tmp_path: Path, after: bool) -> None:
+    """F30."""
     for n in range(1, 99):
         path, countdown = tmp_path / f"{n}.db", Countdown(n, after=after)
         try:
@@ -67,7 +69,7 @@ def test_f30_whichever_statement_fails_a_new_file_is_made_by_the_next_who_opens_
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_whichever_operation_fails_the_store_holds_the_state_before_or_after_it(after: bool) -> None:
+def test_any_failed_operation_leaves_the_state_before_or_after(after: bool) -> None:
     along = states_along_the_way()
     for n in range(1, len(scenario()) + 1):
         store = MemoryStore()
@@ -86,7 +88,7 @@ def test_whichever_operation_fails_the_store_holds_the_state_before_or_after_it(
         (sqlite3.SQLITE_IOERR, "see whether the last write took place"),
     ],
 )
-def test_an_error_of_sqlite_says_what_to_do(tmp_path: Path, code: int, says: str) -> None:
+def test_error_of_sqlite_says_what_to_do(tmp_path: Path, code: int, says: str) -> None:
     countdown = Countdown()
     with SqliteStore(tmp_path / "a.db", connection=failing_connection(countdown, code)) as store:
         store.open("acme", "one")
@@ -98,7 +100,7 @@ def test_an_error_of_sqlite_says_what_to_do(tmp_path: Path, code: int, says: str
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_whichever_statement_of_a_search_fails_no_message_and_no_word_is_lost(tmp_path: Path, after: bool) -> None:
+def test_failed_statement_of_a_search_loses_nothing(tmp_path: Path, after: bool) -> None:
     made, n = tmp_path / "made.db", 0
     with SqliteStore(made, synchronous="normal") as store:
         head = store.open("acme", "one")

@@ -12,7 +12,7 @@ from foveate.stores import lineage
 from foveate.stores.lineage import Range, Shared, descend
 
 
-def test_a_branch_reads_its_ancestors_first_and_itself_last() -> None:
+def test_branch_reads_its_ancestors_first_and_itself_last() -> None:
     family = (Shared(1, 5, 0), Shared(3, 8, 2))
     assert list(lineage.position_ranges(family, 4, 1, 10)) == [Range(1, 1, 5), Range(3, 6, 8), Range(4, 9, 10)]
     assert list(lineage.position_ranges(family, 4, 4, 6)) == [Range(1, 4, 5), Range(3, 6, 6)]
@@ -20,7 +20,7 @@ def test_a_branch_reads_its_ancestors_first_and_itself_last() -> None:
     assert list(lineage.record_ranges(family, 4, 1, 3)) == [Range(3, 1, 2), Range(4, 3, 3)]
 
 
-def test_who_lends_nothing_is_forgotten_but_for_the_last() -> None:
+def test_lineage_forgets_ancestors_without_shared_messages() -> None:
     """Regenerating one answer a thousand times makes a thousand branches; each must stay as quick as the first."""
     family, branch = (), 1
     for again in range(2, 1000):
@@ -29,7 +29,7 @@ def test_who_lends_nothing_is_forgotten_but_for_the_last() -> None:
     assert family == (Shared(1, 7, 3), Shared(998, 7, 3))
 
 
-def test_a_root_is_a_positive_number_of_63_bits_and_tells_tenants_apart() -> None:
+def test_root_is_a_positive_63_bit_number_per_tenant() -> None:
     roots = {lineage.root_of(tenant, name) for tenant in ("", "a", "ab") for name in ("b", "bc", "abc")}
     assert len(roots) == 9
     assert all(0 < root < 2**63 for root in roots)
@@ -68,6 +68,6 @@ def test_any_tree_of_forks_reads_like_copies(forks: list[tuple[int, int, int, in
             assert read == copies[branch]
 
 
-def test_a_lineage_that_cannot_be_read_is_refused() -> None:
+def test_lineage_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(lineage.msgspec.DecodeError):
         lineage.decode("[[1, 2]]")

@@ -42,13 +42,13 @@ NEXT = len(SCHEMAS) + 1
 NEXT_NAME = f"000{NEXT}_more"
 
 
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+def test_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"There is no folder .*nowhere.*Create it"):
         SqliteStore(tmp_path / "nowhere" / "chat.db")
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_a_folder_is_not_a_file(tmp_path: Path) -> None:
+def test_folder_is_not_a_file(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="is a folder"):
         SqliteStore(tmp_path)
 
@@ -58,7 +58,7 @@ def test_memory_is_not_a_file() -> None:
         SqliteStore(":memory:")
 
 
-def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path: Path) -> None:
+def test_file_that_is_no_database_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("remember the milk\n" * 100)
     with pytest.raises(StoreError, match="not a SQLite database"):
@@ -67,14 +67,14 @@ def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(getattr(os, "geteuid", lambda: 1)() == 0, reason="root may write anywhere")
-def test_a_folder_that_may_not_be_written_to_is_named(tmp_path: Path) -> None:
+def test_folder_that_may_not_be_written_to_is_named(tmp_path: Path) -> None:
     folder = tmp_path / "closed"
     folder.mkdir(mode=0o500)
     with pytest.raises(StoreError, match="cannot be opened for writing"):
         SqliteStore(folder / "chat.db")
 
 
-def test_a_locked_file_is_waited_for_and_then_said_to_be_locked(tmp_path: Path) -> None:
+def test_locked_file_is_waited_for_and_then_said_to_be_locked(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with SqliteStore(path, wait=0.05) as store:
         head = store.open("acme", "one")
@@ -95,7 +95,7 @@ def test_a_locked_file_is_waited_for_and_then_said_to_be_locked(tmp_path: Path) 
         other.close()
 
 
-def test_a_file_deleted_under_a_running_store_takes_no_more_writes(tmp_path: Path) -> None:
+def test_file_deleted_under_a_running_store_takes_no_more_writes(tmp_path: Path) -> None:
     """SQLite goes on writing to a deleted file and acknowledges it all."""
     path = tmp_path / "chat.db"
     with SqliteStore(path) as store:
@@ -113,7 +113,7 @@ def test_a_file_deleted_under_a_running_store_takes_no_more_writes(tmp_path: Pat
             store.names("acme")
 
 
-def test_a_path_may_have_any_letters(tmp_path: Path) -> None:
+def test_path_may_have_any_letters(tmp_path: Path) -> None:
     path = tmp_path / "a b%20c?d#é.db"
     with SqliteStore(str(path)) as store:
         assert store.names("acme") == []
@@ -146,11 +146,11 @@ def test_writes_are_as_durable_as_was_asked_for(tmp_path: Path, synchronous: str
         ("?wait=1?search=off", "chat.db?wait=1", (False, "full", 10.0)),
     ],
 )
-def test_a_url_may_say_how_a_file_is_written(end: str, path: str, said: tuple[bool, str, float]) -> None:
+def test_url_may_say_how_a_file_is_written(end: str, path: str, said: tuple[bool, str, float]) -> None:
     assert place_of(f"sqlite:///chat.db{end}") == Place("sqlite", path, *said)  # type: ignore[arg-type]
 
 
-def test_a_store_is_opened_as_its_url_says(tmp_path: Path) -> None:
+def test_store_is_opened_as_its_url_says(tmp_path: Path) -> None:
     with open_store(f"sqlite:///{tmp_path / 'chat.db'}?synchronous=normal&wait=0.05") as store:
         (level,) = store._driver.write(lambda session: session.rows("PRAGMA synchronous"))[0]
         assert (level, store._driver._file.wait) == (1, 0.05)
@@ -166,12 +166,12 @@ def test_a_store_is_opened_as_its_url_says(tmp_path: Path) -> None:
         ("?wait=1&search=", "search= in the URL of a store is on or off, not ''"),
     ],
 )
-def test_what_a_url_cannot_say_of_a_file_is_refused(end: str, says: str) -> None:
+def test_unknown_url_option_for_a_file_is_refused(end: str, says: str) -> None:
     with pytest.raises(BadSetting, match=re.escape(says)):
         place_of(f"sqlite:///chat.db{end}")
 
 
-def test_a_driver_reads_without_being_able_to_write(tmp_path: Path) -> None:
+def test_driver_reads_without_being_able_to_write(tmp_path: Path) -> None:
     with SqliteStore(tmp_path / "chat.db") as store, pytest.raises(StoreError, match="readonly"):
         store._driver.read(lambda session: session.rows("DELETE FROM tree"))
 
@@ -196,7 +196,7 @@ def test_migrations_are_numbered_without_a_gap_and_do_not_change() -> None:
     assert {migration.name: migration.checksum for migration in migrations("postgres")} == IN_POSTGRES
 
 
-def test_a_migration_is_run_once_and_recorded(tmp_path: Path) -> None:
+def test_migration_is_run_once_and_recorded(tmp_path: Path) -> None:
     opened = driver(tmp_path / "chat.db")
     more = [*migrations(), another("CREATE TABLE extra (a BIGINT)")]
     for _ in range(2):
@@ -208,7 +208,7 @@ def test_a_migration_is_run_once_and_recorded(tmp_path: Path) -> None:
     opened.close()
 
 
-def test_an_older_database_is_brought_up_to_date_and_keeps_what_it_has(tmp_path: Path) -> None:
+def test_older_database_is_brought_up_to_date_and_keeps_what_it_has(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with SqliteStore(path) as store:
         head = store.open("acme", "one")
@@ -220,7 +220,7 @@ def test_an_older_database_is_brought_up_to_date_and_keeps_what_it_has(tmp_path:
 
 
 @pytest.mark.parametrize("schema", range(1, NEXT))
-def test_a_database_that_an_older_foveate_made_is_opened_and_goes_on(tmp_path: Path, schema: int) -> None:
+def test_database_that_an_older_foveate_made_is_opened_and_goes_on(tmp_path: Path, schema: int) -> None:
     """Each file is what the foveate of that schema wrote, dumped (`make_golden.py`): two conversations, the second a
     fork of the first; a run with a step, and a catalog, where there was such a thing.
     """
@@ -245,7 +245,7 @@ def test_a_database_that_an_older_foveate_made_is_opened_and_goes_on(tmp_path: P
         assert store.verify(one) == []
 
 
-def test_a_migration_that_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_migration_that_fails_leaves_nothing(tmp_path: Path) -> None:
     opened = driver(tmp_path / "chat.db")
     broken = another("CREATE TABLE extra (a BIGINT)", "CREATE TABLE extra (a BIGINT)")
     with pytest.raises(StoreError, match="already exists"):
@@ -257,7 +257,7 @@ def test_a_migration_that_fails_leaves_nothing(tmp_path: Path) -> None:
     opened.close()
 
 
-def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+def test_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     opened = driver(path)
     bring_up_to_date(opened, lambda: 1, [*migrations(), another("CREATE TABLE extra (a BIGINT)")])
@@ -268,7 +268,7 @@ def test_a_database_of_a_newer_version_is_refused(tmp_path: Path) -> None:
         SqliteStore(path)
 
 
-def test_a_database_of_another_schema_is_refused(tmp_path: Path) -> None:
+def test_database_of_another_schema_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     SqliteStore(path).close()
     opened = driver(path)
@@ -277,7 +277,7 @@ def test_a_database_of_another_schema_is_refused(tmp_path: Path) -> None:
     opened.close()
 
 
-def test_a_database_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
+def test_database_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "mail.db"
     connection = sqlite3.connect(path)
     connection.execute("CREATE TABLE message (subject TEXT)")
@@ -288,7 +288,7 @@ def test_a_database_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-def test_a_comment_or_a_line_ending_is_no_other_schema() -> None:
+def test_comment_or_a_line_ending_is_no_other_schema() -> None:
     text = "-- why\nCREATE TABLE a (b TEXT);\nCREATE INDEX c ON a (b);\n"
     plain = migrate._read("0001_a.sql", text)
     assert plain.statements == ("CREATE TABLE a (b TEXT)", "CREATE INDEX c ON a (b)")

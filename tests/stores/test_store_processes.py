@@ -60,12 +60,14 @@ def check_killed_writers(path: Path, kills: int, seed: int) -> None:
             assert said == [text(position, "one") for position in range(1, head.position + 1)]
 
 
-def test_f30_a_killed_writer_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+def test_killed_writer_loses_nothing_acknowledged(tmp_path: Path) -> None:
+    """F30."""
     check_killed_writers(tmp_path / "chat.db", kills=5, seed=1)
 
 
 @pytest.mark.slow
-def test_f30_however_often_a_writer_is_killed(tmp_path: Path) -> None:
+def test_repeatedly_killed_writer_loses_nothing(tmp_path: Path) -> None:
+    """F30."""
     check_killed_writers(tmp_path / "chat.db", kills=60, seed=2)
 
 
@@ -84,7 +86,7 @@ def test_two_processes_write_one_conversation_and_lose_nothing(tmp_path: Path) -
         assert head.number == sum(line.startswith("edit") for line in acknowledged)
 
 
-def test_a_store_left_open_is_closed_when_python_ends(tmp_path: Path) -> None:
+def test_store_left_open_is_closed_when_python_ends(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     code = (
         "import sys; from foveate.ports import append; from foveate.stores.sqlite import SqliteStore;"
@@ -100,7 +102,7 @@ def test_a_store_left_open_is_closed_when_python_ends(tmp_path: Path) -> None:
         assert store.open("acme", "one").position == 1
 
 
-def test_a_store_that_is_forgotten_is_closed(tmp_path: Path) -> None:
+def test_store_that_is_forgotten_is_closed(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "chat.db")
     store.names("acme")
     del store
@@ -139,7 +141,7 @@ os.waitpid(child, 0)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_store_is_not_carried_across_a_fork(tmp_path: Path) -> None:
+def test_store_is_not_used_after_os_fork(tmp_path: Path) -> None:
     """SQLite believes that the child holds the parent's locks: when the parent closes the file, what the child writes
     is lost, although it was acknowledged. So the child is refused, for as long as its parent had the file open.
     """

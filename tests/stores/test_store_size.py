@@ -56,30 +56,32 @@ def bytes_per_byte(path: Path, said: list[Message]) -> float:
     return (path.stat().st_size - empty) / sum(len(wire.encode_message(one)) for one in said)
 
 
-def test_a_file_in_which_nothing_was_said_is_small(tmp_path: Path) -> None:
+def test_empty_database_file_is_small(tmp_path: Path) -> None:
     with SqliteStore(tmp_path / "chat.db") as store:
         store.open("default", "one")
     assert (tmp_path / "chat.db").stat().st_size < 160_000
 
 
-def test_f36_small_messages_take_little_more_than_their_json(transcripts: Path, tmp_path: Path) -> None:
+def test_small_messages_take_little_more_than_their_json(transcripts: Path, tmp_path: Path) -> None:
+    """F36."""
     said = recorded(transcripts, 250, 400)[:2000]
     assert len(said) == 2000
     assert bytes_per_byte(tmp_path / "chat.db", said) < 1.12
 
 
-def test_f36_long_results_take_little_more_than_half_of_their_json(transcripts: Path, tmp_path: Path) -> None:
+def test_long_results_take_about_half_of_their_json(transcripts: Path, tmp_path: Path) -> None:
+    """F36."""
     said = recorded(transcripts, 3500, 4500)
     assert len(said) > 200
     assert bytes_per_byte(tmp_path / "chat.db", said) < 0.58
 
 
-def test_a_body_said_many_times_is_kept_once(tmp_path: Path) -> None:
+def test_body_said_many_times_is_kept_once(tmp_path: Path) -> None:
     long = user(" ".join(str(n * n) for n in range(20_000)))
     assert bytes_per_byte(tmp_path / "one.db", [long]) > 10 * bytes_per_byte(tmp_path / "many.db", [long] * 50)
 
 
-def test_a_fork_copies_nothing(tmp_path: Path) -> None:
+def test_fork_copies_nothing(tmp_path: Path) -> None:
     path = tmp_path / "chat.db"
     with SqliteStore(path, synchronous="normal") as store:
         head = store.open("acme", "one")

@@ -111,14 +111,14 @@ def jobs(writer: Writer, *texts: str) -> list[Callable[[], object]]:
     return [lambda text=text: writer.run(add(text)) for text in texts]  # type: ignore[misc]
 
 
-def test_what_arrives_during_a_commit_is_committed_together(path: Path, writer: Writer, watched: type[Watched]) -> None:
+def test_writes_during_a_commit_are_committed_together(path: Path, writer: Writer, watched: type[Watched]) -> None:
     texts = [f"line {n}" for n in range(9)]
     assert behind_a_commit(writer, watched, jobs(writer, *texts)) == texts
     assert lines(path) == texts
     assert watched.said.count("COMMIT") == 2
 
 
-def test_one_that_fails_takes_no_other_with_it(path: Path, writer: Writer, watched: type[Watched]) -> None:
+def test_failing_write_spares_the_others_of_its_group(path: Path, writer: Writer, watched: type[Watched]) -> None:
     outcomes = behind_a_commit(writer, watched, jobs(writer, "a", "b", "refused", "a", "c"))
     assert [outcome if isinstance(outcome, str) else type(outcome) for outcome in outcomes] == [
         "a",
@@ -131,7 +131,7 @@ def test_one_that_fails_takes_no_other_with_it(path: Path, writer: Writer, watch
     assert watched.said.count("COMMIT") == 2
 
 
-def test_one_that_breaks_the_transaction_leaves_the_others_one_of_their_own(
+def test_write_that_breaks_the_transaction_spares_the_others(
     path: Path, writer: Writer, watched: type[Watched]
 ) -> None:
     outcomes = behind_a_commit(writer, watched, jobs(writer, "a", "b", "fatal", "c"))
@@ -139,13 +139,13 @@ def test_one_that_breaks_the_transaction_leaves_the_others_one_of_their_own(
     assert lines(path) == ["a", "b", "c"]
 
 
-def test_one_that_comes_alone_is_committed_at_once(path: Path, writer: Writer, watched: type[Watched]) -> None:
+def test_single_write_is_committed_at_once(path: Path, writer: Writer, watched: type[Watched]) -> None:
     watched.gate.set()
     assert [writer.run(add(text)) for text in "abc"] == ["a", "b", "c"]
     assert [said for said in watched.said if "INSERT" not in said] == ["BEGIN IMMEDIATE", "COMMIT"] * 3
 
 
-def test_what_was_accepted_is_committed_before_the_writer_ends(
+def test_accepted_writes_are_committed_before_the_writer_ends(
     path: Path, writer: Writer, watched: type[Watched]
 ) -> None:
     closing = threading.Thread(target=writer.close)
@@ -164,7 +164,7 @@ def test_closing_does_what_waits(path: Path, writer: Writer, watched: type[Watch
     assert lines(path) == ["a", "b", "c"]
 
 
-def test_of_two_in_one_group_at_one_tip_the_first_wins(tmp_path: Path, watched: type[Watched]) -> None:
+def test_first_of_two_writes_in_one_group_wins(tmp_path: Path, watched: type[Watched]) -> None:
     watched.gate.set()
     with SqliteStore(tmp_path / "chat.db", connection=watched) as store:
         head, other = store.open("acme", "one"), store.open("acme", "two")
@@ -214,7 +214,7 @@ class Interrupted(sqlite3.Connection):
         return super().execute(sql, parameters)
 
 
-def test_a_write_from_within_another_one_is_refused_and_does_not_wait_for_itself(path: Path) -> None:
+def test_nested_write_is_refused_without_a_deadlock(path: Path) -> None:
     """By a finalizer, for example, that Python runs in the middle of anything."""
     writer = Writer(lambda: sqlite3.connect(path, isolation_level=None, check_same_thread=False))
     said: list[str] = []
@@ -286,7 +286,7 @@ class InterruptedAfter(sqlite3.Connection):
         return done
 
 
-def test_ctrl_c_behind_a_commit_lets_nobody_write_again_what_is_written(path: Path) -> None:
+def test_ctrl_c_after_a_commit_does_not_repeat_the_write(path: Path) -> None:
     kind = InterruptedAfter
     writer = Writer(lambda: sqlite3.connect(path, isolation_level=None, check_same_thread=False, factory=kind))
     with writer._turn:
@@ -305,7 +305,7 @@ def test_ctrl_c_behind_a_commit_lets_nobody_write_again_what_is_written(path: Pa
     assert lines(path) == ["mine", "other"]
 
 
-def test_who_is_told_late_that_it_is_committed_does_not_write_it_again(path: Path, writer: Writer) -> None:
+def test_late_commit_acknowledgement_causes_no_second_write(path: Path, writer: Writer) -> None:
     """Ctrl-C strikes when the transaction is over, before all of its owners are told."""
     writer._connection.close()
     writer._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -319,7 +319,7 @@ def test_who_is_told_late_that_it_is_committed_does_not_write_it_again(path: Pat
     assert (outcomes, lines(path)) == (["other"], ["other"])
 
 
-def test_who_gives_up_waiting_gets_nothing_written_later(path: Path, writer: Writer, watched: type[Watched]) -> None:
+def test_abandoned_write_is_not_done_later(path: Path, writer: Writer, watched: type[Watched]) -> None:
     class NeverMyTurn:
         def __enter__(self) -> None:
             raise KeyboardInterrupt

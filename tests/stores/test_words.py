@@ -31,16 +31,16 @@ from foveate.stores.words import TERMS_MAX, TEXT_MAX, Words, contains, cut, term
         ("", "", ""),
     ],
 )
-def test_a_text_is_cut_into_words(text, words, humps):
+def test_text_is_cut_into_words(text, words, humps):
     assert cut(text) == Words(words.split(), humps.split())
 
 
-def test_a_long_row_of_characters_counts_by_its_beginning_and_has_no_humps():
+def test_long_row_of_characters_counts_by_its_beginning_and_has_no_humps():
     blob = "aGVsbG8gd29ybGQh" * 100
     assert cut(blob) == Words([blob[:64].lower()], [])
 
 
-def test_what_a_call_asks_for_is_said_and_its_escapes_are_not():
+def test_call_arguments_are_indexed_without_escapes():
     body = wire.encode_message(assistant("Look:", ToolCall("c1", "grep", '{"pattern":"a\\tb","count":[2,null,true]}')))
     assert words_of(body) == Words(["look", "grep", "pattern", "a", "b", "count", "2"], [])
 
@@ -53,11 +53,11 @@ def test_arguments_nested_too_deeply_to_read_are_taken_as_text():
 
 
 @pytest.mark.parametrize("body", [b"", b"no json", b"\xff\xfe", b'{"role":"nobody"}', b"[]"])
-def test_what_cannot_be_read_says_nothing(body):
+def test_unreadable_body_has_no_words(body):
     assert words_of(body) == Words([], [])
 
 
-def test_the_first_characters_of_a_giant_text_are_cut():
+def test_first_characters_of_a_giant_text_are_cut():
     assert len(cut("ab " * TEXT_MAX).words) == -(-TEXT_MAX // 3)
 
 
@@ -73,16 +73,16 @@ def test_the_first_characters_of_a_giant_text_are_cut():
         ("fooBar", [("foobar",)]),
     ],
 )
-def test_a_query_asks_for_words_and_rows_of_words(query, asked):
+def test_query_asks_for_words_and_rows_of_words(query, asked):
     assert terms(query) == asked
 
 
-def test_a_pasted_page_asks_for_its_beginning():
+def test_pasted_page_asks_for_its_beginning():
     assert terms(" ".join(f"w{n}" for n in range(1000))) == [(f"w{n}",) for n in range(TERMS_MAX)]
     assert terms("/".join(f"w{n}" for n in range(1000))) == [tuple(f"w{n}" for n in range(64))]
 
 
-def test_a_row_of_words_stands_in_one_of_both_rows():
+def test_row_of_words_stands_in_one_of_both_rows():
     text = cut("fooBar baz qux")
     asked = [("foo", "bar"), ("foobar", "baz"), ("baz", "qux"), ("bar", "baz"), ("qux", "baz"), ("foo",), ("fo",)]
     assert [contains(text, term) for term in asked] == [True, True, True, False, False, True, False]

@@ -355,7 +355,7 @@ STRICT: list[tuple[str, str, str, Change]] = [
 
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("provider", BODIES)
-def test_a_good_request_is_accepted(provider, strict):
+def test_good_request_is_accepted(provider, strict):
     body = BODIES[provider]()
     before = copy.deepcopy(body)
     assert check_body(provider, body, strict=strict) == []
@@ -369,7 +369,7 @@ PLANTED = [("anthropic", *one) for one in ANTHROPIC] + [("openai", *one) for one
 @pytest.mark.parametrize(
     ("provider", "rule", "where", "change"), PLANTED, ids=lambda value: "" if callable(value) else value
 )
-def test_a_planted_fault_is_refused_by_its_rule_and_at_its_place(provider, rule, where, change):
+def test_planted_fault_is_refused_by_its_rule_and_at_its_place(provider, rule, where, change):
     body = BODIES[provider]()
     change(body)
     found = check_body(provider, body)
@@ -380,7 +380,8 @@ def test_a_planted_fault_is_refused_by_its_rule_and_at_its_place(provider, rule,
 @pytest.mark.parametrize(
     ("provider", "rule", "where", "change"), STRICT, ids=lambda value: "" if callable(value) else value
 )
-def test_f09_a_strict_gateway_refuses_what_it_does_not_know_and_others_do_not(provider, rule, where, change):
+def test_strict_gateway_refuses_unknown_keys(provider, rule, where, change):
+    """F09."""
     body = BODIES[provider]()
     change(body)
     assert check_body(provider, body) == []
@@ -391,8 +392,8 @@ def test_every_rule_is_planted_somewhere():
     assert {rule for _, rule, *_ in [*PLANTED, *STRICT]} | {"json"} == set(RULES)
 
 
-def test_f01_an_orphaned_answer_is_refused_and_the_pair_together_accepted():
-    """A cut behind the call left its answer behind; every later request was a 400."""
+def test_orphaned_result_is_refused_and_the_pair_accepted():
+    """F01: A cut behind the call left its answer behind; every later request was a 400."""
     body = anthropic()
     cut = {**body, "messages": [body["messages"][0], *body["messages"][2:]]}
     whole = {**body, "messages": [body["messages"][0], *body["messages"][3:]]}
@@ -406,7 +407,8 @@ def test_f01_an_orphaned_answer_is_refused_and_the_pair_together_accepted():
     ]
 
 
-def test_f02_a_late_answer_is_refused_where_it_is_missing_and_where_it_stands():
+def test_late_result_is_refused_in_both_places():
+    """F02."""
     body = openai()
     late = body["messages"].pop(3)
     body["messages"].append(late)
@@ -418,7 +420,8 @@ def test_f02_a_late_answer_is_refused_where_it_is_missing_and_where_it_stands():
     assert check_body("openai", body) == []
 
 
-def test_f08_arguments_cut_in_the_middle_are_refused_and_whole_ones_accepted():
+def test_cut_arguments_are_refused_and_whole_ones_accepted():
+    """F08."""
     body = openai()
     function = body["messages"][2]["tool_calls"][0]["function"]
     function["arguments"] = '{"text": "' + "word " * 50
@@ -451,20 +454,20 @@ def test_calls_may_come_in_several_messages_of_one_turn():
     assert check_body("anthropic", body) == []
 
 
-def test_an_openai_call_id_may_be_used_again_later():
+def test_openai_call_id_may_be_used_again_later():
     body = openai()
     body["messages"] += copy.deepcopy(body["messages"][2:5])
     assert check_body("openai", body) == []
 
 
-def test_the_last_message_of_the_assistant_may_be_empty():
+def test_last_message_of_the_assistant_may_be_empty():
     body = anthropic()
     body["messages"][4:] = []
     body["messages"][3]["content"] = ""
     assert check_body("anthropic", body) == []
 
 
-def test_a_server_tool_result_after_its_call_is_accepted():
+def test_server_tool_result_after_its_call_is_accepted():
     body = anthropic()
     body["messages"][3]["content"][:0] = [SEARCH, SERVED]
     assert check_body("anthropic", body) == []
@@ -476,7 +479,7 @@ def test_large_images_are_accepted_while_they_are_few():
     assert check_body("anthropic", body) == []
 
 
-def test_a_tool_loop_that_thought_at_its_start_needs_no_thinking_later():
+def test_tool_loop_that_thought_at_its_start_needs_no_thinking_later():
     body = anthropic()
     body["thinking"] = {"type": "enabled", "budget_tokens": 1024}
     body["messages"][2]["content"].pop()
@@ -496,7 +499,7 @@ def test_messages_that_are_no_list_are_refused_in_bytes_too(messages):
     assert [refusal.rule for refusal in check_body("openai", b'{"messages":' + messages + b"}")] == ["messages"]
 
 
-def test_a_refusal_says_where_what_who_and_why():
+def test_refusal_says_where_what_who_and_why():
     refusal = check_body("openai", {"messages": [{"role": "user", "content": []}]})[0]
     assert refusal == Refusal(
         "empty",
@@ -508,13 +511,13 @@ def test_a_refusal_says_where_what_who_and_why():
     assert str(refusal).endswith("[openai, empty]")
 
 
-def test_an_unknown_provider_is_an_error_that_names_the_known_ones():
+def test_unknown_provider_is_an_error_that_names_the_known_ones():
     with pytest.raises(BadSetting, match="anthropic, openai"):
         check_body("gemini", {"messages": []})
 
 
 @pytest.mark.parametrize("provider", BODIES)
-def test_a_checker_that_remembers_finds_what_one_that_does_not_finds(provider):
+def test_checker_that_remembers_finds_what_one_that_does_not_finds(provider):
     """The list grows, shrinks and is mended; what was read before must not hide what is wrong now."""
     checker = BodyChecker(provider)
     faults = [change for one, _, _, change in PLANTED if one == provider]
@@ -531,7 +534,7 @@ def test_a_checker_that_remembers_finds_what_one_that_does_not_finds(provider):
         assert remembered == check_body(provider, body), step
 
 
-def test_a_checker_reads_only_the_messages_it_has_not_seen(monkeypatch):
+def test_checker_reads_only_the_messages_it_has_not_seen(monkeypatch):
     read: list[object] = []
     checker = BodyChecker("openai")
     rules = checker._rules
@@ -556,7 +559,7 @@ class Counted:
         return self.rules.read(message)
 
 
-def test_values_are_read_anew_each_time_because_they_may_have_changed():
+def test_values_are_read_again_each_time():
     checker = BodyChecker("openai")
     body = openai()
     assert checker.check(body) == []

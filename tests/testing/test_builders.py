@@ -12,7 +12,7 @@ from foveate.core.messages import Media, Message, Reasoning, Text, ToolCall, Too
 from foveate.testing import agent_run, answer, call, calls, chat, say, system, text_of, thought, user
 
 
-def test_a_chat_is_the_list_of_what_was_said():
+def test_chat_builds_a_list_of_messages():
     shot = Media("image/png", "url", "https://example.com/a.png")
     made = chat(
         system("Be brief."),
@@ -36,18 +36,18 @@ def test_a_chat_is_the_list_of_what_was_said():
     ]
 
 
-def test_an_argument_may_be_called_name():
+def test_argument_may_be_called_name():
     assert call("a", "rename", name="b", call_id="c").calls == (ToolCall("a", "rename", '{"name":"b","call_id":"c"}'),)
 
 
-def test_a_thought_stands_before_what_it_led_to():
+def test_thought_stands_before_what_it_led_to():
     assert thought("Hm.", call("a"), signature="sig") == Message(
         "assistant", (Reasoning("Hm.", "sig", format="anthropic"), ToolCall("a", "tool", "{}"))
     )
 
 
 @pytest.mark.parametrize("tokens", [0, 1, 2, 3, 10, 499, 500, 501, 12_345])
-def test_a_text_of_n_tokens_counts_n_before_and_after_trimming(tokens):
+def test_text_of_n_tokens_counts_n_before_and_after_trimming(tokens):
     text = text_of(tokens)
     assert math.ceil(len(text) / 4) == math.ceil(len(text.strip()) / 4) == tokens
     assert text == text_of(tokens)
@@ -57,12 +57,12 @@ def test_texts_of_different_seeds_differ():
     assert text_of(50, seed=1) != text_of(50, seed=2)
 
 
-def test_a_long_text_does_not_repeat_itself():
+def test_long_text_does_not_repeat_itself():
     lines = text_of(20_000).split("\n")
     assert len(set(lines)) > 0.99 * len(lines) > 100
 
 
-def test_an_agent_run_calls_the_model_as_often_as_it_says_and_is_the_same_each_time():
+def test_generated_agent_run_is_deterministic():
     run = agent_run(40, seed=3)
     assert sum(message.role == "assistant" for message in run) == 40
     assert run == agent_run(40, seed=3)
@@ -70,7 +70,7 @@ def test_an_agent_run_calls_the_model_as_often_as_it_says_and_is_the_same_each_t
     assert (run[0].role, run[-1].role, run[-1].calls) == ("user", "assistant", ())
 
 
-def test_every_call_of_an_agent_run_is_answered_at_once_and_has_an_id_of_its_own():
+def test_generated_calls_are_answered_and_have_own_ids():
     run = agent_run(120, seed=1)
     asked = [one.call_id for message in run for one in message.calls]
     assert len(set(asked)) == len(asked) > 100
@@ -80,7 +80,7 @@ def test_every_call_of_an_agent_run_is_answered_at_once_and_has_an_id_of_its_own
         assert not (before.calls and message.role != "tool")
 
 
-def test_an_agent_run_looks_like_work():
+def test_agent_run_looks_like_work():
     """Code, logs, listings and JSON, small more often than large, some of it errors; what is edited was read before."""
     run = agent_run(200, seed=7)
     results = [message.result for message in run if message.result]
@@ -103,7 +103,7 @@ def test_an_agent_run_looks_like_work():
     assert edited > 10
 
 
-def test_the_size_of_results_can_be_chosen():
+def test_size_of_results_can_be_chosen():
     run = agent_run(60, result_chars=(3_000, 4_000))
     sizes = [len(message.text) for message in run if message.role == "tool"]
     assert max(sizes) <= 4_000

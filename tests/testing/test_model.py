@@ -166,7 +166,7 @@ def test_openai_refuses_what_is_longer_than_its_window_in_its_own_words():
         client.chat.completions.create(model="m", messages=[HI], tools=tools)
 
 
-def test_anthropic_bills_from_the_cache_what_was_marked_and_has_not_changed():
+def test_anthropic_bills_marked_unchanged_input_from_the_cache():
     client = StubAnthropic(["one", "two", "three", "four"])
     first = {"role": "user", "content": [{"type": "text", "text": text_of(100), **MARK}]}
     bare = {"role": "user", "content": [{"type": "text", "text": text_of(100)}]}
@@ -185,7 +185,7 @@ def test_anthropic_bills_from_the_cache_what_was_marked_and_has_not_changed():
     assert usage(first, system=text_of(5)) == (0, 5 + 104, 0)  # Another system prompt: nothing before it is the same.
 
 
-def test_openai_bills_from_the_cache_whatever_has_not_changed():
+def test_openai_bills_unchanged_input_from_the_cache():
     client = StubOpenAI(["one", "two", "three"])
     messages = [{"role": "user", "content": text_of(100)}]
     cached: list[tuple[int, int]] = []
@@ -269,7 +269,7 @@ def joined(pieces: list[Any], kind: str) -> list[str]:
 
 
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
-def test_a_stream_brings_text_thoughts_and_calls_in_pieces_and_then_the_whole(provider: str):
+def test_stream_yields_pieces_and_then_the_whole_reply(provider: str):
     thinks = Reasoning("Let me think.", format=provider)
     said = Message("assistant", (thinks, Text("I look it up."), ToolCall("a", "look", '{"at": "the door"}')))
     model = ScriptedModel([said, said], provider)
@@ -298,7 +298,7 @@ def test_an_asynchronous_model_is_awaited_and_iterated_over():
     assert last.response.content[0].text == "two or three"
 
 
-def test_of_an_answer_that_is_cut_nothing_is_whole():
+def test_cut_answer_has_no_whole_reply():
     model = ScriptedModel([CutReply("one two three four"), CutReply("x"), "whole"])
     heard: list[Any] = []
     with pytest.raises(ConnectionError, match="before the answer was whole"):

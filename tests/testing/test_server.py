@@ -39,7 +39,7 @@ def told(body: bytes) -> list[tuple[str, Any]]:
     return found
 
 
-def test_anthropics_events_come_in_their_order_and_their_names_are_their_types():
+def test_anthropic_events_are_in_order_and_named_by_type():
     said = Message("assistant", (Reasoning("Hm hm."), Text("I look."), ToolCall("a", "look", '{"at": 1}')))
     with StubServer(ScriptedModel([said])) as server:
         status, headers, body = ask(server, PATHS["anthropic"], {**HI, "stream": True})
@@ -59,7 +59,7 @@ def test_anthropics_events_come_in_their_order_and_their_names_are_their_types()
 
 
 @pytest.mark.parametrize("usage", [True, False])
-def test_openais_chunks_come_in_their_order_and_usage_only_where_it_was_asked_for(usage: bool):
+def test_openai_chunks_are_in_order_with_usage_on_request(usage: bool):
     options = {"stream_options": {"include_usage": True}} if usage else {}
     said = Message("assistant", (Text("I look."), ToolCall("a", "look", '{"at": 1}')))
     with StubServer(ScriptedModel([said], "openai")) as server:
@@ -84,7 +84,7 @@ def test_openais_chunks_come_in_their_order_and_usage_only_where_it_was_asked_fo
 
 
 @BOTH
-def test_what_the_provider_would_refuse_is_its_400_and_is_remembered(provider: str):
+def test_illegal_request_gets_status_400_and_is_recorded(provider: str):
     with StubServer(ScriptedModel(["x"], provider, window=1_000)) as server:
         wrong = {"messages": [{"role": "robot", "content": "x"}]}
         status, _, body = ask(server, PATHS[provider], wrong)
@@ -108,7 +108,7 @@ def test_trouble_has_its_status_its_words_and_when_to_come_back(provider: str):
 
 
 @BOTH
-def test_an_answer_that_is_cut_ends_in_the_middle(provider: str):
+def test_cut_answer_ends_in_the_middle(provider: str):
     cuts = [
         CutReply("one two"),
         CutReply("one two"),
@@ -148,7 +148,7 @@ def test_a_connection_is_kept_for_the_next_request():
         connection.close()
 
 
-def test_models_stand_at_their_paths_and_nobody_at_others():
+def test_models_answer_at_their_paths_only():
     models = {"/a": ScriptedModel(["a"]), "/a/b": ScriptedModel(["b"]), "": ScriptedModel(["c"], "openai")}
     with StubServer(models) as server:
         texts = [
@@ -179,7 +179,7 @@ def test_a_body_that_is_no_json_object_is_refused(body: bytes, says: str):
         connection.close()
 
 
-def test_a_script_that_fails_is_told_and_one_that_ends_the_connection_ends_it():
+def test_failing_script_is_reported_and_a_cut_ends_the_connection():
     def fails(request: dict[str, Any]) -> str:
         raise KeyError("city")
 
@@ -190,7 +190,7 @@ def test_a_script_that_fails_is_told_and_one_that_ends_the_connection_ends_it():
             ask(server, "/b/v1/messages", HI)
 
 
-def test_a_script_that_is_over_is_told_and_is_not_to_be_tried_again():
+def test_finished_script_is_reported_as_not_retryable():
     with StubServer(ScriptedModel([])) as server:
         status, _, body = ask(server, PATHS["anthropic"], HI)
     assert (status, json.loads(body)["error"]["message"]) == (400, "The script has 0 answers, and this is request 1.")

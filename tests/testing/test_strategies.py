@@ -79,14 +79,14 @@ def test_histories_hold(name):
 
 
 @given(histories(max_size=10))
-def test_a_history_is_no_longer_than_was_asked_for_and_can_be_stored(history):
+def test_history_is_no_longer_than_was_asked_for_and_can_be_stored(history):
     assert len(history) <= 10
     for message in history:
         assert wire.decode_message(wire.encode_message(message)) == message
 
 
 @given(messages())
-def test_a_message_keeps_to_the_model_of_messages(message):
+def test_message_keeps_to_the_model_of_messages(message):
     """A message of a tool holds one result and nothing else; a result is never anywhere else."""
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     assert len(results) == (message.role == "tool")
@@ -110,7 +110,7 @@ def test_messages_are_of_every_role_and_hold_every_kind_of_part():
 
 
 @given(runs())
-def test_a_run_is_a_conversation_as_it_should_be(run):
+def test_run_is_a_conversation_as_it_should_be(run):
     """Written down the simplest way, it is a request that chat completions take."""
     checker = BodyChecker("openai")
     body = {"messages": [plain(message) for message in run]}
@@ -155,7 +155,7 @@ def test_edits_are_of_every_kind_at_every_place_and_at_none():
     assert (IDS[0], IDS[2]) in spans
 
 
-def test_edits_of_a_conversation_without_messages_name_nobody():
+def test_edits_without_messages_name_no_message():
     @settings(max_examples=100, database=None, derandomize=True)
     @given(edits([]))
     def look(made: list[object]) -> None:

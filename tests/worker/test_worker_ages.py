@@ -50,7 +50,7 @@ def worked(store: MemoryStore, wanted: Aging, *ages: Age) -> str:
     return done(store, wanted, Opening("digest"), is_last=True, ages=ages)
 
 
-def test_a_job_names_rules_and_conversations_and_nothing_else() -> None:
+def test_job_names_rules_and_conversations_and_nothing_else() -> None:
     rules = {"tool results:grep": "90 days and 200 turns, even pinned", "media": "2 weeks"}
     wanted = Aging("one", "acme", tuple(map(str, read_ages(rules))), "ann")
     assert msgspec.to_builtins(wanted) == {
@@ -63,14 +63,14 @@ def test_a_job_names_rules_and_conversations_and_nothing_else() -> None:
     assert msgspec.convert({"timestamp": 7}, Aging) == Aging()  # What comes by itself is told when.
 
 
-def test_it_shares_the_lock_of_its_conversation_and_waits_once_for_each_set_of_rules() -> None:
+def test_retention_job_shares_the_lock_of_its_conversation() -> None:
     one = Aging("one", "acme", ("all = 9 days",))
     assert one.lock == Compaction("one", "acme").lock
     assert len({Aging().lock, Aging(None, "").lock, Aging(None, "acme").lock, one.lock}) == 4
     assert one.waiting_lock != Aging("one", "acme", ("all = 8 days",)).waiting_lock
 
 
-def test_one_conversation_a_tenant_and_everything() -> None:
+def test_retention_job_covers_conversation_tenant_and_database() -> None:
     rule = ("all = 1 day",)
     store = stored()
     assert worked(store, Aging("one", "acme", rule)) == "4 messages erased, 1 conversation looked through"
@@ -83,14 +83,14 @@ def test_one_conversation_a_tenant_and_everything() -> None:
         worked(store, Aging("nobody", "acme", rule))
 
 
-def test_a_job_without_rules_takes_those_of_its_worker_and_fails_where_that_has_none() -> None:
+def test_job_without_rules_uses_those_of_its_worker_or_fails() -> None:
     store = stored()
     with pytest.raises(BadSetting, match="this worker has none"):
         worked(store, Aging("ours"))
     assert worked(store, Aging("ours"), Age("all", None, 1)) == "4 messages erased, 1 conversation looked through"
 
 
-def test_it_comes_by_itself_where_a_line_of_a_crontab_says_so() -> None:
+def test_retention_job_runs_on_a_schedule() -> None:
     def work(*_: Any) -> str:
         return ""
 
@@ -102,7 +102,7 @@ def test_it_comes_by_itself_where_a_line_of_a_crontab_says_so() -> None:
     assert found.configure_kwargs["queueing_lock"] == Aging().waiting_lock
 
 
-def test_what_cannot_be_asked_for_is_refused() -> None:
+def test_invalid_retention_job_is_refused() -> None:
     with pytest.raises(BadSetting, match="ages= is for 'age' alone"):
         enqueue(URL, "one", "erase", ages={"all": "9 days"})
     with pytest.raises(BadSetting, match="Write 90 days"):

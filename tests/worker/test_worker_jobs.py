@@ -63,7 +63,7 @@ def worked_off(
     return [(job["status"], job["attempts"]) for job in connector.jobs.values()], reasons
 
 
-def test_a_job_is_done_once() -> None:
+def test_job_is_done_once() -> None:
     done: list[tuple[Compaction, bool]] = []
 
     def work(wanted: Compaction, is_last: bool) -> str:
@@ -75,7 +75,7 @@ def test_a_job_is_done_once() -> None:
     assert done == [(wanted, False)]
 
 
-def test_one_that_fails_is_tried_again_and_then_failed_with_its_reasons() -> None:
+def test_failing_job_is_retried_and_keeps_its_reasons() -> None:
     lasts: list[bool] = []
 
     def work(wanted: Compaction, is_last: bool) -> str:
@@ -87,7 +87,7 @@ def test_one_that_fails_is_tried_again_and_then_failed_with_its_reasons() -> Non
     assert reasons == [(1, number, f"OSError: no quota {number}") for number in (1, 2, 3)]
 
 
-def test_one_that_works_at_the_second_attempt_is_done() -> None:
+def test_job_that_succeeds_at_the_second_attempt_is_done() -> None:
     tries: list[int] = []
 
     def work(wanted: Compaction, is_last: bool) -> str:
@@ -101,7 +101,7 @@ def test_one_that_works_at_the_second_attempt_is_done() -> None:
 
 
 @pytest.mark.parametrize("error", [NoSuchConversation("c"), BadSetting("policy= is wrong.")])
-def test_what_no_attempt_can_mend_is_not_tried_again(error: Exception) -> None:
+def test_permanent_failure_is_not_retried(error: Exception) -> None:
     def work(wanted: Compaction, is_last: bool) -> str:
         raise error
 
@@ -135,7 +135,7 @@ def test_jobs_of_one_conversation_wait_for_each_other_and_others_do_not() -> Non
     assert (states, reasons, most) == ([("succeeded", 1)] * 6, [], {"a": 1, "b": 1})
 
 
-def test_what_waits_for_a_job_of_the_same_conversation_is_worked_off_too() -> None:
+def test_job_behind_another_of_its_conversation_is_done_too() -> None:
     """procrastinate's own run would end here while the first one runs, and leave the second."""
 
     def work(wanted: Compaction, is_last: bool) -> str:
@@ -146,7 +146,7 @@ def test_what_waits_for_a_job_of_the_same_conversation_is_worked_off_too() -> No
     assert worked_off(*jobs, work=work, concurrency=4) == ([("succeeded", 1)] * 2, [])
 
 
-def test_the_same_waits_once() -> None:
+def test_equal_job_is_queued_once() -> None:
     async def main() -> None:
         app = app_of(InMemoryConnector(), lambda wanted, is_last: "", Backoff(), lambda *told: None, lambda: None)
         async with app.open_async():
@@ -158,7 +158,7 @@ def test_the_same_waits_once() -> None:
     asyncio.run(main())
 
 
-def test_a_job_that_does_not_end_in_time_is_given_back_when_its_worker_is_to_end() -> None:
+def test_unfinished_job_is_returned_when_its_worker_ends() -> None:
     connector, reasons = InMemoryConnector(), []
     begun, let_go = threading.Event(), threading.Event()
 
@@ -204,7 +204,7 @@ def stand_in(request: SummaryRequest) -> Summary:
     return Summary("In short, all of them asked for " + ", ".join(request.required), "digest", ("model: it is down",))
 
 
-def test_who_stands_in_for_a_model_writes_only_at_the_last_attempt() -> None:
+def test_fallback_summarizer_writes_only_at_the_last_attempt() -> None:
     store, wanted = filled(), Compaction("c", is_wanted=True, window=10_000)
     opening = Opening(stand_in, "none")
     with pytest.raises(NoSummary, match="it is down"):
@@ -215,24 +215,24 @@ def test_who_stands_in_for_a_model_writes_only_at_the_last_attempt() -> None:
     assert told.endswith(", by digest")
 
 
-def test_a_job_opens_no_conversation_that_there_is_not() -> None:
+def test_job_opens_no_conversation_that_there_is_not() -> None:
     store = MemoryStore()
     with pytest.raises(NoSuchConversation):
         compacted(store, Compaction("c"), Opening("digest"), is_last=True)
     assert store.names("") == []
 
 
-def test_what_is_not_due_is_not_done() -> None:
+def test_job_that_is_not_due_is_not_done() -> None:
     opening = Opening("digest", "none", window=100_000)
     assert compacted(filled(), Compaction("c"), opening, is_last=False) == "nothing to do"
 
 
-def test_without_a_window_no_policy_can_tell_what_is_due() -> None:
+def test_compact_job_needs_a_window() -> None:
     with pytest.raises(BadSetting, match="How large is the window of 'c'"):
         compacted(filled(), Compaction("c"), Opening("digest", "none"), is_last=False)
 
 
-def test_erasing_is_done_by_handle_or_whole_or_for_a_tenant_and_again_changes_nothing() -> None:
+def test_erase_job_covers_handle_conversation_and_tenant() -> None:
     store = filled()
     for tenant in ("acme", "other"):
         with open_conversation("d", store=store, policy="off", options=Options(tenant=tenant)) as chat:
@@ -250,14 +250,14 @@ def test_erasing_is_done_by_handle_or_whole_or_for_a_tenant_and_again_changes_no
     assert [row.body != b"" for row in store.messages(store.open("other", "d"), 1, 1)] == [True]
 
 
-def test_who_and_why_are_kept_of_an_erasure() -> None:
+def test_erasure_records_author_and_reason() -> None:
     store = filled()
     done(store, ErasureJob("c", handle="m1-m2", who="ann", reason="asked to"), Opening("digest"), is_last=False)
     (erased,) = store.erasures(store.open("", "c"))
     assert (erased.who, erased.reason, erased.handles, erased.time > 0) == ("ann", "asked to", "m1-m2", True)
 
 
-def test_nothing_is_erased_of_a_conversation_that_there_is_not_or_of_no_tenant() -> None:
+def test_erasing_an_unknown_conversation_or_tenant_does_nothing() -> None:
     store = filled()
     with pytest.raises(NoSuchConversation):
         done(store, ErasureJob("d"), Opening("digest"), is_last=False)
@@ -290,6 +290,6 @@ def test_room_is_given_back() -> None:
         (lambda: Worker("postgresql://x", summarizer="digest", pause=-1), "pause= and patience= are seconds"),
     ],
 )
-def test_what_cannot_be_is_refused(call: Callable[[], Any], said: str) -> None:
+def test_invalid_values_are_refused(call: Callable[[], Any], said: str) -> None:
     with pytest.raises(BadSetting, match=said):
         call()

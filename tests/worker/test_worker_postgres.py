@@ -94,7 +94,7 @@ def talk(chat: Conversation, first: int, last: int) -> str:
     return next(iter(view)).message.text[:9]
 
 
-def test_a_conversation_has_its_summaries_written_elsewhere_and_finds_them_in_its_next_view(postgres_url: str) -> None:
+def test_next_view_shows_the_summaries_of_a_worker(postgres_url: str) -> None:
     with (
         Queue(postgres_url) as queue,
         open_conversation(
@@ -114,7 +114,7 @@ def test_a_conversation_has_its_summaries_written_elsewhere_and_finds_them_in_it
     assert len(summaries(postgres_url)) == 1
 
 
-def test_a_worker_that_comes_only_behind_the_reply_does_it_all_the_same(postgres_url: str) -> None:
+def test_worker_that_comes_only_behind_the_reply_does_it_all_the_same(postgres_url: str) -> None:
     with (
         Queue(postgres_url) as queue,
         open_conversation(
@@ -128,8 +128,8 @@ def test_a_worker_that_comes_only_behind_the_reply_does_it_all_the_same(postgres
         assert next(iter(chat.prepare())).message.text.startswith("In short:")
 
 
-def test_f35_what_a_conversation_did_meanwhile_is_not_done_over(postgres_url: str) -> None:
-    """The worker is slow: before its answer is there, the conversation has summed itself up."""
+def test_worker_does_not_repeat_a_compaction(postgres_url: str) -> None:
+    """F35: The worker is slow: before its answer is there, the conversation has summed itself up."""
     filled(postgres_url)
 
     def late(request: SummaryRequest) -> str:
@@ -173,7 +173,7 @@ def test_three_workers_never_work_on_one_conversation_at_once(postgres_url: str)
     assert summaries(postgres_url, "b")
 
 
-def test_what_a_killed_worker_had_begun_is_done_by_another(postgres_url: str) -> None:
+def test_job_of_a_killed_worker_is_done_by_another(postgres_url: str) -> None:
     filled(postgres_url)
     enqueue(postgres_url, "c", now=True)
     child = subprocess.Popen(
@@ -202,7 +202,7 @@ def test_what_a_killed_worker_had_begun_is_done_by_another(postgres_url: str) ->
     assert len(summaries(postgres_url)) == 1
 
 
-def test_one_connection_is_enough_to_take_over_from_a_dead_worker(postgres_url: str) -> None:
+def test_pool_of_one_takes_over_from_a_dead_worker(postgres_url: str) -> None:
     """Whoever looks for dead workers holds one while it keeps the reason: it waited for a second, and gave up."""
     enqueue(filled(postgres_url), "c", now=True)
     left_behind(postgres_url)
@@ -245,9 +245,7 @@ class Dying:
 
 
 @pytest.mark.parametrize("answers", [True, False])
-def test_a_request_to_end_is_not_lost_when_the_database_goes_away_at_the_same_moment(
-    postgres_url: str, answers: bool
-) -> None:
+def test_stop_request_survives_a_lost_database(postgres_url: str, answers: bool) -> None:
     async def main() -> None:
         database: Any = Dying(answers=answers)
         with Worker(postgres_url, summarizer=in_short, stalled=0.01) as worker:
@@ -288,7 +286,7 @@ class Paused:
     ("silent", "given_back"),
     [([True, False, True, False], 0), ([True, True], 1), ([False, True, True, False], 1)],
 )
-def test_a_worker_is_taken_for_dead_when_it_is_silent_at_two_looks_in_a_row(
+def test_worker_is_dead_after_two_checks_without_heartbeat(
     postgres_url: str, silent: list[bool], given_back: int
 ) -> None:
     """Else a machine that stood still would take its own workers for dead, as soon as one of them looks."""
@@ -303,7 +301,7 @@ def test_a_worker_is_taken_for_dead_when_it_is_silent_at_two_looks_in_a_row(
     assert asyncio.run(main()) == [number] * given_back
 
 
-def test_a_job_whose_end_cannot_be_written_down_is_not_left_running(
+def test_job_whose_end_cannot_be_written_down_is_not_left_running(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its worker would go on giving signs of life, and nobody would do it, nor anything else of its conversation."""
@@ -324,9 +322,7 @@ def test_a_job_whose_end_cannot_be_written_down_is_not_left_running(
     assert (stand(postgres_url), len(summaries(postgres_url))) == ([("done", 2, "its worker died")], 1)
 
 
-def test_a_worker_that_is_cut_off_while_it_looks_leaves_no_connection_behind(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_worker_cut_off_during_a_check_leaves_no_connection(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody else would ever look."""
     set_up(postgres_url)
     with (
@@ -359,7 +355,7 @@ def test_a_worker_that_is_cut_off_while_it_looks_leaves_no_connection_behind(
         other._tables.let_go(held[0])
 
 
-def test_a_summarizer_that_fails_is_asked_again_and_the_reason_can_be_seen(postgres_url: str) -> None:
+def test_summarizer_that_fails_is_asked_again_and_the_reason_can_be_seen(postgres_url: str) -> None:
     filled(postgres_url)
     enqueue(postgres_url, "c", now=True)
     work_off(postgres_url, failing, attempts=3)
@@ -367,7 +363,7 @@ def test_a_summarizer_that_fails_is_asked_again_and_the_reason_can_be_seen(postg
     assert summaries(postgres_url) == []
 
 
-def test_a_job_that_is_tried_again_waits_for_its_time(postgres_url: str) -> None:
+def test_job_that_is_tried_again_waits_for_its_time(postgres_url: str) -> None:
     filled(postgres_url)
     enqueue(postgres_url, "c", now=True)
     work_off(postgres_url, failing, pause=3600)
@@ -381,7 +377,7 @@ def test_a_job_that_is_tried_again_waits_for_its_time(postgres_url: str) -> None
 # ------------------------------------------------------------------------------------------------------------ queueing
 
 
-def test_a_job_is_put_in_by_the_transaction_of_the_caller_or_not_at_all(postgres_url: str) -> None:
+def test_job_is_put_in_by_the_transaction_of_the_caller_or_not_at_all(postgres_url: str) -> None:
     server = postgres_url.partition("?")[0]
     with Queue(postgres_url) as queue, psycopg.connect(server, row_factory=dict_row) as connection:
         enqueue(queue, "c", connection=connection)
@@ -397,7 +393,7 @@ def test_a_job_is_put_in_by_the_transaction_of_the_caller_or_not_at_all(postgres
         assert stand(postgres_url) == [("waiting", 0, "")]
 
 
-def test_a_connection_that_was_cut_while_it_was_at_rest_is_replaced(postgres_url: str) -> None:
+def test_connection_that_was_cut_while_it_was_at_rest_is_replaced(postgres_url: str) -> None:
     """As by a restart of the server; each that was at rest made one job fail."""
     set_up(postgres_url)
     name = f"rest_{uuid.uuid4().hex[:8]}"
@@ -410,7 +406,7 @@ def test_a_connection_that_was_cut_while_it_was_at_rest_is_replaced(postgres_url
     assert [job.conversation for job in job_states(postgres_url)] == ["a", "b"]
 
 
-def test_so_it_is_by_a_connection_that_is_awaited(postgres_url: str) -> None:
+def test_job_joins_the_transaction_of_an_async_connection(postgres_url: str) -> None:
     async def main() -> list[int | None]:
         async with await psycopg.AsyncConnection.connect(postgres_url.partition("?")[0]) as connection:
             first = await enqueue_async(postgres_url, "c", connection=connection)
@@ -443,7 +439,7 @@ def test_erasing_and_giving_back_room_are_jobs_too(postgres_url: str) -> None:
             assert (chat.verify(), chat.leftovers()) == ([], (erased, []))
 
 
-def test_what_is_to_be_erased_does_not_wait_for_a_job_that_is_tried_again_later(postgres_url: str) -> None:
+def test_erase_job_does_not_wait_for_a_job_in_retry(postgres_url: str) -> None:
     filled(postgres_url)
     enqueue(postgres_url, "c", now=True)
     work_off(postgres_url, failing, pause=3600)
@@ -477,7 +473,7 @@ def mark(url: str, words: str | None) -> str:
     return str(found and found[0])
 
 
-def test_a_user_who_may_only_read_and_write_rows_puts_jobs_in_and_works_them_off(postgres_url: str) -> None:
+def test_worker_needs_only_read_and_write_privileges(postgres_url: str) -> None:
     """The tables were marked anew by each who came, which only their owner may do."""
     set_up(filled(postgres_url))
     user, rows = f"clerk_{uuid.uuid4().hex[:8]}", "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA"
@@ -497,7 +493,7 @@ def test_a_user_who_may_only_read_and_write_rows_puts_jobs_in_and_works_them_off
             connection.execute(f"DROP ROLE {user}".encode())
 
 
-def test_tables_are_made_once_by_whoever_comes_first(postgres_url: str) -> None:
+def test_first_worker_creates_the_tables_once(postgres_url: str) -> None:
     assert job_states(postgres_url) == []
     threads = [threading.Thread(target=set_up, args=(postgres_url,)) for _ in range(4)]
     for thread in threads:

@@ -52,7 +52,7 @@ def heads(store: Database, head: Head) -> list[Head]:
 class AgeContract:
     """Tests of `stamps`, and of `erase` with several spans and `keep_shown`. Whoever has it brings `store`."""
 
-    def test_stamps_are_told_without_what_was_said(self, store: Database) -> None:
+    def test_stamps_are_returned_without_bodies(self, store: Database) -> None:
         head, fork, _ = told(store)
         rows = store.messages(fork, 1, 9)
         found = store.stamps(fork, 1, 9)
@@ -78,7 +78,7 @@ class AgeContract:
         assert store.erase(store.open("acme", "one"), [(1, 2), (8, 8)]) == Erasure(0)
         assert store.erasures(head) == [done]
 
-    def test_one_span_that_is_not_there_leaves_all_as_it_is(self, store: Database) -> None:
+    def test_one_missing_span_changes_nothing(self, store: Database) -> None:
         head, _, _ = told(store)
         for wrong in ((0, 1), (3, 2), (1, 8)):
             with pytest.raises(BadSetting, match="messages 1 to 7"):
@@ -86,7 +86,7 @@ class AgeContract:
         assert store.erasures(head) == []
         assert store.erase(head, []) == Erasure(0)
 
-    def test_a_body_that_is_said_twice_goes_with_the_second_one(self, store: Database) -> None:
+    def test_body_that_is_said_twice_goes_with_the_second_one(self, store: Database) -> None:
         head = store.open("acme", "one")
         for _ in range(3):
             head = said_at(store, head, user(LONG))
@@ -95,7 +95,7 @@ class AgeContract:
         store.erase(store.open("acme", "one"), [(2, 2)])
         assert WORD not in everything(store, store.open("acme", "one"))
 
-    def test_a_summary_that_is_shown_outlives_what_it_tells_of(self, store: Database) -> None:
+    def test_visible_summary_outlives_its_sources(self, store: Database) -> None:
         head, _ = summed_up(store)
         done = store.erase(head, [(2, 4)], keep_shown=True)
         assert (done.messages, done.edits) == (3, 1)
@@ -104,7 +104,7 @@ class AgeContract:
         assert (store.verify(now), store.find_residue(now)) == ([], (3, []))
         assert store.erase(now, [(2, 4)], keep_shown=True) == Erasure(0)
 
-    def test_a_summary_that_a_fork_shows_is_kept_too(self, store: Database) -> None:
+    def test_summary_that_a_fork_shows_is_kept_too(self, store: Database) -> None:
         """The fork left before the wider summary came."""
         head, _ = summed_up(store)
         fork = store.fork(head, "fork", 8, 1)
@@ -113,7 +113,7 @@ class AgeContract:
         assert summaries(store, now) == [(f"Inner {WORD}.", True), ("Outer.", True), ("Beside.", False)]
         assert store.find_residue(now) == store.find_residue(store.open("acme", fork.name)) == (1, [])
 
-    def test_what_outlived_goes_when_it_is_shown_no_more(self, store: Database) -> None:
+    def test_outliving_summary_is_erased_once_hidden(self, store: Database) -> None:
         head, ids = summed_up(store)
         store.erase(head, [(2, 4)], keep_shown=True)
         now = edited(store, store.open("acme", "one"), Summarize(Span(ids[0], ids[5]), "All in all."))
@@ -127,7 +127,7 @@ class AgeContract:
         ]
         assert (store.verify(now), store.find_residue(now)) == ([], (4, []))
 
-    def test_a_summary_that_was_marked_when_it_was_made_goes_when_it_is_shown_no_more(self, store: Database) -> None:
+    def test_marked_summary_is_erased_once_hidden(self, store: Database) -> None:
         """Whatever else is erased then. It was made after others of its span were."""
         head, ids = summed_up(store)
         store.erase(head, [(7, 7)])
@@ -140,13 +140,13 @@ class AgeContract:
         assert summaries(store, now)[3:] == [(ERASED, False), ("At last.", True)]
         assert store.find_residue(now) == (2, [])
 
-    def test_a_summary_that_is_hidden_or_taken_back_is_not_shown(self, store: Database) -> None:
+    def test_hidden_or_undone_summary_is_not_shown(self, store: Database) -> None:
         head, ids = summed_up(store)
         head = edited(store, head, Hide(Span(ids[0], ids[3])), Restore(edits=(3,)))
         store.erase(head, [(1, 6)], keep_shown=True)
         assert summaries(store, store.open("acme", "one")) == [(ERASED, False)] * 3
 
-    def test_whoever_erases_for_good_erases_what_outlived(self, store: Database) -> None:
+    def test_plain_erasure_erases_outliving_summaries(self, store: Database) -> None:
         head, _ = summed_up(store)
         store.erase(head, [(2, 2)], keep_shown=True)
         done = store.erase(store.open("acme", "one"), [(2, 2)])
@@ -155,7 +155,7 @@ class AgeContract:
         assert summaries(store, now) == [(ERASED, False), (ERASED, False), ("Beside.", False)]
         assert store.find_residue(now) == (1, [])
 
-    def test_a_saved_view_stays_without_what_goes(self, store: Database) -> None:
+    def test_snapshot_stays_without_the_erased_messages(self, store: Database) -> None:
         head, ids = summed_up(store)
         inner, outer = Summarize(Span(ids[1], ids[2]), f"Inner {WORD}."), Summarize(Span(ids[0], ids[3]), "Outer.")
         covers = [Cover(1, 2, 3, inner, 1, 1), Cover(2, 1, 4, outer, 1, 1)]
@@ -177,7 +177,7 @@ class AgeContract:
         store.erase(now, [(2, 2)])
         assert store.snapshot(store.open("acme", "one")) is None
 
-    def test_a_view_that_changed_meanwhile_is_looked_at_again_first(self, store: Database) -> None:
+    def test_view_that_changed_meanwhile_is_looked_at_again_first(self, store: Database) -> None:
         head, _ = summed_up(store)
         edited(store, head, Hide(Target(head.tip)))
         with pytest.raises(ConflictError, match="changed the view"):
@@ -189,7 +189,7 @@ class AgeContract:
         with pytest.raises(ConflictError, match="erased"):
             store.erase(head, [(2, 2)], keep_shown=True)
 
-    def test_what_was_shown_again_meanwhile_is_looked_at_first(self, store: Database) -> None:
+    def test_expansion_meanwhile_causes_a_new_inspection(self, store: Database) -> None:
         head, ids = summed_up(store)
         copy = user(f"number 0 of {WORD}")
         now = said_at(store, head, copy, origin="derived", expanded=Expansion("whole", "m1", ids[0]))
@@ -199,7 +199,7 @@ class AgeContract:
         assert store.erase(now, [(1, 1)], keep_shown=True).messages == 2
 
     @pytest.mark.parametrize("form", ["view", "refused"])
-    def test_a_word_on_what_is_not_shown_there_makes_nobody_look_again(
+    def test_message_without_expansion_causes_no_new_inspection(
         self, store: Database, form: Literal["view", "refused"]
     ) -> None:
         head, ids = summed_up(store)
@@ -207,7 +207,7 @@ class AgeContract:
         said_at(store, head, word, origin="derived", expanded=Expansion(form, "m1", ids[0]))
         assert store.erase(head, [(1, 1)], keep_shown=True, seen=[head]).messages == 1
 
-    def test_a_fork_that_nobody_looked_at_is_looked_at_first(self, store: Database) -> None:
+    def test_unseen_fork_is_inspected_first(self, store: Database) -> None:
         head, _ = summed_up(store)
         seen = heads(store, head)
         store.fork(head, "fork", 3, head.number)
@@ -219,7 +219,7 @@ class AgeContract:
         head = store.open("acme", "one")
         assert store.erase(head, [(1, 1)], keep_shown=True, seen=heads(store, head)).messages == 1
 
-    def test_a_fork_that_changed_its_view_meanwhile_is_looked_at_again_first(self, store: Database) -> None:
+    def test_fork_that_changed_its_view_meanwhile_is_looked_at_again_first(self, store: Database) -> None:
         head, ids = summed_up(store)
         fork = store.fork(head, "fork", 4, 1)
         seen = heads(store, head)
@@ -237,7 +237,7 @@ class AgeContract:
             store.erase(head, [(1, 1)], keep_shown=True, seen=seen)
         assert len(store.erasures(head)) == 1
 
-    def test_what_goes_although_it_is_shown_goes_only_where_nobody_said_anything(self, store: Database) -> None:
+    def test_visible_messages_are_erased_only_without_new_messages(self, store: Database) -> None:
         head, _ = summed_up(store)
         fork = store.fork(head, "fork", 4, 1)
         apart = store.fork(head, "apart", 1, 0)

@@ -21,7 +21,7 @@ __all__ = ["AppendContract"]
 class AppendContract(BaseContract):
     """What was written is read back as it was, once, and whole."""
 
-    def test_what_was_appended_is_read_back_as_it_was(self, store: Database) -> None:
+    def test_appended_messages_are_read_back_unchanged(self, store: Database) -> None:
         head = store.open("acme", "one")
         rows = chain(talk(30), head)
         head = self._append(store, head, rows[:1], rows[1:20], rows[20:])
@@ -33,13 +33,11 @@ class AppendContract(BaseContract):
     @pytest.mark.parametrize(
         ("first", "last", "there"), [(4, 6, [4, 5, 6]), (-3, 2, [1, 2]), (9, 99, [9, 10]), (11, 20, []), (6, 4, [])]
     )
-    def test_a_range_is_clipped_to_what_there_is(
-        self, store: Database, first: int, last: int, there: list[int]
-    ) -> None:
+    def test_range_is_clipped_to_what_there_is(self, store: Database, first: int, last: int, there: list[int]) -> None:
         head, rows = self._talk(store, 10)
         assert store.messages(head, first, last) == [rows[position - 1] for position in there]
 
-    def test_a_head_reads_no_further_than_it_reaches(self, store: Database) -> None:
+    def test_head_reads_no_further_than_it_reaches(self, store: Database) -> None:
         """So what a reader computes from its head does not depend on who else is writing."""
         old, rows = self._talk(store, 4)
         new = store.commit(append(store, old, chain(talk(3), old)), *record_after(old))
@@ -64,7 +62,7 @@ class AppendContract(BaseContract):
         head, _ = self._talk(store, 3)
         assert append(store, head, []) == head
 
-    def test_a_message_said_twice_is_kept_twice(self, store: Database) -> None:
+    def test_message_said_twice_is_kept_twice(self, store: Database) -> None:
         head = store.open("acme", "one")
         long = user("again and again " * 3000)
         rows = chain([long, long, long], head)
@@ -90,7 +88,7 @@ class AppendContract(BaseContract):
         assert store.messages(head, 1, 99) == rows
         assert store.verify(head) == []
 
-    def test_an_erased_body_is_read_and_verified_without_it(self, store: Database) -> None:
+    def test_erased_body_is_read_and_verified_without_it(self, store: Database) -> None:
         head = store.open("acme", "one")
         rows = chain([*talk(5), user("secret " * 9000), *talk(2)], head)
         rows = [erased(row) if row.position in (2, 6) else row for row in rows]
@@ -99,7 +97,7 @@ class AppendContract(BaseContract):
         assert store.messages(head, 1, 99) == rows
         assert store.verify(head) == []
 
-    def test_a_row_that_breaks_the_chain_is_refused_whole(self, store: Database) -> None:
+    def test_row_that_breaks_the_chain_is_refused_whole(self, store: Database) -> None:
         head, _ = self._talk(store, 2)
         good = chain(talk(3), head)
         broken = [
@@ -136,7 +134,7 @@ class AppendContract(BaseContract):
         assert store.records(head, after=9999) == []
         assert store.verify(head) == []
 
-    def test_a_record_that_breaks_the_chain_is_refused(self, store: Database) -> None:
+    def test_record_that_breaks_the_chain_is_refused(self, store: Database) -> None:
         head, _ = self._talk(store, 2)
         head = store.commit(head, *record_after(head))
         record, id = record_after(head)
@@ -148,7 +146,7 @@ class AppendContract(BaseContract):
             store.commit(head, structs.replace(record, edits=()), id)
         assert store.open("acme", "one") == head
 
-    def test_a_snapshot_replaces_the_one_before(self, store: Database) -> None:
+    def test_snapshot_replaces_the_one_before(self, store: Database) -> None:
         head, _ = self._talk(store, 5)
         head = store.commit(head, *record_after(head))
         store.save_snapshot(head, 3, 0, b"early")
@@ -156,7 +154,7 @@ class AppendContract(BaseContract):
         store = self._again(store)
         assert store.snapshot(head) == (5, 1, b"late" * 5000)
 
-    def test_a_snapshot_later_than_the_head_is_not_used(self, store: Database) -> None:
+    def test_snapshot_later_than_the_head_is_not_used(self, store: Database) -> None:
         old, _ = self._talk(store, 3)
         new = append(store, old, chain(talk(2), old))
         store.save_snapshot(new, 4, 0, b"at four")
@@ -165,7 +163,7 @@ class AppendContract(BaseContract):
         store.save_snapshot(newer, 5, 1, b"with an edit")
         assert (store.snapshot(new), store.snapshot(newer)) == (None, (5, 1, b"with an edit"))
 
-    def test_a_fork_uses_the_snapshot_it_came_by_until_it_has_its_own(self, store: Database) -> None:
+    def test_fork_uses_the_snapshot_it_came_by_until_it_has_its_own(self, store: Database) -> None:
         head, _ = self._talk(store, 6)
         store.save_snapshot(head, 4, 0, b"of one")
         near, far = store.fork(head, "near", 5, 0), store.fork(head, "far", 3, 0)

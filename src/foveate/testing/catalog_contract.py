@@ -79,11 +79,11 @@ class CatalogContract:
             store.put_binding("acme", binding)
         return store
 
-    def test_a_new_catalog_is_empty(self, store: Database) -> None:
+    def test_new_catalog_is_empty(self, store: Database) -> None:
         assert (store.actions("acme"), store.bindings("acme"), store.prompts("acme")) == ([], [], [])
         assert store.names("acme") == []
 
-    def test_what_was_set_up_is_read_back_as_it_was_and_in_order(self, full: Database) -> None:
+    def test_catalog_is_read_back_unchanged_and_in_order(self, full: Database) -> None:
         full = self._again(full)
         assert full.actions("acme") == _ACTIONS
         assert full.bindings("acme") == _BINDINGS
@@ -91,7 +91,7 @@ class CatalogContract:
         assert full.bindings("acme", "writer") == _BINDINGS[3:]
         assert full.bindings("acme", "nobody") == []
 
-    def test_what_is_set_again_is_replaced(self, full: Database) -> None:
+    def test_value_set_again_is_replaced(self, full: Database) -> None:
         full.put_prompt("acme", Prompt("Ordre", "New: {{ text }}"))
         full.put_action("acme", Action("look", "Looks.", "", "Ordre"))
         full.put_binding("acme", Binding("support", "look"))
@@ -109,7 +109,7 @@ class CatalogContract:
         assert full.actions("acme") == _ACTIONS
 
     @pytest.mark.parametrize("constraint", REFUSED)
-    def test_a_binding_that_makes_no_sense_is_refused(self, full: Database, constraint: str) -> None:
+    def test_binding_that_makes_no_sense_is_refused(self, full: Database, constraint: str) -> None:
         said, answer = REFUSED[constraint]
         with pytest.raises(BadSetting, match=answer):
             full.put_binding("acme", binding(**said))
@@ -126,12 +126,12 @@ class CatalogContract:
             (Prompt("compact-agent message", "{{ text }}"), "'Compact Agent Message' already"),
         ],
     )
-    def test_a_prompt_that_cannot_be_used_is_refused(self, full: Database, prompt: Prompt, answer: str) -> None:
+    def test_prompt_that_cannot_be_used_is_refused(self, full: Database, prompt: Prompt, answer: str) -> None:
         with pytest.raises(BadSetting, match=answer):
             full.put_prompt("acme", prompt)
         assert full.prompts("acme") == _PROMPTS
 
-    def test_the_prompt_that_stands_before_the_others_need_not_name_a_text(self, store: Database) -> None:
+    def test_prompt_that_stands_before_the_others_need_not_name_a_text(self, store: Database) -> None:
         store.put_prompt("acme", Prompt("system", "You sum up."))
         assert store.prompts("acme") == [Prompt("system", "You sum up.")]
 
@@ -145,12 +145,12 @@ class CatalogContract:
             (Action("new", default_compact_prompt="nothing"), "prompt 'nothing', which does not exist. Known: Compact"),
         ],
     )
-    def test_an_action_that_cannot_be_used_is_refused(self, full: Database, action: Action, answer: str) -> None:
+    def test_unusable_action_is_refused(self, full: Database, action: Action, answer: str) -> None:
         with pytest.raises(BadSetting, match=answer):
             full.put_action("acme", action)
         assert full.actions("acme") == _ACTIONS
 
-    def test_a_binding_needs_its_action_and_its_prompt(self, full: Database) -> None:
+    def test_binding_needs_its_action_and_its_prompt(self, full: Database) -> None:
         with pytest.raises(BadSetting, match=r"action that does not exist\. Known: Add, look, Überblick"):
             full.put_binding("acme", Binding("support", "Look"))
         summed_up = Binding("support", "look", 1, "compact", "summary", None, "ordre")
@@ -158,14 +158,14 @@ class CatalogContract:
             full.put_binding("acme", summed_up)
         full.put_binding("acme", structs.replace(summed_up, compact_prompt="Ordre"))
 
-    def test_what_is_still_named_is_not_dropped(self, full: Database) -> None:
+    def test_named_value_is_not_deleted(self, full: Database) -> None:
         with pytest.raises(BadSetting, match=r"action 'Add' is still bound to support, writer\."):
             full.drop_action("acme", "Add")
         with pytest.raises(BadSetting, match=r"still named by the action 'Add', the binding 'writer/Add'\."):
             full.drop_prompt("acme", "Ordre")
         assert (full.actions("acme"), full.prompts("acme")) == (_ACTIONS, _PROMPTS)
 
-    def test_what_nothing_names_is_dropped_once(self, full: Database) -> None:
+    def test_unnamed_value_is_deleted_once(self, full: Database) -> None:
         assert [full.drop_binding("acme", one.agent, one.action) for one in _BINDINGS] == [True] * 5
         assert [full.drop_action("acme", one.name) for one in _ACTIONS] == [True] * 3
         assert [full.drop_prompt("acme", one.name) for one in _PROMPTS] == [True] * 2
@@ -176,13 +176,13 @@ class CatalogContract:
         assert not full.drop_prompt("acme", "Ordre")
 
     @pytest.mark.parametrize("tenant", ["a\0b", "x" * 501])
-    def test_a_tenant_that_no_database_can_keep_is_refused(self, store: Database, tenant: str) -> None:
+    def test_tenant_that_no_database_can_keep_is_refused(self, store: Database, tenant: str) -> None:
         with pytest.raises(BadSetting):
             store.put_action(tenant, Action("look"))
         with pytest.raises(BadSetting):
             store.prompts(tenant)
 
-    def test_a_closed_store_has_no_catalog(self, store: Database) -> None:
+    def test_closed_store_has_no_catalog(self, store: Database) -> None:
         store.close()
         with pytest.raises(StoreError, match="closed"):
             store.put_prompt("acme", _PROMPTS[0])

@@ -18,15 +18,15 @@ __all__ = ["CensusContract"]
 class CensusContract(BaseContract):
     """Tests of `tenants` and `census`."""
 
-    def test_a_store_in_which_nothing_was_said_has_nobody(self, store: Database) -> None:
+    def test_empty_store_has_an_empty_census(self, store: Database) -> None:
         assert (store.tenants(), list(store.census())) == ({}, [])
 
-    def test_everyone_who_has_a_conversation_is_told(self, store: Database) -> None:
+    def test_all_tenants_with_conversations_are_listed(self, store: Database) -> None:
         for tenant, name in (("zeta", "one"), ("", "one"), ("acme", "two"), ("acme", "one"), ("Émile", "one")):
             store.open(tenant, name)
         assert list(self._again(store).tenants().items()) == [("", 1), ("acme", 2), ("zeta", 1), ("Émile", 1)]
 
-    def test_a_census_tells_every_conversation_once_and_as_it_stands(self, store: Database) -> None:
+    def test_census_lists_every_conversation_once(self, store: Database) -> None:
         """Forks, names that were taken back or changed, runs, erasures: all of it belongs to somebody."""
         for tenant in ("acme", ""):
             head = store.open(tenant, "one")
@@ -50,7 +50,7 @@ class CensusContract(BaseContract):
         assert list(store.census("nobody")) == []
         assert [store.verify(one) for heads in of.values() for one in heads] == [[]] * 8
 
-    def test_a_census_of_many_leaves_nobody_out(self, store: Database) -> None:
+    def test_census_of_many_conversations_is_complete(self, store: Database) -> None:
         expected = [store.open(f"tenant {n % 3}", f"name {n}") for n in range(12)]
         expected += [store.fork(expected[0], f"fork {n}", 0, 0) for n in range(9)]
         assert sorted(store.census(), key=str) == sorted(expected, key=str)
@@ -66,7 +66,7 @@ class CensusContract(BaseContract):
             append(store, head, chain([user("meanwhile")], head))
         assert {one.name for one in before} <= {structs.asdict(one).get("name") for one in told}
 
-    def test_a_closed_store_takes_no_census(self, store: Database) -> None:
+    def test_closed_store_takes_no_census(self, store: Database) -> None:
         store.open("acme", "one")
         store.close()
         with pytest.raises(StoreError, match="closed"):

@@ -25,7 +25,7 @@ __all__ = ["ClaimContract"]
 class ClaimContract(BaseContract):
     """One at a time is at work, and nobody else says anything in its name."""
 
-    def test_a_claim_is_had_by_one_at_a_time(self, store: Database) -> None:
+    def test_lock_has_one_owner_at_a_time(self, store: Database) -> None:
         head = store.open("acme", "one")
         assert store.acquire_lock(head, "a") == LockHolder("a", 1)
         assert store.acquire_lock(head, "b") == LockHolder("a", 1)
@@ -39,7 +39,7 @@ class ClaimContract(BaseContract):
         assert (store.heartbeat(head, "a"), store.heartbeat(head, "b")) == (False, False)
         assert store.acquire_lock(head, "b") == LockHolder("b", 1)
 
-    def test_a_claim_is_taken_over_only_where_its_owner_gave_no_sign_of_life_since(self, store: Database) -> None:
+    def test_lock_is_taken_over_only_without_a_new_heartbeat(self, store: Database) -> None:
         head = store.open("acme", "one")
         old = store.acquire_lock(head, "a")
         store.heartbeat(head, "a")
@@ -50,7 +50,7 @@ class ClaimContract(BaseContract):
         assert store.acquire_lock(head, "b", LockHolder("a", 3)) == LockHolder("b", 4)
         assert store.acquire_lock(head, "a", LockHolder("a", 3)) == LockHolder("b", 4)
 
-    def test_who_is_not_at_work_keeps_nothing_under_its_name(self, store: Database) -> None:
+    def test_owner_without_the_lock_stores_no_run(self, store: Database) -> None:
         """The fence: one that was taken for dead, and is not, can neither begin a step nor end one."""
         head = store.open("acme", "one")
         with pytest.raises(ConversationBusy, match="lost the lock") as gone:
@@ -72,7 +72,7 @@ class ClaimContract(BaseContract):
         assert store.runs(head) == [run_of("r1")]
         assert [step.number for step in store.steps(head, "r1")] == [1, 3, 4]
 
-    def test_who_is_not_at_work_says_nothing_under_its_name(self, store: Database) -> None:
+    def test_owner_without_the_lock_appends_nothing(self, store: Database) -> None:
         """The same for messages: what comes late is refused before anything of it is there, wherever the tip is."""
         old = head = store.open("acme", "one")
 
@@ -109,7 +109,7 @@ class ClaimContract(BaseContract):
         assert [any(f'"{want}"' in text for text in texts) for want in expected] == [True] * len(texts)
         assert store.verify(head) == []
 
-    def test_once_it_is_taken_over_not_one_more_message_of_the_former_owner_is_there(self, store: Database) -> None:
+    def test_former_lock_owner_appends_nothing_more(self, store: Database) -> None:
         def work(head: Head, kept: list[str]) -> None:
             for number in range(1, 31):
                 try:
@@ -130,7 +130,7 @@ class ClaimContract(BaseContract):
             assert store.open("acme", f"c{n}") == seen
             assert [row.id for row in store.messages(seen, 1, 99)] == kept
 
-    def test_once_it_is_taken_over_not_one_more_step_of_the_former_owner_is_kept(self, store: Database) -> None:
+    def test_former_lock_owner_stores_no_more_steps(self, store: Database) -> None:
         """However close the two come to each other: who took over reads all that there will ever be."""
 
         def work(head: Head, kept: list[int]) -> None:
@@ -152,7 +152,7 @@ class ClaimContract(BaseContract):
             thread.join()
             assert [step.number for step in store.steps(head, "r1")] == seen == kept
 
-    def test_each_branch_is_claimed_by_itself(self, store: Database) -> None:
+    def test_each_branch_has_its_own_lock(self, store: Database) -> None:
         head = store.open("acme", "one")
         head = append(store, head, chain([user("hi")], head))
         fork, other = store.fork(head, "two", 1, 0), store.open("zeta", "one")
@@ -161,7 +161,7 @@ class ClaimContract(BaseContract):
         store.rename("acme", {"one": "uno"})
         assert store.acquire_lock(store.open("acme", "uno"), "d") == LockHolder("a", 1)
 
-    def test_a_claim_changes_nothing_of_the_conversation(self, store: Database) -> None:
+    def test_lock_changes_nothing_in_the_conversation(self, store: Database) -> None:
         head = store.open("acme", "one")
         store.acquire_lock(head, "a")
         assert store.open("acme", "one") == head
@@ -170,7 +170,7 @@ class ClaimContract(BaseContract):
         assert store.verify(head) == []
 
     @pytest.mark.parametrize("owner", ["", "a\0b", "half \ud83d", "x" * 501])
-    def test_an_owner_that_no_database_can_keep_is_refused(self, store: Database, owner: str) -> None:
+    def test_owner_that_no_database_accepts_is_refused(self, store: Database, owner: str) -> None:
         head = store.open("acme", "one")
         with pytest.raises(BadSetting):
             store.acquire_lock(head, owner)
@@ -178,7 +178,7 @@ class ClaimContract(BaseContract):
             store.release_lock(head, owner)
         assert store.acquire_lock(head, "a") == LockHolder("a", 1)
 
-    def test_of_threads_that_claim_at_once_one_has_it(self, store: Database) -> None:
+    def test_one_of_many_threads_gets_the_lock(self, store: Database) -> None:
         head, won = store.open("acme", "one"), []
 
         def work(owner: str) -> None:

@@ -111,7 +111,7 @@ def everything(store: Database, *heads: Head) -> str:
 class EraseContract(BaseContract):
     """Tests of `erase`, `erasures`, `leftovers` and `vacuum`."""
 
-    def test_what_is_erased_is_nowhere_any_more(self, store: Database) -> None:
+    def test_erased_message_is_nowhere(self, store: Database) -> None:
         heads = told(store)
         assert WORD in everything(store, *heads)
         done = store.erase(heads[0], [(3, 3)], who="ann", reason="asked for", time=77)
@@ -126,7 +126,7 @@ class EraseContract(BaseContract):
         assert [store.find_residue(head) for head in now] == [(3, []), (1, []), (0, [])]
         assert store.erasures(now[2]) == [done]
 
-    def test_what_is_erased_leaves_its_place_and_its_hash(self, store: Database) -> None:
+    def test_erased_message_leaves_place_and_hash(self, store: Database) -> None:
         head, _, _ = told(store)
         before = store.messages(head, 1, head.position)
         store.erase(head, [(3, 3)])
@@ -138,7 +138,7 @@ class EraseContract(BaseContract):
         assert [row.position for row in after if not row.body] == sorted(gone)
         assert [row for row in after if row.position not in gone] == [row for row in before if row.position not in gone]
 
-    def test_what_tells_of_something_else_stays(self, store: Database) -> None:
+    def test_unrelated_derived_data_stays(self, store: Database) -> None:
         head, fork, apart = told(store)
         before = [store.records(apart), store.messages(apart, 1, 9), store.messages(fork, 5, 5)]
         store.erase(head, [(3, 3)])
@@ -155,12 +155,12 @@ class EraseContract(BaseContract):
             ("", "", ""),
         ]
 
-    def test_it_is_erased_on_every_fork_that_shares_it_whoever_asks(self, store: Database) -> None:
+    def test_erasing_a_shared_message_erases_it_on_every_fork(self, store: Database) -> None:
         heads = told(store)
         store.erase(heads[1], [(3, 3)])
         assert WORD not in everything(store, *(store.open("acme", head.name) for head in heads))
 
-    def test_the_same_words_elsewhere_stay(self, store: Database) -> None:
+    def test_same_words_elsewhere_stay(self, store: Database) -> None:
         """A large body is stored once for all who say it."""
         head = store.open("acme", "one")
         head = said_at(store, head, user(LONG))
@@ -180,7 +180,7 @@ class EraseContract(BaseContract):
         assert store.erase(now, [(3, 3)]) == Erasure(0)
         assert (store.open("acme", "one"), everything(store, now)) == (now, state)
 
-    def test_a_plan_from_before_is_stale_and_a_snapshot_is_not_kept(self, store: Database) -> None:
+    def test_plan_from_before_is_stale_and_a_snapshot_is_not_kept(self, store: Database) -> None:
         head, fork, _ = told(store)
         store.erase(head, [(3, 3)])
         with pytest.raises(ConflictError, match="erased"):
@@ -194,7 +194,7 @@ class EraseContract(BaseContract):
         assert store.snapshot(now) == (4, 1, b"a view")
         assert store.commit(now, *record_after(now)).number == now.number + 1
 
-    def test_who_appends_meanwhile_may_and_still_cannot_commit(self, store: Database) -> None:
+    def test_writer_before_an_erasure_may_append_but_not_commit(self, store: Database) -> None:
         head, _, _ = told(store)
         store.erase(head, [(3, 3)])
         head = append(store, head, chain([user("more")], head))
@@ -204,14 +204,14 @@ class EraseContract(BaseContract):
         assert now == structs.replace(head, erased=1)
         assert store.verify(now) == []
 
-    def test_a_fork_after_it_shares_the_tombstone(self, store: Database) -> None:
+    def test_fork_after_it_shares_the_tombstone(self, store: Database) -> None:
         head, _, _ = told(store)
         store.erase(head, [(3, 3)])
         fork = store.fork(store.open("acme", "one"), "later", 4, 0)
         assert [bool(row.body) for row in store.messages(fork, 1, 4)] == [True, True, False, True]
         assert store.commit(fork, *record_after(fork)).erased == 1
 
-    def test_a_whole_conversation_with_its_runs(self, store: Database) -> None:
+    def test_whole_conversation_with_its_runs(self, store: Database) -> None:
         head, _, _ = told(store)
         other = store.open("acme", "other")
         other = said_at(store, other, user(WORD))
@@ -222,7 +222,7 @@ class EraseContract(BaseContract):
         assert (store.verify(now), store.find_residue(now)) == ([], (7, []))
         assert [bool(row.body) for row in store.messages(other, 1, 1)] == [True]
 
-    def test_what_is_not_there_cannot_be_erased(self, store: Database) -> None:
+    def test_missing_message_cannot_be_erased(self, store: Database) -> None:
         head, _, _ = told(store)
         for first, last in ((0, 1), (3, 2), (1, 8), (8, 8), (-1, -1)):
             with pytest.raises(BadSetting, match="messages 1 to 7"):
@@ -231,7 +231,7 @@ class EraseContract(BaseContract):
             store.erase(structs.replace(head, branch=99), [(1, 1)])
         assert store.erasures(head) == []
 
-    def test_a_record_from_before_outlines_is_refused_and_nothing_is_erased(self, store: Database) -> None:
+    def test_record_from_before_outlines_is_refused_and_nothing_is_erased(self, store: Database) -> None:
         head = store.open("acme", "one")
         head = said_at(store, head, user(WORD))
         early = Record(1, (Replace(Target(head.tip, (0,)), (Text(f"[{WORD}]"),)),), 1, 1, head.tip, 1)
@@ -252,7 +252,7 @@ class EraseContract(BaseContract):
             store.erase(head, [(1, 1)])
         assert store.messages(head, 1, 1) == [row]
 
-    def test_what_is_kept_of_it_afterwards_is_found(self, store: Database) -> None:
+    def test_residue_of_an_erased_message_is_found(self, store: Database) -> None:
         """An agent that still ran writes down what it did; a copy is appended by who had read it."""
         head, fork, _ = told(store)
         three = store.messages(head, 3, 3)[0].id
@@ -279,7 +279,7 @@ class EraseContract(BaseContract):
         store.erase(head, [(3, 3)])
         assert WORD not in everything(store, store.open("acme", "one"), store.open("acme", "fork"))
 
-    def test_what_was_erased_elsewhere_is_kept_in_its_order(self, store: Database) -> None:
+    def test_erasures_of_an_archive_keep_their_order(self, store: Database) -> None:
         head = store.open("acme", "imported")
         made = [Erasure(n, 1_790_000_000_000 + n, "ann", "asked for", "theirs", "m1 m3-m4", n, 1, 0, 2) for n in (1, 2)]
         for one in (made[1], *made, *made):

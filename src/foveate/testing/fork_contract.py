@@ -18,7 +18,7 @@ __all__ = ["ForkContract"]
 class ForkContract(BaseContract):
     """Tests of `fork` and `repoint`. Of whole trees: `TreeContract`."""
 
-    def test_a_fork_shares_what_came_before_and_nothing_after(self, store: Database) -> None:
+    def test_fork_shares_what_came_before_and_nothing_after(self, store: Database) -> None:
         head, rows = self._talk(store, 9)
         records = []
         for _ in range(3):
@@ -47,7 +47,7 @@ class ForkContract(BaseContract):
         assert store.names("acme") == ["one", "two"]
         assert store.verify(head) == store.verify(fork) == []
 
-    def test_a_fork_of_a_fork_of_a_fork_reads_through_all_of_them(self, store: Database) -> None:
+    def test_fork_of_a_fork_of_a_fork_reads_through_all_of_them(self, store: Database) -> None:
         head, expected = self._talk(store, 6)
         for depth, position in enumerate([5, 7, 2, 4, 6, 0, 1, 3]):
             position = min(position, head.position)
@@ -58,7 +58,7 @@ class ForkContract(BaseContract):
             assert store.locate(head, [row.id for row in expected]) == {row.id: row.position for row in expected}
             assert store.verify(head) == []
 
-    def test_the_same_words_after_the_same_past_may_be_said_on_two_branches(self, store: Database) -> None:
+    def test_same_words_after_the_same_past_may_be_said_on_two_branches(self, store: Database) -> None:
         """F32: both branches hold a message of the same id, and each finds its own."""
         head, rows = self._talk(store, 4)
         fork = store.fork(head, "two", 2, 0)
@@ -67,7 +67,7 @@ class ForkContract(BaseContract):
         assert [row.id for row in again] == [row.id for row in rows[2:]]
         assert store.locate(fork, [rows[3].id]) == store.locate(head, [rows[3].id]) == {rows[3].id: 4}
 
-    def test_a_fork_begins_anywhere_from_nothing_to_the_tip(self, store: Database) -> None:
+    def test_fork_begins_anywhere_from_nothing_to_the_tip(self, store: Database) -> None:
         head, rows = self._talk(store, 3)
         head = store.commit(head, *record_after(head))
         assert store.messages(store.fork(head, "at nothing", 0, 0), 1, 9) == []
@@ -75,7 +75,7 @@ class ForkContract(BaseContract):
         assert (at_tip.tip, at_tip.seal, at_tip.record) == (head.tip, head.seal, head.record)
         assert store.messages(at_tip, 1, 9) == rows
 
-    def test_a_fork_ends_where_a_record_ends(self, store: Database) -> None:
+    def test_fork_ends_where_a_record_ends(self, store: Database) -> None:
         head, _ = self._talk(store, 3)
         head = store.commit(head, *record_after(head, *[Hide(Target(head.tip))] * 3))
         with pytest.raises(BadSetting, match="middle of a record"):
@@ -85,7 +85,7 @@ class ForkContract(BaseContract):
         assert store.names("acme") == ["one"]
 
     @pytest.mark.parametrize(("position", "number"), [(4, 0), (-1, 0), (3, 2), (3, -1)])
-    def test_a_fork_at_what_is_not_there_is_refused(self, store: Database, position: int, number: int) -> None:
+    def test_fork_at_what_is_not_there_is_refused(self, store: Database, position: int, number: int) -> None:
         head, _ = self._talk(store, 3)
         head = store.commit(head, *record_after(head))
         with pytest.raises(BadSetting, match="there is no point"):
@@ -95,7 +95,7 @@ class ForkContract(BaseContract):
         with pytest.raises(BadSetting, match="there is no point"):
             store.save_snapshot(head, position, number, b"")
 
-    def test_a_name_that_is_taken_is_refused_and_nothing_is_made(self, store: Database) -> None:
+    def test_name_that_is_taken_is_refused_and_nothing_is_made(self, store: Database) -> None:
         head, _ = self._talk(store, 3)
         other = store.open("acme", "two")
         for taken in ("two", "one"):
@@ -123,7 +123,7 @@ class ForkContract(BaseContract):
         assert store.names("acme") == ["before", "one"]
         assert store.verify(moved) == store.verify(kept) == []
 
-    def test_a_writer_that_missed_a_repointing_is_refused(self, store: Database) -> None:
+    def test_writer_that_missed_a_repointing_is_refused(self, store: Database) -> None:
         head, rows = self._talk(store, 4)
         store.repoint(head, 2, 0, "before")
         with pytest.raises(ConflictError, match="moved to another branch"):

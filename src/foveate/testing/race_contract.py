@@ -21,7 +21,7 @@ __all__ = ["RaceContract"]
 class RaceContract(BaseContract):
     """Optimistic concurrency: whoever comes second is told, and nothing of it is written."""
 
-    def test_the_second_writer_at_a_tip_is_refused_and_nothing_is_written(self, store: Database) -> None:
+    def test_second_writer_at_a_tip_is_refused_and_nothing_is_written(self, store: Database) -> None:
         head, rows = self._talk(store, 3)
         first = chain([user("mine")], head)
         now = append(store, head, first)
@@ -33,7 +33,7 @@ class RaceContract(BaseContract):
         assert store.open("acme", "one") == now
         assert store.messages(now, 1, 99) == rows + first
 
-    def test_the_second_plan_is_refused_and_nothing_is_written(self, store: Database) -> None:
+    def test_second_plan_is_refused_and_nothing_is_written(self, store: Database) -> None:
         """F35: two processes plan at once; the later plan does not know what the earlier one hid."""
         head, _ = self._talk(store, 3)
         record, id = record_after(head)
@@ -44,7 +44,7 @@ class RaceContract(BaseContract):
         assert store.open("acme", "one") == now
         assert store.records(now) == [(id, record)]
 
-    def test_a_head_beyond_what_the_store_holds_is_told_that_the_store_went_back(self, store: Database) -> None:
+    def test_head_beyond_the_store_raises_store_rolled_back(self, store: Database) -> None:
         """It was acknowledged by a server that failed over, or before an older backup took its place."""
         head, rows = self._talk(store, 3)
         lost = chain([user("lost")], head)
@@ -78,14 +78,14 @@ class RaceContract(BaseContract):
         assert now == structs.replace(after(head, more), number=1, record=id)
         assert store.messages(now, 1, 99) == rows + more
 
-    def test_a_plan_committed_by_others_does_not_refuse_a_message(self, store: Database) -> None:
+    def test_plan_committed_by_others_does_not_refuse_a_message(self, store: Database) -> None:
         head, _ = self._talk(store, 3)
         record, id = record_after(head)
         store.commit(head, record, id)
         more = chain([user("meanwhile")], head)
         assert append(store, head, more) == structs.replace(after(head, more), number=1, record=id)
 
-    def test_of_many_threads_at_one_tip_one_wins(self, store: Database) -> None:
+    def test_one_of_many_threads_at_one_tip_wins(self, store: Database) -> None:
         head, rows = self._talk(store, 3)
         start = Barrier(6)
         outcomes: list[Head | ConflictError] = []

@@ -39,7 +39,7 @@ def step_of(run: str, number: int) -> AgentRunStep:
 class RunContract(BaseContract):
     """Tests of runs and steps. Of claims: `ClaimContract`."""
 
-    def test_a_run_and_its_steps_are_read_back_as_they_were(self, store: Database) -> None:
+    def test_run_and_its_steps_are_read_back_as_they_were(self, store: Database) -> None:
         head = store.open("acme", "one")
         store.put_run(head, run_of("r1"))
         store.put_run(head, AgentRun("r2", "me", "one"))
@@ -51,7 +51,7 @@ class RunContract(BaseContract):
         assert store.steps(head, "r1") == steps
         assert (store.steps(head, "r2"), store.steps(head, "nobody")) == ([], [])
 
-    def test_what_was_not_said_is_not_nothing(self, store: Database) -> None:
+    def test_missing_text_differs_from_empty_text(self, store: Database) -> None:
         """A provider that does not tell what it read from its cache did not read 0 from it."""
         head = store.open("acme", "one")
         run = structs.replace(run_of("r1"), usage=Usage(0, None, 3, 0, None), cost=None)
@@ -60,7 +60,7 @@ class RunContract(BaseContract):
         store.put_run(head, structs.replace(run, cost=0.0))
         assert store.runs(head)[0].cost == 0.0
 
-    def test_what_is_kept_again_takes_the_place_of_what_was_there(self, store: Database) -> None:
+    def test_storing_a_run_again_replaces_it(self, store: Database) -> None:
         head = store.open("acme", "one")
         for id in ("b", "a", "c"):
             store.put_run(head, AgentRun(id, "me", "one", begun=5))
@@ -137,7 +137,7 @@ class RunContract(BaseContract):
         head = append(store, head, chain([user("ho")], head))
         assert store.verify(head) == []
 
-    def test_a_head_that_is_behind_may_keep_runs(self, store: Database) -> None:
+    def test_head_that_is_behind_may_keep_runs(self, store: Database) -> None:
         """A run goes on while others write to its conversation."""
         head = store.open("acme", "one")
         append(store, head, chain([user("hi")], head))
@@ -159,7 +159,7 @@ class RunContract(BaseContract):
                 use()
 
     @pytest.mark.parametrize("id", ["", "a\0b", "half \ud83d", "x" * 501])
-    def test_an_id_that_no_database_can_keep_is_refused(self, store: Database, id: str) -> None:
+    def test_id_that_no_database_accepts_is_refused(self, store: Database, id: str) -> None:
         head = store.open("acme", "one")
         with pytest.raises(BadSetting):
             store.put_run(head, run_of(id))
@@ -185,7 +185,7 @@ class RunContract(BaseContract):
         assert store.steps(head, "shared") == [step_of("shared", number) for number in range(1, 81)]
         assert sorted(run.id for run in store.runs(head)) == ["r0", "r1", "r2", "r3"]
 
-    def test_a_closed_store_keeps_no_run(self, store: Database) -> None:
+    def test_closed_store_keeps_no_run(self, store: Database) -> None:
         head = store.open("acme", "one")
         store.close()
         with pytest.raises(StoreError, match="closed"):

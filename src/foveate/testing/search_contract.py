@@ -60,7 +60,7 @@ class SearchContract:
         asked = ["连接", "数据失败", "サーバー", "서버", "ล้ม", "हिन्दी", "ضرب", "МОЛОКО"]
         assert [_found(store, head, word) for word in asked] == [[1], [], [2], [3], [4], [5], [6], [7]]
 
-    def test_an_identifier_is_found_whole_and_by_its_parts(self, store: Database) -> None:
+    def test_identifier_is_found_whole_and_by_its_parts(self, store: Database) -> None:
         head = _said(store, "see src/foo/bar_baz.py", "src foo and py, bar baz", "call fooBar()", "getHTTPResponse")
         asked = {
             "src/foo/bar_baz.py": [1],
@@ -86,25 +86,25 @@ class SearchContract:
         assert _found(store, head, '"wind rain" again') == [4, 3]
         assert _found(store, head, '"rain wind"') == [2]
 
-    def test_those_that_hold_every_word_come_before_those_that_hold_some(self, store: Database) -> None:
+    def test_hits_with_every_word_come_first(self, store: Database) -> None:
         head = _said(store, "wind rain snow", "rain", "rain wind", "snow rain wind", "sun", "rain hail")
         found = store.search(head, "rain wind snow")
         assert [one.position for one in found] == [4, 1, 3, 6, 2]
         assert [one.score for one in found][:2] == [1, 1]
         assert sorted((one.score for one in found), reverse=True) == [one.score for one in found]
 
-    def test_words_that_stand_in_a_row_come_first_though_nobody_asked_for_that(self, store: Database) -> None:
+    def test_adjacent_words_rank_first(self, store: Database) -> None:
         head = _said(store, "much rain_wind", "wind and rain", "a rain wind b", *["rain, no wind"] * 3, "rain")
         assert _found(store, head, "rain wind") == [3, 1, 6, 5, 4, 2, 7]
         assert _found(store, head, "rain wind", limit=1) == [3]
         assert _found(store, head, "rain wind", limit=3) == [3, 1, 6]
         assert {found.score for found in store.search(head, "rain wind", limit=6)} == {1}
 
-    def test_a_rare_word_weighs_more_than_a_common_one(self, store: Database) -> None:
+    def test_rare_word_weighs_more_than_a_common_one(self, store: Database) -> None:
         head = _said(store, "needle", *["hay"] * 9)
         assert _found(store, head, "hay needle", limit=2) == [1, 10]
 
-    def test_calls_and_results_are_searched_and_what_was_thought_or_shown_is_not(self, store: Database) -> None:
+    def test_search_covers_calls_and_results_not_reasoning(self, store: Database) -> None:
         head = store.open("acme", "one")
         said = [
             assistant("", ToolCall("call_1", "read_file", '{"path":"a\\nb/c.txt","deep":{"list":[4711,"inner"]}}')),
@@ -118,7 +118,7 @@ class SearchContract:
         assert [_found(store, head, word) for word in asked] == [[1], [1], [], [1], [1], [1], [2], [], [3], []]
         assert [_found(store, head, word) for word in ("sealed", "cut sho", "odd", "beside")] == [[], [4], [], [5]]
 
-    def test_a_fork_finds_the_common_past_and_nothing_of_the_other_course(self, store: Database) -> None:
+    def test_fork_finds_the_common_past_and_nothing_of_the_other_course(self, store: Database) -> None:
         head = _said(store, "rain one", "rain two", "rain three")
         fork = store.fork(head, "fork", 2, 0)
         fork = append(store, fork, chain([user("rain fork")], fork))
@@ -131,7 +131,7 @@ class SearchContract:
         assert [_found(store, one, "three") for one in (head, fork, deeper)] == [[3], [], []]
         assert [_found(store, one, "deeper") for one in (head, fork, deeper)] == [[], [], [4]]
 
-    def test_a_course_that_was_departed_from_is_found_under_its_new_name_only(self, store: Database) -> None:
+    def test_course_that_was_departed_from_is_found_under_its_new_name_only(self, store: Database) -> None:
         head = _said(store, "rain", "wind", "snow")
         assert _found(store, head, "snow") == [3]
         new = store.repoint(head, 1, 0, "kept")
@@ -140,26 +140,26 @@ class SearchContract:
         assert [_found(store, new, word) for word in ("rain", "wind", "snow", "hail")] == [[1], [], [], [2]]
         assert [_found(store, kept, word) for word in ("rain", "wind", "snow", "hail")] == [[1], [2], [3], []]
 
-    def test_a_search_reaches_no_further_than_its_head(self, store: Database) -> None:
+    def test_search_reaches_no_further_than_its_head(self, store: Database) -> None:
         old = _said(store, "rain")
         new = append(store, old, chain([user("rain again")], old))
         assert (_found(store, new, "rain"), _found(store, old, "rain")) == ([2, 1], [1])
 
-    def test_nobody_finds_what_another_conversation_or_tenant_says(self, store: Database) -> None:
+    def test_search_finds_nothing_of_other_conversations(self, store: Database) -> None:
         ours = _said(store, "rain")
         others = [store.open("acme", "two"), store.open("zeta", "one")]
         others = [append(store, head, chain([user("dry"), user(f"secret {n}")], head)) for n, head in enumerate(others)]
         assert [_found(store, head, "rain") for head in (ours, *others)] == [[1], [], []]
         assert [_found(store, head, "secret") for head in (ours, *others)] == [[], [2], [2]]
 
-    def test_an_erased_message_is_never_found(self, store: Database) -> None:
+    def test_erased_message_is_never_found(self, store: Database) -> None:
         head = store.open("acme", "one")
         rows = chain([user("rain one"), user("rain two"), user("rain three")], head)
         head = append(store, head, [rows[0], erased(rows[1]), rows[2]])
         assert _found(store, head, "rain") == [3, 1]
         assert _found(store, head, "two") == []
 
-    def test_at_most_so_many_are_found(self, store: Database) -> None:
+    def test_search_returns_at_most_the_limit(self, store: Database) -> None:
         head = _said(store, *[f"rain {n}" for n in range(30)])
         assert _found(store, head, "rain", limit=3) == [30, 29, 28]
         assert len(store.search(head, "rain")) == 20
@@ -168,7 +168,7 @@ class SearchContract:
         assert _found(store, head, "rain 7 8", limit=4) == [9, 8, 30, 29]
 
     @pytest.mark.parametrize("query", ["", " ", "\n", "...", "?!", "_", '" "', "()"])
-    def test_a_query_without_a_word_finds_nothing(self, store: Database, query: str) -> None:
+    def test_query_without_a_word_finds_nothing(self, store: Database, query: str) -> None:
         assert store.search(_said(store, "rain", "", "..."), query) == []
 
     @pytest.mark.parametrize("query", _HOSTILE, ids=range(len(_HOSTILE)))
@@ -178,11 +178,11 @@ class SearchContract:
         assert _found(store, head, "sun") == [3]
         assert store.verify(head) == []
 
-    def test_of_a_giant_message_the_beginning_is_searched(self, store: Database) -> None:
+    def test_search_covers_the_beginning_of_a_giant_message(self, store: Database) -> None:
         head = _said(store, "early " + "x " * 32_000, "x " * 40_000 + "late")
         assert (_found(store, head, "early"), _found(store, head, "late")) == ([1], [])
 
-    def test_what_was_searched_before_and_after_is_found_alike(self, store: Database) -> None:
+    def test_search_is_equal_before_and_after_indexing(self, store: Database) -> None:
         head = _said(store, *[f"rain {n}" for n in range(100)])
         for n in range(3):
             head = store.commit(append(store, head, chain([user(f"wind {n}")] * 40, head)), *record_after(head))
@@ -190,7 +190,7 @@ class SearchContract:
         assert _found(store, head, "rain 50", limit=1) == [51]
         assert len(store.search(head, "wind", limit=500)) == 120
 
-    def test_a_search_needs_an_open_store_and_a_conversation_of_it(self, store: Database) -> None:
+    def test_search_needs_an_open_store_and_a_conversation_of_it(self, store: Database) -> None:
         head = _said(store, "rain")
         with pytest.raises(NoSuchConversation):
             store.search(Head("acme", "two", 77, 1), "rain")

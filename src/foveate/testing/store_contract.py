@@ -49,7 +49,7 @@ class StoreContract(
     store.
     """
 
-    def test_a_new_conversation_is_empty(self, store: Database) -> None:
+    def test_new_conversation_is_empty(self, store: Database) -> None:
         head = store.open("acme", "one")
         assert head == Head("acme", "one", head.root, head.branch)
         assert 0 < head.root < 2**63
@@ -61,7 +61,7 @@ class StoreContract(
     def test_opening_again_gives_the_same_head(self, store: Database) -> None:
         assert store.open("acme", "one") == store.open("acme", "one") == store.open("acme", "one", create=False)
 
-    def test_what_is_not_there_is_not_made_unless_asked_for(self, store: Database) -> None:
+    def test_missing_database_is_created_only_on_request(self, store: Database) -> None:
         with pytest.raises(NoSuchConversation, match="nobody"):
             store.open("acme", "nobody", create=False)
         assert store.names("acme") == []
@@ -78,11 +78,11 @@ class StoreContract(
         assert ours.root != theirs.root
 
     @pytest.mark.parametrize("name", ["", "a\0b", "half \ud83d", "x" * 501])
-    def test_a_name_that_no_database_can_keep_is_refused(self, store: Database, name: str) -> None:
+    def test_name_that_no_database_can_keep_is_refused(self, store: Database, name: str) -> None:
         with pytest.raises(BadSetting):
             store.open("acme", name)
 
-    def test_a_head_of_another_store_is_refused(self, store: Database) -> None:
+    def test_head_of_another_store_is_refused(self, store: Database) -> None:
         store.open("acme", "one")
         stranger = Head("acme", "two", 77, 1)
         with pytest.raises(NoSuchConversation):
@@ -94,7 +94,7 @@ class StoreContract(
         with pytest.raises(NoSuchConversation):
             store.save_snapshot(stranger, 0, 0, b"")
 
-    def test_a_closed_store_says_so(self, store: Database) -> None:
+    def test_closed_store_says_so(self, store: Database) -> None:
         head, _ = self._talk(store, 1)
         store.close()
         store.close()

@@ -20,13 +20,13 @@ __all__ = ["TreeContract"]
 class TreeContract:
     """Tests of `branches` and `rename`, and of chains that are older than outlines."""
 
-    def test_a_conversation_without_forks_is_the_only_branch(self, store: Database) -> None:
+    def test_conversation_without_forks_is_the_only_branch(self, store: Database) -> None:
         head = store.open("acme", "one")
         store.open("acme", "other")
         store.open("zeta", "one")
         assert store.branches(head) == [Branch(head)]
 
-    def test_every_fork_tells_where_it_left(self, store: Database) -> None:
+    def test_every_fork_names_its_fork_point(self, store: Database) -> None:
         head = store.open("acme", "one")
         head = append(store, head, chain([user(str(n)) for n in range(6)], head))
         for _ in range(2):
@@ -45,11 +45,11 @@ class TreeContract:
         for one in (head, two, three, now):
             assert store.branches(one) == expected
 
-    def test_the_branches_of_nothing_are_refused(self, store: Database) -> None:
+    def test_branches_of_nothing_are_refused(self, store: Database) -> None:
         with pytest.raises(NoSuchConversation):
             store.branches(Head("acme", "one", 7, 1))
 
-    def test_what_was_renamed_is_the_same_conversation(self, store: Database) -> None:
+    def test_renamed_conversation_is_the_same(self, store: Database) -> None:
         head = store.open("acme", "one")
         head = append(store, head, chain([user("said")], head))
         fork = store.fork(head, "two", 1, 0)
@@ -86,7 +86,7 @@ class TreeContract:
         assert store.names("acme") == ["one", "two"]
         assert [store.open("acme", name) for name in ("one", "two")] == heads
 
-    def test_records_that_come_together_are_as_those_that_came_one_by_one(self, store: Database) -> None:
+    def test_records_committed_together_equal_single_ones(self, store: Database) -> None:
         one, two = store.open("acme", "one"), store.open("acme", "two")
         one, two = (append(store, head, chain([user("said"), user("more")], head)) for head in (one, two))
         made, before = [], two
@@ -107,7 +107,7 @@ class TreeContract:
         assert store.records(two) == made
         assert store.verify(two) == []
 
-    def test_a_tree_of_unfinished_conversations_is_taken_away_with_all_in_it(self, store: Database) -> None:
+    def test_tree_of_unfinished_conversations_is_taken_away_with_all_in_it(self, store: Database) -> None:
         other = store.open("acme", "one")
         other = append(store, other, chain([user(f"{n} " * 4000) for n in range(3)], other))
         head = store.open("acme", "~half 1")

@@ -37,7 +37,7 @@ def told(tail: Changes) -> tuple[Head, list[StoredMessage], list[object]]:
 class TurnContract:
     """Mixed into StoreContract, which makes the stores."""
 
-    def test_who_extends_comes_behind_whoever_was_first(self, store: Database) -> None:
+    def test_extend_follows_the_rows_of_other_writers(self, store: Database) -> None:
         old = store.open("acme", "one")
         first = chain([user("a"), user("b")], old)
         record = record_after(old)
@@ -51,7 +51,7 @@ class TurnContract:
         assert store.messages(tail.head, 1, 9) == first + mine
         assert store.verify(tail.head) == []
 
-    def test_who_extends_alone_is_handed_nothing(self, store: Database) -> None:
+    def test_extend_without_other_writers_passes_an_empty_tail(self, store: Database) -> None:
         head = store.open("acme", "one")
         for n in range(3):
             seen: list[Changes] = []
@@ -61,7 +61,7 @@ class TurnContract:
             assert told(tail) == (after(head, mine), mine, [])
             head = tail.head
 
-    def test_records_that_others_committed_are_told_of_although_nobody_else_appended(self, store: Database) -> None:
+    def test_tail_includes_records_of_others_without_messages(self, store: Database) -> None:
         old = store.open("acme", "one")
         head = append(store, old, chain([user("a")], old))
         record = record_after(head)
@@ -85,7 +85,7 @@ class TurnContract:
             store.extend(now, lambda tail: chain([user("b")], old))
         assert store.open("acme", "one") == now
 
-    def test_what_making_rows_raises_is_raised_and_nothing_is_written(self, store: Database) -> None:
+    def test_error_while_making_rows_writes_nothing(self, store: Database) -> None:
         old = store.open("acme", "one")
         now = append(store, old, chain([user("a")], old))
 
@@ -99,7 +99,7 @@ class TurnContract:
         assert store.open("acme", "one") == now
         assert store.extend(now, saying("b")).head.position == 2
 
-    def test_who_missed_a_repointing_cannot_extend_and_is_told_where_the_name_is_now(self, store: Database) -> None:
+    def test_extend_after_a_missed_repointing_raises(self, store: Database) -> None:
         old = store.open("acme", "one")
         head = append(store, old, chain([user("a"), user("b")], old))
         moved = store.repoint(head, 1, 0, "before")
@@ -109,7 +109,7 @@ class TurnContract:
             assert told(store.changes(late)) == (moved, [], [])
         assert store.extend(moved, saying("c")).head.position == 2
 
-    def test_a_tail_is_what_is_there_beyond_a_head(self, store: Database) -> None:
+    def test_tail_is_what_is_there_beyond_a_head(self, store: Database) -> None:
         old = store.open("acme", "one")
         assert told(store.changes(old)) == (old, [], [])
         rows = chain([user(f"{n}" * 3000) for n in range(5)], old)
@@ -128,7 +128,7 @@ class TurnContract:
         tail = store.extend(fork, saying("own"))
         assert told(store.changes(fork)) == told(tail) == (tail.head, chain([user("own")], fork), [])
 
-    def test_after_an_erasure_there_is_a_new_head_and_nothing_beyond_it(self, store: Database) -> None:
+    def test_tail_after_an_erasure_has_a_new_head_and_no_rows(self, store: Database) -> None:
         old = store.open("acme", "one")
         head = append(store, old, chain([user("a"), user("b")], old))
         store.erase(head, [(1, 1)])
@@ -145,7 +145,7 @@ class TurnContract:
         unaware = structs.replace(now, erased=0)  # As one who appended without looking has it.
         assert told(store.extend(unaware, saying("d")))[1:] == ([], [])
 
-    def test_a_head_that_the_branch_does_not_run_through_any_more_is_told_so(self, store: Database) -> None:
+    def test_head_off_its_branch_is_reported(self, store: Database) -> None:
         """The store lost what it had, and others went on from there: their messages must not be taken for more."""
         old = store.open("acme", "one")
         now = append(store, old, chain([user("a"), user("b")], old))
@@ -173,7 +173,7 @@ class TurnContract:
             store.changes(unerased)
         assert store.open("acme", "one") == now
 
-    def test_a_tail_of_what_has_no_name_is_refused(self, store: Database) -> None:
+    def test_tail_of_what_has_no_name_is_refused(self, store: Database) -> None:
         with pytest.raises(NoSuchConversation):
             store.changes(Head("acme", "nobody", 77, 1))
         with pytest.raises(NoSuchConversation):
