@@ -1,4 +1,4 @@
-"""What the tests of the command line may use: a way to run it, and a small recording."""
+"""Fixtures for tests of the command line: a function that runs it, and a small recording."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from foveate.cli.app import main
 
 @pytest.fixture
 def run(capsys):
-    """Runs the command line in this process: arguments in, (exit code, standard output, standard error) out."""
+    """Return a function that runs the command line in this process: arguments -> (exit code, output, errors)."""
 
     def run(*arguments: object) -> tuple[int, str, str]:
         capsys.readouterr()
@@ -25,7 +25,7 @@ def run(capsys):
 
 @pytest.fixture
 def db(run):
-    """Runs a command of `foveate db` that has to end with this code and no complaint, and gives what it prints."""
+    """Return a function that runs `foveate db`, checks its exit code, and returns its output."""
 
     def db(*arguments: str, code: int = 0) -> str:
         found, out, err = run("db", *arguments)
@@ -37,8 +37,9 @@ def db(run):
 
 @pytest.fixture
 def refused(run):
-    """Runs a command of `foveate db` that has to be refused in a sentence or two and to change no database in the
-    current folder, and gives what it says.
+    """Return a function that runs `foveate db` with wrong arguments, and returns its message.
+
+    The command must change no database in the current folder.
     """
 
     def refused(*arguments: str) -> str:

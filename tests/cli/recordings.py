@@ -1,4 +1,4 @@
-"""Small recordings as tests of the command line write them: a call of a tool, and a file with a message a line."""
+"""Small recordings for tests of the command line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def call(call_id: str, name: str, arguments: object) -> dict:
-    """An assistant's message with one call."""
+    """Return an assistant message with one call."""
     function = {"name": name, "arguments": json.dumps(arguments) if not isinstance(arguments, str) else arguments}
     return {
         "role": "assistant",

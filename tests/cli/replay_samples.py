@@ -1,6 +1,6 @@
-"""Plausible replays, made without an engine: a little agent that reads, edits and tests, under three policies.
+"""Synthetic replays of a small agent that reads, edits and tests, under three policies.
 
-Deterministic, so that a report made of them can be compared. The arithmetic of cost is the real one (r 0.1, w 1.25).
+They are deterministic, and use the real prices (read 0.1, write 1.25).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ READ, WRITE, STUB = 0.1, 1.25, 24
 
 
 def sample(name: str = "fix-login", *, policies=("none", "keep-last-5", "prune"), calls: int = 120, seed: int = 1):
-    """The replays of one transcript, one a policy."""
+    """Return the replays of one transcript, one for each policy."""
     return [_replay(name, policy, calls, seed) for policy in policies]
 
 
@@ -62,9 +62,9 @@ def _replay(name: str, policy: str, calls: int, seed: int) -> ReplayResult:
             )
         )
         before = view
-        said, answered = _turn(seed, turn)
-        messages += [["assistant", said], ["full", answered]]
-        whole += said + answered
+        text, answered = _turn(seed, turn)
+        messages += [["assistant", text], ["full", answered]]
+        whole += text + answered
         if turn % 30 == 0:
             messages.append(["user", 180])
             whole += 180

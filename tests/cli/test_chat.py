@@ -1,4 +1,4 @@
-"""`foveate chat`, its lines piped in: every command, resuming, approvals, and what is refused."""
+"""`foveate chat` with piped lines: commands, resuming, approvals and wrong options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Chat = Callable[..., str]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Six files of some 1,500 tokens each."""
+    """Create six files of about 1,500 tokens each."""
     place = tmp_path / "files"
     place.mkdir()
     for number in range(6):
@@ -30,14 +30,14 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def chat(run, folder, tmp_path, monkeypatch) -> Chat:
-    """Runs a chat with the demo in which these lines are said: what was printed. It has to end well."""
+    """Return a function that sends lines to a chat with the demo, and returns the output."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
 
-    def chat(*said: str, name: str = "talk", model: str = "demo", code: int = 0, **options: object) -> str:
-        monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in said)))
-        given = [part for key, value in options.items() for part in (f"--{key}", value) if part is not True]
+    def chat(*lines: str, name: str = "talk", model: str = "demo", code: int = 0, **options: object) -> str:
+        monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
+        arguments = [part for key, value in options.items() for part in (f"--{key}", value) if part is not True]
         chosen = ["--model", model] if model else []
-        ended, out, err = run("chat", name, *chosen, "--folder", folder, *given)
+        ended, out, err = run("chat", name, *chosen, "--folder", folder, *arguments)
         assert (ended, err) == (code, "") if code == 0 else ended == code
         return out if code == 0 else err
 
@@ -45,7 +45,7 @@ def chat(run, folder, tmp_path, monkeypatch) -> Chat:
 
 
 def answers(out: str) -> list[str]:
-    """What was printed after each line that was said, the meter left out."""
+    """Return the output after each line, without the meter."""
     blocks = out.split("\n\n> ")[1:]
     return ["\n".join(line for line in block.splitlines()[1:] if not line.startswith("  [")) for block in blocks]
 
@@ -54,7 +54,7 @@ def stored(tmp_path: Path, name: str = "talk") -> foveate.Conversation:
     return foveate.open_conversation(name, store=f"sqlite:///{tmp_path}/data/foveate/chats.db", window=16_000)
 
 
-def test_what_is_piped_in_is_answered_line_by_line_with_the_meter_behind(chat):
+def test_chat_answers_each_piped_line_and_prints_the_meter(chat):
     out = chat("hello", "", "find chapter 3")
     lines = out.splitlines()
     assert lines[0].startswith("talk with demo, stored in sqlite:///")
@@ -69,7 +69,7 @@ def test_what_is_piped_in_is_answered_line_by_line_with_the_meter_behind(chat):
     assert "'chapter 3' is in 100 lines in 1 file:" in out
 
 
-def test_a_tour_overflows_the_window_and_says_what_was_shrunk(chat, tmp_path):
+def test_tour_overflows_the_window_and_prints_receipts(chat, tmp_path):
     out = chat("tour", "/cost", window=9_000)
     assert out.count("  * read_file chapter_") == 6
     assert "  ~ " in out
@@ -87,7 +87,7 @@ def test_a_tour_overflows_the_window_and_says_what_was_shrunk(chat, tmp_path):
         assert talk.verify() == []
 
 
-def test_a_conversation_is_taken_up_by_its_name_with_the_model_it_had(chat):
+def test_chat_reopens_a_conversation_with_its_last_model(chat):
     chat("remember: the port is 8080")
     out = chat("what did I say about the port", model="")
     assert out.splitlines()[:4] == [
@@ -105,32 +105,32 @@ def test_a_conversation_is_taken_up_by_its_name_with_the_model_it_had(chat):
     )
 
 
-def test_context_tells_what_the_window_holds_and_the_largest_messages(chat):
-    said = answers(chat("read chapter_0.md", "/context"))[1]
-    assert "   window                   16,000" in said
-    assert "4 of 4 messages shown; the history has " in said
-    assert "   m3  results (read_file)  " in said
+def test_context_lists_kinds_and_the_largest_messages(chat):
+    replies = answers(chat("read chapter_0.md", "/context"))[1]
+    assert "   window                   16,000" in replies
+    assert "4 of 4 messages shown; the history has " in replies
+    assert "   m3  results (read_file)  " in replies
 
 
-def test_why_tells_what_became_of_a_message_by_its_number_or_its_handle(chat):
+def test_why_takes_a_number_or_a_handle(chat):
     one, two = answers(chat("tour", "/why 5", "/why m5", window=9_000))[1:]
     assert one == two
     assert "Edit 1, turn " in one
 
 
-def test_expand_shows_a_message_again_from_the_next_call_on(chat, tmp_path):
+def test_expand_shows_a_message_in_full_at_the_next_call(chat, tmp_path):
     chat("read chapter_0.md", "read chapter_1.md", "read chapter_2.md", policy="keep-last-1")
     with stored(tmp_path) as talk:
         assert [entry.handle for entry in talk.view if entry.shrunk] == ["m3", "m7"]
-    said = answers(chat("/expand 3", "/expand 3", policy="keep-last-1"))
-    assert said[0].startswith("The next call shows m3 in full again, ")
-    assert "# Chapter 0" in said[0]
-    assert said[1] == "m3 cannot be expanded: it is shown whole."
+    replies = answers(chat("/expand 3", "/expand 3", policy="keep-last-1"))
+    assert replies[0].startswith("The next call shows m3 in full again, ")
+    assert "# Chapter 0" in replies[0]
+    assert replies[1] == "m3 cannot be expanded: it is shown whole."
     with stored(tmp_path) as talk:
         assert [entry.handle for entry in talk.view if entry.shrunk] == ["m7"]
 
 
-def test_a_pinned_message_stays_until_it_is_unpinned(chat, tmp_path):
+def test_pinned_message_stays_until_it_is_unpinned(chat, tmp_path):
     chat("read chapter_0.md", "/pin 3", "read chapter_1.md", "read chapter_2.md", policy="keep-last-1")
     with stored(tmp_path) as talk:
         assert [entry.handle for entry in talk.view if entry.is_pinned()] == ["m3"]
@@ -140,7 +140,7 @@ def test_a_pinned_message_stays_until_it_is_unpinned(chat, tmp_path):
         assert not any(entry.is_pinned() for entry in talk.view)
 
 
-def test_compact_and_undo_say_what_they_did_and_undo_goes_back_step_by_step(chat, tmp_path):
+def test_undo_reverts_changes_one_by_one(chat, tmp_path):
     chat(*(f"read chapter_{number}.md" for number in range(6)), window=100_000, policy="balanced")
     out = answers(chat("/compact the ships", "/undo", "/undo", window=100_000))
     assert out[0].startswith("  ~ ")
@@ -152,7 +152,7 @@ def test_compact_and_undo_say_what_they_did_and_undo_goes_back_step_by_step(chat
         assert all(entry.span is None for entry in talk.view)
 
 
-def test_what_is_changed_once_an_answer_is_there_is_told_too(chat, tmp_path):
+def test_chat_shows_receipts_of_changes_after_an_answer(chat, tmp_path):
     policy = tmp_path / "mine.toml"
     policy.write_text("summarizer = 'digest'\n[checkpoint]\ntrigger_at = 12\nkeep_recent = 5\n", encoding="utf-8")
     out = answers(chat(*["count to 200"] * 6, policy=policy))
@@ -169,7 +169,7 @@ def test_undo_takes_the_number_of_an_edit(chat):
     assert "99" in out[2]
 
 
-def test_a_fork_goes_its_own_way_and_leaves_the_other_as_it_was(chat, tmp_path):
+def test_fork_leaves_the_original_unchanged(chat, tmp_path):
     out = answers(chat("hello", "/fork other", "count to 3", "/fork other", "/fork"))
     assert out[1] == "You are now in other, a fork of talk with the same history. talk stays as it is."
     assert "other" in out[3]
@@ -178,19 +178,19 @@ def test_a_fork_goes_its_own_way_and_leaves_the_other_as_it_was(chat, tmp_path):
         assert (len(talk), len(other)) == (2, 4)
 
 
-def test_there_is_nothing_to_resume_in_a_fork_of_what_was_answered(chat):
-    """The chat said that the model had not answered, and to say /resume again."""
+def test_resume_is_refused_in_a_fork_of_an_answered_chat(chat):
+    """A fork once reported that the model had not answered, and offered /resume again."""
     out = answers(chat("hello", "/fork other", "/resume"))
     assert out[2] == "There is nothing to resume: the last answer is complete."
 
 
-def test_a_conversation_in_memory_goes_over_to_another_model_and_another_name(chat):
+def test_conversation_in_memory_switches_model_and_forks(chat):
     out = answers(chat("remember: one", "/model demo", "/fork other", "/fork third", "/history", store="memory:"))
     assert out[4].splitlines()[0] == "   m1  user       remember: one"
     assert out[3] == "You are now in third, a fork of other with the same history. other stays as it is."
 
 
-def test_search_finds_what_is_not_shown_whole(chat):
+def test_search_finds_hidden_and_shortened_text(chat):
     chat("read chapter_0.md", "read chapter_1.md", policy="keep-last-1")
     out = answers(chat("read chapter_2.md", "/search Chapter 0", "/search zebra", "/search", policy="keep-last-1"))
     assert out[1].startswith("   m3  read_file  turn 1  ")
@@ -198,28 +198,28 @@ def test_search_finds_what_is_not_shown_whole(chat):
     assert out[3].startswith("/search needs words")
 
 
-def test_tools_tells_what_the_model_may_use_and_what_is_asked_for(chat):
-    said = answers(chat("/tools", tools="shell"))[0]
-    assert [line.split()[0] for line in said.splitlines()] == ["run_command", "expand"]
-    assert "asks you first" in said
+def test_tools_lists_the_tools_that_ask_first(chat):
+    replies = answers(chat("/tools", tools="shell"))[0]
+    assert [line.split()[0] for line in replies.splitlines()] == ["run_command", "expand"]
+    assert "asks you first" in replies
     assert "asks you first" not in answers(chat("/tools", tools="shell", yes=True))[0]
 
 
-def test_history_tells_what_was_said_shown_or_not(chat):
+def test_history_lists_messages_shown_or_not(chat):
     chat("read chapter_0.md", "read chapter_1.md", policy="keep-last-1")
-    said = answers(chat("/history", "/history 2", "/history all", policy="keep-last-1"))
-    assert [line.split()[:2] for line in said[0].splitlines()][:4] == [
+    replies = answers(chat("/history", "/history 2", "/history all", policy="keep-last-1"))
+    assert [line.split()[:2] for line in replies[0].splitlines()][:4] == [
         ["m1", "user"],
         ["m2", "assistant"],
         ["m3", "tool"],
         ["m4", "assistant"],
     ]
-    assert [line.endswith("not shown in full") for line in said[0].splitlines()].count(True) == 1
-    assert len(said[1].splitlines()) == 2
-    assert said[2].startswith("/history takes the number of messages")
+    assert [line.endswith("not shown in full") for line in replies[0].splitlines()].count(True) == 1
+    assert len(replies[1].splitlines()) == 2
+    assert replies[2].startswith("/history takes the number of messages")
 
 
-def test_another_model_can_be_let_answer_and_one_that_there_is_not_changes_nothing(chat):
+def test_unknown_model_leaves_the_chat_unchanged(chat):
     out = answers(chat("/model", "/model nobody:x", "/model openai:what-is-this", "hello"))
     assert out[0] == "demo. /model NAME switches to another one, such as anthropic:claude-haiku-4-5."
     assert out[1].startswith("Model 'nobody:x' is unknown")
@@ -227,7 +227,7 @@ def test_another_model_can_be_let_answer_and_one_that_there_is_not_changes_nothi
     assert out[3].startswith("Hello!")
 
 
-def test_help_tells_of_every_command_and_quit_ends(chat):
+def test_help_lists_every_command_and_quit_ends_the_chat(chat):
     out = chat("/help", "/quit", "hello")
     for one in COMMANDS:
         assert f"   /{one.name}" in out
@@ -236,7 +236,7 @@ def test_help_tells_of_every_command_and_quit_ends(chat):
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "expected"),
     [
         ("/contxt", "There is no /contxt. Did you mean /context, /cost?"),
         ("/zzz", "There is no /zzz. Type /help for the commands; a line that begins with // is for the model."),
@@ -255,23 +255,23 @@ def test_help_tells_of_every_command_and_quit_ends(chat):
         ("/undo", "There is nothing to undo"),
     ],
 )
-def test_what_a_command_cannot_do_is_said_and_the_chat_goes_on(chat, line, said):
+def test_chat_continues_after_a_wrong_command(chat, line, expected):
     out = answers(chat("hello", line, "hello"))
-    assert out[1].startswith(said)
+    assert out[1].startswith(expected)
     assert out[2].startswith("Hello!")
 
 
-def test_a_line_that_begins_with_two_slashes_is_for_the_model(chat):
+def test_two_slashes_send_a_line_to_the_model(chat):
     assert "do not understand '/etc/hosts is strange'" in chat("//etc/hosts is strange")
 
 
-def test_a_line_that_ends_with_a_backslash_goes_on_in_the_next(chat, tmp_path):
+def test_backslash_continues_a_line(chat, tmp_path):
     chat("remember: one\\", "and two")
     with stored(tmp_path) as talk:
         assert talk.history()[0].message.text == "remember: one\nand two"
 
 
-def test_a_command_of_the_shell_is_shown_and_asked_for(chat, folder):
+def test_shell_command_needs_approval(chat, folder):
     out = chat("run touch made", "y", "run touch other", "never do that", "run touch third", "", tools="shell")
     assert "  ? run_command touch made\n    allow it? [y/N/always, or why not] y\n  * run_command touch made" in out
     assert "  ! run_command touch other  The user did not allow this call of run_command: never do that" in out
@@ -281,23 +281,23 @@ def test_a_command_of_the_shell_is_shown_and_asked_for(chat, folder):
     assert not (folder / "third").exists()
 
 
-def test_where_nobody_is_left_to_allow_it_a_command_is_not_run(chat, folder):
+def test_shell_command_does_not_run_at_the_end_of_input(chat, folder):
     chat("run touch made", tools="shell")
     assert not (folder / "made").exists()
 
 
-def test_with_yes_nothing_is_asked_for(chat, folder):
+def test_option_yes_approves_every_call(chat, folder):
     assert "allow it?" not in chat("run touch made", tools="shell", yes=True)
     assert (folder / "made").exists()
 
 
-def test_a_limit_ends_the_answer_and_the_next_line_goes_on(chat):
+def test_limit_ends_the_answer_and_not_the_chat(chat):
     out = chat("tour", "hello", **{"limit-turns": 3})
     assert "  Stopped: the answer reached the limit of model calls. /resume continues it." in out
     assert "Hello!" in answers(out)[1]
 
 
-def test_the_system_prompt_is_said_or_read_from_a_file(chat, tmp_path):
+def test_system_prompt_comes_from_an_option_or_a_file(chat, tmp_path):
     prompt = tmp_path / "prompt.md"
     prompt.write_text("Be brief. " * 100, encoding="utf-8")
     short = chat("hello", "/context", system="Hi.")
@@ -308,7 +308,7 @@ def test_the_system_prompt_is_said_or_read_from_a_file(chat, tmp_path):
     assert "cannot be read from nowhere.md" in chat(system="@nowhere.md", code=2)
 
 
-def test_json_is_one_object_a_line(chat):
+def test_json_output_has_one_object_a_line(chat):
     lines = [json.loads(line) for line in chat("read chapter_0.md", "/why 1", "/nope", json=True).splitlines()]
     kinds = [line["event"] for line in lines]
     assert kinds[:6] == ["notice", "waiting", "replied", "called", "answered", "said"]
@@ -325,25 +325,25 @@ def test_json_is_one_object_a_line(chat):
     assert context["tokens"] == sum(context["kinds"].values())
 
 
-def test_a_question_is_told_to_a_program_too(chat):
+def test_json_output_has_questions(chat):
     lines = [json.loads(line) for line in chat("run true", "y", tools="shell", json=True).splitlines()]
     questions = [(line["name"], line["arguments"]) for line in lines if line["event"] == "question"]
     assert questions == [("run_command", '{"command": "true"}')]
 
 
-def test_what_is_always_allowed_is_asked_for_once(chat, folder):
+def test_answer_always_allows_a_tool_for_the_chat(chat, folder):
     out = chat("run touch one", "always", "run touch two", "/tools", tools="shell")
     assert out.count("allow it?") == 1
     assert (folder / "two").exists()
     assert "asks you first" not in out
 
 
-def test_what_is_asked_for_is_shown_whole_however_long_it_is(chat):
+def test_question_shows_a_long_command_in_full(chat):
     hidden = "true " + "# nothing to see " * 60 + "; rm -rf everything"
     assert hidden in chat(f"run {hidden}", "n", tools="shell")
 
 
-def test_without_a_name_a_new_conversation_is_begun(run, tmp_path, monkeypatch):
+def test_chat_without_a_name_creates_a_conversation(run, tmp_path, monkeypatch):
     store = f"sqlite:///{tmp_path}/c.db"
     for number in (1, 2):
         monkeypatch.setattr(sys, "stdin", io.StringIO("hello\n"))
@@ -351,7 +351,7 @@ def test_without_a_name_a_new_conversation_is_begun(run, tmp_path, monkeypatch):
         assert out.startswith(f"chat-{number} with demo, stored in {store}.")
 
 
-def test_a_chat_that_says_nothing_takes_up_no_name(chat, run, tmp_path):
+def test_chat_without_a_message_creates_no_conversation(chat, run, tmp_path):
     store = f"sqlite:///{tmp_path}/c.db"
     out = chat("/context", "/model demo", "/fork other", "/resume", "/quit", store=store)
     assert "You are now in other" in out
@@ -361,17 +361,17 @@ def test_a_chat_that_says_nothing_takes_up_no_name(chat, run, tmp_path):
     assert "There already is a conversation 'other'" in chat("/fork other", store=store)
 
 
-def test_of_two_chats_that_are_begun_at_once_the_second_finds_another_name(run, tmp_path, monkeypatch):
-    """Neither was asked for by a name, and neither says anything in the other's conversation."""
+def test_second_of_two_new_chats_takes_another_name(run, tmp_path, monkeypatch):
+    """Neither chat has a name, and neither writes to the conversation of the other one."""
     store = f"sqlite:///{tmp_path}/c.db"
 
     def lines():
         foveate.open_conversation("chat-1", store=store, window=16_000).append("I was quicker.")
         yield "hello\n"
 
-    said = lines()
+    expected = lines()
     monkeypatch.setattr(sys, "stdin", io.StringIO())
-    monkeypatch.setattr(sys.stdin, "readline", lambda *_: next(said, ""), raising=False)
+    monkeypatch.setattr(sys.stdin, "readline", lambda *_: next(expected, ""), raising=False)
     out = run("chat", "--model", "demo", "--store", store)[1]
     assert out.startswith(f"chat-1 with demo, stored in {store}.")
     assert "This conversation is chat-2: another process has created chat-1." in out
@@ -379,8 +379,8 @@ def test_of_two_chats_that_are_begun_at_once_the_second_finds_another_name(run, 
         assert [row.message.text for row in first.history()] == ["I was quicker."]
 
 
-def test_where_another_is_at_work_it_is_said_and_nothing_else_is(chat, tmp_path, monkeypatch):
-    def stream(agent, said):
+def test_chat_reports_another_running_agent(chat, tmp_path, monkeypatch):
+    def stream(agent, expected):
         raise foveate.errors.ConversationBusy("Another agent is at work.")
         yield
 
@@ -388,7 +388,7 @@ def test_where_another_is_at_work_it_is_said_and_nothing_else_is(chat, tmp_path,
     assert "Another agent is running in talk. Try again when it has finished." in chat("hello", "/quit", json=True)
 
 
-def test_list_names_the_conversations_of_the_store(chat, run, tmp_path):
+def test_list_shows_the_conversations_of_the_store(chat, run, tmp_path):
     chat("hello", "/fork b")
     chat("count to 3", name="a")
     code, out, _ = run("chat", "--list")
@@ -403,13 +403,13 @@ def test_list_names_the_conversations_of_the_store(chat, run, tmp_path):
     ]
 
 
-def test_listing_makes_no_conversation(run, tmp_path):
+def test_list_creates_no_conversation(run, tmp_path):
     store = f"sqlite:///{tmp_path}/c.db"
     assert run("chat", "--list", "--store", store)[1] == f"{store}: 0 conversations\n"
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "expected"),
     [
         (
             {"model": ""},
@@ -426,21 +426,21 @@ def test_listing_makes_no_conversation(run, tmp_path):
         ({"limit-money": 1}, "limits.money needs the price of demo, which is not known."),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_said(chat, options, said):
+def test_wrong_options_are_refused_before_the_chat_starts(chat, options, expected):
     err = chat("hello", code=2, **options)
     assert err.startswith("foveate: ")
-    assert said in err
+    assert expected in err
     assert "Traceback" not in err
 
 
-def test_a_folder_that_there_is_not_is_refused(run, tmp_path, monkeypatch):
+def test_missing_folder_is_refused(run, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("hello\n"))
     code, _, err = run("chat", "--model", "demo", "--folder", tmp_path / "no", "--store", "memory:")
     assert code == 2
     assert f"There is no folder '{tmp_path}/no'" in err
 
 
-def test_what_settings_say_of_the_store_and_the_window_counts(run, tmp_path, monkeypatch):
+def test_settings_choose_the_store_and_the_window(run, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO("hello\n"))
     monkeypatch.setenv("FOVEATE_STORE", f"sqlite:///{tmp_path}/mine.db")
     monkeypatch.setenv("FOVEATE_WINDOW", "9000")
@@ -450,7 +450,7 @@ def test_what_settings_say_of_the_store_and_the_window_counts(run, tmp_path, mon
     assert " of 9,000 (" in out
 
 
-def test_an_answer_that_was_stopped_is_gone_on_with(chat):
+def test_resume_continues_a_stopped_answer(chat):
     out = chat("tour", "/resume", "/history 3", **{"limit-turns": 3})
     assert out.count("  Stopped: the answer reached the limit of model calls. /resume continues it.") == 2
     assert out.count("A tour. First") == 1
@@ -461,7 +461,7 @@ def test_an_answer_that_was_stopped_is_gone_on_with(chat):
     assert answers(chat("/resume", name="new")) == [answers(again)[1]]
 
 
-def test_a_file_is_written_only_where_somebody_allows_it(folder, tmp_path):
+def test_tools_that_write_need_approval(folder, tmp_path):
     assert {tool.name: tool.needs_approval for tool in opening.read_tools("files,search,shell", folder)} == {
         "list_files": False,
         "read_file": False,
@@ -475,7 +475,7 @@ def test_a_file_is_written_only_where_somebody_allows_it(folder, tmp_path):
 @pytest.mark.parametrize(
     ("model", "variable"), [("anthropic:claude-haiku-4-5", "ANTHROPIC_API_KEY"), ("openai:gpt-4.1", "OPENAI_API_KEY")]
 )
-def test_a_missing_key_is_one_clear_sentence(chat, monkeypatch, model, variable):
+def test_missing_key_is_one_sentence(chat, monkeypatch, model, variable):
     for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     err = chat("hello", model=model, code=2)
@@ -485,7 +485,7 @@ def test_a_missing_key_is_one_clear_sentence(chat, monkeypatch, model, variable)
 
 
 @pytest.mark.parametrize("package", ["anthropic", "openai"])
-def test_a_package_that_is_not_installed_is_one_clear_sentence(chat, monkeypatch, package):
+def test_missing_package_is_one_sentence(chat, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     model = {"anthropic": "anthropic:claude-haiku-4-5", "openai": "openai:gpt-4.1"}[package]
     err = chat("hello", model=model, code=2)
@@ -494,7 +494,7 @@ def test_a_package_that_is_not_installed_is_one_clear_sentence(chat, monkeypatch
     assert f"foveate[{package}]" in answers(chat("hello", f"/model {model}"))[1]
 
 
-def test_conversations_are_kept_where_the_user_keeps_data(monkeypatch, tmp_path):
+def test_default_store_is_in_the_data_folder(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_DATA_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr(opening.sys, "platform", "linux")

@@ -1,7 +1,7 @@
-"""The sessions in `docs/chat.md` are run: what is typed there is typed, and what is printed there is printed.
+"""The sessions in `docs/chat.md` run, and print what the page shows.
 
-A line `...` stands for any number of lines, and `...` in a line for anything. Words are compared, and figures are not:
-what a tool or a policy says of itself in one word more changes every count of tokens.
+A line `...` matches any number of lines, and `...` in a line matches anything. The test ignores figures: one more word
+in the description of a tool changes every count of tokens.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ FIGURE = re.compile(r"(?<![\w/.*])m?\d[\d,.]*\d|(?<![\w/.*])m?\d|[#.]{24}| {2,}"
 
 
 def worded(text: str) -> str:
-    """The same text without its figures, and with single spaces."""
+    """Return the text without figures, and with single spaces."""
     return FIGURE.sub(lambda found: " " if found[0].startswith(" ") else "0", text)
 
 
 def pattern(printed: str) -> re.Pattern[str]:
-    """What a block shows, as a pattern of all that the command prints."""
+    """Return a block of the page as a pattern of the complete output."""
     lines = [line for line in printed.rstrip("\n").split("\n") if not (line.startswith("> ") and "{" in printed[:2])]
-    told = [".*" if line == "..." else r".*".join(map(re.escape, worded(line).split("..."))) for line in lines]
-    return re.compile(r"\n".join(told) + r"\n?", re.DOTALL)
+    patterns = [".*" if line == "..." else r".*".join(map(re.escape, worded(line).split("..."))) for line in lines]
+    return re.compile(r"\n".join(patterns) + r"\n?", re.DOTALL)
 
 
-def test_the_sessions_of_the_page_are_what_is_printed(run, tmp_path, monkeypatch):
+def test_sessions_of_the_page_match_the_real_output(run, tmp_path, monkeypatch):
     shutil.copytree(ROOT / "examples" / "sample_project", tmp_path / "sample_project")
     monkeypatch.chdir(tmp_path)
     blocks = BLOCK.findall((ROOT / "docs" / "chat.md").read_text(encoding="utf-8"))
@@ -43,8 +43,8 @@ def test_the_sessions_of_the_page_are_what_is_printed(run, tmp_path, monkeypatch
 
 
 def typed(printed: str) -> list[str]:
-    """What was typed in a session, answers to questions among it. The last line of what was said before is none."""
+    """Return the lines that a user types in a session, without the last exchange at its beginning."""
     lines = printed.split("\n")
     begins = 1 if printed.startswith("{") else next((i for i, line in enumerate(lines) if not line), len(lines))
-    found = [re.match(r"> (.*)|    allow it\? \[y/N/always, or why not\] (.*)", line) for line in lines[begins:]]
-    return [one[1] or one[2] for one in found if one]
+    matches = [re.match(r"> (.*)|    allow it\? \[y/N/always, or why not\] (.*)", line) for line in lines[begins:]]
+    return [match[1] or match[2] for match in matches if match]

@@ -1,4 +1,4 @@
-"""`foveate chat` with the real SDKs, talking to a provider on the loopback."""
+"""`foveate chat` with the real SDKs and a provider on the loopback."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from foveate.testing.server import StubServer
 
 @pytest.fixture
 def talk(run, tmp_path, monkeypatch):
-    """A chat with a provider that answers by this script: exit code, output, errors."""
+    """Return a function that chats with a scripted provider: lines -> (exit code, output, errors)."""
 
-    def talk(provider: str, model: str, script: list, *said: str, **options: object) -> tuple[int, str, str]:
+    def talk(provider: str, model: str, script: list, *lines: str, **options: object) -> tuple[int, str, str]:
         pytest.importorskip(provider)
-        monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in said)))
+        monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{line}\n" for line in lines)))
         with StubServer(ScriptedModel(script, provider, window=100_000)) as server:
             variable = provider.upper()
             monkeypatch.setenv(f"{variable}_API_KEY", "none")
             monkeypatch.setenv(f"{variable}_BASE_URL", server.url if provider == "anthropic" else f"{server.url}/v1")
-            given = [part for key, value in options.items() for part in (f"--{key}", value)]
+            arguments = [part for key, value in options.items() for part in (f"--{key}", value)]
             ended = run(
-                "chat", "c", "--model", f"{provider}:{model}", "--folder", tmp_path, "--store", "memory:", *given
+                "chat", "c", "--model", f"{provider}:{model}", "--folder", tmp_path, "--store", "memory:", *arguments
             )
             assert server.illegal == []
         return ended
@@ -33,7 +33,7 @@ def talk(run, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("provider", "model"), [("anthropic", "claude-haiku-4-5"), ("openai", "gpt-4.1")])
-def test_a_chat_with_a_provider_streams_calls_tools_and_tells_dollars(talk, tmp_path, provider, model):
+def test_chat_with_a_provider_streams_and_shows_dollars(talk, tmp_path, provider, model):
     pytest.importorskip("genai_prices")
     (tmp_path / "a.md").write_text("The ship sails on.\n", encoding="utf-8")
     script = [call("c1", "read_file", path="a.md"), say("It sails."), say("Still.")]
@@ -46,7 +46,7 @@ def test_a_chat_with_a_provider_streams_calls_tools_and_tells_dollars(talk, tmp_
     assert "cost so far, US dollars  " in out
 
 
-def test_what_a_provider_refuses_is_said_and_the_chat_goes_on(talk):
+def test_chat_continues_after_a_refusal_of_the_provider(talk):
     broken = ProviderError(400, {"type": "error", "error": {"type": "invalid_request_error", "message": "No \x1b[2J."}})
     code, out, err = talk("anthropic", "claude-haiku-4-5", [broken, say("Here I am.")], "Hello?", "Hello?")
     assert (code, err) == (1, "")
@@ -55,7 +55,7 @@ def test_what_a_provider_refuses_is_said_and_the_chat_goes_on(talk):
     assert "\nHere I am.\n" in out
 
 
-def test_a_limit_of_money_ends_an_answer(talk, tmp_path):
+def test_limit_of_money_ends_an_answer(talk, tmp_path):
     pytest.importorskip("genai_prices")
     script = [call(f"c{number}", "list_files") for number in range(20)]
     code, out, _ = talk("openai", "gpt-4.1", script, "Go on for ever.", **{"limit-money": 0.004})

@@ -1,4 +1,4 @@
-"""How a chat reads: events in, text out, to the letter."""
+"""The text of a chat: events in, exact text out."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from foveate.edits import Hide, Target
 from foveate.types import Totals
 
 
-def told(*events: ChatEvent) -> str:
-    """All that is shown of these events, without its styles."""
+def text_of(*events: ChatEvent) -> str:
+    """Return the text of these events, without styles."""
     state, text = ScreenState(), ""
     for event in events:
         state, pieces = render(state, event)
@@ -49,11 +49,11 @@ def told(*events: ChatEvent) -> str:
 
 
 def styles(*events: ChatEvent) -> list[tuple[str, str]]:
-    state, found = ScreenState(), []
+    state, pairs = ScreenState(), []
     for event in events:
         state, pieces = render(state, event)
-        found += [(piece.text, piece.style) for piece in pieces]
-    return found
+        pairs += [(piece.text, piece.style) for piece in pieces]
+    return pairs
 
 
 def replied(message: Message) -> ModelReplied:
@@ -80,7 +80,7 @@ CONTEXT = Context(
 )
 
 
-def test_a_whole_answer_with_its_calls_reads_like_this():
+def test_answer_with_calls_is_rendered_exactly():
     events = [
         ReasoningDelta("Which file?"),
         ReasoningDelta(" This one."),
@@ -97,7 +97,7 @@ def test_a_whole_answer_with_its_calls_reads_like_this():
         ended(),
         CONTEXT,
     ]
-    assert told(*events) == (
+    assert text_of(*events) == (
         "Which file? This one.\n"
         "I look at it.\n"
         "  * read_file a.md start_line=3  104 tokens, 0.3 s\n"
@@ -110,42 +110,44 @@ def test_a_whole_answer_with_its_calls_reads_like_this():
     )
 
 
-def test_an_answer_that_did_not_stream_is_shown_when_it_is_there():
-    assert told(replied(assistant("All at once.")), ended()) == "All at once.\n"
+def test_answer_without_a_stream_is_shown_at_its_end():
+    assert text_of(replied(assistant("All at once.")), ended()) == "All at once.\n"
 
 
-def test_an_answer_that_streamed_is_not_shown_twice():
-    assert told(TextDelta("All"), TextDelta(" at once."), replied(assistant("All at once."))) == "All at once.\n"
-    assert told(TextDelta("First."), replied(assistant("First.")), replied(assistant("Second."))) == "First.\nSecond.\n"
+def test_streamed_answer_is_not_shown_twice():
+    assert text_of(TextDelta("All"), TextDelta(" at once."), replied(assistant("All at once."))) == "All at once.\n"
+    assert (
+        text_of(TextDelta("First."), replied(assistant("First.")), replied(assistant("Second."))) == "First.\nSecond.\n"
+    )
 
 
-def test_a_call_that_the_conversation_answers_itself_is_told_of():
+def test_call_of_expand_is_shown():
     call = ToolCall("c", "expand", '{"handle":"m12"}')
-    assert told(TextDelta("I look."), replied(assistant("I look.", call))) == "I look.\n  * expand m12\n"
+    assert text_of(TextDelta("I look."), replied(assistant("I look.", call))) == "I look.\n  * expand m12\n"
 
 
-def test_what_is_waited_for_is_known_and_is_no_part_of_what_is_told():
+def test_waiting_text_is_not_part_of_the_output():
     waited = [Waiting(), ToolCalled(READ), ToolAnswered(READ, ToolResult("c1"), 0.1), ViewChanged(RECEIPT)]
     assert [waiting_text(event) for event in waited] == ["...", "read_file a.md start_line=3 ...", "...", "..."]
     assert [waiting_text(event) for event in (TextDelta("a"), replied(assistant("a")), ended(), Notice("a"))] == [
         ""
     ] * 4
-    assert told(Waiting(), ToolCalled(READ), Waiting()) == ""
+    assert text_of(Waiting(), ToolCalled(READ), Waiting()) == ""
 
 
-def test_a_limit_and_a_failure_say_what_they_are():
-    assert told(ended("stopped", "turns")) == (
+def test_limit_and_failure_are_named():
+    assert text_of(ended("stopped", "turns")) == (
         "  Stopped: the answer reached the limit of model calls. /resume continues it.\n"
     )
-    assert told(TextDelta("Half"), ended("failed", "no answer")) == "Half\n  Failed: no answer\n"
+    assert text_of(TextDelta("Half"), ended("failed", "no answer")) == "Half\n  Failed: no answer\n"
 
 
-def test_what_an_undo_did_is_not_offered_to_be_undone():
+def test_receipt_of_an_undo_offers_no_undo():
     receipt = Receipt(6, 6, 7, 0, "undo", (), (Hide(Target("m")),), 900, 8_400, 0, 0)
-    assert told(ViewChanged(receipt)) == "  ~ undo: 1 edit, 900 -> 8,400 tokens\n"
+    assert text_of(ViewChanged(receipt)) == "  ~ undo: 1 edit, 900 -> 8,400 tokens\n"
 
 
-def test_what_is_beside_the_answer_is_dim_and_what_failed_is_red():
+def test_receipts_are_dim_and_failures_red():
     assert styles(ReasoningDelta("Hm.")) == [("Hm.", "dim italic")]
     assert styles(ViewChanged(RECEIPT))[0][1] == "dim"
     bad = ToolAnswered(READ, ToolResult("c1", (Text("no"),), "error"), 0.1)
@@ -153,16 +155,16 @@ def test_what_is_beside_the_answer_is_dim_and_what_failed_is_red():
     assert styles(Notice("Hear, hear.", "yellow")) == [("Hear, hear.\n", "yellow")]
 
 
-def test_a_question_shows_every_argument_and_says_what_it_leaves_out():
+def test_question_shows_every_argument_and_counts_omissions():
     ask = Question(ToolCall("c", "write_file", '{"path":"a.md","content":"one\\ntwo"}'))
-    assert told(ask) == "  ? write_file \n      path: a.md\n      content: one\n      two\n"
-    long = told(Question(ToolCall("c", "run_command", '{"command":"' + "a" * 3_000 + "b" * 3_000 + '"}')))
+    assert text_of(ask) == "  ? write_file \n      path: a.md\n      content: one\n      two\n"
+    long = text_of(Question(ToolCall("c", "run_command", '{"command":"' + "a" * 3_000 + "b" * 3_000 + '"}')))
     assert "[... 2,000 characters omitted ...]" in long
     assert (long.count("a" * 100), long.endswith("b" * 2_000 + "\n")) == (20, True)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         ('{"path":"a.md"}', "a.md"),
         ('{"path":"a.md","deep":true,"most":3}', "a.md deep=true most=3"),
@@ -174,16 +176,16 @@ def test_a_question_shows_every_argument_and_says_what_it_leaves_out():
         ("[" * 3_000, "[" * 71 + "…"),
     ],
 )
-def test_what_a_call_is_about_fits_on_a_line(arguments, said):
-    assert call_summary(ToolCall("c", "t", arguments)) == said
+def test_call_summary_fits_on_a_line(arguments, expected):
+    assert call_summary(ToolCall("c", "t", arguments)) == expected
 
 
-def test_the_bar_has_a_mark_for_each_part_of_the_window():
+def test_bar_has_a_mark_for_each_part_of_the_window():
     assert list(bar(CONTEXT, 16)) == [("#", "white"), ("#", "bright_black"), ("####", "yellow"), ("." * 10, "dim")]
     assert "".join(text for text, _ in bar(CONTEXT)).count("#") == 10
 
 
-def test_without_a_window_the_meter_still_tells_what_is_there():
+def test_meter_works_without_a_window():
     from msgspec.structs import replace
 
     bare = replace(CONTEXT, window=None, last=None, totals=Totals())
@@ -193,7 +195,7 @@ def test_without_a_window_the_meter_still_tells_what_is_there():
     assert kind_table(bare)[-1] == ("all", "6,500", "")
 
 
-def test_money_is_dollars_where_the_price_is_known():
+def test_money_is_in_dollars_if_the_price_is_known():
     from msgspec.structs import replace
 
     priced = replace(CONTEXT, dollars=0.01234, dollars_saved=-0.002)
@@ -201,7 +203,7 @@ def test_money_is_dollars_where_the_price_is_known():
     assert cost_table(priced)[-2:] == [("cost so far, US dollars", "$0.0123"), ("saved, US dollars", "-$0.0020")]
 
 
-def test_the_table_of_kinds_comes_to_the_window():
+def test_kind_table_sums_to_the_window():
     assert kind_table(CONTEXT) == [
         ("results", "4,000", "25%"),
         ("system", "1,000", "6%"),
@@ -231,7 +233,7 @@ NASTY = "\x1b]0;owned\x07\x1b[2J\r\x08\x9b31m\u202egnp.exe\ud83d\x7f"
     ],
     ids=lambda event: type(event).__name__,
 )
-def test_nothing_that_was_written_elsewhere_steers_the_terminal(event, capsys):
+def test_foreign_text_cannot_control_the_terminal(event, capsys):
     Pipe().show(event)
     printed = capsys.readouterr().out
     assert [char for char in printed if ord(char) < 32 and char != "\n"] == []
@@ -244,9 +246,9 @@ def test_nothing_that_was_written_elsewhere_steers_the_terminal(event, capsys):
         st.sampled_from(["a", "b\n", "\n", "", " "]).map(TextDelta) | st.just(ReasoningDelta("t")) | st.just(CONTEXT)
     )
 )
-def test_whatever_comes_no_word_is_lost_and_the_meter_has_a_line_of_its_own(events):
-    text = told(*events)
+def test_rendering_loses_no_text_and_keeps_the_meter_on_its_line(events):
+    text = text_of(*events)
     for letter in "abt":
-        said = sum(event.text.count(letter) for event in events if isinstance(event, TextDelta | ReasoningDelta))
-        assert "".join(line for line in text.splitlines() if "[" not in line).count(letter) == said
+        expected = sum(event.text.count(letter) for event in events if isinstance(event, TextDelta | ReasoningDelta))
+        assert "".join(line for line in text.splitlines() if "[" not in line).count(letter) == expected
     assert all(line.startswith("  [") for line in text.splitlines() if "[" in line)

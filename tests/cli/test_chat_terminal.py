@@ -1,4 +1,4 @@
-"""`foveate chat` as its users run it: the real command at a terminal and through a pipe, stopped, taken up again."""
+"""`foveate chat` at a real terminal and through a pipe: stopped and reopened."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pty = pytest.importorskip("pty", reason="pseudo-terminals are there on Linux and
 
 SRC = Path(foveate.__file__).parent.parent
 PATIENCE = 60.0
-"""Seconds until a session that says nothing has failed: far more than it needs, since a machine may be busy."""
+"""Seconds without output until a session has failed. Far more than it needs, because a machine may be busy."""
 STYLE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
@@ -43,12 +43,12 @@ def command(*arguments: str) -> list[str]:
 
 
 def heeds_ctrl_c() -> None:
-    """For the child: in the background of a shell Ctrl-C is ignored, and children inherit that."""
+    """Restore Ctrl-C in the child: a shell ignores it for background processes, and children inherit that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Session:
-    """The command at a terminal of its own."""
+    """The command at its own pseudo-terminal."""
 
     def __init__(self, env: dict[str, str], folder: Path, *arguments: str) -> None:
         self.pid, self._fd = pty.fork()
@@ -62,7 +62,7 @@ class Session:
 
     @property
     def text(self) -> str:
-        """All that was printed, without colours."""
+        """Return the whole output, without colours."""
         return STYLE.sub("", self._raw.decode(errors="replace")).replace("\r\n", "\n")
 
     @property
@@ -70,7 +70,7 @@ class Session:
         return self._raw
 
     def until(self, mark: str, patience: float = PATIENCE) -> str:
-        """Wait until this is printed, after what was waited for before; return what came before it."""
+        """Wait for `mark` behind the last one; return the text before it."""
         end = time.monotonic() + patience
         while (at := self.text.find(mark, self._seen)) < 0:
             assert time.monotonic() < end, f"no {mark!r} in {self.text[self._seen :]!r}"
@@ -79,9 +79,9 @@ class Session:
         return before
 
     def interrupt_until(self, mark: str) -> None:
-        """Press Ctrl-C until this is printed: readline overlooks one that comes just as it begins to wait.
+        """Press Ctrl-C until the output has `mark`: readline may miss one just before it waits.
 
-        Not too soon again: a second one that comes while the first is answered ends the chat.
+        Wait between two attempts: a second Ctrl-C during the answer to the first ends the chat.
         """
         for patience in (PATIENCE / 3, PATIENCE / 2, PATIENCE):
             self.type("\x03")
@@ -94,7 +94,7 @@ class Session:
         os.write(self._fd, keys.encode())
 
     def end(self) -> int:
-        """Wait until it has ended, and return its exit code."""
+        """Wait for the end, and return the exit code."""
         while self._read():
             pass
         if self.code is None:
@@ -129,13 +129,13 @@ def stored(tmp_path: Path) -> foveate.Conversation:
     return foveate.open_conversation("talk", store=f"sqlite:///{tmp_path}/data/foveate/chats.db", window=16_000)
 
 
-def test_a_session_at_a_terminal(session, tmp_path):
+def test_chat_works_at_a_terminal(session, tmp_path):
     session.until("\n> ")
     session.type("read a.md\n")
-    said = session.until("\n> ")
-    assert "  * read_file a.md  " in said
-    assert "a.md has 2 lines. It begins:" in said
-    assert " of 16,000 (" in said
+    output = session.until("\n> ")
+    assert "  * read_file a.md  " in output
+    assert "a.md has 2 lines. It begins:" in output
+    assert " of 16,000 (" in output
     session.type("run printf '\\033[2Jgone'\n")
     session.until("allow it? [y/N/always, or why not] ")
     session.type("y\n")
@@ -149,7 +149,7 @@ def test_a_session_at_a_terminal(session, tmp_path):
         assert len(talk) == 8
 
 
-def test_ctrl_c_stops_a_reply_and_the_conversation_goes_on(session, tmp_path):
+def test_ctrl_c_stops_a_reply_and_not_the_chat(session, tmp_path):
     session.until("\n> ")
     session.type("count to 2000\n")  # More than a terminal holds that nobody reads: it does not end before.
     session.until(" 12 13")
@@ -169,7 +169,7 @@ def test_ctrl_c_stops_a_reply_and_the_conversation_goes_on(session, tmp_path):
         assert talk.verify() == []
 
 
-def test_ctrl_c_while_a_command_runs_leaves_a_conversation_that_goes_on(session, tmp_path):
+def test_ctrl_c_during_a_command_keeps_the_chat_usable(session, tmp_path):
     session.until("\n> ")
     session.type("run touch begun; sleep 600; touch ended\n")
     session.until("allow it? [y/N/always, or why not] ")
@@ -188,14 +188,14 @@ def test_ctrl_c_while_a_command_runs_leaves_a_conversation_that_goes_on(session,
         assert talk.history()[2].message.result.state == "error"
 
 
-def piped(env: dict[str, str], folder: Path, said: str, *arguments: str) -> tuple[int, str, str]:
+def piped(env: dict[str, str], folder: Path, lines: str, *arguments: str) -> tuple[int, str, str]:
     done = subprocess.run(
-        command(*arguments), input=said.encode(), capture_output=True, env=env, cwd=folder, timeout=2 * PATIENCE
+        command(*arguments), input=lines.encode(), capture_output=True, env=env, cwd=folder, timeout=2 * PATIENCE
     )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
-def test_a_session_through_a_pipe_is_plain_text_and_is_taken_up_by_the_next(env, tmp_path):
+def test_piped_chat_is_plain_text_and_can_be_reopened(env, tmp_path):
     (tmp_path / "a.md").write_text("# A\n", encoding="utf-8")
     code, out, err = piped(env, tmp_path, "remember: the port is 8080\nread a.md")
     assert (code, err) == (0, "")
@@ -211,7 +211,7 @@ def has_ended(pid: int) -> bool:
     return not state or state.startswith("Z")
 
 
-def test_ctrl_c_ends_a_script_and_leaves_a_conversation_that_goes_on(env, tmp_path):
+def test_ctrl_c_ends_a_script_and_keeps_the_chat_usable(env, tmp_path):
     process = subprocess.Popen(
         command("--tools", "shell", "--yes"),
         stdin=subprocess.PIPE,
@@ -237,7 +237,7 @@ def test_ctrl_c_ends_a_script_and_leaves_a_conversation_that_goes_on(env, tmp_pa
     assert "\nHello!" in out_again
 
 
-def test_bytes_that_are_no_text_do_not_end_a_chat(env, tmp_path):
+def test_invalid_utf8_does_not_end_a_chat(env, tmp_path):
     done = subprocess.run(
         command(), input=b"hello \xff\xfe\n/nope \x1b[31m\n", capture_output=True, env=env, cwd=tmp_path, timeout=120
     )
@@ -245,7 +245,7 @@ def test_bytes_that_are_no_text_do_not_end_a_chat(env, tmp_path):
     assert b"\x1b" not in done.stdout
 
 
-def test_a_terminal_that_knows_ascii_alone_gets_ascii(env, tmp_path):
+def test_ascii_terminal_gets_ascii(env, tmp_path):
     done = subprocess.run(
         command(),
         input="remember: größer\n/history\n".encode(),
@@ -258,7 +258,7 @@ def test_a_terminal_that_knows_ascii_alone_gets_ascii(env, tmp_path):
     assert done.stdout.isascii()
 
 
-def test_a_pipe_that_is_closed_ends_the_chat_without_a_word(env, tmp_path):
+def test_closed_pipe_ends_the_chat_silently(env, tmp_path):
     process = subprocess.Popen(
         command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, cwd=tmp_path
     )

@@ -1,4 +1,4 @@
-"""How a run of the command line begins and ends: help, exit codes, messages without tracebacks."""
+"""The command line in general: help, exit codes, messages without tracebacks."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from foveate.policies import DEFAULT_PRESET, PRESET_NAMES
 
 
 @pytest.mark.parametrize("command", [[], ["replay"], ["show"], ["check"], ["repair"]])
-def test_help_is_plain_and_ends_well(run, command):
+def test_help_is_plain_text_with_an_example(run, command):
     code, out, err = run(*command, "--help")
     assert (code, err) == (0, "")
     assert "Usage: foveate" in out
     assert not command or "Example: foveate" in out
 
 
-def test_the_help_of_replay_names_every_policy(run):
+def test_help_of_replay_names_every_policy(run):
     assert [name for name in PRESET_NAMES if name not in run("replay", "--help")[1]] == []
 
 
-def test_the_version_is_told(run):
+def test_version_is_printed(run):
     assert run("--version") == (0, f"foveate {foveate.__version__}\n", "")
 
 
-def test_a_command_that_there_is_not_is_refused_with_a_hint(run):
+def test_unknown_command_is_refused_with_a_hint(run):
     code, out, err = run("repaly")
     assert (code, out) == (2, "")
     assert err.startswith('foveate: Unknown command "repaly".')
@@ -41,7 +41,7 @@ def test_a_command_that_there_is_not_is_refused_with_a_hint(run):
 
 
 @pytest.mark.parametrize("command", [["check"], ["show"], ["digest"], ["replay"], ["repair", "--provider", "openai"]])
-def test_a_name_of_a_file_cannot_steer_the_terminal(run, command, tmp_path):
+def test_name_of_a_file_cannot_control_the_terminal(run, command, tmp_path):
     code, out, err = run(
         *command,
         tmp_path / "no\x1b[31mb\x1b]0;PWN\a\u202e.json",
@@ -53,7 +53,7 @@ def test_a_name_of_a_file_cannot_steer_the_terminal(run, command, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected"),
     [
         (["replay", "x", "--window", "many"], "--window"),
         (["replay", "x", "--colour"], "--colour"),
@@ -65,31 +65,31 @@ def test_a_name_of_a_file_cannot_steer_the_terminal(run, command, tmp_path):
         (["check", "x", "y"], "foveate check takes no further argument 'y'."),
     ],
 )
-def test_wrong_usage_is_named(run, arguments, said):
+def test_wrong_usage_names_the_help_of_its_command(run, arguments, expected):
     code, out, err = run(*arguments)
     assert (code, out) == (2, "")
-    assert said in err
+    assert expected in err
     command = arguments[:3] if arguments[0] == "db" else arguments[:1]
     assert err.endswith(f"\nSee: foveate {' '.join(command)} --help\n")
 
 
 @pytest.mark.parametrize(
-    ("raised", "code", "said"),
+    ("raised", "code", "expected"),
     [
         (KeyboardInterrupt(), 130, "Stopped.\n"),
         (BadSetting("That cannot be."), 2, "foveate: That cannot be.\n"),
         (PermissionError(13, "Permission denied", "a.json"), 2, "foveate: a.json: Permission denied.\n"),
     ],
 )
-def test_how_a_run_ends_that_is_stopped(run, monkeypatch, raised, code, said):
+def test_stopped_command_returns_its_exit_code(run, monkeypatch, raised, code, expected):
     def stop(*args, **kwargs):
         raise raised
 
     monkeypatch.setattr(module, "app", stop)
-    assert run("check", "x") == (code, "", said)
+    assert run("check", "x") == (code, "", expected)
 
 
-def test_who_stops_it_while_it_is_still_being_loaded_sees_no_traceback(monkeypatch, capsys):
+def test_ctrl_c_during_the_import_prints_no_traceback(monkeypatch, capsys):
     class Loading(ModuleType):
         def __getattr__(self, name):
             raise KeyboardInterrupt
@@ -98,8 +98,8 @@ def test_who_stops_it_while_it_is_still_being_loaded_sees_no_traceback(monkeypat
     assert (start(), capsys.readouterr()) == (130, ("", "Stopped.\n"))
 
 
-def test_a_reader_who_goes_away_is_no_error(recording):
-    """`foveate show ... | head -1` once ended with a traceback of the interpreter's last flush."""
+def test_closed_standard_output_prints_no_traceback(recording):
+    """`foveate show ... | head -1` once ended with a traceback from the last flush of the interpreter."""
     command = [sys.executable, "-m", "foveate", "show", str(recording), "--full"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
     assert process.stdout is not None
@@ -119,14 +119,14 @@ def test_a_reader_who_goes_away_is_no_error(recording):
         ("<&-", ("db", "verify", "--head", "-"), 2, b"There is no head here."),
     ],
 )
-def test_streams_that_are_closed_are_no_error(closed, arguments, code, complaint):
-    """Python has no `sys.stdout` then, and each command ended with a traceback."""
+def test_streams_closed_at_the_start_print_no_traceback(closed, arguments, code, complaint):
+    """Python sets `sys.stdout` to None then, and each command once ended with a traceback."""
     command = ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", sys.executable, "-m", "foveate", *arguments]
     done = subprocess.run(command, capture_output=True, env=environment(), timeout=300)
     assert (done.returncode, b"Traceback" in done.stderr, complaint in done.stderr) == (code, False, True)
 
 
-def test_output_survives_an_encoding_of_ascii_alone(recording):
+def test_output_works_in_ascii(recording):
     command = [sys.executable, "-m", "foveate", "replay", str(recording)]
     done = subprocess.run(
         command, capture_output=True, env=environment(PYTHONIOENCODING="ascii", PYTHONUTF8="0"), check=True
@@ -136,8 +136,8 @@ def test_output_survives_an_encoding_of_ascii_alone(recording):
     done.stdout.decode("ascii")
 
 
-def test_help_is_there_at_once():
-    """What a command needs is imported when it runs: 0.3 s of processor time, where nothing else runs."""
+def test_help_starts_quickly():
+    """Commands import their modules when they run: 0.3 s of processor time on a calm machine."""
     assert is_cheap(lambda: processor_seconds("-m", "foveate", "--help", env=environment()), seconds=0.8, yardsticks=12)
 
 

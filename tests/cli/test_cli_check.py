@@ -1,4 +1,4 @@
-"""`foveate check`: legal as recorded, and where the tokens go."""
+"""`foveate check`: legality of a recording, and its tokens."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import pytest
 from recordings import call, write
 
 
-def test_a_sound_recording_is_legal_for_both_providers(run, recording):
+def test_sound_recording_is_legal_for_both_providers(run, recording):
     for provider in ("anthropic", "openai"):
         code, out, err = run("check", recording, "--provider", provider)
         assert (code, err) == (0, "")
         assert f"Legal for {provider} as recorded." in out
 
 
-def test_the_tokens_are_told_by_role_by_tool_and_by_message(run, recording):
+def test_check_counts_tokens_by_role_tool_and_message(run, recording):
     out = run("check", recording)[1].replace("\u202f", "")
     lines = [line.split() for line in out.splitlines()]
     assert lines[0] == ["fix-login.jsonl", "chat:", "17", "messages,", "5859", "tokens"]
@@ -27,7 +27,7 @@ def test_the_tokens_are_told_by_role_by_tool_and_by_message(run, recording):
     assert len([line for line in table if line and line[0].startswith("m")]) == 10
 
 
-def test_the_same_as_one_json_object(run, recording):
+def test_check_prints_json(run, recording):
     code, out, _ = run("check", recording, "--json")
     facts = json.loads(out)
     assert code == 0
@@ -64,7 +64,7 @@ ILLEGAL = [
         ("anthropic", [(4, "order"), (7, "call-id")]),
     ],
 )
-def test_each_violation_is_named_with_its_message_its_line_and_what_mends_it(run, tmp_path, provider, found):
+def test_check_names_message_line_and_repair_of_each_problem(run, tmp_path, provider, found):
     path = write(tmp_path / "bad.jsonl", ILLEGAL)
     code, out, _ = run("check", path, "--provider", provider, "--json")
     facts = json.loads(out)
@@ -78,8 +78,8 @@ def test_each_violation_is_named_with_its_message_its_line_and_what_mends_it(run
     assert "      foveate repair " in text
 
 
-def test_a_finding_in_a_packed_message_is_named_by_the_message_that_was_packed(run, tmp_path):
-    """Anthropic's user message carries all results of a turn; it is the second of them that is wrong."""
+def test_problem_in_a_packed_message_names_the_recorded_message(run, tmp_path):
+    """Anthropic's user message has all results of a turn; the second result is wrong."""
     calls = call("a", "ls", {})
     calls["tool_calls"] += call("b", "ls", {})["tool_calls"]
     messages = [
@@ -94,8 +94,8 @@ def test_a_finding_in_a_packed_message_is_named_by_the_message_that_was_packed(r
     assert [(one["message"], one["rule"]) for one in facts["findings"]] == [(5, "pairing")]
 
 
-def test_raw_recordings_are_read_and_judged(run, transcripts):
-    """Every raw recording ends in a verdict, and every finding stands at a message."""
+def test_check_reads_raw_recordings(run, transcripts):
+    """Every raw recording gets a verdict, and every finding names a message."""
     for path in sorted((transcripts / "raw").rglob("*.*")):
         code, out, err = run("check", path, "--json")
         facts = json.loads(out)

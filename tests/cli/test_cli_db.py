@@ -1,4 +1,4 @@
-"""`foveate db`: catalogs are set up, changed and refused from the command line, and runs are shown."""
+"""`foveate db`: actions, bindings, prompts and runs."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def spoken(monkeypatch):
-    """Puts text on standard input."""
+def standard_input(monkeypatch):
+    """Return a function that puts text on standard input."""
 
-    def spoken(text: bytes) -> None:
+    def standard_input(text: bytes) -> None:
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
 
-    return spoken
+    return standard_input
 
 
 @pytest.fixture
 def shop(db, here):
-    """A database with an action that an agent has, and a prompt."""
+    """Create a database with an action of an agent, and a prompt."""
     (here / "short.md").write_text("In {{ target }} characters: {{ text }}\n")
     db("prompt", "set", "Short", "short.md")
     db("action", "set", "search", "--description", "Searches the shop.")
@@ -48,7 +48,7 @@ def shop(db, here):
 
 @pytest.fixture
 def chat(here):
-    """A conversation with a run of four steps in it, and one that goes on."""
+    """Create a conversation with a run of four steps, and a run that is not finished."""
     with SqliteStore("chat.db") as store:
         head = store.open("", "support-456")
         rows = chain([user("Where is it?"), user("In Hamburg.")], head)
@@ -68,12 +68,12 @@ def chat(here):
     return steps
 
 
-def kept() -> tuple[list[Action], list[Binding], list[Prompt]]:
+def stored() -> tuple[list[Action], list[Binding], list[Prompt]]:
     with SqliteStore("chat.db") as store:
         return store.actions(""), store.bindings(""), store.prompts("")
 
 
-# ------------------------------------------------------------------------------------------------------- what is said
+# ------------------------------------------------------------------------------------------------------------ help
 
 
 @pytest.mark.parametrize(
@@ -86,14 +86,14 @@ def kept() -> tuple[list[Action], list[Binding], list[Prompt]]:
         *(["run", "list"], ["run", "show"]),
     ],
 )
-def test_help_is_plain_and_ends_well(run, command):
+def test_help_is_plain_text_with_an_example(run, command):
     code, out, err = run("db", *command, "--help")
     assert (code, err) == (0, "")
     assert "Usage: foveate db" in out
     assert len(command) < 2 or f"Example: foveate db {' '.join(command)}" in out
 
 
-def test_an_empty_catalog_says_so(db, here):
+def test_empty_catalog_says_so(db, here):
     SqliteStore("chat.db").close()
     assert db("action", "list") == "There are no actions.\n"
     assert db("binding", "list") == "No agent has an action.\n"
@@ -105,27 +105,27 @@ def test_an_empty_catalog_says_so(db, here):
 # ------------------------------------------------------------------------------------------- actions and bindings
 
 
-def test_an_action_is_set_changed_listed_and_dropped(db, spoken):
-    spoken(b'{"type": "object"}\n')
+def test_action_is_set_changed_listed_and_dropped(db, standard_input):
+    standard_input(b'{"type": "object"}\n')
     db("action", "set", "search", "--description", "Searches.", "--parameters", "-")
-    assert kept()[0] == [Action("search", "Searches.", '{"type": "object"}')]
-    told = db("action", "set", "search", "--description", "Looks.")
-    assert told.splitlines() == [
+    assert stored()[0] == [Action("search", "Searches.", '{"type": "object"}')]
+    output = db("action", "set", "search", "--description", "Looks.")
+    assert output.splitlines() == [
         "search  Looks.",
         'Parameters: {"type": "object"}',
         "Prompt for summaries of its results: the default",
     ]
-    assert kept()[0] == [Action("search", "Looks.", '{"type": "object"}')]
+    assert stored()[0] == [Action("search", "Looks.", '{"type": "object"}')]
     db("action", "set", "search", "--parameters", "")
     assert [json.loads(line) for line in db("action", "list", "--json").splitlines()] == [
         {"name": "search", "description": "Looks.", "parameters": "", "default_compact_prompt": ""}
     ]
     assert db("action", "drop", "search") == "search is deleted.\n"
-    assert kept()[0] == []
+    assert stored()[0] == []
 
 
-def test_a_binding_changes_only_in_what_is_named(db, shop):
-    told = [
+def test_binding_set_changes_only_the_named_fields(db, shop):
+    output = [
         db("binding", "set", "support", "search", *words.split())
         for words in (
             "--turns 3",
@@ -141,7 +141,7 @@ def test_a_binding_changes_only_in_what_is_named(db, shop):
             "--mode none",
         )
     ]
-    assert [line.removeprefix("support/search: results ") for line in told] == [
+    assert [line.removeprefix("support/search: results ") for line in output] == [
         "stay, because the mode is none.\n",
         "are removed after 3 calls.\n",
         "are cut to 500 characters after 3 calls.\n",
@@ -154,10 +154,10 @@ def test_a_binding_changes_only_in_what_is_named(db, shop):
         "stay, because --turns does not say when to remove them.\n",
         "stay.\n",
     ]
-    assert kept()[1] == [Binding("support", "search")]
+    assert stored()[1] == [Binding("support", "search")]
 
 
-def test_bindings_are_listed_for_an_agent_or_for_all(db, shop):
+def test_binding_list_takes_an_agent_or_all(db, shop):
     db("binding", "set", "writer", "search", "--turns", "2", "--mode", "remove")
     rows = [line.split() for line in db("binding", "list").splitlines() if line]
     assert rows == [
@@ -208,33 +208,33 @@ def test_bindings_are_listed_for_an_agent_or_for_all(db, shop):
         ("action set a --prompt no --store sqlite:///new.db", "There is no prompt yet"),
     ],
 )
-def test_what_cannot_be_is_refused_and_changes_nothing(refused, shop, words, answer):
+def test_wrong_arguments_change_nothing(refused, shop, words, answer):
     assert answer in refused(*words.split())
 
 
 # ----------------------------------------------------------------------------------------------------------- prompts
 
 
-def test_a_prompt_is_set_shown_described_and_dropped(db, spoken, here):
-    spoken("Kurz: {{ text }} — é".encode())
+def test_prompt_is_set_shown_described_and_dropped(db, standard_input, here):
+    standard_input("Kurz: {{ text }} — é".encode())
     assert db("prompt", "set", "Compact Agent Message", "-") == "Compact Agent Message\n20 characters.\n"
     db("prompt", "set", "Compact Agent Message", "--description", "of the house")
     (here / "new.md").write_text("{{ text }}\n")
     db("prompt", "set", "Compact Agent Message", "new.md")
-    assert kept()[2] == [Prompt("Compact Agent Message", "{{ text }}\n", "of the house")]
+    assert stored()[2] == [Prompt("Compact Agent Message", "{{ text }}\n", "of the house")]
     assert db("prompt", "show", "Compact Agent Message") == "{{ text }}\n"
     assert db("prompt", "list").splitlines()[1].split("  ")[:2] == ["Compact Agent Message", "by default"]
     assert json.loads(db("prompt", "show", "Compact Agent Message", "--json"))["text"] == "{{ text }}\n"
     db("prompt", "drop", "Compact Agent Message")
-    assert kept()[2] == []
+    assert stored()[2] == []
 
 
-def test_a_text_that_is_none_is_refused(refused, spoken):
-    spoken(b"\xff {{ text }}")
+def test_prompt_that_is_not_utf8_is_refused(refused, standard_input):
+    standard_input(b"\xff {{ text }}")
     assert refused("prompt", "set", "x", "-").startswith("Standard input is not text in UTF-8")
 
 
-def test_each_tenant_has_a_catalog_of_its_own(db, shop):
+def test_each_tenant_has_its_own_catalog(db, shop):
     db("action", "set", "look", "--tenant", "acme")
     assert [json.loads(line)["name"] for line in db("action", "list", "--json").splitlines()] == ["search"]
     assert [json.loads(line)["name"] for line in db("action", "list", "--json", "--tenant", "acme").splitlines()] == [
@@ -245,7 +245,7 @@ def test_each_tenant_has_a_catalog_of_its_own(db, shop):
 # -------------------------------------------------------------------------------------------------------------- runs
 
 
-def test_runs_are_listed(db, chat):
+def test_run_list_prints_runs(db, chat):
     rows = [" ".join(line.split()) for line in db("run", "list", "support-456").splitlines() if line]
     assert rows == [
         "run agent state task started (UTC) took tokens cost calls",
@@ -263,7 +263,7 @@ def test_runs_are_listed(db, chat):
     }
 
 
-def test_a_run_is_shown_in_short_with_its_steps(db, chat):
+def test_run_show_prints_shortened_steps(db, chat):
     assert db("run", "show", "support-456", "7f3").splitlines() == [
         "run 7f3a  support in support-456",
         "stopped (turns), started 2026-11-22 09:00:00 UTC, took 4.2 s, 2 model calls, 2,000 + 140 tokens, cost $0.0127",
@@ -291,7 +291,7 @@ def test_a_run_is_shown_in_short_with_its_steps(db, chat):
     ]
 
 
-def test_all_of_a_run_is_shown_where_it_is_asked_for(db, chat):
+def test_run_show_prints_complete_steps_with_full(db, chat):
     assert [line.strip() for line in db("run", "show", "support-456", "7f3a", "--full").splitlines()][10:18] == [
         "out: a",
         *"bcdefgh",
@@ -301,19 +301,19 @@ def test_all_of_a_run_is_shown_where_it_is_asked_for(db, chat):
     assert steps == [structs.asdict(step) for step in chat]
 
 
-def test_a_run_that_goes_on_says_what_is_known(db, chat):
+def test_run_show_prints_a_running_run(db, chat):
     lines = db("run", "show", "support-456", "7f9").splitlines()
     assert lines[1] == "running, started 2026-11-22 09:00:05 UTC, 0 model calls"
     assert lines[-1] == "This run has no steps."
 
 
-def test_a_whole_id_counts_though_another_begins_with_it(db, chat):
+def test_run_show_prefers_the_exact_id(db, chat):
     with SqliteStore("chat.db") as store:
         store.put_run(store.open("", "support-456"), AgentRun("7f", "short", "support-456"))
     assert db("run", "show", "support-456", "7f").splitlines()[0] == "run 7f  short in support-456"
 
 
-def test_a_step_of_a_sub_agent_leads_to_its_own_conversation(db, chat):
+def test_run_show_names_the_conversation_of_a_sub_agent(db, chat):
     with SqliteStore("chat.db") as store:
         head = store.open("", "support-456")
         for number in (5, 6):
@@ -334,11 +334,11 @@ def test_a_step_of_a_sub_agent_leads_to_its_own_conversation(db, chat):
         ("", "There is no run '' in 'support-456'. List them: foveate db run list support-456"),
     ],
 )
-def test_a_run_that_is_not_told_apart_is_refused(refused, chat, id, answer):
+def test_run_show_refuses_an_ambiguous_id(refused, chat, id, answer):
     assert refused("run", "show", "support-456", id) == answer
 
 
-def test_a_conversation_without_runs_says_so(db, chat):
+def test_run_list_without_runs_says_so(db, chat):
     with SqliteStore("chat.db") as store:
         store.open("", "quiet")
     assert db("run", "list", "quiet") == "No agent has run in quiet.\n"

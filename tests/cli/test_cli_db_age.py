@@ -1,4 +1,4 @@
-"""`foveate db age`: it tells first, and lets go of what is old only when told to."""
+"""`foveate db age`: it counts old messages, and erases them only with --yes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytest.importorskip("cyclopts", reason="the extra `cli` is not installed")
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A database in the current folder: two conversations of nobody's and one of zeta's, each half summed up."""
+    """Create a database: two conversations without a tenant and one of zeta, each half summarized."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FOVEATE_STORE", "sqlite:///chat.db")
     ticks = iter(range(1, 10**9))
@@ -67,20 +67,20 @@ def gone(name: str, tenant: str = "") -> list[int]:
         return [row.position for row in store.stamps(head, 1, 99) if not row.size]
 
 
-def test_it_tells_what_is_over_its_age_and_erases_nothing(age):
-    told = age("--older", "tool results=1 turn").splitlines()
-    assert told[0].split() == ["older", "than", "its", "age", "messages", "bytes"]
-    assert told[1].split()[:3] == ["tool", "results", "8"]
-    assert told[3:] == [
+def test_age_counts_and_erases_nothing_without_yes(age):
+    output = age("--older", "tool results=1 turn").splitlines()
+    assert output[0].split() == ["older", "than", "its", "age", "messages", "bytes"]
+    assert output[1].split()[:3] == ["tool", "results", "8"]
+    assert output[3:] == [
         "Waiting: 2 shown.",
         "In 2 conversations. Repeat the command with --yes to erase them permanently.",
     ]
     assert (gone("one"), gone("two")) == ([], [])
 
 
-def test_with_yes_it_erases_and_says_so(age, run):
-    told = age("--older", "tool results=1 turn", "--who", "cron", "--yes").splitlines()
-    assert told[-1] == "8 messages erased in 2 conversations. Now run: foveate db vacuum"
+def test_age_with_yes_erases(age, run):
+    output = age("--older", "tool results=1 turn", "--who", "cron", "--yes").splitlines()
+    assert output[-1] == "8 messages erased in 2 conversations. Now run: foveate db vacuum"
     assert (gone("one"), gone("two"), gone("theirs", "zeta")) == ([3, 5, 7, 9], [3, 5, 7, 9], [])
     code, out, _ = run("db", "verify", "--erased")
     assert (code, out.splitlines()[0], "all is well" in out) == (0, "8 messages erased.", True)
@@ -89,42 +89,42 @@ def test_with_yes_it_erases_and_says_so(age, run):
     assert age("--older", "tool results=1 turn", "--yes").splitlines()[-1] == "Nothing to erase in 2 conversations."
 
 
-def test_one_conversation_one_tool_and_several_ages(age):
+def test_age_takes_a_conversation_a_tool_and_several_rules(age):
     age("one", "--older", "tool results:grep=1 turn", "--older", "assistant messages=1 day and 1 turn", "--yes")
     assert (gone("one"), gone("two")) == ([2, 4, 5, 6, 8, 9], [])
 
 
-def test_a_name_that_there_is_not_is_told_before_anything_is_erased(age, refused):
-    told = refused("one", "none", "--older", "all=1 turn, even shown", "--yes")
-    assert (told, gone("one")) == ("There is no conversation 'none' in chat.db.", [])
+def test_age_of_an_unknown_name_erases_nothing(age, refused):
+    output = refused("one", "none", "--older", "all=1 turn, even shown", "--yes")
+    assert (output, gone("one")) == ("There is no conversation 'none' in chat.db.", [])
 
 
-def test_a_tenant_without_conversations_is_told(age):
+def test_age_of_a_tenant_without_conversations_says_so(age):
     assert age("--older", "all=3 turns", "--tenant", "nobody").splitlines()[-1] == (
         "This tenant has no conversations. foveate db tenants lists the tenants."
     )
 
 
-def test_every_tenant_as_json(age):
-    told = [
+def test_age_of_every_tenant_prints_json(age):
+    output = [
         json.loads(line) for line in age("--older", "all=3 turns", "--every-tenant", "--yes", "--json").splitlines()
     ]
-    assert [(one["tenant"], one["conversation"], one["kinds"][0]["messages"]) for one in told] == [
+    assert [(one["tenant"], one["conversation"], one["kinds"][0]["messages"]) for one in output] == [
         ("", "one", 6),
         ("", "two", 6),
         ("zeta", "theirs", 6),
     ]
-    assert [erased["handles"] for erased in told[2]["erased"]] == ["m2-m7"]
+    assert [erased["handles"] for erased in output[2]["erased"]] == ["m2-m7"]
     assert gone("theirs", "zeta") == [2, 3, 4, 5, 6, 7]
 
 
-def test_ages_are_read_from_the_file_of_settings(age, here):
+def test_age_reads_rules_from_the_settings_file(age, here):
     (here / "foveate.toml").write_text('[ages]\n"tool results" = "3 turns"\nall = ["9 turns", "900 days"]\n')
     assert "tool results" in age("--yes")
     assert gone("one") == [2, 3, 4, 5, 6, 7, 8]  # The result in m9 is of a narrower kind.
 
 
-def test_what_cannot_be_is_refused(refused, here):
+def test_wrong_arguments_are_refused(refused, here):
     assert refused().startswith('Retention needs rules. Name one, such as --older "tool results=90 days"')
     assert "is not valid" in refused("--older", "tool results")
     assert "Unknown kind 'tool_result'" in refused("--older", "tool result=9 days")

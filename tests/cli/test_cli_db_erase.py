@@ -17,7 +17,7 @@ from foveate.testing.rows import chain, record_after
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
-    """A database with a conversation of three messages, a fork of it, and one of another tenant."""
+    """Create a database with a conversation of three messages, a fork of it, and one of another tenant."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FOVEATE_STORE", "sqlite:///chat.db")
     with SqliteStore("chat.db") as store:
@@ -31,16 +31,20 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-def said(name: str, tenant: str = "") -> list[bool]:
-    """Which messages still say something."""
+def has_text(name: str, tenant: str = "") -> list[bool]:
+    """Return for each message whether it still has a text."""
     with SqliteStore("chat.db") as store:
         return [bool(row.body) for row in store.messages(store.open(tenant, name), 1, 9)]
 
 
-def test_a_message_is_erased_proven_and_vacuumed(db, here):
-    told = db("erase", "one", "m2", "--reason", "asked for", "--who", "ann", "--yes")
-    assert told == "1 message erased, and 1 run derived from them. Now run: foveate db vacuum\n"
-    assert (said("one"), said("two"), said("theirs", "zeta")) == ([True, False, True], [True, False], [True])
+def test_message_is_erased_verified_and_vacuumed(db, here):
+    output = db("erase", "one", "m2", "--reason", "asked for", "--who", "ann", "--yes")
+    assert output == "1 message erased, and 1 run derived from them. Now run: foveate db vacuum\n"
+    assert (has_text("one"), has_text("two"), has_text("theirs", "zeta")) == (
+        [True, False, True],
+        [True, False],
+        [True],
+    )
     assert db("verify", "--erased") == "2 messages erased.\n3 conversations of 2 tenants verified: all is well.\n"
     assert db("vacuum") == "The database is vacuumed.\n"
     with SqliteStore("chat.db") as store:
@@ -49,7 +53,7 @@ def test_a_message_is_erased_proven_and_vacuumed(db, here):
     assert db("erase", "one", "m2", "--yes") == "There was nothing left to erase.\n"
 
 
-def test_nothing_is_erased_unless_one_says_yes(refused):
+def test_erase_without_yes_erases_nothing(refused):
     assert refused("erase", "one", "m2-m3") == (
         "2 of the 3 messages of one would be erased permanently. Repeat the command with --yes to erase them."
     )
@@ -60,44 +64,44 @@ def test_nothing_is_erased_unless_one_says_yes(refused):
     assert refused("erase", "--everything") == (
         "All messages of 2 conversations would be erased permanently. Repeat the command with --yes to erase them."
     )
-    assert said("one") == [True] * 3
+    assert has_text("one") == [True] * 3
 
 
-def test_a_message_that_is_named_twice_counts_once(refused):
-    told = refused("erase", "one", "m1-m2", "m2", "m1")
+def test_erase_counts_a_message_once(refused):
+    output = refused("erase", "one", "m1-m2", "m2", "m1")
     assert (
-        told == "2 of the 3 messages of one would be erased permanently. Repeat the command with --yes to erase them."
+        output == "2 of the 3 messages of one would be erased permanently. Repeat the command with --yes to erase them."
     )
 
 
 @pytest.mark.parametrize("yes", [(), ("--yes",)])
-def test_a_tenant_that_there_is_not_is_not_called_erased(refused, yes):
-    told = refused("erase", "--everything", "--tenant", "zetta", *yes)
-    assert told == "This tenant has no conversations. foveate db tenants lists the tenants."
+def test_erase_of_an_unknown_tenant_is_refused(refused, yes):
+    output = refused("erase", "--everything", "--tenant", "zetta", *yes)
+    assert output == "This tenant has no conversations. foveate db tenants lists the tenants."
 
 
-def test_a_conversation_and_a_tenant_are_erased_whole(db):
+def test_erase_takes_a_conversation_or_a_tenant(db):
     db("erase", "two", "--yes")
-    assert (said("one"), said("two")) == ([False, False, True], [False, False])
-    told = db("erase", "--everything", "--yes", "--json")
-    assert [(one["name"], one["messages"], one["edits"]) for one in map(json.loads, told.splitlines())] == [
+    assert (has_text("one"), has_text("two")) == ([False, False, True], [False, False])
+    output = db("erase", "--everything", "--yes", "--json")
+    assert [(one["name"], one["messages"], one["edits"]) for one in map(json.loads, output.splitlines())] == [
         ("one", 1, 1)
     ]
-    assert (said("one"), said("theirs", "zeta")) == ([False] * 3, [True])
+    assert (has_text("one"), has_text("theirs", "zeta")) == ([False] * 3, [True])
     assert db("verify", "--erased") == "5 messages erased.\n3 conversations of 2 tenants verified: all is well.\n"
 
 
-def test_what_cannot_be_erased_is_refused_before_anything_is(refused):
+def test_erase_checks_all_handles_first(refused):
     assert "has messages m1 to m3" in refused("erase", "one", "m1", "m4", "--yes")
     assert "only whole messages can be erased: m1." in refused("erase", "one", "m2", "m1.1", "--yes")
     assert "A handle looks like" in refused("erase", "one", "second", "--yes")
     assert "nobody" in refused("erase", "nobody", "--yes")
     assert refused("erase", "--yes").startswith("Name a conversation to erase, or use --everything")
     assert refused("erase", "one", "--everything", "--yes").startswith("Name a conversation to erase")
-    assert said("one") == [True] * 3
+    assert has_text("one") == [True] * 3
 
 
-def test_what_is_left_of_it_is_told(db):
+def test_verify_reports_text_derived_from_erased_messages(db):
     db("erase", "one", "m2", "--yes")
     with SqliteStore("chat.db") as store:
         head = store.open("", "one")
@@ -111,7 +115,7 @@ def test_what_is_left_of_it_is_told(db):
     assert db("verify", "one") == "1 conversation verified: all is well.\n"
 
 
-def test_the_file_is_smaller_after_a_vacuum(db, here):
+def test_vacuum_makes_the_file_smaller(db, here):
     with SqliteStore("chat.db") as store:
         head = store.open("", "big")
         append(store, head, chain([user(" ".join(str(n * n * k) for n in range(9000))) for k in range(1, 9)], head))

@@ -22,7 +22,7 @@ NEWEST = migrations()[-1]
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
-    """A database with a conversation of three messages, a fork of it, and one of another tenant."""
+    """Create a database with a conversation of three messages, a fork of it, and one of another tenant."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FOVEATE_STORE", "sqlite:///chat.db")
     with SqliteStore("chat.db") as store:
@@ -42,7 +42,7 @@ def falsify(statement: str) -> None:
     connection.close()
 
 
-def test_conversations_go_from_database_to_database(db, here):
+def test_export_and_import_move_conversations(db, here):
     assert db("export", "all.jsonl.gz", "--catalog") == "all.jsonl.gz: 2 conversations, 3 messages.\n"
     new = ("--store", "sqlite:///new.db")
     assert db("import", "all.jsonl.gz", *new) == "2 new conversations, 3 messages written.\n"
@@ -54,13 +54,13 @@ def test_conversations_go_from_database_to_database(db, here):
         assert (store.names(""), [prompt.name for prompt in store.prompts("")]) == (["one", "two"], ["short"])
 
 
-def test_an_archive_goes_to_standard_output(db):
+def test_export_writes_to_standard_output(db):
     lines = [json.loads(line) for line in db("export", "-", "two").splitlines()]
     kinds = ["archive", "tree", "branch", "message", "message", "message", "record", "branch", "end"]
     assert [line["is"] for line in lines] == kinds
 
 
-def test_an_import_becomes_whose_it_was_or_whose_is_said(db, here):
+def test_import_keeps_the_tenant_or_takes_the_named_one(db, here):
     db("export", "theirs.jsonl", "--tenant", "zeta")
     db("import", "theirs.jsonl", "--store", "sqlite:///new.db")
     db("import", "theirs.jsonl", "--store", "sqlite:///new.db", "--tenant", "mine")
@@ -68,7 +68,7 @@ def test_an_import_becomes_whose_it_was_or_whose_is_said(db, here):
         assert [store.names(tenant) for tenant in ("zeta", "mine", "")] == [["theirs"], ["theirs"], []]
 
 
-def test_a_conflict_is_refused_or_gets_another_name(db, refused, here):
+def test_import_refuses_or_renames_a_conflict(db, refused, here):
     db("export", "one.jsonl", "one")
     with SqliteStore("new.db") as store:
         head = store.open("", "one")
@@ -83,41 +83,41 @@ def test_a_conflict_is_refused_or_gets_another_name(db, refused, here):
     )
 
 
-def test_an_import_that_is_refused_leaves_no_new_database(refused, here):
+def test_refused_import_leaves_no_new_database(refused, here):
     Path("x.jsonl").write_text("hello\n")
     assert refused("import", "x.jsonl", "--store", "sqlite:///new.db").startswith("x.jsonl, line 1: it is no line")
     assert refused("import", "none.jsonl", "--store", "sqlite:///new.db").startswith("none.jsonl cannot be read")
     assert not Path("new.db").exists()
 
 
-def test_what_cannot_be_exported_is_told(refused, here):
+def test_export_refuses_wrong_arguments(refused, here):
     assert refused("export", "a.jsonl", "nobody") == "There is no conversation 'nobody' in chat.db."
     Path("a.jsonl").write_text("precious")
     assert refused("export", "a.jsonl").startswith("There is a file a.jsonl already.")
     assert refused("export", "a.jsonl", "--store", "sqlite:///none.db") == "There is no database none.db."
 
 
-def test_a_backup_is_a_database(db, refused, here):
+def test_backup_is_a_database(db, refused, here):
     assert db("backup", "copy.db") == f"copy.db: {count(Path('copy.db').stat().st_size)} bytes.\n"
     assert refused("backup", "copy.db").startswith("There is a file copy.db already.")
     assert db("verify", "--store", "sqlite:///copy.db") == "3 conversations of 2 tenants verified: all is well.\n"
     assert "pg_dump" in refused("backup", "copy.db", "--store", "postgresql://ann@db.example/chats")
 
 
-def test_what_is_well_is_said_to_be(db):
+def test_verify_of_a_sound_database_succeeds(db):
     assert db("verify") == "3 conversations of 2 tenants verified: all is well.\n"
     assert db("verify", "two", "--json") == ""
     assert db("verify", "--tenant", "zeta") == "1 conversation verified: all is well.\n"
     assert db("verify", "--tenant", "") == "2 conversations verified: all is well.\n"
 
 
-def test_what_settings_say_of_a_tenant_holds_for_the_whole_too(db, monkeypatch):
+def test_tenant_of_the_settings_limits_verify_and_head(db, monkeypatch):
     monkeypatch.setenv("FOVEATE_TENANT", "zeta")
     assert db("verify") == "1 conversation verified: all is well.\n"
     assert [json.loads(line)["name"] for line in db("head").splitlines()] == ["theirs"]
 
 
-def test_whose_conversations_there_are_is_told(db, refused):
+def test_tenants_are_listed(db, refused):
     assert db("tenants") == "tenant  conversations\n(none)              2\nzeta                1\n\n"
     assert db("tenants", "--json").splitlines() == [
         '{"tenant":"","conversations":2}',
@@ -129,7 +129,7 @@ def test_whose_conversations_there_are_is_told(db, refused):
     assert db("verify", "--store", "sqlite:///new.db") == "0 conversations verified: all is well.\n"
 
 
-def test_what_belongs_to_no_conversation_is_told(db, here):
+def test_verify_reports_rows_without_a_conversation(db, here):
     falsify("DELETE FROM conversation WHERE name = 'theirs'")
     falsify("INSERT INTO record VALUES ('zeta', 5, 1, 1, 'id', 'body')")
     assert db("verify", code=1) == (
@@ -145,47 +145,47 @@ def test_what_belongs_to_no_conversation_is_told(db, here):
     assert db("verify", "--tenant", "") == "2 conversations verified: all is well.\n"
 
 
-def test_a_tenant_that_there_is_not_is_told_instead_of_being_all_well(refused):
-    told = "This tenant has no conversations. foveate db tenants lists the tenants."
-    assert refused("verify", "--tenant", "zetta") == told
-    assert refused("verify", "--tenant", "zetta", "--json") == told
+def test_verify_of_an_unknown_tenant_is_refused(refused):
+    output = "This tenant has no conversations. foveate db tenants lists the tenants."
+    assert refused("verify", "--tenant", "zetta") == output
+    assert refused("verify", "--tenant", "zetta", "--json") == output
 
 
 @pytest.mark.parametrize("command", [("verify",), ("head",), ("export", "a.jsonl"), ("run", "list", "one")])
-def test_a_tenant_that_no_database_could_keep_is_refused(refused, here, command):
-    """`verify` took the name that was asked for as one that it had found in the database, and called that damaged."""
-    told = refused(*command, "--tenant", "\udcff")
-    assert told == "The tenant '\\udcff' holds a NUL or half of a surrogate pair. Choose another one."
+def test_tenant_that_cannot_be_stored_is_refused(refused, here, command):
+    """`verify` once took the option's value for a name in the database, and called it damaged."""
+    output = refused(*command, "--tenant", "\udcff")
+    assert output == "The tenant '\\udcff' holds a NUL or half of a surrogate pair. Choose another one."
     assert not (here / "a.jsonl").exists()
 
 
-def test_the_database_is_not_overwritten_by_its_archive(db, refused):
-    told = refused("export", "chat.db", "--overwrite")
-    assert told == "chat.db is a database, which nothing else may replace. Name another file."
+def test_export_does_not_overwrite_a_database(db, refused):
+    output = refused("export", "chat.db", "--overwrite")
+    assert output == "chat.db is a database, which nothing else may replace. Name another file."
     assert db("verify") == "3 conversations of 2 tenants verified: all is well.\n"
 
 
 @pytest.mark.parametrize("command", [("backup",), ("export",)])
-def test_a_folder_takes_neither_copy_nor_archive(refused, command):
+def test_backup_and_export_refuse_a_folder(refused, command):
     for name in ("", "."):
         assert refused(*command, name) == ". is a folder; name a file in it."
 
 
-def test_what_an_import_left_is_told_and_taken_away(db, here):
+def test_unfinished_imports_are_listed_and_deleted(db, here):
     assert db("unfinished") == "There are no unfinished imports.\n"
     with SqliteStore("chat.db") as store:
         head = store.open("zeta", "~importing ab-1")
         append(store, head, chain([user("a")], head))
-    told = "zeta/~importing ab-1: 1 conversation, 1 message\n"
-    assert db("unfinished") == told
+    output = "zeta/~importing ab-1: 1 conversation, 1 message\n"
+    assert db("unfinished") == output
     assert db("unfinished", "--tenant", "") == "There are no unfinished imports.\n"
     assert json.loads(db("unfinished", "--json")) == {"tenant": "zeta", "names": ["~importing ab-1"], "messages": 1}
-    assert db("unfinished", "--drop") == told + "Deleted. Now run: foveate db vacuum\n"
+    assert db("unfinished", "--drop") == output + "Deleted. Now run: foveate db vacuum\n"
     assert db("unfinished", "--drop") == "There are no unfinished imports.\n"
     assert db("verify") == "3 conversations of 2 tenants verified: all is well.\n"
 
 
-def test_what_is_falsified_is_named_and_ends_with_1(db, here):
+def test_verify_reports_a_changed_row_and_returns_1(db, here):
     falsify("DELETE FROM message WHERE position = 2")
     assert db("verify", code=1) == (
         "one: message 2: it is missing\ntwo: message 2: it is missing\n"
@@ -197,19 +197,19 @@ def test_what_is_falsified_is_named_and_ends_with_1(db, here):
     ]
 
 
-def test_a_name_that_leads_nowhere_does_not_stop_the_others(db, here):
+def test_verify_continues_after_a_broken_name(db, here):
     falsify("DELETE FROM branch WHERE name = 'one'")
     out = db("verify", code=1)
     assert "(no conversation): name 'one': it leads to branch 1 of tree" in out
     assert out.endswith("2 conversations of 2 tenants verified: 4 things belong to no conversation.\n")
 
 
-def test_heads_that_were_kept_prove_the_history(db, refused, here):
+def test_stored_heads_prove_the_history(db, refused, here):
     heads = db("head")
     assert [json.loads(line)["name"] for line in heads.splitlines()] == ["one", "two", "theirs"]
     one = db("head", "one").rstrip("\n")
-    told = json.loads(one)
-    assert (told["position"], told["number"], told["time"] > 1_700_000_000_000) == (3, 1, True)
+    output = json.loads(one)
+    assert (output["position"], output["number"], output["time"] > 1_700_000_000_000) == (3, 1, True)
     Path("heads.jsonl").write_text(heads)
     assert db("verify", "--head", "heads.jsonl") == "3 conversations of 2 tenants and 3 heads verified: all is well.\n"
     with SqliteStore("chat.db") as store:
@@ -243,7 +243,7 @@ def test_heads_that_were_kept_prove_the_history(db, refused, here):
         ("CREATE TRIGGER hook AFTER INSERT ON message BEGIN SELECT 1; END", "trigger hook: it is attached to message"),
     ],
 )
-def test_a_verification_with_heads_finds_what_one_without_finds(db, here, damage, expected):
+def test_verify_with_heads_finds_the_same_damage(db, here, damage, expected):
     """Fault 2: with --head only the chains of the named conversations were verified."""
     Path("heads.jsonl").write_text(db("head"))
     connection = sqlite3.connect("chat.db")
@@ -256,15 +256,15 @@ def test_a_verification_with_heads_finds_what_one_without_finds(db, here, damage
 
 
 @pytest.mark.parametrize("command", [("verify",), ("head",), ("export", "a.jsonl")])
-def test_a_database_in_the_place_of_a_name_is_told_and_its_password_is_not(refused, command):
-    told = "{0} is not a conversation. Name a database with --store {0}"
-    assert refused(*command, "sqlite:///chat.db") == told.format("sqlite:///chat.db")
+def test_url_as_a_name_is_refused_without_its_password(refused, command):
+    output = "{0} is not a conversation. Name a database with --store {0}"
+    assert refused(*command, "sqlite:///chat.db") == output.format("sqlite:///chat.db")
     found = refused(*command, "postgresql://ann:secret@db.example/chats")
-    assert found == told.format("postgresql://ann:***@db.example/chats")
+    assert found == output.format("postgresql://ann:***@db.example/chats")
 
 
-def test_an_import_that_stops_keeps_what_it_wrote(db, run, here, monkeypatch):
-    """Into a new database too, which would else be removed as one that nothing came of."""
+def test_stopped_import_keeps_its_rows(db, run, here, monkeypatch):
+    """The new database stays too, although the command created it and failed."""
     with SqliteStore("chat.db") as store:
         head = store.open("", "zz")
         append(store, head, chain([user("z")], head))
@@ -280,8 +280,8 @@ def test_an_import_that_stops_keeps_what_it_wrote(db, run, here, monkeypatch):
 
 
 @pytest.mark.parametrize("error", [ConflictError])
-def test_two_imports_of_one_file_at_once_are_told_in_words_of_theirs(db, run, monkeypatch, error):
-    """It said of a name that nobody knows: "Another writer changed the view ... Plan again."."""
+def test_two_imports_of_one_file_are_explained(db, run, monkeypatch, error):
+    """The message once named a temporary conversation: "Another writer changed the view ... Plan again."."""
 
     def beaten(*given, **named):
         raise error("Another writer was first. Plan again.")
@@ -294,7 +294,7 @@ def test_two_imports_of_one_file_at_once_are_told_in_words_of_theirs(db, run, mo
 
 
 def stopping(method, at):
-    """The method, and Ctrl-C at one of its calls."""
+    """Return the method with Ctrl-C at one of its calls."""
     calls = []
 
     def stopped(*given):
@@ -306,14 +306,14 @@ def stopping(method, at):
     return stopped
 
 
-def test_what_is_no_head_is_refused(refused, here):
+def test_wrong_heads_are_refused(refused, here):
     assert refused("verify", "--head", "chat.db").startswith("chat.db is not text in UTF-8")
     assert refused("verify", "--head", "{}").startswith("Line 1 is no head")
     assert refused("head", "nobody") == "There is no conversation 'nobody' in chat.db."
     assert refused("verify", "nobody") == "There is no conversation 'nobody' in chat.db."
 
 
-def test_the_schema_is_told_and_brought_up_to_date(db, refused, here):
+def test_schema_is_printed_and_upgraded(db, refused, here):
     golden = Path(__file__).resolve().parent.parent / "stores" / "golden" / "schema_1.sql"
     connection = sqlite3.connect("old.db")
     connection.executescript(golden.read_text("utf-8"))
@@ -329,13 +329,13 @@ def test_the_schema_is_told_and_brought_up_to_date(db, refused, here):
     assert refused("current", "--store", "sqlite:///none.db") == "There is no database none.db."
 
 
-def test_the_schema_of_postgres_is_told_before_there_is_one(db, postgres_url):
+def test_postgres_without_a_schema_is_upgraded(db, postgres_url):
     at = ("--store", postgres_url)
     assert "has no schema yet.\nNeeded upgrade: 0001_conversations\n" in db("current", *at)
     assert f"has schema {NEWEST.version} ({NEWEST.name}).\nUpgraded: 0001" in db("upgrade", *at)
     assert db("current", *at).endswith("The schema is up to date.\n")
 
 
-def test_a_database_of_a_newer_foveate_is_told(refused, here):
+def test_database_of_a_newer_foveate_is_refused(refused, here):
     falsify("INSERT INTO migration VALUES (99, '0099_later', 'ab', 0)")
     assert "Upgrade foveate." in refused("current")

@@ -1,4 +1,4 @@
-"""`foveate db shards` prints the calls that spread the tables over a Citus cluster, and asks nothing of a database."""
+"""`foveate db shards` prints the SQL for a Citus cluster without opening a database."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ pytest.importorskip("psycopg", reason="psycopg is not installed (the extra `post
 from foveate.stores.postgres.shards import distributing
 
 
-def test_the_calls_are_printed_for_the_schema_of_the_url(run) -> None:
+def test_shards_prints_calls_for_the_schema_of_the_url(run) -> None:
     url = "postgresql://ann:secret@nowhere.example/chats?schema=foveate"
     code, out, err = run("db", "shards", "--store", url, "--count", "64")
     assert (code, out.splitlines(), err) == (0, distributing("foveate", 64), "")
 
 
-def test_without_a_schema_and_a_number_citus_chooses(run) -> None:
+def test_shards_without_a_count_lets_citus_choose(run) -> None:
     code, out, _ = run("db", "shards", "--store", "postgresql://nowhere.example/chats")
     first, second, *_ = out.splitlines()
     assert (code, first) == (0, "SELECT create_distributed_table('conversation', 'root', colocate_with => 'none');")
@@ -23,15 +23,15 @@ def test_without_a_schema_and_a_number_citus_chooses(run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("store", "count", "says"),
+    ("store", "count", "expected"),
     [
         ("sqlite:///chat.db", "8", "Only PostgreSQL tables can be distributed"),
         ("postgresql://nowhere.example/chats", "0", "--count must be a number of shards from 1 to 32,000, not 0."),
         ("postgresql://ann:se#cret@nowhere.example/chats", "8", "cannot be read"),
     ],
 )
-def test_what_cannot_be_is_refused(run, store: str, count: str, says: str) -> None:
+def test_wrong_arguments_are_refused(run, store: str, count: str, expected: str) -> None:
     code, out, err = run("db", "shards", "--store", store, "--count", count)
     assert (code, out) == (2, "")
-    assert says in err
+    assert expected in err
     assert "cret" not in err

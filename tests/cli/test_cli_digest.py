@@ -1,4 +1,4 @@
-"""`foveate digest`: what a digest says of a text, and how much digests keep of recorded sessions."""
+"""`foveate digest`: the digest of a text, and figures about recorded sessions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from recordings import call, write
 
 @pytest.fixture
 def session(tmp_path):
-    """An agent that looks at a listing and reads two of its files by name."""
+    """Write a recording: an agent lists files and reads two of them by name."""
     listing = "\n".join(f"src/module_{number}/part_{number}.py" for number in range(100))
     return write(
         tmp_path / "look.jsonl",
@@ -27,7 +27,7 @@ def session(tmp_path):
     )
 
 
-def test_figures_are_told_by_kind_and_in_all(run, session):
+def test_digest_prints_figures_by_kind_and_in_total(run, session):
     code, out, err = run("digest", session)
     rows = [line.split() for line in out.splitlines()]
     assert (code, err) == (0, "")
@@ -40,7 +40,7 @@ def test_figures_are_told_by_kind_and_in_all(run, session):
     assert 0 < float(total[3].rstrip("%")) <= float(total[4].rstrip("%")) <= 25
 
 
-def test_several_transcripts_have_a_row_each(run, session, recording):
+def test_digest_prints_a_row_for_each_transcript(run, session, recording):
     out = run("digest", session, recording)[1]
     assert [line.split()[0] for line in out.splitlines()[:4]] == ["By", "results", "look", "fix-login"]
 
@@ -54,7 +54,7 @@ def test_the_same_as_json(run, session):
     assert facts["kept_first"] == 1  # The second file is far down in the listing.
 
 
-def test_the_digest_of_a_text_is_shown(run, tmp_path):
+def test_digest_of_a_text_is_printed(run, tmp_path):
     file = tmp_path / "log.txt"
     file.write_text("INFO starting worker_process\n" * 200 + "ERROR: lost connection to db-primary-7\n")
     code, out, _ = run("digest", "--show", file)
@@ -64,7 +64,7 @@ def test_the_digest_of_a_text_is_shown(run, tmp_path):
     assert len(run("digest", "--show", file, "--room", 200)[1]) <= 201
 
 
-def test_standard_input_is_told_by_a_dash(run, monkeypatch):
+def test_digest_reads_standard_input(run, monkeypatch):
     monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(b"INFO starting worker_process\n" * 200)))
     code, out, err = run("digest", "--show", "-")
     assert (code, err) == (0, "")
@@ -73,13 +73,13 @@ def test_standard_input_is_told_by_a_dash(run, monkeypatch):
     assert out.endswith("\n")
 
 
-def test_a_text_that_is_short_already_is_shown_as_it_is(run, tmp_path):
+def test_digest_of_a_short_text_is_the_text(run, tmp_path):
     file = tmp_path / "short.txt"
     file.write_text("hello world")
     assert run("digest", "--show", file) == (0, "hello world\n", "")
 
 
-def test_what_cannot_be_digested_is_refused(run, tmp_path, session):
+def test_digest_refuses_wrong_arguments(run, tmp_path, session):
     assert run("digest")[0] == 2
     assert run("digest", session, "--show", session)[0] == 2
     assert run("digest", session, "--room", 100)[0] == 2
@@ -89,7 +89,7 @@ def test_what_cannot_be_digested_is_refused(run, tmp_path, session):
     assert run("digest", tmp_path / "none.jsonl")[0] == 2
 
 
-def test_a_recording_that_cannot_be_read_does_not_hide_the_others(run, session, tmp_path):
+def test_digest_continues_after_a_damaged_recording(run, session, tmp_path):
     damaged = tmp_path / "damaged.jsonl"
     damaged.write_text("{not json\n")
     code, out, err = run("digest", damaged, session)

@@ -1,4 +1,4 @@
-"""`foveate policy`: what settings come to is shown with its sources, and what cannot be is refused."""
+"""`foveate policy`: effective settings with their sources, and wrong settings."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def here(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("command", [[], ["show"], ["list"]])
-def test_help_is_plain_and_ends_well(run, command):
+def test_help_is_plain_text_with_an_example(run, command):
     code, out, err = run("policy", *command, "--help")
     assert (code, err) == (0, "")
     assert "Usage: foveate policy" in out
     assert not command or f"Example: foveate policy {command[0]}" in out
 
 
-def test_every_policy_is_listed(run):
+def test_policy_list_names_every_preset(run):
     code, out, err = run("policy", "list")
     assert (code, err) == (0, "")
     assert [line.split()[0] for line in out.splitlines() if line][1:] == list(PRESET_NAMES)
@@ -36,7 +36,7 @@ def test_every_policy_is_listed(run):
     }
 
 
-def test_values_are_shown_with_their_sources(run, here, monkeypatch):
+def test_policy_show_prints_values_with_sources(run, here, monkeypatch):
     (here / "foveate.toml").write_text('policy = "mine.toml"\nwindow = 100_000\n[filter]\nbatch = 2\n')
     (here / "mine.toml").write_text('description = "Mine."\n[filter]\nkeep = 3\n')
     monkeypatch.setenv("FOVEATE_TENANT", "acme")
@@ -69,7 +69,7 @@ def test_values_are_shown_with_their_sources(run, here, monkeypatch):
     ]
 
 
-def test_what_is_said_without_effect_is_shown_apart(run, here, monkeypatch):
+def test_policy_show_lists_values_without_effect(run, here, monkeypatch):
     (here / "foveate.toml").write_text("[recap]\nbatch_size = 2\n")
     monkeypatch.setenv("FOVEATE_PRUNE_PROTECT", "5")
     out = run("policy", "show", "keep-last-3")[1]
@@ -97,7 +97,7 @@ def test_the_same_as_json(run):
 
 
 @pytest.mark.parametrize(
-    ("name", "toml", "said"),
+    ("name", "toml", "expected"),
     [
         ("prnue", "", "foveate: There is no policy 'prnue'. Did you mean prune? Known: off, none, keep-last-N, prune"),
         ("mine.toml", "", "foveate: There is no file mine.toml."),
@@ -111,14 +111,14 @@ def test_the_same_as_json(run):
         ("./", "", "foveate: ./ is a folder; name a TOML file."),
     ],
 )
-def test_what_cannot_be_is_refused(run, here, name, toml, said):
+def test_wrong_arguments_are_refused(run, here, name, toml, expected):
     (here / "foveate.toml").write_text(toml)
     code, out, err = run("policy", "show", name)
     assert (code, out) == (2, "")
-    assert err.startswith(said)
+    assert err.startswith(expected)
 
 
-def test_a_file_cannot_steer_the_terminal_it_is_shown_on(run, here):
+def test_policy_file_cannot_control_the_terminal(run, here):
     toml = 'description = "a\\u001b[2Jb[bold]"\n[filter]\nkeep = 1\nplaceholder = "\\u001b]0;x"\n'
     (here / "mine.toml").write_text(toml)
     out = run("policy", "show", "mine.toml")[1]
@@ -126,10 +126,10 @@ def test_a_file_cannot_steer_the_terminal_it_is_shown_on(run, here):
     assert "b[bold]" in out
 
 
-# ----------------------------------------------------------------------------------- what the other commands make of it
+# ---------------------------------------------------------------------------------------------------- other commands
 
 
-def test_a_replay_takes_files_and_what_settings_choose(run, here, recording, monkeypatch):
+def test_replay_takes_policy_files_and_settings(run, here, recording, monkeypatch):
     (here / "mine.toml").write_text("[filter]\nkeep = 1\n")
     monkeypatch.setenv("FOVEATE_POLICY", "keep-last-2")
     compared = run("replay", recording, "--compare", "none,mine.toml,keep-last-1", "--json")[1]
@@ -142,7 +142,7 @@ def test_a_replay_takes_files_and_what_settings_choose(run, here, recording, mon
     assert "under mine.toml" in run("show", recording, "--policy", "mine.toml")[1]
 
 
-def test_a_replay_is_tuned_by_the_environment_and_none_stays_none(run, recording, monkeypatch):
+def test_environment_tunes_a_replay_but_not_none(run, recording, monkeypatch):
     monkeypatch.setenv("FOVEATE_PRUNE_PROTECT", "100")
     monkeypatch.setenv("FOVEATE_PRUNE_MINIMUM", "100")
     rows = map(json.loads, run("replay", recording, "--compare", "none,prune,keep-last-9", "--json")[1].splitlines())
@@ -150,18 +150,18 @@ def test_a_replay_is_tuned_by_the_environment_and_none_stays_none(run, recording
 
 
 @pytest.mark.parametrize("command", ["replay", "show"])
-def test_wrong_settings_are_refused_before_anything_is_done(run, here, recording, monkeypatch, command):
+def test_wrong_settings_are_refused_first(run, here, recording, monkeypatch, command):
     monkeypatch.setenv("FOVEATE_PRUNE_PROTEKT", "100")
     code, out, err = run(command, recording)
     assert (code, out) == (2, "")
     assert "Did you mean FOVEATE_PRUNE_PROTECT?" in err
 
 
-def test_the_password_of_a_database_is_not_shown(run, here, monkeypatch):
+def test_policy_show_hides_the_password(run, here, monkeypatch):
     monkeypatch.setenv("FOVEATE_STORE", "postgresql://ann:secret@host/db?sslpassword=secret")
     for options in ((), ("--json",)):
         shown = run("policy", "show", *options)[1]
         assert ("ann:***@host" in shown, "secret" in shown) == (True, False)
     monkeypatch.setenv("FOVEATE_STORE", "postgresql+x://ann:secret@host/db")
-    code, _, said = run("policy", "show")
-    assert (code != 0, "ann:***@host" in said, "secret" in said) == (True, True, False)
+    code, _, expected = run("policy", "show")
+    assert (code != 0, "ann:***@host" in expected, "secret" in expected) == (True, True, False)

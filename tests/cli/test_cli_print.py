@@ -1,4 +1,4 @@
-"""Tables that are too wide, progress that nobody sees, messages shortened for a terminal."""
+"""Wide tables, progress, and messages shortened for a terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_table_wider_than_the_terminal_continues_below_itself(monkeypatch):
+def test_wide_table_continues_below_itself(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setenv("COLUMNS", "24")
@@ -39,7 +39,7 @@ def test_a_table_wider_than_the_terminal_continues_below_itself(monkeypatch):
     ]
 
 
-def test_progress_is_shown_to_a_terminal_and_to_nobody_else(monkeypatch):
+def test_progress_is_shown_only_at_a_terminal(monkeypatch):
     with output.progress("Replaying", 5) as update:
         assert update is None
     terminal = Terminal()
@@ -54,7 +54,7 @@ def test_progress_is_shown_to_a_terminal_and_to_nobody_else(monkeypatch):
     assert "3/5" in terminal.getvalue()
 
 
-def test_every_kind_of_part_is_told():
+def test_message_text_has_every_kind_of_part():
     message = Message(
         "assistant",
         (
@@ -80,7 +80,7 @@ def test_every_kind_of_part_is_told():
     assert message_text(Message("tool", (ToolResult("c1"),))) == ""
 
 
-def test_long_texts_show_their_ends():
+def test_shortened_text_keeps_both_ends():
     text = "\n".join(f"line {number}" for number in range(20)) + "\n\n"
     assert shortened(text, lines=5).split("\n") == [
         "line 0",
@@ -93,7 +93,7 @@ def test_long_texts_show_their_ends():
     assert shortened("a\nb") == "a\nb"
 
 
-def test_the_beginning_of_a_message_is_one_line():
+def test_beginning_of_a_message_is_one_line():
     assert beginning(Message("user", (Text("  one\n\ttwo  three"),))) == "one two three"
     assert beginning(Message("user", (Text("word " * 50),)), 12) == "word word w…"
     assert beginning(Message("user", ())) == ""

@@ -1,4 +1,4 @@
-"""`foveate repair`: a legal copy that loses nothing."""
+"""`foveate repair`: a legal copy that loses no text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from foveate.testing.bodies import check_body
 
 
 def body_in(path, provider):
-    """The request body in a repaired file."""
+    """Return the request body in a repaired file."""
     text = path.read_text(encoding="utf-8")
     return (
         json.loads(text) if provider == "anthropic" else {"messages": [json.loads(line) for line in text.splitlines()]}
@@ -23,7 +23,7 @@ def body_in(path, provider):
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_the_copy_is_legal_and_lists_what_changed(run, tmp_path, provider):
+def test_copy_is_legal_and_changes_are_listed(run, tmp_path, provider):
     copy = tmp_path / "copy"
     code, out, err = run("repair", write(tmp_path / "bad.jsonl", ILLEGAL), "--provider", provider, "-o", copy)
     assert (code, err) == (0, "")
@@ -37,7 +37,7 @@ def test_the_copy_is_legal_and_lists_what_changed(run, tmp_path, provider):
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_a_repaired_copy_needs_no_repair(run, tmp_path, provider):
+def test_repaired_copy_needs_no_repair(run, tmp_path, provider):
     one, two = tmp_path / "one.json", tmp_path / "two.json"
     run("repair", write(tmp_path / "bad.jsonl", ILLEGAL), "--provider", provider, "-o", one)
     assert run("check", one, "--provider", provider)[0] == 0
@@ -46,13 +46,13 @@ def test_a_repaired_copy_needs_no_repair(run, tmp_path, provider):
     assert body_in(one, provider) == body_in(two, provider)
 
 
-def test_a_sound_recording_is_copied_as_it_is(run, recording, tmp_path):
+def test_sound_recording_is_copied_unchanged(run, recording, tmp_path):
     copy = tmp_path / "copy.jsonl"
     assert run("repair", recording, "--provider", "openai", "-o", copy)[0] == 0
     assert body_in(copy, "openai")["messages"] == [json.loads(line) for line in recording.read_text().splitlines()]
 
 
-def test_for_anthropic_the_system_prompt_stands_apart(run, recording, tmp_path):
+def test_copy_for_anthropic_has_a_separate_system_prompt(run, recording, tmp_path):
     copy = tmp_path / "copy.json"
     assert run("repair", recording, "--provider", "anthropic", "-o", copy)[0] == 0
     body = body_in(copy, "anthropic")
@@ -60,7 +60,7 @@ def test_for_anthropic_the_system_prompt_stands_apart(run, recording, tmp_path):
     assert [message["role"] for message in body["messages"]] == ["user", "assistant"] * 8
 
 
-def test_reasoning_that_the_provider_would_not_take_is_told_as_text(run, tmp_path):
+def test_reasoning_of_another_provider_becomes_text(run, tmp_path):
     think = {"type": "thinking", "thinking": "The key is under the mat.", "signature": "c2ln"}
     source = write(
         tmp_path / "thought.jsonl",
@@ -76,7 +76,7 @@ def test_reasoning_that_the_provider_would_not_take_is_told_as_text(run, tmp_pat
     assert "The key is under the mat." in json.dumps(body_in(copy, "openai"))
 
 
-def test_an_existing_file_is_not_overwritten_unless_forced(run, recording, tmp_path):
+def test_existing_file_is_overwritten_only_with_force(run, recording, tmp_path):
     copy = tmp_path / "copy.jsonl"
     copy.write_text("mine")
     code, out, err = run("repair", recording, "--provider", "openai", "-o", copy)
@@ -88,22 +88,22 @@ def test_an_existing_file_is_not_overwritten_unless_forced(run, recording, tmp_p
     )
 
 
-def test_a_recording_is_never_overwritten_by_its_copy(run, recording):
+def test_recording_is_never_overwritten_by_its_copy(run, recording):
     before = recording.read_bytes()
     code, _, err = run("repair", recording, "--provider", "openai", "-o", recording, "--force")
     assert (code, recording.read_bytes()) == (2, before)
     assert "Name another file." in err
 
 
-def test_what_is_no_file_is_not_replaced_even_if_forced(run, recording, tmp_path):
-    """As root it would have taken the place of /dev/null."""
+def test_pipe_is_not_replaced_even_with_force(run, recording, tmp_path):
+    """As root the command would replace /dev/null."""
     os.mkfifo(tmp_path / "pipe")
     code, _, err = run("repair", recording, "--provider", "openai", "-o", tmp_path / "pipe", "--force")
     assert (code, err) == (2, f"foveate: {tmp_path / 'pipe'} is no file that could be replaced. Name another one.\n")
     assert (tmp_path / "pipe").is_fifo()
 
 
-def test_what_would_still_be_refused_is_not_written(run, recording, tmp_path, monkeypatch):
+def test_copy_that_would_be_refused_is_not_written(run, recording, tmp_path, monkeypatch):
     monkeypatch.setattr("foveate.testing.bodies.check_body", lambda provider, body: ["messages[1]: not so"])
     copy = tmp_path / "copy.jsonl"
     code, out, err = run("repair", recording, "--provider", "openai", "-o", copy)
@@ -111,7 +111,7 @@ def test_what_would_still_be_refused_is_not_written(run, recording, tmp_path, mo
     assert "  messages[1]: not so" in err
 
 
-def test_a_disk_that_fails_leaves_nothing_half_written(run, recording, tmp_path, monkeypatch):
+def test_full_disk_leaves_no_partial_file(run, recording, tmp_path, monkeypatch):
     def fail(*args):
         raise OSError(28, "No space left on device")
 
@@ -124,22 +124,22 @@ def test_a_disk_that_fails_leaves_nothing_half_written(run, recording, tmp_path,
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 @pytest.mark.parametrize("largest", [250_000, pytest.param(10**9, marks=pytest.mark.slow)])
-def test_nothing_readable_in_a_raw_recording_is_lost(run, transcripts, tmp_path, provider, largest):
-    """Every text of every message, of its reasoning and its results, and every call's name stands in the copy."""
+def test_copy_of_a_raw_recording_loses_no_text(run, transcripts, tmp_path, provider, largest):
+    """The copy has every text of every message, its reasoning and results, and the name of every call."""
     for path in sorted(path for path in (transcripts / "raw").rglob("*.*") if path.stat().st_size < largest):
         copy = tmp_path / f"{path.stem}.copy"
         code, _, err = run("repair", path, "--provider", provider, "-o", copy)
         assert (code, err) == (0, "")
         body = body_in(copy, provider)
         assert check_body(provider, body) == []
-        said = "\n".join(strings(body))
+        texts = "\n".join(strings(body))
         for one in read_recording(path).messages:
             for text in readable(one.message):
-                assert text.strip() in said, (path.name, text[:80])
+                assert text.strip() in texts, (path.name, text[:80])
 
 
 def strings(value):
-    """Every string in a JSON value."""
+    """Yield every string in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
@@ -157,7 +157,7 @@ def readable(message: Message):
     yield from (one.name for one in message.calls)
 
 
-def test_a_call_that_is_never_answered_gets_an_answer(run, tmp_path):
+def test_call_without_an_answer_gets_one(run, tmp_path):
     source = write(tmp_path / "dead.jsonl", [{"role": "user", "content": "hi"}, call("a", "ls", {})])
     copy = tmp_path / "copy.jsonl"
     assert run("repair", source, "--provider", "openai", "-o", copy)[0] == 0

@@ -1,4 +1,4 @@
-"""`foveate replay`."""
+"""`foveate replay`: output, options and wrong input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from foveate.policies import DEFAULT_PRESET
 from foveate.replay.result import Row
 
 
-def test_the_table_the_chart_and_the_sentence(run, recording):
+def test_replay_prints_table_chart_and_sentences(run, recording):
     code, out, err = run("replay", recording, "--compare", "none,keep-last-1", "--window", "200000")
     assert (code, err) == (0, "")
     lines = out.splitlines()
@@ -32,12 +32,12 @@ def test_the_table_the_chart_and_the_sentence(run, recording):
     assert lines[-1].startswith("`keep-last-1`: ")
 
 
-def test_a_policy_named_beside_a_comparison_comes_first(run, recording):
+def test_policy_option_comes_before_the_comparison(run, recording):
     _, out, _ = run("replay", recording, "--policy", "keep-last-2", "--compare", "none, keep-last-2", "--json")
     assert [json.loads(line)["policy"] for line in out.splitlines()] == ["keep-last-2", "none"]
 
 
-def test_json_has_an_object_for_each_transcript_and_policy_and_nothing_else(run, recording, tmp_path):
+def test_replay_prints_one_json_object_for_each_result(run, recording, tmp_path):
     other = write(tmp_path / "hello.jsonl", [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}])
     code, out, err = run("replay", recording, other, "--compare", "none,prune", "--json", "--jobs", 1)
     assert (code, err) == (0, "")
@@ -52,7 +52,7 @@ def test_json_has_an_object_for_each_transcript_and_policy_and_nothing_else(run,
     assert all((row["illegal_views"], row["lost_messages"]) == (0, 0) for row in rows)
 
 
-def test_several_files_are_replayed_in_several_processes(run, recording, tmp_path):
+def test_replay_uses_several_processes(run, recording, tmp_path):
     other = write(tmp_path / "hello.jsonl", [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}])
     one = run("replay", recording, other, "--json", "--jobs", 1)
     two = run("replay", recording, other, "--json", "--jobs", 2)
@@ -63,14 +63,14 @@ def figures(line: str) -> dict:
     return {name: value for name, value in json.loads(line).items() if not name.startswith("ms_")}
 
 
-def test_many_transcripts_are_summed_up(run, recording, tmp_path):
+def test_replay_sums_several_transcripts(run, recording, tmp_path):
     other = write(tmp_path / "hello.jsonl", [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}])
     _, out, _ = run("replay", recording, other, "--jobs", 1)
     assert out.startswith("2 transcripts  19 messages, 9 model calls")
     assert "Tokens per call of fix-login, the largest" in out
 
 
-def test_wide_shows_every_figure(run, recording):
+def test_wide_table_has_every_figure(run, recording):
     _, out, _ = run("replay", recording, "--wide")
     for title in (
         "model calls",
@@ -85,7 +85,7 @@ def test_wide_shows_every_figure(run, recording):
         assert title in out
 
 
-def test_the_report_is_written_and_named(run, recording, tmp_path):
+def test_replay_writes_the_report_and_names_it(run, recording, tmp_path):
     report = tmp_path / "report.html"
     code, out, _ = run("replay", recording, "--html", report, "--prices", "0.5,2")
     assert code == 0
@@ -96,13 +96,13 @@ def test_the_report_is_written_and_named(run, recording, tmp_path):
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_json_stays_json_with_a_report(run, recording, tmp_path):
+def test_json_output_has_no_other_text_with_a_report(run, recording, tmp_path):
     _, out, _ = run("replay", recording, "--json", "--html", tmp_path / "report.html")
     assert json.loads(out)["transcript"] == "fix-login"
     assert (tmp_path / "report.html").exists()
 
 
-def test_replayed_conversations_can_be_kept_and_shown(run, recording, tmp_path):
+def test_replayed_conversations_can_be_stored_and_shown(run, recording, tmp_path):
     db = tmp_path / "kept.db"
     assert run("replay", recording, "--compare", "none,keep-last-1", "--db", db)[0] == 0
     code, out, _ = run("show", db)
@@ -112,7 +112,7 @@ def test_replayed_conversations_can_be_kept_and_shown(run, recording, tmp_path):
     assert (code, out.splitlines()[0]) == (0, "fix-login / keep-last-1  call 8 of 8")
 
 
-def test_more_is_kept_in_a_database_that_is_there(run, recording, tmp_path):
+def test_replay_adds_to_an_existing_database(run, recording, tmp_path):
     db = tmp_path / "kept.db"
     for policy in ("none", "keep-last-1"):
         assert run("replay", recording, "--policy", policy, "--db", db)[0] == 0
@@ -120,7 +120,7 @@ def test_more_is_kept_in_a_database_that_is_there(run, recording, tmp_path):
     assert run("show", db)[1].splitlines()[:3] == [f"{db}: 2 conversations", *names]
 
 
-def test_last_takes_the_newest_recording_on_this_computer(run, recording, tmp_path, monkeypatch):
+def test_last_chooses_the_newest_recording(run, recording, tmp_path, monkeypatch):
     home = tmp_path / "home"
     folder = home / ".codex" / "sessions" / "2026" / "05" / "01"
     folder.mkdir(parents=True)
@@ -133,11 +133,11 @@ def test_last_takes_the_newest_recording_on_this_computer(run, recording, tmp_pa
     assert (code, json.loads(out)["transcript"]) == (0, "rollout-1")
 
 
-# ------------------------------------------------------------------------------------------------------ what goes wrong
+# ------------------------------------------------------------------------------------------------------- wrong input
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "expected"),
     [
         (None, "there is no such file"),
         (b"", "the file is empty"),
@@ -151,9 +151,9 @@ def test_last_takes_the_newest_recording_on_this_computer(run, recording, tmp_pa
     ],
 )
 @pytest.mark.parametrize("arguments", [["replay"], ["show"], ["check"], ["repair", "--provider", "openai", "-o"]])
-def test_bad_input_is_named_and_nothing_is_written(run, tmp_path, arguments, content, said):
+def test_bad_input_is_explained_and_nothing_is_written(run, tmp_path, arguments, content, expected):
     if arguments == ["show"] and content and content.startswith(b"SQLite"):
-        said = "SQLite cannot read it"
+        expected = "SQLite cannot read it"
     path = tmp_path / "input"
     if content is not None:
         path.write_bytes(content)
@@ -162,13 +162,13 @@ def test_bad_input_is_named_and_nothing_is_written(run, tmp_path, arguments, con
     code, out, err = run(*arguments, *output.get(arguments[0], []), path)
     assert (code, out) == (2, "")
     assert err.startswith("foveate: ")
-    assert said in err
+    assert expected in err
     assert "Traceback" not in err
     assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "expected"),
     [
         (["--policy", "prnue"], "Did you mean prune? Known: off, none, keep-last-N, prune"),
         (["--compare", "none,keep-last-0"], "keep-last-0"),
@@ -185,13 +185,13 @@ def test_bad_input_is_named_and_nothing_is_written(run, tmp_path, arguments, con
         (["--db", "nowhere/chats.db"], "no folder nowhere"),
     ],
 )
-def test_settings_that_are_not_allowed_are_named(run, recording, options, said):
+def test_wrong_options_are_named(run, recording, options, expected):
     code, out, err = run("replay", recording, *options)
     assert (code, out) == (2, "")
-    assert said in err
+    assert expected in err
 
 
-def test_one_bad_file_stops_no_other(run, recording, tmp_path):
+def test_bad_file_does_not_stop_the_others(run, recording, tmp_path):
     bad = tmp_path / "bad.jsonl"
     bad.write_text("nothing\n")
     code, out, err = run("replay", bad, recording, "--json", "--jobs", 1)
@@ -200,7 +200,7 @@ def test_one_bad_file_stops_no_other(run, recording, tmp_path):
     assert err.startswith(f"foveate: {bad}: ")
 
 
-def test_damaged_lines_are_skipped_and_counted_where_asked(run, recording):
+def test_lenient_skips_and_counts_damaged_lines(run, recording):
     with recording.open("a") as file:
         file.write("{torn")
     assert run("replay", recording)[0] == 2
@@ -209,14 +209,14 @@ def test_damaged_lines_are_skipped_and_counted_where_asked(run, recording):
     assert "The recording also holds 1 damaged line." in out
 
 
-def test_a_folder_that_takes_no_file_is_named_before_anything_is_replayed(run, recording, tmp_path, monkeypatch):
+def test_read_only_folder_is_refused_before_the_replay(run, recording, tmp_path, monkeypatch):
     monkeypatch.setattr("foveate.cli.files.os.access", lambda path, mode: False)
     report = tmp_path / "report.html"
-    said = f"foveate: {report} cannot be written: you may not write to its folder.\n"
-    assert run("replay", recording, "--html", report, "--policy", "prune") == (2, "", said)
+    expected = f"foveate: {report} cannot be written: you may not write to its folder.\n"
+    assert run("replay", recording, "--html", report, "--policy", "prune") == (2, "", expected)
 
 
-def test_a_store_that_cannot_be_opened_is_no_fault_of_foveate(run, recording, tmp_path, monkeypatch):
+def test_store_that_cannot_be_opened_returns_2(run, recording, tmp_path, monkeypatch):
     def closed(*args, **kwargs):
         raise StoreError("chats.db cannot be opened for writing.")
 
@@ -225,7 +225,7 @@ def test_a_store_that_cannot_be_opened_is_no_fault_of_foveate(run, recording, tm
     assert (code, err) == (2, f"foveate: {recording} ({DEFAULT_PRESET}): chats.db cannot be opened for writing.\n")
 
 
-def test_a_database_of_something_else_is_left_alone(run, recording, tmp_path):
+def test_replay_refuses_a_foreign_database(run, recording, tmp_path):
     db = tmp_path / "shop.db"
     with closing(sqlite3.connect(db)) as connection:
         connection.execute("CREATE TABLE message (text)")
@@ -234,7 +234,7 @@ def test_a_database_of_something_else_is_left_alone(run, recording, tmp_path):
     assert "something else" in err
 
 
-def test_an_illegal_view_is_counted_told_and_ends_with_1(run, recording, monkeypatch):
+def test_illegal_view_is_counted_and_returns_1(run, recording, monkeypatch):
     monkeypatch.setattr(command, "second_opinion", lambda provider, body: ["messages[0]: not so"])
     code, out, _ = run("replay", recording)
     assert code == 1
@@ -242,7 +242,7 @@ def test_an_illegal_view_is_counted_told_and_ends_with_1(run, recording, monkeyp
     assert f"Refused: fix-login, {DEFAULT_PRESET}, call 1: messages[0]: not so" in out
 
 
-def test_the_second_opinion_is_given_on_every_request(run, recording, monkeypatch):
+def test_second_checker_sees_every_request(run, recording, monkeypatch):
     seen = []
     monkeypatch.setattr(
         command,
@@ -253,7 +253,7 @@ def test_the_second_opinion_is_given_on_every_request(run, recording, monkeypatc
     assert seen == [("openai", 2 * number) for number in range(1, 9)]
 
 
-def test_a_window_too_small_for_the_request_is_said_to_be(run, tmp_path):
+def test_window_too_small_for_the_request_is_named(run, tmp_path):
     path = write(
         tmp_path / "big.jsonl",
         [{"role": "system", "content": "x" * 50_000}, {"role": "user", "content": "hi"}, call("a", "ls", {})],

@@ -1,4 +1,4 @@
-"""`foveate show`: what the model saw at one call."""
+"""`foveate show`: the view of one model call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import foveate
 from foveate.policies import DEFAULT_PRESET
 
 
-def test_every_message_of_the_last_view_is_shown_with_its_facts(run, recording):
+def test_show_prints_every_message_of_the_last_view(run, recording):
     code, out, err = run("show", recording, "--policy", "none")
     assert (code, err) == (0, "")
     lines = out.splitlines()
@@ -34,26 +34,26 @@ def test_every_message_of_the_last_view_is_shown_with_its_facts(run, recording):
     assert lines[-2].endswith("of the window of 200\u202f000")
 
 
-def test_full_shows_all_of_it(run, recording):
+def test_full_shows_complete_messages(run, recording):
     out = run("show", recording, "--full")[1]
     assert "more lines" not in out
     assert out.count("  │ def part_3(): pass\n") == 200
 
 
-def test_an_earlier_call_saw_less(run, recording):
+def test_show_of_an_earlier_turn_has_fewer_messages(run, recording):
     out = run("show", recording, "--turn", 2)[1]
     assert out.splitlines()[0] == f"fix-login.jsonl under {DEFAULT_PRESET}  call 2 of 8"
     assert "m4  tool (read_file)" in out
     assert "m5  " not in out
 
 
-def test_the_call_that_would_come_next_can_be_shown(run, recording):
+def test_show_can_print_the_next_call(run, recording):
     out = run("show", recording, "--turn", 9)[1]
     assert out.splitlines()[0] == f"fix-login.jsonl under {DEFAULT_PRESET}  the next call"
     assert "Mended." in out
 
 
-def test_what_a_policy_shrank_says_who_did_it_and_how_large_it_was(run, recording):
+def test_show_names_policy_and_original_size_of_a_change(run, recording):
     out = run("show", recording, "--policy", "keep-last-1")[1]
     block = out[out.index("m4  ") : out.index("m5  ")].splitlines()
     assert block[0].endswith("· 954 as appended")
@@ -62,7 +62,7 @@ def test_what_a_policy_shrank_says_who_did_it_and_how_large_it_was(run, recordin
     assert "Edits changed 6 entries; 0 changed for the provider." in out.splitlines()[-1]
 
 
-def test_what_was_mended_says_why(run, tmp_path):
+def test_show_explains_changes_for_the_provider(run, tmp_path):
     path = write(
         tmp_path / "late.jsonl",
         [{"role": "user", "content": "hi"}, {"role": "tool", "tool_call_id": "x", "content": "late"}],
@@ -73,7 +73,7 @@ def test_what_was_mended_says_why(run, tmp_path):
     assert "1 changed for the provider" in out
 
 
-def test_a_turn_that_there_was_not_is_refused(run, recording):
+def test_unknown_turn_is_refused(run, recording):
     for turn in (0, 10):
         code, out, err = run("show", recording, "--turn", turn)
         assert (code, out) == (2, "")
@@ -83,7 +83,7 @@ def test_a_turn_that_there_was_not_is_refused(run, recording):
         )
 
 
-def test_a_database_lists_its_conversations_and_shows_one(run, tmp_path):
+def test_show_lists_the_conversations_of_a_database(run, tmp_path):
     db = tmp_path / "chats.db"
     for name in ("second", "first"):
         with foveate.open_conversation(name, store=f"sqlite:///{db}", format="anthropic", window=200_000) as chat:
@@ -100,7 +100,7 @@ def test_a_database_lists_its_conversations_and_shows_one(run, tmp_path):
     assert "window" not in out
 
 
-def test_looking_at_a_database_makes_no_conversation_in_it(run, tmp_path):
+def test_show_creates_no_conversation(run, tmp_path):
     db = tmp_path / "chats.db"
     foveate.open_conversation("there", store=f"sqlite:///{db}", window=1000).close()
     code, out, err = run("show", db, "not-there")
@@ -109,7 +109,7 @@ def test_looking_at_a_database_makes_no_conversation_in_it(run, tmp_path):
     assert run("show", db)[1].splitlines()[0].endswith(": 1 conversation")
 
 
-def test_a_database_of_something_else_is_left_untouched(run, tmp_path):
+def test_show_leaves_a_foreign_database_unchanged(run, tmp_path):
     db = tmp_path / "shop.db"
     with closing(sqlite3.connect(db)) as connection:
         connection.execute("CREATE TABLE sale (item)")
@@ -122,14 +122,14 @@ def test_a_database_of_something_else_is_left_untouched(run, tmp_path):
     assert list(tmp_path.iterdir()) == [db]
 
 
-def test_a_name_beside_a_recording_is_refused(run, recording):
+def test_show_refuses_a_name_for_a_recording(run, recording):
     code, _, err = run("show", recording, "fix-login")
     assert code == 2
     assert "takes no name" in err
 
 
 @pytest.mark.parametrize("hostile", ["\x1b]0;owned\x07", "\x1b[2J", "\x9b31m", "\r", "\u202e"])
-def test_a_recording_cannot_steer_the_terminal_it_is_shown_on(run, tmp_path, hostile):
+def test_recording_cannot_control_the_terminal(run, tmp_path, hostile):
     path = write(tmp_path / "odd.jsonl", [{"role": "user", "content": f"before{hostile}after[bold]x[/bold]"}])
     for arguments in (["show", path], ["show", path, "--full"], ["check", path]):
         out = run(*arguments)[1]

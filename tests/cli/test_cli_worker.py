@@ -1,4 +1,4 @@
-"""`foveate worker`: what it is told and tells, where something is missing, and that it ends when it is asked to."""
+"""`foveate worker`: jobs, status, missing packages and signals."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def python(*arguments: str) -> subprocess.Popen[str]:
     )
 
 
-def test_the_extra_is_named_where_it_is_missing() -> None:
+def test_missing_extra_is_named() -> None:
     child = python("-c", HIDDEN, "worker", "status", "--store", "postgresql://nowhere/chats")
     out, err = child.communicate(timeout=120)
     assert (child.returncode, out) == (2, "")
     assert err == 'foveate: A queue of jobs needs: pip install "foveate[worker]".\n'
 
 
-def test_help_says_how_it_is_used(run: Any) -> None:
+def test_help_of_worker_has_examples(run: Any) -> None:
     code, out, _ = run("worker", "--help")
     assert (code, "Example: foveate worker --store postgresql://" in " ".join(out.split())) == (0, True)
     code, out, _ = run("worker", "status", "--help")
@@ -41,18 +41,18 @@ def test_help_says_how_it_is_used(run: Any) -> None:
 
 
 class TestWithAQueue:
-    """Where procrastinate and a server are."""
+    """Tests that need procrastinate and a server."""
 
     @pytest.fixture(autouse=True)
     def needs(self) -> None:
         pytest.importorskip("procrastinate", reason="procrastinate is not installed (the extra `worker`)")
 
-    def test_there_is_no_queue_in_a_file(self, run: Any) -> None:
+    def test_worker_refuses_a_sqlite_file(self, run: Any) -> None:
         code, out, err = run("worker", "--store", "sqlite:///chat.db", "--summarizer", "digest")
         assert (code, out) == (2, "")
         assert err.startswith("foveate: A queue of jobs lies in PostgreSQL, beside the conversations")
 
-    def test_jobs_are_worked_off_and_told_of(self, run: Any, postgres_url: str) -> None:
+    def test_worker_runs_jobs_and_status_lists_them(self, run: Any, postgres_url: str) -> None:
         from foveate import Options, open_conversation
         from foveate.testing import say, text_of
         from foveate.worker import enqueue
@@ -69,14 +69,12 @@ class TestWithAQueue:
         failed = enqueue(postgres_url, "nobody")
         code, out, err = run("worker", "--once", "--store", postgres_url, "--summarizer", "digest", "--policy", "none")
         assert (code, out) == (0, "")
-        said = [line.split(maxsplit=2)[2] for line in err.splitlines()]
+        log = [line.split(maxsplit=2)[2] for line in err.splitlines()]
         place = postgres_url.partition("@")[2]
-        assert said[0] == f"INFO working off the jobs in postgresql://postgres@{place}"
-        assert said[1].startswith(f"INFO job {done} compact support-456: turn 7: compact made 2 edits")
-        assert said[2].startswith(
-            f"ERROR job {failed} compact nobody: attempt 1, failed for good: NoSuchConversation: "
-        )
-        assert said[3:] == ["INFO stopped"]
+        assert log[0] == f"INFO working off the jobs in postgresql://postgres@{place}"
+        assert log[1].startswith(f"INFO job {done} compact support-456: turn 7: compact made 2 edits")
+        assert log[2].startswith(f"ERROR job {failed} compact nobody: attempt 1, failed for good: NoSuchConversation: ")
+        assert log[3:] == ["INFO stopped"]
 
         code, out, _ = run("worker", "status", "--store", postgres_url)
         lines = out.splitlines()
@@ -92,7 +90,7 @@ class TestWithAQueue:
         ]
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-    def test_it_ends_when_it_is_asked_to(self, postgres_url: str, number: int) -> None:
+    def test_signal_ends_the_worker(self, postgres_url: str, number: int) -> None:
         child = python("-m", "foveate", "worker", "--store", postgres_url, "--summarizer", "digest")
         assert child.stderr is not None
         assert "working off the jobs in" in child.stderr.readline()

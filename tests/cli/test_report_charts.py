@@ -13,7 +13,7 @@ def call(turn: int, **kinds: int) -> CallFigures:
     return CallFigures(turn, 2 * turn, tokens, 0, float(tokens), cost_unmanaged=2.0 * tokens, **kinds)
 
 
-def test_layers_stand_on_one_another():
+def test_chart_stacks_layers():
     steps = columns([call(1, user=10, results_full=30), call(2, user=10, results_full=70), call(3, user=10)])
     assert layers(steps, 100) == {
         "results_full": "M0 1000V600H1V200H2V900H3V1000Z",
@@ -21,11 +21,11 @@ def test_layers_stand_on_one_another():
     }
 
 
-def test_what_never_occurs_has_no_layer():
+def test_chart_has_no_layer_for_an_absent_kind():
     assert layers(columns([call(1, user=10)]), 100).keys() == {"user"}
 
 
-def test_many_calls_are_drawn_as_few_steps_that_show_the_largest():
+def test_chart_joins_many_calls_and_keeps_the_largest():
     steps = columns([call(turn, user=turn) for turn in range(1, 11)], most=4)
     assert [(step.left, step.right, step.call.turn, step.spent, step.whole) for step in steps] == [
         (0, 3, 3, 6.0, 12.0),
@@ -35,12 +35,12 @@ def test_many_calls_are_drawn_as_few_steps_that_show_the_largest():
     ]
 
 
-def test_sums_rise_from_the_origin():
+def test_chart_of_sums_begins_at_the_origin():
     steps = columns([call(1, user=10), call(2, user=30)])
     assert rising_line(steps, [step.spent for step in steps], 80) == "M0 1000L1 875L2 500"
 
 
-def test_a_mark_is_as_high_as_the_root_of_what_its_plan_freed():
+def test_mark_height_is_the_root_of_the_tokens_freed():
     plans = [
         EditFigures(3, 1, 1000, 600, 1, "prune"),
         EditFigures(5, 2, 1000, 900, 1, "prune"),
@@ -53,7 +53,7 @@ def test_a_mark_is_as_high_as_the_root_of_what_its_plan_freed():
     ]
 
 
-def test_labels_are_placed_in_percent_of_their_axis():
+def test_label_positions_are_percentages():
     assert y_labels(200) == (
         Label(0.0, "0"),
         Label(25.0, "50"),
@@ -65,13 +65,13 @@ def test_labels_are_placed_in_percent_of_their_axis():
     assert (y_labels(0), x_labels(0)) == ((), ())
 
 
-def test_labels_that_would_touch_are_moved_apart_in_their_order():
+def test_labels_that_touch_are_moved_apart():
     assert spread([50, 52, 90], 9) == [50, 59, 90]
     assert spread([99, 98, 97], 9) == [100, 91, 82]
     assert spread([], 9) == []
 
 
-def test_a_chart_of_a_long_transcript_stays_small():
+def test_chart_of_a_long_transcript_stays_small():
     steps = columns(sample(calls=900, policies=("keep-last-5",))[0].calls)
     assert len(steps) <= 360
     assert all(len(path) < 8_000 for path in layers(steps, 10**6).values())

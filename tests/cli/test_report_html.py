@@ -1,4 +1,4 @@
-"""The HTML report: one sound file that needs nothing else and lets nothing in."""
+"""The HTML report: one valid, self-contained file that escapes foreign text."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HOSTILE = """</script><script>alert("x")</script>'"><img src=x onerror=alert(1)>
 
 
 class Reader(HTMLParser):
-    """Reads a page, and fails where a tag is closed that was not open."""
+    """Parses a page, and fails at a closing tag without its opening tag."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -52,7 +52,7 @@ def read(text: str) -> Reader:
 
 
 def corpus(count: int, **options):
-    """Several samples and their totals."""
+    """Return several samples and their totals."""
     replays = [one for index in range(count) for one in sample(f"run-{index}", seed=index, **options)]
     policies = dict.fromkeys(one.row.policy for one in replays)
     return replays, [total([one.row for one in replays if one.row.policy == policy]) for policy in policies]
@@ -68,7 +68,7 @@ def many():
     return page(*corpus(12, calls=20))
 
 
-def test_the_page_is_well_formed_and_needs_nothing_else(one, many):
+def test_report_is_well_formed_and_self_contained(one, many):
     for text in (one, many):
         reader = read(text)
         addresses = [
@@ -81,7 +81,7 @@ def test_the_page_is_well_formed_and_needs_nothing_else(one, many):
         assert not re.search(r"https?://|//[a-z]|@import|url\(", text)
 
 
-def test_a_name_from_a_recording_cannot_become_markup():
+def test_name_of_a_recording_is_escaped():
     replays = [replace(each, row=replace(each.row, transcript=HOSTILE, model=HOSTILE)) for each in sample(calls=8)]
     refused = replace(replays[0], refusals=(HOSTILE,), row=replace(replays[0].row, policy=HOSTILE))
     text = page([refused, *replays[1:]], failures=[HOSTILE], created=HOSTILE)
@@ -94,7 +94,7 @@ def test_a_name_from_a_recording_cannot_become_markup():
     assert HOSTILE in reader.text
 
 
-def test_the_page_says_what_the_terminal_says(one):
+def test_report_has_the_sentences_of_the_terminal(one):
     said = read(one).text
     for word in ("fix-login", "none", "keep-last-5", "prune", "1 May 2026", "0 illegal views", "Terms"):
         assert word in said
@@ -102,7 +102,7 @@ def test_the_page_says_what_the_terminal_says(one):
     assert "The recording also holds 12 side-chain lines and 1 native compaction." in said
 
 
-def test_every_policy_has_its_chart_with_the_figures_behind_it(one):
+def test_report_has_a_chart_with_figures_for_each_policy(one):
     reader = read(one)
     charts = [attrs["data-calls"] for _, attrs in reader.tags if "data-calls" in attrs]
     assert charts == ["calls-1-1", "calls-1-2", "calls-1-3"]
@@ -113,7 +113,7 @@ def test_every_policy_has_its_chart_with_the_figures_behind_it(one):
         assert sums == data["tokens"]
 
 
-def test_edits_are_marked_with_how_many_and_from_what_to_what():
+def test_report_marks_edits_with_sizes():
     prune = sample(calls=120, policies=("prune",))[0]
     text = page([prune])
     titles = re.findall(r"<title>(Call .*?)</title>", text)
@@ -124,26 +124,26 @@ def test_edits_are_marked_with_how_many_and_from_what_to_what():
     )
 
 
-def test_cost_is_drawn_against_sending_everything():
+def test_report_draws_cost_against_no_policy():
     assert "sending everything <span>" in page(sample(calls=40, policies=("prune",)))
     assert "sending everything <span>" not in page(sample(calls=40, policies=("none", "prune")))
 
 
-def test_the_window_is_drawn_where_it_is_near(one):
+def test_report_draws_the_window_if_it_is_near(one):
     assert "window 200\u202f000" not in one
     assert "is far above all calls" in one
     assert "window 200\u202f000" in page(sample(calls=160))
 
 
-def test_of_many_transcripts_all_have_a_line_and_the_largest_a_chart(many):
+def test_report_lists_all_transcripts_and_draws_the_largest(many):
     reader = read(many)
     assert "12 transcripts" in reader.text
     assert all(f"run-{index}" in reader.text for index in range(12))
     assert sum("data-calls" in attrs for _, attrs in reader.tags) == 4 * 3
 
 
-def test_a_report_on_very_many_transcripts_can_be_mailed():
-    """Whatever the number of transcripts, the file stays below 3 MB."""
+def test_report_on_many_transcripts_stays_small():
+    """The file stays below 3 MB for any number of transcripts."""
     group = sample(calls=360)
     replays = [replace(each, row=replace(each.row, transcript=f"{index:04}")) for index in range(700) for each in group]
     totals = [each.row for each in group]
@@ -152,17 +152,17 @@ def test_a_report_on_very_many_transcripts_can_be_mailed():
     assert "500 smaller transcripts left out" in read(text).text
 
 
-def test_a_recording_without_a_call_has_a_page_too():
+def test_recording_without_a_call_has_a_report():
     bare = sample(calls=1, policies=("prune",))[0]
     row = replace(bare.row, calls=0, cost=0, cost_unmanaged=0, cost_ratio=1.0, cost_all_in=1.0, recall_visible=None)
     text = page([replace(bare, row=row, calls=(), edits=())])
     assert "no model call to compare" in read(text).text
 
 
-def test_illegal_views_and_failures_stand_out():
+def test_report_highlights_illegal_views_and_failures():
     bad = sample(calls=5, policies=("prune",))[0]
     bad = replace(bad, row=replace(bad.row, illegal_views=2), refusals=("call 3: ids must be unique",))
-    said = " ".join(read(page([bad], failures=["x.json: the file is empty."])).text.split())
-    assert "✕ 2 illegal views" in said
-    assert "fix-login, prune: call 3: ids must be unique" in said
-    assert "Not replayed x.json: the file is empty." in said
+    text = " ".join(read(page([bad], failures=["x.json: the file is empty."])).text.split())
+    assert "✕ 2 illegal views" in text
+    assert "fix-login, prune: call 3: ids must be unique" in text
+    assert "Not replayed x.json: the file is empty." in text

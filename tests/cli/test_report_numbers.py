@@ -1,4 +1,4 @@
-"""How figures are written."""
+"""The format of figures."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from foveate.replay.numbers import brief, count, decimals, dollars, percent, plu
         (None, "–"),
     ],
 )
-def test_only_all_and_none_are_called_100_and_0_percent(share, text):
+def test_only_exact_shares_are_100_and_0_percent(share, text):
     assert percent(share) == text
 
 
-def test_thousands_are_parted_by_a_narrow_space_that_does_not_break():
+def test_thousands_are_separated_by_a_narrow_space():
     assert [count(value) for value in (0, 999, 1234, 1234567.4, None)] == [
         "0",
         "999",
@@ -36,7 +36,7 @@ def test_thousands_are_parted_by_a_narrow_space_that_does_not_break():
     ]
 
 
-def test_money_keeps_the_digits_that_matter():
+def test_money_keeps_significant_digits():
     assert [dollars(amount) for amount in (12.3, 1234.5, 0.04123, 0.5, 0, None)] == [
         "$12.30",
         "$1\u202f234.50",
@@ -47,7 +47,7 @@ def test_money_keeps_the_digits_that_matter():
     ]
 
 
-def test_numbers_on_an_axis_are_brief():
+def test_numbers_on_an_axis_are_short():
     assert [brief(value) for value in (0, 0.5, 950, 2500, 150_000, 1_250_000)] == [
         "0",
         "0.5",
@@ -68,7 +68,7 @@ def test_ticks_are_few_round_numbers_within_the_axis(top):
     assert f"{step:.0e}"[0] in "125"
 
 
-def test_an_empty_axis_has_its_origin():
+def test_empty_axis_has_its_origin():
     assert ticks(0) == [0.0]
 
 
@@ -81,5 +81,5 @@ def test_nouns_follow_their_number():
     ]
 
 
-def test_times_have_two_digits_that_matter():
+def test_times_have_two_significant_digits():
     assert [decimals(value) for value in (0, 0.0842, 1.26, 35.4, None)] == ["0", "0.084", "1.3", "35", "–"]

@@ -1,4 +1,4 @@
-"""What a report says: the table, the sentence to repeat, what recordings hold beside messages."""
+"""Sentences of a report: the table, the closing sentence, and the notes of recordings."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from foveate.replay.report import by_transcript, closing_sentence, is_sound, not
 
 
 def row(**changes):
-    """The row of a sample, some figures changed."""
+    """Return the row of a sample with some figures changed."""
     return replace(sample(calls=10, policies=("prune",))[0].row, **changes)
 
 
-def test_the_closing_sentence_can_be_repeated():
+def test_closing_sentence_names_the_policy():
     assert closing_sentence(row(cost_ratio=0.768, cost_all_in=0.88)) == (
         "`prune`: 77 % of the cost of sending everything, 88 % counting what must be fetched back; 0 illegal views."
     )
 
 
-def test_the_closing_sentence_does_not_hide_what_went_wrong():
+def test_closing_sentence_names_failures():
     said = closing_sentence(row(cost_ratio=0.5, cost_all_in=0.6, illegal_views=1, lost_messages=2, over_budget=3))
     assert said.endswith("; 1 illegal view, 2 lost messages, 3 calls over the budget.")
 
 
-def test_a_recording_without_a_call_is_compared_with_nothing():
+def test_recording_without_a_call_has_no_comparison():
     bare = row(calls=0, cost=0, cost_unmanaged=0, cost_ratio=1.0, cost_all_in=1.0, recall_visible=None)
     assert closing_sentence(bare) == "`prune`: no model call to compare; 0 illegal views."
     assert table([bare])[1][0][1:3] == ("–", "–")
 
 
-def test_the_table_has_a_line_a_policy():
+def test_table_has_a_row_for_each_policy():
     figures = {
         "cost_ratio": 0.5,
         "cost_all_in": 0.75,
@@ -44,21 +44,21 @@ def test_the_table_has_a_line_a_policy():
     )
 
 
-def test_money_is_told_where_it_is_known():
+def test_table_has_money_if_the_price_is_known():
     assert "money" not in table([row()])[0]
     titles, (known, unknown) = table([row(money=1.5, money_unmanaged=2.0), row()])
     money = titles.index("money")
     assert (known[money : money + 2], unknown[money : money + 2]) == (("$1.50", "$2.00"), ("–", "–"))
 
 
-def test_the_wide_table_names_every_figure():
+def test_wide_table_names_every_figure():
     assert table([row()], wide=True)[0] == (
         "policy", "cost", "all-in", "peak tokens", "recall", "quoted", "edits", "model calls", "summaries",
         "input tokens", "prefix rewrites", "said", "reachable", "expansions", "ms p50 / p99", "illegal views",
     )  # fmt: skip
 
 
-def test_what_recordings_hold_beside_messages_is_summed_in_one_sentence():
+def test_notes_of_recordings_become_one_sentence():
     one = row(kept_apart={"other lines": 3, "side-chain lines": 1})
     two = row(kept_apart={"side-chain lines": 1, "images": 1, "surprises": 2})
     assert notes_of_rows([one, two]) == (
@@ -67,7 +67,7 @@ def test_what_recordings_hold_beside_messages_is_summed_in_one_sentence():
     assert notes_of_rows([row(kept_apart={"images": 0})]) == ""
 
 
-def test_two_files_of_one_name_are_two_transcripts():
+def test_files_of_the_same_name_are_two_transcripts():
     replays = [*sample("a", calls=3), *sample("a", calls=3), *sample("b", calls=3, policies=("prune",))]
     assert [[one.row.policy for one in group] for group in by_transcript(replays)] == [
         ["none", "keep-last-5", "prune"],
@@ -76,7 +76,7 @@ def test_two_files_of_one_name_are_two_transcripts():
     ]
 
 
-def test_a_replay_is_sound_if_all_is_legal_and_kept():
+def test_replay_is_sound_if_views_are_legal_and_complete():
     assert is_sound([row(), row()])
     assert not is_sound([row(), row(illegal_views=1)])
     assert not is_sound([row(lost_messages=1), row()])
